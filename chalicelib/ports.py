@@ -229,8 +229,9 @@ class JobTable(Protocol):
     def deadline(self, job_id: str) -> DeadlineWatch | None:
         """The deadline watch of a job."""
 
-    def delivery_leases(self, due: Instant) -> tuple[DeliveryLease, ...]:
-        """The delivery leases on jobs that are due at an instant, including expired ones."""
+    def delivery_leases(self, due: Instant, singles: Collection[str] | None = None) -> tuple[DeliveryLease, ...]:
+        """The delivery leases on jobs that are due at an instant, including expired ones. With ``singles``, those of
+        batches, and of single jobs those on the jobs with these marks."""
 
     def closings(self, namespaces: Collection[str]) -> dict[str, ClosingCount | None]:
         """The counts of closings of these namespaces; None if nothing was closed in one so far."""
@@ -317,8 +318,8 @@ class Wakes(Protocol):
         """The refs of one shard with a ``wake_at`` up to an instant, and that instant; oldest first. A page reads at
         most ``limit`` rows of the index. Raises ``bad_cursor``."""
 
-    def upcoming(self, since: Instant, until: Instant, limit: int) -> tuple[tuple[Ref, Instant], ...]:
-        """The jobs with a ``wake_at`` in an interval, without prepared fires, which have already been hinted."""
+    def upcoming(self, since: Instant, until: Instant) -> tuple[tuple[Ref, Instant], ...]:
+        """All jobs with a ``wake_at`` in an interval, without prepared fires, which have already been hinted."""
 
     def soonest(
         self, table: Literal["catalog", "jobs", "runs"], since: Instant, until: Instant, limit: int

@@ -940,7 +940,9 @@ def snapshot(dataset: str, count: int = UNSET) -> Trigger:
 
 
 class Policy(Named):
-    """At most ``max_events`` events start in any ``interval``, across all schedules that name the policy."""
+    """At most ``max_events`` events start in any ``interval``, across all schedules that name the policy.
+    ``margin`` lengthens the interval by what the latency of calls to the target may vary.
+    """
 
     group = "policies"
 
@@ -956,6 +958,10 @@ class Policy(Named):
         """Set ``owner``."""
         return self._set("owner", value)
 
+    def aging(self, value: str | None) -> Self:
+        """Set ``aging``."""
+        return self._set("aging", value)
+
     def max_events(self, value: int) -> Self:
         """Set ``max_events``."""
         return self._set("max_events", value)
@@ -963,6 +969,10 @@ class Policy(Named):
     def interval(self, value: str) -> Self:
         """Set ``interval``."""
         return self._set("interval", value)
+
+    def margin(self, value: str | None) -> Self:
+        """Set ``margin``."""
+        return self._set("margin", value)
 
 
 class Pool(Named):
@@ -983,6 +993,10 @@ class Pool(Named):
     def owner(self, value: str) -> Self:
         """Set ``owner``."""
         return self._set("owner", value)
+
+    def aging(self, value: str | None) -> Self:
+        """Set ``aging``."""
+        return self._set("aging", value)
 
     def size(self, value: int) -> Self:
         """Set ``size``."""

@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from sluice.errors import ApiRefused, NotReachable, Problem, WrongUsage
-from sluice.refusals import refusal
+from sluice.refusals import NotFound, refusal
 from sluice.signing import Broken, Reply, SignedHttp
 
 __all__ = ["Answer", "ApiRefused", "Client", "Document", "NotReachable"]
@@ -158,7 +158,8 @@ class Client:
     ) -> Answer:
         """Send a request and return the answer with its ETag. The request is repeated while the API answers "later",
         unless a repeat could do harm. A POST without a key would act twice, unless it is ``repeatable``. A repeated
-        conditional request would fail because of the first one."""
+        conditional request would fail because of the first one. If a DELETE without an answer is repeated and finds
+        nothing, the first one has deleted it: the answer is empty."""
         url = self.url + path + _query(query)
         headers = {"Accept": "application/json"}
         if body is not None:
@@ -169,10 +170,19 @@ class Client:
             headers["Idempotency-Key"] = key
         content = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         again = (repeatable or method in IDEMPOTENT or key is not None) and if_match is None
-        reply = self._send(method, url, headers, content, ATTEMPTS if again else 1)
-        return _answer(reply, method, path)
+        reply, unanswered = self._send(method, url, headers, content, ATTEMPTS if again else 1)
+        try:
+            return _answer(reply, method, path)
+        except NotFound:
+            if unanswered and method == "DELETE":
+                return Answer({}, None)
+            raise
 
-    def _send(self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, attempts: int) -> Reply:
+    def _send(
+        self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, attempts: int
+    ) -> tuple[Reply, bool]:
+        """The reply, and whether an attempt before may have been carried out without an answer."""
+        unanswered = False
         for attempt in range(1, attempts + 1):
             last = attempt == attempts
             try:
@@ -181,9 +191,11 @@ class Client:
                 if last:
                     raise
                 self._pause(_backoff(attempt, None))
+                unanswered = True
                 continue
             if last or reply.status not in LATER:
-                return reply
+                return reply, unanswered
+            unanswered = unanswered or reply.status >= 500
             self._pause(_backoff(attempt, reply.headers.get("retry-after")))
         raise AssertionError("unreachable: the last attempt returns or raises")
 

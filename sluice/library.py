@@ -174,12 +174,14 @@ class Client(views.Views):
         at: str | datetime | None = None,
         wait: bool = False,
         timeout: float | None = None,
+        key: str | None = None,
     ) -> Work:
         """Run a schedule now, or ``at`` an instant. ``partition`` is the correlation of the run, for a schedule with
         ``by``; downstream schedules get it, too.
 
         ``wait`` waits until the run has ended, for at most ``timeout`` seconds; then check ``succeeded``. After a lost
-        answer, the client repeats the request with the same idempotency key.
+        answer, the client repeats the request with the same idempotency key. Give a ``key`` of your own if your program
+        may repeat the call: calls with the same key, also by other processes, start one run.
         """
         body: Document = {"properties": dict(properties or {})}
         if at is not None:
@@ -187,7 +189,7 @@ class Client(views.Views):
         if partition is not None:
             body["partition"] = dict(partition)
         path = names.path_of(names.SCHEDULE, _full(schedule))
-        work = _work(self.post(f"{path}/run", body, key=uuid.uuid4().hex))
+        work = _work(self.post(f"{path}/run", body, key=key or uuid.uuid4().hex))
         return self.wait(work.id, timeout) if wait else work
 
     def reprocess(
@@ -205,13 +207,14 @@ class Client(views.Views):
         dry_run: bool = False,
         wait: bool = False,
         timeout: float | None = None,
+        key: str | None = None,
     ) -> Reprocessing:
         """Run again, with everything downstream of it: partitions of a ``dataset``, a ``run``, or the fires of a
         ``schedule``. ``since`` and ``until`` bound partitions, both included, or fires, from an instant to another that
         is excluded. ``only`` runs nothing downstream; ``upto`` names the last workflow that runs.
 
         A dry run returns the plan and starts nothing. ``wait`` waits until the end, for at most ``timeout`` seconds;
-        then check ``succeeded``.
+        then check ``succeeded``. Calls with the same ``key`` begin one re-processing.
         """
         start = _start(dataset, partition, run, schedule, since, until)
         scope = "only" if only else "downstream"
@@ -221,7 +224,7 @@ class Client(views.Views):
         if dry_run:
             body["dry_run"] = True
         namespace = (dataset or run or schedule or "").partition(".")[0]
-        begun = _reprocessing(namespace, self.post(_reprocess_path(namespace), body, key=uuid.uuid4().hex))
+        begun = _reprocessing(namespace, self.post(_reprocess_path(namespace), body, key=key or uuid.uuid4().hex))
         if begun.id is None or not wait:
             return begun
         for _ in self._pauses(timeout, f"the end of re-processing {begun.id}"):

@@ -12,22 +12,26 @@ from chalicelib.core.definitions import overrides
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.instants import Millis
 from chalicelib.core.jobs import priority as job_priority
 from chalicelib.core.jobs.priority import InheritedPriority
 from chalicelib.core.limits import names as limit_names
 from chalicelib.core.limits.pools import limits_of
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
+from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import WAKE, Subscription
+from chalicelib.core.runs import launch, queued
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.program_status import status_key
 from chalicelib.core.writes import Create, RemoveWaiter, Replace
 from chalicelib.flow import lookup
-from chalicelib.flow.limits import policies, pools
+from chalicelib.flow.limits import parts, policies, pools
 from chalicelib.ports import Ports
 
 MAX_DOWNSTREAM = 100  # schedules read for one job; the priority of downstreams beyond them is not inherited
+MAX_AGED = 1_000  # waiters of each queue that are ranked again when its aging changes
 MAX_RANKED = 200  # waiters of each queue that are ranked again when a schedule is put or enabled
 
 
@@ -157,7 +161,43 @@ def _rank_again(
         return
     own = overrides.priority_of(schedule, workflow)
     better = job_priority.raised(job, job_priority.highest([*_of_datasets(ports, job, schedule), *inherited], own))
-    rank = job_priority.rank_of(better, schedule, workflow)
+    rank = job_priority.rank_of(better, schedule, workflow, aging_of(ports, waiter.limit_name))
     if rank < waiter.rank:
         later = replace(better, rank=rank, rev=job.rev + 1)
         ports.ledger.commit([Replace(later), RemoveWaiter(waiter), Create(replace(waiter, rank=rank))])
+
+
+def aging_of(ports: Ports, limit_name: str) -> Millis:
+    """The aging in the queue of a limit; 0 without."""
+    kind, _, name = limit_names.whole(limit_name).partition(":")
+    name = name.partition(":")[0]  # without the share of a pool, or what an admission is for
+    if kind not in ("pool", "policy", "admission"):
+        return 0
+    document = pools.pool_of(ports, name) if kind == "pool" else policies.policy_of(ports, name)
+    return document.aging_span if document is not None else 0
+
+
+def rank_all(ports: Ports, limits: Iterable[str]) -> None:
+    """Rank the first `MAX_AGED` waiters of these limits again, after the aging of their pool or policy has changed."""
+    for limit_name in limits:
+        aging, state = aging_of(ports, limit_name), parts.state_of(ports, limit_name)
+        for waiter in parts.head_of(ports, state, MAX_AGED) if state.waiters else ():
+            found = _of_aging(ports, waiter, aging)
+            if found is not None and found.rank not in (None, waiter.rank):
+                moved = replace(found, rev=found.rev + 1)
+                ports.ledger.commit(
+                    [Replace(moved), RemoveWaiter(waiter), Create(replace(waiter, rank=str(found.rank)))]
+                )
+
+
+def _of_aging(ports: Ports, waiter: Waiter, aging: Millis) -> Job | Run | None:
+    """The job or run of a waiter, with its rank for this aging; None if it does not wait there any more."""
+    if waiter.run is not None:
+        run = ports.runs.run(*waiter.run)
+        return replace(run, rank=launch.queued_rank(run, aging)) if run and queued.waiter_of(run) == waiter else None
+    job = ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
+    schedule = lookup.definition_of(ports, ports.catalog.schedule_state(waiter.job_schedule))
+    workflow = lookup.workflow_of(ports, schedule.workflow) if schedule is not None else None
+    if job is None or job.closed or queued.waiter_of(job) != waiter or schedule is None or workflow is None:
+        return None
+    return replace(job, rank=job_priority.rank_of(job, schedule, workflow, aging))

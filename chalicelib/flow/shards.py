@@ -57,10 +57,10 @@ class ReadOnce:
         items = tuple(row for row in page.items if row[1] <= until)
         return Page(items, page.cursor if len(items) == len(page.items) else None)
 
-    def upcoming(self, since: Instant, until: Instant, limit: int) -> tuple[tuple[Ref, Instant], ...]:
-        pages = [self.due("jobs", shard, until, limit, None) for shard in range(self._shards)]
+    def upcoming(self, since: Instant, until: Instant) -> tuple[tuple[Ref, Instant], ...]:
+        pages = [self.due("jobs", shard, until, PAGE, None) for shard in range(self._shards)]
         if any(page.cursor is not None for page in pages):
-            return self._inner.upcoming(since, until, limit)
+            return self._inner.upcoming(since, until)
         found = [row for page in pages for row in page.items if row[1] >= since]
         waits = [row for row in found if row[0].kind == "job" and not sort_keys.is_fire(row[0].parts[2])]
         return tuple(sorted(waits, key=lambda row: row[1]))

@@ -322,11 +322,14 @@ class GivenApproval(Answer):
 
 
 class PlaceInQueue(Answer):
-    """The queue in which a job waits. ``position`` is null behind a thousand others."""
+    """The queue in which a job waits. ``position`` is null behind a thousand others. ``more_urgent`` of those before it
+    have a higher priority. ``waited`` is how long it has waited, such as ``1d 23h``."""
 
     of: str
     position: int | None
     waiting: int
+    more_urgent: int
+    waited: str
 
 
 class Hold(Answer):

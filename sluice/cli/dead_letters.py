@@ -73,7 +73,7 @@ def redrive(
         text = f"{run_id} is delivered again: attempt {answer['attempt']}"
     else:
         path = f"{_path(frame.needed_namespace(namespace))}/redrive"
-        answer = client.post(path, {"schedule": schedule}, repeatable=True)
+        answer = client.post(path, {"schedule": schedule})  # a repeat would deliver the next hundred
         text = _spell(answer)
     if as_json:
         render.machine(answer)

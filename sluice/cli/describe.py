@@ -127,10 +127,17 @@ def _dataset(view: Document, _: Parts) -> Pairs:
     return [("location", tables.location(view) + keys), ("ready at", tables.ready(view))]
 
 
+def _aging(view: Document) -> str | None:
+    """What waiting does to the priority of a job in the queue of a pool or policy."""
+    return f"a step of priority for each {view['aging']} of waiting" if view.get("aging") else None
+
+
 def _policy(view: Document, _: Parts) -> Pairs:
     parts = [f"{part['waiting']} waiting: {part['of']}" for part in view.get("parts", ())]
     return [
         ("allows", f"{view.get('max_events')} starts in any {view.get('interval')}"),
+        ("margin", view.get("margin")),
+        ("aging", _aging(view)),
         ("waiting", str(view.get("waiting", 0))),
         ("waits for", "\n".join(parts) if len(parts) > 1 else None),
         ("next start", wording.both(view.get("next_start_at"), frame.now())),
@@ -144,6 +151,7 @@ def _pool(view: Document, _: Parts) -> Pairs:
     ]
     return [
         ("size", f"{view.get('size')} {view.get('unit')}"),
+        ("aging", _aging(view)),
         ("in use", str(view.get("in_use", 0))),
         ("waiting", str(view.get("waiting", 0))),
         ("shares", "\n".join(parts) if len(parts) > 1 else None),

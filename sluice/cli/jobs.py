@@ -53,7 +53,7 @@ def cancel(
     refused = False
     for job in given:
         try:
-            record = client.post(f"/v1/jobs/{segment(job)}/cancel")
+            record = client.post(f"/v1/jobs/{segment(job)}/cancel", repeatable=True)
         except ApiRefused as refusal:
             frame.print_error(refusal)
             refused = True

@@ -8,6 +8,7 @@ import pytest
 
 from sluice.client import ATTEMPTS, MAX_PAUSE, Client
 from sluice.errors import ApiRefused, NotReachable, WrongUsage
+from sluice.refusals import NotFound
 from sluice.signing import SignedHttp
 from tests.cli.played_api import Played, PlayedApi
 
@@ -157,6 +158,29 @@ def test_a_broken_connection_is_made_again(api: PlayedApi, client: Client, pause
     api.play("GET", "/v1/health", Played(hang_up=True), {"status": "ok"})
     assert client.get("/v1/health") == {"status": "ok"}
     assert len(pauses) == 1
+
+
+GONE = Played(404, {"error": {"code": "not_found", "message": "no such thing", "field": None, "hint": None}})
+
+
+@pytest.mark.parametrize("lost", [Played(hang_up=True), LATER])
+def test_a_delete_repeated_after_a_lost_answer_is_done(api: PlayedApi, client: Client, lost: Played) -> None:
+    api.play("DELETE", "/v1/namespaces/demo", lost, GONE)
+    assert client.delete("/v1/namespaces/demo") == {}
+    assert len(api.requests) == 2
+
+
+@pytest.mark.parametrize("before", [[], [Played(429, {"message": "Too Many Requests"})]])
+def test_a_delete_of_nothing_is_refused(api: PlayedApi, client: Client, before: list[Played]) -> None:
+    api.play("DELETE", "/v1/namespaces/demo", *before, GONE)
+    with pytest.raises(NotFound):
+        client.delete("/v1/namespaces/demo")
+
+
+def test_a_post_that_finds_nothing_after_a_lost_answer_is_refused(api: PlayedApi, client: Client) -> None:
+    api.play("POST", "/v1/jobs/j/cancel", Played(hang_up=True), GONE)
+    with pytest.raises(NotFound):
+        client.post("/v1/jobs/j/cancel", repeatable=True)
 
 
 def test_a_post_with_a_broken_connection_is_not_repeated(api: PlayedApi, client: Client) -> None:

@@ -68,6 +68,14 @@ def test_e6_a_dead_letter_is_redriven_by_its_id(api: PlayedApi, sluice: Sluice) 
     assert len(api.requests) == 2, "a repeated request has no further effect"
 
 
+def test_e6_a_redrive_of_a_schedule_is_not_repeated(api: PlayedApi, sluice: Sluice) -> None:
+    """A repeat would deliver the next hundred."""
+    api.play("POST", f"{LETTERS}/redrive", Played(503), {"redriven": ["a"], "refused": [], "more": False})
+    done = sluice("dead-letters", "redrive", "-n", "demo", "-s", "flights.notify")
+    assert done.exit_code != 0
+    assert len(api.requests) == 1
+
+
 def test_e6_all_of_a_schedule_are_redriven_or_shown_as_refused(api: PlayedApi, sluice: Sluice) -> None:
     answer = {"redriven": ["a", "b"], "refused": [{"run_id": "c", "why": "it was deleted"}], "more": True}
     api.play("POST", f"{LETTERS}/redrive", answer)

@@ -88,6 +88,14 @@ def test_a_run_is_a_job_at_first(api: PlayedApi, client: Client) -> None:
     assert sent.headers["idempotency-key"]
 
 
+def test_a_run_under_a_key_is_the_same_from_any_process(api: PlayedApi, client: Client) -> None:
+    api.play("POST", f"{CLEAN_PATH}/run", Played(hang_up=True), Played(202, WAITING))
+    for _ in range(2):
+        client.run(CLEAN, key="nightly-2026-03-01")
+    keys = [request.headers["idempotency-key"] for request in api.sent("POST", f"{CLEAN_PATH}/run")]
+    assert keys == ["nightly-2026-03-01"] * 3
+
+
 def test_a_run_that_waits_returns_its_end(api: PlayedApi, client: Client, pauses: list[float]) -> None:
     api.play("POST", f"{CLEAN_PATH}/run", Played(202, WAITING))
     missing = Played(404, {"error": {"code": "not_found", "message": "no run"}})

@@ -47,6 +47,12 @@ def test_w3_a_pool_is_described_with_what_is_in_use(api: PlayedApi, sluice: Slui
     assert answer.count("waiting: demo.flights.report") == 1, "no table of an empty queue"
 
 
+def test_w2_a_pool_is_described_with_its_aging(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", f"{POOLS}/cluster", {**POOL, "aging": "30m"}, POOL)
+    assert "a step of priority for each 30m of waiting" in sluice("describe", "pool", "demo.cluster").stdout
+    assert "aging" not in sluice("describe", "pool", "demo.cluster").stdout
+
+
 def test_c16_a_job_is_approved_or_refused_with_a_reason(api: PlayedApi, sluice: Sluice) -> None:
     api.play("POST", f"/v1/jobs/{JOB}/approve", job())
     done = sluice("jobs", "approve", JOB, "--reason", "the figures are in")

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.instants import MINUTE
 from chalicelib.core.limits.policies import Policy
+from chalicelib.core.limits.pools import Pool
 from chalicelib.core.targets.resources import Resources
 from chalicelib.flow.views import explain
 from sluice import documents
@@ -46,7 +48,9 @@ def test_the_pool_example_waits_as_its_page_says(tmp_path: Path) -> None:
 
 
 def test_the_workflows_of_the_pools_page_are_accepted(tmp_path: Path) -> None:
-    _, resources, deadline, retries = read(tmp_path, "pools.md")
+    _, resources, aging, deadline, retries = read(tmp_path, "pools.md")
+    assert Pool.model_validate(aging["pools"]["cluster"]).aging_span == 30 * MINUTE
+    assert Policy.model_validate(aging["policies"]["partner"]).aging_span == 120 * MINUTE
     assert Resources.model_validate(resources["resources"]).vcpus == 16
     assert Workflow.model_validate(deadline["report"]).deadline is not None
     tried = Workflow.model_validate(retries["clean"]).retries
@@ -54,7 +58,8 @@ def test_the_workflows_of_the_pools_page_are_accepted(tmp_path: Path) -> None:
 
 
 def test_the_policy_example_keeps_the_spacing_of_its_page(tmp_path: Path) -> None:
-    [example] = read(tmp_path, "throttling.md")
+    example, margin = read(tmp_path, "throttling.md")
+    assert Policy.model_validate(margin["policies"]["partner"]).cycle == 11_200
     app = flights(example["schedules"], backup={"target": EMR})
     World().deploy({**app, "policies": example["policies"]})
     spacing = Policy.model_validate(example["policies"]["consumer"]).spacing

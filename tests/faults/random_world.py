@@ -98,8 +98,8 @@ class StaleWakes:
         found = [row for row in page.items if self._chance.random() < 0.8]
         return replace(page, items=tuple(dict([*found, *stale]).items()))
 
-    def upcoming(self, since: int, until: int, limit: int) -> Any:
-        return self._inner.upcoming(since, until, limit)
+    def upcoming(self, since: int, until: int) -> Any:
+        return self._inner.upcoming(since, until)
 
 
 class RandomWorld(World):

@@ -12,16 +12,29 @@ from typing import Any
 import pytest
 
 from chalicelib.core.definitions.message import Message
-from chalicelib.core.instants import SECOND
+from chalicelib.core.definitions.schedule import NewSchedule
+from chalicelib.core.instants import HOUR, SECOND
+from chalicelib.core.limits import names
 from chalicelib.flow.definitions import store
 from chalicelib.flow.jobs.actions import refuse
 from chalicelib.flow.jobs.batch import prepare
 from chalicelib.flow.jobs.deliver import lease, send
-from chalicelib.flow.schedules import messages
+from chalicelib.flow.schedules import actions, messages
 from chalicelib.flow.system.dispatch import dispatch_together
 from tests.faults.dying import SMALL
-from tests.support.deliveries_crossed import SUB_BATCHES, Interfering, deploy, due, fires, ids, many, once, spread
-from tests.support.world import World, full
+from tests.support.deliveries_crossed import (
+    SUB_BATCHES,
+    Interfering,
+    deploy,
+    due,
+    fires,
+    ids,
+    many,
+    once,
+    spread,
+)
+from tests.support.schedules import at
+from tests.support.world import SQS, World, full
 
 BOSS = "arn:aws:iam::123456789012:role/boss"
 ONE_SHOT = {
@@ -73,6 +86,33 @@ def test_c16_a_refused_job_is_not_sent_by_a_batch_from_before() -> None:
 
     assert len(refused) == 110
     assert len(ids(world)) == SUB_BATCHES["sqs"], "the sub-batch of that call was on its way"
+
+
+@pytest.mark.parametrize("lately", [False, True])
+@pytest.mark.parametrize("workflow", ["demo.flights.notify", "lake.core.notify"])
+def test_c5_a_rate_put_during_a_burst_counts_the_starts_after_it(workflow: str, lately: bool) -> None:
+    """Another schedule of the workflow names a rate. ``lately``: the batch has no count to rely on."""
+    world = World(**SMALL)
+    world.deploy({"workflows": {"notify": {"target": SQS}}}, "lake", "core")
+    world.grant("lake", {"grants": [{"to": "demo", "run": ["*"]}]})
+    deploy(world, {"daily": spread(80) | {"workflow": workflow}})
+    refs, instant = fires(world), due(world)
+    if lately:
+        world.clock.pass_by("30s")
+        world.ports.ledger.count_closing("demo")
+    rated = NewSchedule.model_validate(
+        at("0 9 * * *", workflow, constraints=[{"type": "rate", "max": 3, "per": "hour"}])
+    )
+    owner = f"{workflow.rpartition('.')[0]}.rated"
+    Interfering(world, after=once(lambda: actions.put(world.ports, owner, rated, "ada")))
+
+    assert dispatch_together(world.ports, refs, instant) == []
+
+    window = world.ports.jobs.limit_state(names.rate_limit(workflow, names.rate_rule(3, HOUR)))
+    assert len(ids(world)) == len(set(ids(world))) == 80
+    assert len(window.starts) == 2 * 3, "of the last starts, the window remembers twice its limit"
+    uncounted = [run for run in world.runs("daily") if not run.number]
+    assert len(uncounted) == SUB_BATCHES["sqs"], "the sub-batch of that call was on its way"
 
 
 @pytest.mark.parametrize("time_left", [None, 40 * SECOND])

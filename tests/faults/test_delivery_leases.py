@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import SECOND, duration
+from chalicelib.core.rows import delivery_lease
+from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.targets.answers import Never, NoAnswer
 from chalicelib.core.writes import Create, Put, TakeLease, Write
 from chalicelib.flow.jobs.batch import prepare
@@ -146,6 +149,53 @@ def test_results_are_recorded_when_the_tables_are_busy_no_more() -> None:
     assert busy.tries == 8
     _rests(world)
     assert len(ids(world)) == len(set(ids(world))) == 60
+
+
+def test_retries_of_one_instant_read_no_leases_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(**SMALL)
+    count, read = 60, 0
+    plain = DynamoJobs.delivery_leases
+
+    def counted(jobs: DynamoJobs, *of: Any) -> tuple[DeliveryLease, ...]:
+        nonlocal read
+        found = plain(jobs, *of)
+        read += len(found)
+        return found
+
+    monkeypatch.setattr(DynamoJobs, "delivery_leases", counted)
+    deploy(world, {"daily": spread(count)})
+    world.targets.queue.down = NoAnswer("no answer in time")
+    assert dispatch_together(world.ports, fires(world), due(world)) == []
+    world.targets.queue.down, read = None, 0
+    world.pass_by("5m")
+
+    assert len(set(ids(world))) == count
+    assert read == count, f"each reads the lease of the first batch, got {read} rows"
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, 1), (1, 3), (3, 1), (3, 3)])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("take", "take"), ("take", "take_alone"), ("take_alone", "take"), ("take_alone", "take_alone")],
+)
+def test_one_of_two_invocations_has_a_job(one: int, other: int, first: str, second: str) -> None:
+    """Each leases a single job or a batch. Both have one job of the same schedule."""
+    world = World(**SMALL)
+    deploy(world, {"daily": spread(5)})
+    fires(world)
+    jobs, instant = list(world.jobs("daily")), due(world)
+    shared = delivery_lease.mark(jobs[2])
+    holder, taker = Leases(world.ports), Leases(world.ports)
+
+    assert not set(getattr(holder, first)(jobs[3 - one : 3], 30 * SECOND, instant))
+    busy = set(getattr(taker, second)(jobs[2 : 2 + other], 30 * SECOND, instant))
+    assert shared in busy
+
+    world.clock.wait_until(instant + 36 * SECOND)
+    later = Leases(world.ports)
+    assert not set(getattr(later, second)(jobs[2 : 2 + other], 30 * SECOND, instant)), "the leases have ended"
+    kept = holder.keep(jobs[3 - one : 3], 30 * SECOND)
+    assert kept.lost == {shared}
 
 
 def test_a_batch_longer_than_its_lease_renews_it() -> None:

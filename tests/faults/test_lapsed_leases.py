@@ -20,7 +20,7 @@ from chalicelib.core.writes import TakeLease
 from chalicelib.flow.jobs import deliver
 from chalicelib.flow.jobs.batch import prepare
 from chalicelib.flow.jobs.deliver import Leased, lease, send
-from chalicelib.flow.jobs.delivery_leases import AGAIN, Leases
+from chalicelib.flow.jobs.delivery_leases import AGAIN, CLOCKS, Kept, Leases
 from chalicelib.flow.system.dispatch import dispatch_together
 from chalicelib.ports import Ports
 from tests.faults import invariants
@@ -114,6 +114,47 @@ def test_clocks_that_differ_by_0_9_s_send_no_job_twice() -> None:
     assert len(ids(world)) == len(set(ids(world))) == 30
 
 
+@pytest.mark.parametrize("ahead", [100, 900, SECOND])
+def test_jobs_sent_and_handed_on_by_a_clock_ahead_stay_sent(ahead: Millis) -> None:
+    """The other invocation has time for one call, which it makes before the instant by the clock of this one."""
+    world = World(**SMALL)
+    deploy(world, {"daily": spread(120)})
+    refs, instant = fires(world), due(world)
+    world.pass_by("55s")
+    prepared = prepare(world.ports, refs, instant)
+    world.clock.wait_until(instant - ahead)
+    Interfering(world, takes="1ms")
+    other = replace(world.ports, clock=_Ahead(world.clock, ahead), ends_at=instant + 40 * SECOND)
+
+    assert dispatch_together(other, refs, instant) == []
+    assert (len(ids(world)), world.clock.now()) == (10, instant - ahead + 1)
+    leased = lease(world.ports, prepared.ready, instant, prepared.counts)
+    world.clock.wait_until(instant)
+    send(world.ports, leased)
+
+    _each_sent_once(world, 120)
+
+
+@pytest.mark.parametrize("ahead", [0, 900, SECOND])
+def test_the_longest_call_ends_in_its_lease_by_any_clock(ahead: Millis) -> None:
+    """In the last moment of a call that is not renewed before, another invocation handles the same jobs."""
+    world = World(**SMALL)
+    deploy(world, {"daily": spread(30)})
+    refs, instant = fires(world), due(world)
+    other = replace(world.ports, clock=_Ahead(world.clock, ahead))
+    spans = ["4800ms", "29900ms"]
+
+    def slow() -> None:
+        if spans:
+            world.clock.pass_by(spans.pop(0))
+            dispatch_together(other, refs, instant)
+
+    Interfering(world, after=slow)
+    assert dispatch_together(world.ports, refs, instant) == []
+
+    _each_sent_once(world, 30)
+
+
 def test_jobs_that_two_lapsed_invocations_leave_are_hinted_soon() -> None:
     world, _, leased = _leased_ahead(12)
     world.clock.pass_by(STALL)
@@ -127,6 +168,31 @@ def test_jobs_that_two_lapsed_invocations_leave_are_hinted_soon() -> None:
     lost = {each.ref for each in leased.ready if each.job in jobs[:3]}
     assert (sent.lost, len(ids(world))) == (lost, 9)
     assert {ref for _, ref in world.hints.sent} == lost
+
+
+@pytest.mark.parametrize(("ended", "counts"), [(-1, True), (0, True), (CLOCKS - 1, True), (CLOCKS, False)])
+def test_a_lease_that_ended_within_a_second_still_counts(ended: Millis, counts: bool) -> None:
+    """The clock of the other invocation may be behind by a second. Then it is still sending."""
+    world, _, leased = _leased_ahead(12)
+    world.clock.pass_by(STALL)
+    now, jobs = world.clock.now(), [each.job for each in leased.ready]
+    other = delivery_lease.lease_of(jobs[:3], now - ended, "other", now - 9 * SECOND)
+    assert world.ports.ledger.commit([TakeLease(other, now)]) is None
+
+    kept = leased.leases.keep(jobs, SECOND)
+
+    assert kept == Kept(other.covered if counts else frozenset(), lapsed=True)
+
+
+@pytest.mark.parametrize(("before", "lapsed"), [(CLOCKS + 1, False), (CLOCKS, True), (0, True)])
+def test_a_lease_renewed_in_its_last_second_counts_as_lapsed(before: Millis, lapsed: bool) -> None:
+    world, instant, leased = _leased_ahead(12)
+    (held,) = world.ports.jobs.delivery_leases(instant)
+    world.clock.wait_until(held.leased_until - before)
+
+    kept = leased.leases.keep([each.job for each in leased.ready], SECOND)
+
+    assert kept == Kept(frozenset(), lapsed)
 
 
 @pytest.mark.parametrize("count", [1, 12])
@@ -166,9 +232,9 @@ def test_jobs_given_up_to_each_other_are_tried_after_two_seconds() -> None:
             return found
         seen: list[tuple[DeliveryLease, ...]] = []
 
-        def look(_: int, both: tuple[DeliveryLease, ...]) -> tuple[DeliveryLease, ...]:
-            seen.append(both)
-            return both
+        def look(_: int, of_batches: tuple[DeliveryLease, ...]) -> tuple[DeliveryLease, ...]:
+            seen.append(plain.delivery_leases(delivery_lease.due_of(jobs[0])))
+            return of_batches
 
         ports = replace(world.ports, jobs=_Looked(plain, look))
         short.append(Leases(ports).take(jobs[:1], 10 * SECOND, 0))
@@ -236,7 +302,7 @@ class _Looked:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._jobs, name)
 
-    def delivery_leases(self, at: Instant) -> tuple[DeliveryLease, ...]:
+    def delivery_leases(self, *of: Any) -> tuple[DeliveryLease, ...]:
         self._looks += 1
-        found: tuple[DeliveryLease, ...] = self._see(self._looks, self._jobs.delivery_leases(at))
+        found: tuple[DeliveryLease, ...] = self._see(self._looks, self._jobs.delivery_leases(*of))
         return found

@@ -62,6 +62,21 @@ def test_e6_a_redrive_delivers_an_event_under_the_same_id(api: Api) -> None:
     assert [each["kind"] for each in run["events"]] == ["run_now"]
 
 
+def test_e6_a_repeated_redrive_gets_the_answer_of_the_first(api: Api) -> None:
+    """The answer of the first was lost. The job waits, or has run already; another failure is not hidden."""
+    run_id = undelivered(api)
+    first = api.post(f"{LETTERS}/{run_id}/redrive")
+    assert api.post(f"{LETTERS}/{run_id}/redrive") == first == {"run_id": run_id, "attempt": 2}
+    api.work()
+    repair(api)
+    assert api.post(f"{LETTERS}/{run_id}/redrive")["attempt"] == 3, "the second attempt failed, too"
+    api.work()
+    assert api.post(f"{LETTERS}/{run_id}/redrive")["attempt"] == 3
+    api.work()
+    history = api.get(f"/v1/runs/{run_id}")["history"]
+    assert [(each["attempt"], each["state"]) for each in history] == [(1, "FAILED"), (2, "FAILED"), (3, "SUCCEEDED")]
+
+
 def test_e6_all_dead_letters_of_a_schedule_are_redriven_together(api: Api) -> None:
     run_id = undelivered(api)
     undelivered(api, "weekly")

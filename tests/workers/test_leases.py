@@ -49,10 +49,59 @@ def test_w5_the_last_lost_attempt_is_a_failure_with_that_reason(world: World, an
     world.deploy(flights({"nightly": NIGHTLY}, pulled={"target": {**PULLED, "heartbeat": "10s"}}))
     run_now(world)
     ann.claim()
+    ann.beat()
     world.pass_by("76s")
     run = world.runs("nightly")[0]
     assert (run.state, run.outcome) == ("FAILED", "lost")
     assert world.limit_state(f"workflow:{full('pulled')}").active == 0
+
+
+def test_w5_a_claim_whose_answer_is_lost_uses_up_no_attempt(world: World, ann: PullWorker, bob: PullWorker) -> None:
+    """Without a heartbeat the work has not begun, so the run is offered again when the lease ends."""
+    world.deploy(flights({"nightly": NIGHTLY}, pulled={"target": PULLED}))
+    run_id = run_now(world)
+    ann.claim()
+    world.pass_by("2m")
+    [run] = world.runs("nightly")
+    assert (run.state, run.target_id) == ("STARTING", None)
+    assert run.reason == "offered again: worker ann claimed it and sent no heartbeat"
+
+    assert [(each["run_id"], each["attempt"]) for each in bob.claim()] == [(run_id, 1)]
+    assert "is held by bob under lease" in lease_lost(ann.beat)
+    bob.beat()
+    bob.succeed()
+    assert [(run.state, run.attempt) for run in world.runs("nightly")] == [("SUCCEEDED", 1)]
+    assert world.limit_state(f"workflow:{full('pulled')}").active == 0
+
+
+def test_w5_a_heartbeat_that_comes_before_the_tick_keeps_the_run(world: World, ann: PullWorker) -> None:
+    run_now(world)
+    ann.claim()
+    world.clock.pass_by("61s")
+    [run] = world.runs("nightly")
+    ann.beat()
+    follow.poll(world.ports, run)  # a tick that read the run before the heartbeat
+    assert [(run.state, run.target_id) for run in world.runs("nightly")] == [("RUNNING", "ann")]
+
+
+def test_w5_a_run_that_nobody_begins_is_lost_after_ten_leases(world: World, ann: PullWorker) -> None:
+    world.deploy(flights({"nightly": NIGHTLY}, pulled={"target": PULLED}))
+    run_now(world)
+    for _ in range(10):
+        assert len(ann.claim()) == 1
+        world.pass_by("2m")
+    [run] = world.runs("nightly")
+    assert (run.state, run.outcome, run.lease) == ("FAILED", "lost", 10)
+    assert ann.claim() == []
+
+
+def test_w6_a_cancelled_run_not_begun_is_not_offered_again(world: World, ann: PullWorker) -> None:
+    run_id = run_now(world)
+    ann.claim()
+    cancel.request_cancel(world.ports, run_id, 1, "somebody said so")
+    world.pass_by("2m")
+    assert [run.state for run in world.runs("nightly")] == ["CANCELLED"]
+    assert ann.claim() == []
 
 
 @pytest.mark.parametrize(("on", "then"), [("lost", ["RETRYING", "STARTING"]), ("failed", ["FAILED"])])

@@ -10,7 +10,7 @@ from chalicelib.aws.tables import items, keys
 from chalicelib.aws.tables.dynamo import Dynamo, decode_start, encode_cursor
 from chalicelib.core import ids
 from chalicelib.core.instants import Instant
-from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows import delivery_lease, sort_keys
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.closings import ClosingCount
 from chalicelib.core.rows.delivery_lease import DeliveryLease
@@ -111,8 +111,15 @@ class DynamoJobs:
     def plan_part(self, plan: str, number: int) -> PlanPart | None:
         return self._dynamo.get(keys.plan_part(plan, number), PlanPart)
 
-    def delivery_leases(self, due: Instant) -> tuple[DeliveryLease, ...]:
-        found = self._dynamo.query_all("jobs", "pk = :pk", {"pk": keys.deliveries(due)})
+    def delivery_leases(self, due: Instant, singles: Collection[str] | None = None) -> tuple[DeliveryLease, ...]:
+        if singles is None:
+            found = list(self._dynamo.query_all("jobs", "pk = :pk", {"pk": keys.deliveries(due)}))
+        else:
+            first = keys.delivery_lease(due, delivery_lease.SINGLE)
+            values = {"pk": first.pk, "single": first.sk}
+            wanted = [keys.delivery_lease(due, delivery_lease.single_id(mark)) for mark in singles]
+            found = list(self._dynamo.query_all("jobs", "pk = :pk AND sk < :single", values))
+            found += self._dynamo.get_many(wanted).values() if wanted else ()
         return tuple(items.from_item(DeliveryLease, item) for item in found)
 
     def limit_state(self, limit_name: str) -> LimitState:

@@ -26,7 +26,7 @@
 | jobs    | <schedule>@<generation> | REDRIVE#<run id>#<n>      | Job             | as above                       |
 | jobs    | <schedule>@<generation> | ARRIVED#<leaf>            | LastArrival     | get, when its leaf is due      |
 | jobs    | EVENT#<event id>        | EVENT                     | PostedEvent     | get                            |
-| jobs    | DELIVERY#<due instant>  | LEASE#<digest of jobs>    | DeliveryLease   | query: jobs being sent         |
+| jobs    | DELIVERY#<due instant>  | LEASE#<digest> LEASE#~<job>| DeliveryLease   | query: jobs being sent         |
 | jobs    | CLOSINGS#<ns>           | COUNT                     | ClosingCount    | get, before each sub-batch     |
 | jobs    | <schedule>@<generation> | APPLIED#<event id>        | AppliedEvent    | get; index `events` by job id  |
 | jobs    | REQUEST#<request id>    | REQUEST                   | Requested       | get: the job of a request      |
@@ -132,7 +132,7 @@ def key_of(row: Row) -> Key:
         case PostedEvent():
             return posted(row.event.id)
         case DeliveryLease():
-            return Key("jobs", deliveries(row.due_at), f"LEASE#{row.id}")
+            return delivery_lease(row.due_at, row.id)
         case ClosingCount():
             return closings(row.namespace)
         case Requested():
@@ -244,6 +244,10 @@ def counted_object(dataset: str, object_key: str, etag: str) -> Key:
 
 def stored_object(dataset: str, digest: str) -> Key:
     return Key("catalog", f"OBJECTS#{dataset}#{digest[:2]}", f"OBJECT#{digest}")
+
+
+def delivery_lease(due: Instant, lease_id: str) -> Key:
+    return Key("jobs", deliveries(due), f"LEASE#{lease_id}")
 
 
 def deliveries(due: Instant) -> str:

@@ -92,11 +92,12 @@ class _Update:
             self.values["rev"] = read.rev
 
     def remembers(self, read: LimitState, holder: str, now: int, dropped: tuple[str, ...] = ()) -> None:
-        """Add an entry to ``starts``. A path into a map needs the map, so the first entry creates the map."""
+        """Add an entry to ``starts``. A path into a map needs the map, so the first entry creates the map. A new rate
+        window has starts that other windows remember."""
         if read.rev == 0:
             self.expects.append("attribute_not_exists(starts)")
             self.sets.append("starts = :first")
-            self.values["first"] = {holder: now}
+            self.values["first"] = {**read.starts, holder: now}
             return
         self.values["now"] = now  # only here: DynamoDB refuses a value that no expression names
         self.expects.append("attribute_exists(starts)")
@@ -199,7 +200,7 @@ def _no_permit(request: PermitRequest, write: JoinQueue) -> tuple[str, dict[str,
             return f"{empty}active >= :limit", {"limit": request.below}
         case RateWindow():
             # A condition cannot compare the entries of a map. The window that was read is full; it must be unchanged.
-            return "rev = :rev", {"rev": write.rev}
+            return ("rev = :rev", {"rev": write.rev}) if write.rev else ("attribute_not_exists(rev)", {})
         case _:
             return "head > :latest", {"latest": write.now + request.slack}
 

@@ -214,12 +214,13 @@ class DynamoWakes:
     ) -> Page[tuple[Ref, Instant]]:
         return self._page(table, [str(shard)], iso(until), limit, cursor)
 
-    def upcoming(self, since: Instant, until: Instant, limit: int) -> tuple[tuple[Ref, Instant], ...]:
+    def upcoming(self, since: Instant, until: Instant) -> tuple[tuple[Ref, Instant], ...]:
         found: list[tuple[Ref, Instant]] = []
         for shard in range(self._dynamo.shards.wake):
             values = {"shard": str(shard), "since": iso(since), "until": iso(until)}
             condition = "wake_shard = :shard AND wake_at BETWEEN :since AND :until"
-            for item in self._dynamo.query("jobs", condition, values, limit=limit, index="wake")[0]:
+            # Prepared fires may be many, and the jobs that wait lie among them.
+            for item in self._dynamo.query_all("jobs", condition, values, index="wake"):
                 ref = keys.ref_of(Key("jobs", item["pk"]["S"], item["sk"]["S"]))
                 if ref is not None and ref.kind == "job" and not sort_keys.is_fire(ref.parts[2]):
                     found.append((ref, parse_instant(item["wake_at"]["S"])))

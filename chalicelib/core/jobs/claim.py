@@ -220,7 +220,8 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
         raise ValueError("expected a route that a limit blocks, got one without; claim the job instead")
     taken = tuple(ask for ask in route.take if not _only_counts(ask))
     state = facts.limit_state(blocked.limit_name)
-    sort_key = rank_of(job, schedule, workflow)
+    met_at = job.met_at if job.met_at is not None else now
+    sort_key = rank_of(replace(job, met_at=met_at), schedule, workflow, blocked.aging)
     queue_name = parts.queue_of(blocked, state, job.job_id)
     queued = replace(
         job,
@@ -230,7 +231,7 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
         units=returns.units_of(taken, job.units),
         queued_in=queue_name,
         rank=sort_key,
-        met_at=job.met_at if job.met_at is not None else now,
+        met_at=met_at,
         reason=f"{why_blocked(route, facts)}{inheritance(job)}",
         rev=job.rev + 1,
         wake_at=timeout.deadline_of(job, schedule, schedule_state),
@@ -302,7 +303,10 @@ def rank_again(job: Job, raised: Job, facts: Facts) -> list[Write]:
     """The writes that give a queued job the timeout and the rank of the current definition, and move its waiter.
     ``raised`` is the job with its present inherited priority."""
     schedule_state, schedule, workflow = _complete(facts)
-    rank, wake_at = rank_of(raised, schedule, workflow), timeout.deadline_of(job, schedule, schedule_state)
+    own = names.whole(job.queued_in) if job.queued_in is not None else None
+    asks = facts.asks(job.schedule.partition(".")[0])
+    aging = next((ask.aging for ask in limit_permits.with_fallbacks(asks) if ask.limit_name == own), 0)
+    rank, wake_at = rank_of(raised, schedule, workflow, aging), timeout.deadline_of(job, schedule, schedule_state)
     later = Replace(replace(raised, rank=rank, wake_at=wake_at, leases=0, rev=job.rev + 1))
     before, after = run_queued.waiter_of(job), run_queued.waiter_of(replace(job, rank=rank))
     if before is None or after is None or before == after:

@@ -36,7 +36,7 @@ def _admissions(asks: tuple[PermitRequest, ...], pace: Pace, policy: str) -> tup
     permits."""
     shared = [ask for ask in asks if names.is_shared(ask.limit_name) and not permits.is_unlimited(ask)]
     return tuple(
-        Slots(names.admission_limit(policy, ask.limit_name), math.ceil(NEXT_AT_PACE / pace.spacing))
+        Slots(names.admission_limit(policy, ask.limit_name), math.ceil(NEXT_AT_PACE / pace.spacing), aging=pace.aging)
         for ask in shared[:1]
     )
 

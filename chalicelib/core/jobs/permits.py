@@ -3,6 +3,8 @@ workflow's."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from chalicelib.core.definitions.overrides import resources_of
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
@@ -28,11 +30,11 @@ def ask_of(name: str, pool: Pool, workflow: Workflow, schedule: Schedule) -> Slo
     """The request of this schedule's jobs for units of a pool. A job that does not fit into its share requests units of
     the common part. At the head of the share's queue it would block all jobs that fit."""
     units = units_of(pool, workflow, schedule)
-    common = Slots(pool_limit(name), pool.common, units=units, unit=pool.word)
+    common = Slots(pool_limit(name), pool.common, units=units, unit=pool.word, aging=pool.aging_span)
     share = _share_of(name, pool, schedule)
     if share is None or share[1] < units:
         return common
-    return Slots(share_limit(name, share[0]), share[1], units=units, unit=pool.word, fallback=common)
+    return replace(common, limit_name=share_limit(name, share[0]), limit=share[1], fallback=common)
 
 
 def _share_of(name: str, pool: Pool, schedule: Schedule) -> tuple[str, int] | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from chalicelib.core.definitions.overrides import priority_of
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.jobs.deadlines import latest_start
 from chalicelib.core.limits import permits
 from chalicelib.core.rows.job import Job
@@ -50,7 +51,14 @@ def highest(inherited_ones: list[InheritedPriority], own: int) -> InheritedPrior
     return min(more, key=lambda inherited_one: (-inherited_one.priority, inherited_one.by), default=None)
 
 
-def rank_of(job: Job, schedule: Schedule, workflow: Workflow) -> str:
-    """The sort key of a job in any queue."""
-    latest = latest_start(job, schedule, workflow)
-    return permits.rank(effective(job, schedule, workflow), latest, job.created_at, job.job_id)
+def rank_of(job: Job, schedule: Schedule, workflow: Workflow, aging: Millis = 0) -> str:
+    """The sort key of a job in a queue, with the aging of its pool or policy."""
+    latest, own = latest_start(job, schedule, workflow), effective(job, schedule, workflow)
+    return permits.rank(own, latest, job.created_at, job.job_id, aging, waits_since(job))
+
+
+def waits_since(job: Job) -> Instant:
+    """The instant from which a job ages: when its fire was due, or else when its trigger was met."""
+    if job.kind == "fire" and job.due_at is not None:
+        return job.due_at
+    return job.met_at if job.met_at is not None else job.created_at

@@ -36,7 +36,8 @@ class Pace:
     A permit is an appointment. Its start begins at that instant or at most ``tolerance`` ms later; else it needs
     another permit. ``rule`` describes the pace to users. ``cycle`` is a number of permits and the ms that these take
     together: ``spacing`` is rounded up to a whole ms, and permits in a block are not rounded one by one (`after`).
-    ``parts``: the queue is divided into so many (`core/limits/parts.py`); 0 if it is not.
+    ``parts``: the queue is divided into so many (`core/limits/parts.py`); 0 if it is not. ``aging`` is that of the
+    policy.
     """
 
     by_appointment: ClassVar[bool] = True
@@ -49,6 +50,7 @@ class Pace:
     rule: str = ""
     cycle: tuple[int, Millis] | None = None
     parts: int = 0
+    aging: Millis = 0
 
     @property
     def order(self) -> tuple[int, int, str]:

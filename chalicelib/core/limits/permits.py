@@ -28,6 +28,9 @@ from chalicelib.core.rows.limit import LimitState
 SERVER_LEASE: Millis = 5 * SECOND
 
 
+AGED = "A"  # the first letter of a rank with aging; it sorts behind those without
+
+
 PermitRequest = Slots | RateWindow | Pace
 
 
@@ -90,10 +93,33 @@ def is_timed(ask: PermitRequest | None) -> bool:
     return isinstance(ask, RateWindow | Pace)
 
 
-def rank(priority: int, latest_start: Instant | None, created_at: Instant, job_id: str) -> str:
-    """The sort key of a waiter: by falling priority, then by latest start, then by age."""
+def rank(
+    priority: int,
+    latest_start: Instant | None,
+    created_at: Instant,
+    job_id: str,
+    aging: Millis = 0,
+    since: Instant = 0,
+) -> str:
+    """The sort key of a waiter: by falling priority, then by latest start, then by age.
+
+    With ``aging`` each such span of waiting, from ``since`` on, raises the priority by one step. Of two waiters, the
+    one whose ``since - priority * aging`` is earlier is the more urgent one at every instant. So the key never changes.
+    """
     latest = iso(latest_start) if latest_start is not None else "~"
-    return f"{9 - priority}#{latest}#{iso(created_at)}#{job_id}"
+    rest = f"{9 - priority}#{latest}#{iso(created_at)}#{job_id}"
+    return f"{AGED}{since - priority * aging:015d}#{rest}" if aging else rest
+
+
+def urgency(rank: str) -> str:
+    """The part of a rank that sorts before the latest start: of two waiters, the more urgent one has the lower one."""
+    return rank.partition("#")[0]
+
+
+def priority_in(rank: str) -> int:
+    """The priority in a rank."""
+    first, second, *_ = rank.split("#")
+    return 9 - int(second if first.startswith(AGED) else first)
 
 
 def why(ask: PermitRequest, state: LimitState) -> str:

@@ -4,6 +4,9 @@ A policy is a pace. A permit is an appointment, and appointments are at least ``
 its appointment or at most ``tolerance`` ms later. A later start needs a new permit. So between a start and the one
 ``max_events`` after it lie at least ``max_events * spacing - tolerance >= interval`` ms: no sliding interval holds more
 than ``max_events`` starts. Jobs acquire permits ahead of their instant, so that preparing a start loses no permit.
+
+A start is the begin of a call, by the clocks of Sluice. Its receiver sees the call a latency later. With ``margin`` the
+bound holds for the receiver, too, if no two latencies differ by more than that.
 """
 
 from __future__ import annotations
@@ -13,9 +16,10 @@ from dataclasses import dataclass, field
 
 from pydantic import Field, model_validator
 
-from chalicelib.core.documents import Described, Duration
+from chalicelib.core.documents import Duration
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import SECOND, Millis, duration, format_duration
+from chalicelib.core.limits.aging import Aging
 from chalicelib.core.limits.names import policy_limit
 from chalicelib.core.limits.pace import Pace
 
@@ -38,14 +42,17 @@ MIN_SPACING: Millis = 2
 PART_A_SECOND = 100
 
 
-class Policy(Described):
-    """At most ``max_events`` events start in any ``interval``, across all schedules that name the policy."""
+class Policy(Aging):
+    """At most ``max_events`` events start in any ``interval``, across all schedules that name the policy. ``margin``
+    lengthens the interval by what the latency of calls to the target may vary."""
 
     max_events: int = Field(ge=1, le=1_000_000)
     interval: Duration = "1m"
+    margin: Duration | None = None
 
     @model_validator(mode="after")
     def _fits_a_limit(self) -> Policy:
+        _ = self.aging_span
         most = self.span // MIN_SPACING
         if self.span < SECOND:
             raise invalid("interval", "an interval of at least 1s", self.interval)
@@ -53,6 +60,8 @@ class Policy(Described):
             hint = "omit the policy to start more than that"
             expected = f"at most {most} events in {self.interval}, which is 500 a second"
             raise invalid("max_events", expected, self.max_events, hint)
+        if self._margin > self.span:
+            raise invalid("margin", f"at most the interval, {self.interval}", self.margin, "such as 1s")
         return self
 
     @property
@@ -67,7 +76,16 @@ class Policy(Described):
     @property
     def spacing(self) -> Millis:
         """The ms between two permits, rounded up: rounded down, the interval would hold one start too many."""
-        return -(-(self.span + self.tolerance) // self.max_events)
+        return -(-self.cycle // self.max_events)
+
+    @property
+    def cycle(self) -> Millis:
+        """The ms that ``max_events`` permits take together."""
+        return self.span + self.tolerance + self._margin
+
+    @property
+    def _margin(self) -> Millis:
+        return duration(self.margin) if self.margin is not None else 0
 
     @property
     def queue_parts(self) -> int:
@@ -78,8 +96,8 @@ class Policy(Described):
     def pace(self, name: str) -> Pace:
         """The permit request of a job under this policy. ``name`` is the policy's full name."""
         rule = f"at most {self.max_events} starts in any {format_duration(self.span)}"
-        cycle = (self.max_events, self.span + self.tolerance)
-        return Pace(policy_limit(name), self.spacing, 1, self.tolerance, rule, cycle, self.queue_parts)
+        cycle = (self.max_events, self.cycle)
+        return Pace(policy_limit(name), self.spacing, 1, self.tolerance, rule, cycle, self.queue_parts, self.aging_span)
 
 
 @dataclass(frozen=True, slots=True)

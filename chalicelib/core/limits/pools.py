@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from chalicelib.core.documents import Described, Document, Reference
+from chalicelib.core.documents import Document, Reference
 from chalicelib.core.errors import invalid
+from chalicelib.core.limits.aging import Aging
 from chalicelib.core.limits.names import pool_limit, share_limit
 from chalicelib.core.rows.limit import LimitState
 
@@ -28,7 +29,7 @@ class Share(Document):
     reserved: int = Field(ge=1, le=MAX_UNITS)
 
 
-class Pool(Described):
+class Pool(Aging):
     """``size`` slots or vCPUs. The keys of ``shares`` name a workflow (``app.name``) or a concurrency group
     (``name``)."""
 
@@ -38,6 +39,7 @@ class Pool(Described):
 
     @model_validator(mode="after")
     def _leaves_no_share_out(self) -> Pool:
+        _ = self.aging_span
         if self.reserved > self.size:
             expected = f"shares of at most the pool's {self.size} units together"
             raise invalid("shares", expected, self.reserved, "reserve less, or make the pool larger")

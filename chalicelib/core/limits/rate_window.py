@@ -6,6 +6,7 @@ the rules by which jobs acquire permits and queue for them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -21,6 +22,7 @@ class RateWindow:
 
     by_appointment: ClassVar[bool] = False
     records_claim: ClassVar[bool] = True
+    aging: ClassVar[Millis] = 0
 
     limit_name: str
     limit: int
@@ -67,6 +69,20 @@ def outdated(ask: RateWindow, state: LimitState) -> tuple[str, ...]:
     """
     oldest_first = sorted(state.starts.items(), key=lambda start: (start[1], start[0]))
     return tuple(holder for holder, _ in oldest_first[: max(len(oldest_first) - 2 * ask.limit + 1, 0)])
+
+
+def with_known_starts(
+    asks: Iterable[object], states: Mapping[str, LimitState], holder: str
+) -> dict[str, LimitState]:  # fmt: skip
+    """The windows of a workflow that have counted nothing yet, with the starts that its other windows remember.
+
+    So a rule whose numbers have changed keeps its starts, as far as they are known. The first start that a window
+    counts is stored with them. The entry of ``holder``, the job that asks, does not count against itself."""
+    windows = {ask.limit_name: ask for ask in asks if isinstance(ask, RateWindow)}
+    known = {other: at for name in windows for other, at in states[name].starts.items() if other != holder}
+    oldest_first = sorted(known.items(), key=lambda start: (start[1], start[0]))
+    new = {name: ask for name, ask in windows.items() if known and states[name].rev == 0}
+    return {name: replace(states[name], starts=dict(oldest_first[1 - 2 * ask.limit :])) for name, ask in new.items()}
 
 
 def rate_window_of(workflow: str, rule: str, binding: bool) -> RateWindow:

@@ -38,7 +38,8 @@ class Slots:
 
     Of a pool a job acquires ``units`` at once; ``unit`` is the word for one. ``fallback`` is where a job with a share
     acquires them if its share is used up and no job waits at the fallback. The job queues at the share. ``overdrawn``
-    units are withheld here, because other parts of the pool have more units in use than belongs to them now (W3)."""
+    units are withheld here, because other parts of the pool have more units in use than belongs to them now (W3).
+    ``aging`` is that of the pool, or of the policy of an admission."""
 
     by_appointment: ClassVar[bool] = False  # whether its permit is for one instant
     records_claim: ClassVar[bool] = False  # whether the claim enters the start, not the start itself
@@ -51,6 +52,7 @@ class Slots:
     unit: str = "slot"
     fallback: Slots | None = None
     overdrawn: int = 0
+    aging: Millis = 0
 
     @property
     def order(self) -> tuple[int, int, str]:

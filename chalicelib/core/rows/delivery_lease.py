@@ -1,7 +1,7 @@
 """Delivery leases: which jobs an invocation delivers at present, so that no other invocation sends them too.
 
-One row covers a batch of jobs that are due at one instant. The invocation writes it before the first send and renews it
-during the batch. If the invocation crashes, its jobs are free again when the lease expires.
+One row covers a batch of jobs that are due at one instant, or a single job. The invocation writes it before the first
+send and renews it during the batch. If the invocation crashes, its jobs are free again when the lease expires.
 """
 
 from __future__ import annotations
@@ -14,12 +14,16 @@ from chalicelib.core.instants import HOUR, SECOND, Instant, Millis
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.stored import StoredRow
 
-# A lease outlives the longest call by this much, and is renewed when less than the longest call is left of it. So it is
-# renewed every five seconds at most. A batch to SQS takes less, and never renews it.
-MARGIN: Millis = 5 * SECOND
+# A lease outlives the longest call by this much. It is renewed when the longest call and a second are left of it, so
+# every five seconds at most. A batch to SQS takes less, and never renews it.
+MARGIN: Millis = 6 * SECOND
 
 
 KEPT: Millis = HOUR  # after its end, until DynamoDB deletes the row
+
+
+# Sorts behind the ids of batches, which are hexadecimal.
+SINGLE = "~"
 
 
 # Hexadecimal digits for a job. Of 5,000 jobs two get the same mark once in 40,000 batches; then one waits for a lease.
@@ -29,6 +33,7 @@ _MARK = 10
 @dataclass(frozen=True, slots=True)
 class DeliveryLease(StoredRow):
     """``marks`` identify the jobs, each at its next try. ``id`` is their digest, so the same batch has the same row.
+    That of a single job is `SINGLE` and its mark: the leases of single jobs need not be read to find those of batches.
 
     ``holder`` is random and identifies the invocation. Without it, two invocations with the same batch could write
     equal rows, and each would take the stored row for its own. ``holder`` and ``taken_at`` are missing in rows of an
@@ -64,7 +69,13 @@ def mark(job: Job) -> str:
 def lease_of(jobs: Sequence[Job], until: Instant, holder: str, now: Instant) -> DeliveryLease:
     """A lease from ``now`` until ``until`` for jobs that are all due at one instant."""
     marks = "".join(sorted(mark(job) for job in jobs))
-    return DeliveryLease(due_of(jobs[0]), ids.digest(marks), marks, until, until + KEPT, holder, now)
+    lease_id = single_id(marks) if len(jobs) == 1 else ids.digest(marks)
+    return DeliveryLease(due_of(jobs[0]), lease_id, marks, until, until + KEPT, holder, now)
+
+
+def single_id(mark_of_job: str) -> str:
+    """The id of the lease of a single job."""
+    return f"{SINGLE}{mark_of_job}"
 
 
 def renewed(lease: DeliveryLease, until: Instant) -> DeliveryLease:

@@ -113,6 +113,11 @@ def unused_permits(run: Run, paces: Sequence[Pace], states: Mapping[str, LimitSt
     return [Replace(replace(run, paced_from=None, paced_until=None, rev=run.rev + 1)), *back] if back else []
 
 
+def queued_rank(run: Run, aging: Millis) -> str:
+    """The sort key of a run in the queue of a pace."""
+    return limit_permits.rank(run.priority, run.latest_start, run.created_at, run.run_id, aging, run.created_at)
+
+
 def queue(run: Run, route: Route, states: Mapping[str, LimitState], now: Instant) -> list[Write]:
     """The writes of one transaction: a run that may not call yet queues at its slowest pace, by priority and age. It
     leaves the queue in which it waits, if the slowest pace was another one then.
@@ -122,7 +127,7 @@ def queue(run: Run, route: Route, states: Mapping[str, LimitState], now: Instant
     if blocked is None:
         raise ValueError("expected a route that a limit blocks, got one without")
     ask, state = route.behind or blocked, states.get(blocked.limit_name) or LimitState(blocked.limit_name)
-    rank = limit_permits.rank(run.priority, run.latest_start, run.created_at, run.run_id)
+    rank = queued_rank(run, blocked.aging)
     cause = limit_permits.why(ask, states.get(ask.limit_name) or LimitState(ask.limit_name))
     # After a refused call, the reason begins with the answer of the target, and ends with what the run waits for.
     said = _WAITS.sub("", run.reason)

@@ -5,6 +5,9 @@ worker as target id, and its ``wake_at`` is ``lease_until``. If the worker crash
 need not poll workers. With its first heartbeat a worker reports that the work has begun (RUNNING); before that, it may
 give the lease back.
 
+A lease that expires before the first heartbeat was of no use: the answer to its claim was lost, or the worker died. The
+run is offered again and uses up no attempt, for `MAX_LEASES` leases.
+
 Leases are numbered. A run that was given back is leased again under the next number, and a report under an earlier
 number is answered with *lost*. A lease is bound to a random token, which ends its id, and to the user or role that
 claimed it: Sluice refuses the report of another signer.
@@ -27,6 +30,11 @@ from chalicelib.core.writes import Delete, ExpectBackfillRunning, ExpectMode, Wr
 # The checks become rarer with its age: thousands of offers must not keep the sweep from urgent rows.
 OFFER_CHECK: Millis = 10 * MINUTE
 MAX_CHECK_PAUSE: Millis = 30 * MINUTE
+
+
+# So many leases of one attempt may expire without a heartbeat. Perhaps the work kills its workers, or they begin it
+# without saying so.
+MAX_LEASES = 10
 
 
 TOKEN = 32  # characters of a token, in hexadecimal; longer than any number of an attempt or lease
@@ -196,6 +204,16 @@ def lost(run: Run) -> str:
 
 def is_expired(run: Run, now: Instant) -> bool:
     return run.lease_until is not None and run.lease_until <= now
+
+
+def is_unbegun(run: Run, now: Instant) -> bool:
+    """Whether a lease has expired before its worker said that the work has begun, so that the run is offered again."""
+    return is_pulled(run) and run.state == "STARTING" and run.lease < MAX_LEASES and is_expired(run, now)
+
+
+def unbegun(run: Run) -> str:
+    """The reason of a run that is offered again because its worker has not begun it."""
+    return f"offered again: worker {run.target_id} claimed it and sent no heartbeat"
 
 
 def _holder_text(run: Run) -> str:

@@ -21,7 +21,7 @@ from chalicelib.core.fires import lifetime
 from chalicelib.core.instants import MINUTE, Instant, Millis
 from chalicelib.core.rows.closings import ClosingCount
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.writes import PutState, Write
+from chalicelib.core.writes import PutState, TrackStarts, Write
 
 # A closing that was counted is committed within this time, or never. The API, which makes most of them, ends after
 # 29 s; another Lambda commits at once, and repeats a table call for 8 s.
@@ -37,12 +37,21 @@ def closed_by(writes: Iterable[Write]) -> frozenset[str]:
     by: a new schedule, or one whose fires could not be sent before; marks for other steps (`wake_at`, `uncounted`); the
     end of a schedule by itself, whose prepared fires are still sent (L10). The steps that cancel or refuse a job, or
     skip an occurrence, count that themselves.
+
+    A plan after which a workflow's starts are counted closes something, too: fires that needed no permit need one now.
     """
-    return frozenset(
-        write.schedule_state.schedule.partition(".")[0]
-        for write in writes
-        if isinstance(write, PutState) and write.over is not None and _closes(write.schedule_state, write.over)
-    )
+    closed = (_closed_by(write) for write in writes)
+    return frozenset(name.partition(".")[0] for name in closed if name is not None)
+
+
+def _closed_by(write: Write) -> str | None:
+    """The schedule or workflow that a write closes."""
+    match write:
+        case PutState(schedule_state=state, over=over) if over is not None and _closes(state, over):
+            return state.schedule
+        case TrackStarts(workflow=workflow):
+            return workflow
+    return None
 
 
 def settled(found: Mapping[str, ClosingCount | None], now: Instant) -> Counts:

@@ -13,7 +13,8 @@ from chalicelib.core import errors, ids
 from chalicelib.core.constraints.approval import waiters_key
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.limits.names import workflow_limit
+from chalicelib.core.limits.names import admission_limit, policy_limit, workflow_limit
+from chalicelib.core.limits.pools import Pool, limits_of
 from chalicelib.core.limits.writes import LeaseQueue, NewEdition
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
@@ -23,7 +24,7 @@ from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import Status, status_key
 from chalicelib.core.triggers.size import size_key
 from chalicelib.core.writes import Create, Delete, PutDefinition, RemoveDefinition, RemoveSubscription, Write
-from chalicelib.flow import lookup, wake
+from chalicelib.flow import lookup, priority, wake
 from chalicelib.flow.definitions import addresses, buckets
 from chalicelib.flow.limits import counting, pools
 from chalicelib.flow.limits.policies import advance_pace
@@ -96,8 +97,18 @@ def put(
                 counting.of_workflow(ports, new)
             if kind == "workflow":
                 _wake_waiting(ports, new)
+            if old is not None and old.document.get("aging") != new.document.get("aging"):
+                priority.rank_all(ports, _queues_of(ports, new))
             return Change("replaced" if old else "created", new.version)
     raise errors.changed_meanwhile(f"{kind} {name}")
+
+
+def _queues_of(ports: Ports, row: Definition) -> list[str]:
+    """The limits in whose queues jobs wait for a pool or a policy."""
+    if row.kind == "pool":
+        return list(limits_of(row.name, Pool.model_validate(row.document)))
+    own = ports.jobs.limit_state(policy_limit(row.name))
+    return [own.limit_name, *(admission_limit(row.name, shared) for shared in own.admits)]
 
 
 def _wake_waiting(ports: Ports, row: Definition) -> None:

@@ -139,12 +139,15 @@ def _check_requesters(ports: Ports, job: Job, by: str) -> None:
 def withdraw(ports: Ports, job_id: str, by: str) -> Record:
     """Cancel a job that is not yet a run; once this returns, it never becomes one. Returns the record of the job.
 
-    Raises ``not_found`` (404) with the outcome of the job if it no longer waits. Cancelling a retry ends its run as
-    FAILED.
+    A repeat by the same caller returns that record. Raises ``not_found`` (404) with the outcome of the job if it no
+    longer waits. Cancelling a retry ends its run as FAILED.
     """
     why = f"cancelled by {by}"
     for _ in range(MAX_CONFLICTS):
-        job, now = find_job(ports, job_id), ports.clock.now()
+        before, now = ports.runs.record(job_id), ports.clock.now()
+        if before is not None and (before.kind, before.reason) == ("DROPPED", why):
+            return before
+        job = find_job(ports, job_id)
         ports.ledger.count_closing(job.schedule.partition(".")[0])
         if drop_job(ports, job, "DROPPED", why, now, exact=True) is not None:
             return record_of(job, "DROPPED", why, now)

@@ -229,9 +229,9 @@ def is_leased(ports: Ports, waiter: Waiter) -> bool:
     job = ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
     if job is None or waiter.run is not None:
         return False
-    now = ports.clock.now()
-    living = (lease for lease in ports.jobs.delivery_leases(delivery_lease.due_of(job)) if lease.leased_until > now)
-    return any(delivery_lease.mark(job) in lease.covered for lease in living)
+    now, mark = ports.clock.now(), delivery_lease.mark(job)
+    leases = ports.jobs.delivery_leases(delivery_lease.due_of(job), [mark])
+    return any(mark in lease.covered for lease in leases if lease.leased_until > now)
 
 
 class _Sender:

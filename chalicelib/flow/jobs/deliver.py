@@ -3,8 +3,9 @@
 A single delivery is a batch of one. Lease the jobs, so that no other invocation sends them too, and wait for their
 instant. Then, for each sub-batch: check the time left, read again what may have been closed, send, record the results.
 A sub-batch has up to five calls of ten messages. Each of them begins soon after the read, or the rest is read again.
-What is read again are the schedule states and jobs. If the count of closings of their namespace is still that from
-before they were read, nothing was closed since, and only the count is read (`core/schedules/closings.py`).
+What is read again are the schedule states and jobs, and whether the starts of the workflows are counted by now. If the
+count of closings of their namespace is still that from before they were read, nothing was closed since, and only the
+count is read (`core/schedules/closings.py`).
 After a crash the fire is sent again under the same id, so it is never lost and the consumer can drop the repeat. A fire
 that cannot be delivered becomes a failed run and a dead letter, in one transaction with the end of its job.
 """
@@ -151,8 +152,9 @@ def lease(ports: Ports, ready: Sequence[Ready], begin: Instant, counts: Counts =
             later.setdefault(until, []).append(each.ref)
     for until, refs in later.items():
         _hint(ports, refs, until)
-    # From its instant on, another invocation may have sent a job after its row was read, and have ended its lease. The
-    # count does not show that, so the rows are read again.
+    # From its instant on, another invocation may have sent a job after its row was read, and its lease may have ended.
+    # The count does not show that, so the rows are read again. One whose clock is ahead may have sent a job before, but
+    # its lease still covers what it sent.
     may_be_sent = ports.clock.now() >= min(delivery_lease.due_of(each.job) for each in ready)
     left = tuple(each for each in ready if delivery_lease.mark(each.job) not in busy)
     return Leased(left, leases, NONE if may_be_sent else counts)
@@ -176,7 +178,7 @@ def send(ports: Ports, leased: Leased) -> Sent:
             sub_batch = batch.next()
         except _NoTime as no_time:
             books.keep()
-            _hand_on(ports, leases, books, batch.refs(), no_time.until)
+            _hand_on(ports, leases, books, [each for call in batch.calls for each in call], no_time.until)
             break
         except Exception as error:  # the tables cannot be read, so none of the remaining jobs was sent
             logger.exception("sub-batch not read", extra={"size": len(batch.refs())})
@@ -192,7 +194,8 @@ def send(ports: Ports, leased: Leased) -> Sent:
             books.add(send_call(ports, call, sub_batch.refused))
     books.keep()
     if changed and not books.failed:
-        leases.end()
+        given_up = set(changed)
+        leases.give_up(frozenset(delivery_lease.mark(each.job) for each in leased.ready if each.ref in given_up))
     if batch.lost:
         _hint(ports, list(batch.lost), ports.clock.now() + AGAIN)
     return Sent(books.ends, tuple(changed), {**books.failed, **unread}, frozenset(batch.lost))
@@ -228,6 +231,7 @@ class _Batch:
         self._ports = ports
         self._leases = leases
         self._counts = counts
+        self._is_single = len(ready) == 1
         self.calls = deque(sub_batches.split(ready, run_of))
         self._width = sub_batches.MAX_BATCHES
         self._slow_since: Instant | None = None
@@ -259,7 +263,7 @@ class _Batch:
         held = [each for each in part if delivery_lease.mark(each.job) not in kept.lost]
         if kept.lapsed:
             self._counts = NONE  # others may have sent these jobs, which no count shows
-        found = _relied_on(self._ports, held if self._nothing_closed(held) else _as_read(self._ports, held))
+        found = _relied_on(self._ports, held if self._nothing_closed(held) else self._read_again(held))
         now = self._ports.clock.now()
         for _ in calls:
             self.calls.popleft()
@@ -294,6 +298,10 @@ class _Batch:
         changed = {name for name, row in found.items() if (row.closings if row else 0) != self._counts[name]}
         self._counts = {name: count for name, count in self._counts.items() if name not in changed}
         return not changed
+
+    def _read_again(self, part: Sequence[Ready]) -> list[Ready]:
+        found = _as_read(self._ports, part)
+        return found if self._is_single else _uncounted(self._ports, found)  # a single job was decided just now
 
     def put_back(self, calls: Sequence[list[Ready]], made: int) -> None:
         """Put back the calls for which a read was too old after ``made`` calls. The next read is for as many."""
@@ -360,6 +368,15 @@ def _as_read(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
     seen = ports.prefetch.read(ports, _wanted(others)) if others else ports
     found = [each if each.ref in stamped else _still(seen, each) for each in part]
     return [each for each in found if each is not None]
+
+
+def _uncounted(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
+    """The deliveries of workflows whose starts are still not counted. The others need permits now."""
+    names = {each.run.workflow for each in part if not each.facts.counted}
+    counted = {
+        name for name in names if (row := ports.catalog.definition("workflow", name)) is not None and row.counted
+    }
+    return [each for each in part if each.facts.counted or each.run.workflow not in counted]
 
 
 def _relied_on(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
@@ -489,13 +506,13 @@ def _decided(each: Ready, now: Instant) -> Ready | None:
     return each if decision is not None and not decision.asks else None
 
 
-def _hand_on(ports: Ports, leases: Leases, books: Books, refs: Sequence[Ref], until: Instant) -> None:
+def _hand_on(ports: Ports, leases: Leases, books: Books, left: Sequence[Ready], until: Instant) -> None:
     """Hint the remaining jobs, for other invocations. If a result was not recorded the lease stays, so that they wait
     until it expires."""
     if not books.failed:
-        leases.end()
-    logger.warning("handed on", extra={"size": len(refs)})
-    _hint(ports, refs, until)
+        leases.give_up(frozenset(delivery_lease.mark(each.job) for each in left))
+    logger.warning("handed on", extra={"size": len(left)})
+    _hint(ports, [each.ref for each in left], until)
 
 
 def _hint(ports: Ports, refs: Sequence[Ref], due: Instant) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -47,14 +47,15 @@ class Leases:
 
         The leases of others are read after the own one is written. So of two invocations that lease a job in different
         batches, at least one sees the lease of the other. Several jobs are also looked for before: then the lease
-        covers only those that are free. A single job is mostly free, so it is leased without that look.
+        covers only those that are free. A single job is mostly free, so it is leased without that look. All leases of a
+        single job are one row, so only the leases of batches are read for it: there may be thousands of others.
         """
         busy: dict[str, Instant] = {}
         for due, group in _by_due(jobs).items():
             others: dict[str, Instant] = {}
             for tried in range(MAX_TRIES):
                 now = self._ports.clock.now()
-                others = self._ends(due, now) if tried or len(group) > 1 else {}
+                others = self._ends(due, now, group) if tried or len(group) > 1 else {}
                 free = [job for job in group if core.mark(job) not in others]
                 until = max(now, begin) + longest + MARGIN
                 lease = core.lease_of(free, until, self._holder, now) if free else None
@@ -64,7 +65,7 @@ class Leases:
                 lease = None
             if lease is not None:
                 present = self._ports.clock.now()
-                found = self._others(due, present)
+                found = self._others(due, present, () if len(group) == 1 else None)
                 given_up = lease.covered & found.keys()
                 kept = self._without(lease, given_up) if given_up else lease
                 if kept is not None:
@@ -99,11 +100,11 @@ class Leases:
                 busy |= set(map(core.mark, group))
                 continue
             self._held[due] = lease
-            busy |= lease.covered & self._others(due, now).keys()
+            busy |= lease.covered & self._others(due, now, lease.covered if len(group) > 1 else ()).keys()
         return frozenset(busy)
 
     def keep(self, jobs: Iterable[Job], longest: Millis) -> Kept:
-        """Renew the leases that end too soon for one more send of ``longest``.
+        """Renew the leases that end too soon for one more send of ``longest``, by the clock of any invocation.
 
         A lease that has ended is renewed, too, if no other invocation has taken it. But another one may have leased
         some of its jobs in another batch, so the leases of others are read again. What is found then holds for the rest
@@ -112,7 +113,7 @@ class Leases:
         now = self._ports.clock.now()
         for due, group in _by_due(jobs).items():
             lease = self._held.get(due)
-            if lease is not None and lease.leased_until < now + longest:
+            if lease is not None and lease.leased_until - CLOCKS < now + longest:
                 ended, renewed = lease.leased_until, core.renewed(lease, now + longest + MARGIN)
                 refused = self._ports.ledger.commit([TakeLease(renewed, now, over=ended)])
                 lease = renewed if refused is None else None
@@ -123,10 +124,23 @@ class Leases:
                     present = self._ports.clock.now()
                     if present >= ended - CLOCKS:
                         self._lapsed = True
-                        self._lost |= lease.covered & self._others(due, present - CLOCKS).keys()
+                        self._lost |= lease.covered & self._others(due, present - CLOCKS, lease.covered).keys()
             if lease is None:
                 self._lost |= set(map(core.mark, group))
         return Kept(frozenset(self._lost), self._lapsed)
+
+    def give_up(self, marks: frozenset[str]) -> None:
+        """Give up the jobs with these marks, so that other invocations need not wait until the leases expire.
+
+        What was sent stays covered: an invocation whose clock is behind may have read its rows before, and relies on
+        them."""
+        for due, lease in list(self._held.items()):
+            if lease.covered & marks:
+                kept = self._without(lease, lease.covered & marks)
+                if kept is not None:
+                    self._held[due] = kept
+                else:
+                    del self._held[due]
 
     def end(self) -> None:
         """End all leases now, so that other invocations need not wait until they expire."""
@@ -134,12 +148,14 @@ class Leases:
             self._ports.ledger.commit([EndLease(lease)])
         self._held.clear()
 
-    def _ends(self, due: Instant, now: Instant) -> dict[str, Instant]:
-        return {mark: lease.leased_until for mark, lease in self._others(due, now).items()}
+    def _ends(self, due: Instant, now: Instant, group: Sequence[Job]) -> dict[str, Instant]:
+        singles = (core.mark(group[0]),) if len(group) == 1 else None
+        return {mark: lease.leased_until for mark, lease in self._others(due, now, singles).items()}
 
-    def _others(self, due: Instant, now: Instant) -> dict[str, DeliveryLease]:
-        """The leases of other invocations that have not ended by ``now``, by the marks of their jobs."""
-        living = [lease for lease in self._ports.jobs.delivery_leases(due) if lease.leased_until > now]
+    def _others(self, due: Instant, now: Instant, singles: Collection[str] | None) -> dict[str, DeliveryLease]:
+        """The leases of other invocations that have not ended by ``now``, by the marks of their jobs. Of the leases on
+        single jobs, only those on ``singles`` are read, or all if it is None."""
+        living = [lease for lease in self._ports.jobs.delivery_leases(due, singles) if lease.leased_until > now]
         return {mark: lease for lease in living if lease.holder != self._holder for mark in lease.covered}
 
 

@@ -18,7 +18,7 @@ from chalicelib.core.jobs import claim
 from chalicelib.core.jobs import priority as job_priority
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.jobs.permits import is_tracked
-from chalicelib.core.limits import blocks, names
+from chalicelib.core.limits import blocks, names, permits
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.writes import JoinQueue
@@ -147,7 +147,7 @@ def _crowd(ports: Ports, pace: Pace, rank: str) -> Millis:
     if state.waiters < MANY or backlog < LONG_QUEUE:
         return 0
     head = parts.head_of(ports, state, 1)
-    return 0 if head and rank[0] < head[0].rank[0] else backlog
+    return 0 if head and permits.urgency(rank) < permits.urgency(head[0].rank) else backlog
 
 
 class Deferred:
@@ -176,8 +176,8 @@ class Deferred:
         if found is None:
             return False
         schedule, workflow, pace = found
-        rank = job_priority.rank_of(job, schedule, workflow)
-        key = pace.limit_name, rank[0]
+        rank = job_priority.rank_of(job, schedule, workflow, pace.aging)
+        key = pace.limit_name, permits.urgency(rank)
         if key not in self._crowded:
             self._crowded[key] = _crowd(self._ports, pace, rank) > 0
         return self._crowded[key]

@@ -22,14 +22,17 @@ from chalicelib.ports import Ports
 
 def cancel(ports: Ports, run_id: str, by: str) -> Run:
     """Request that an unfinished run is cancelled. Sluice repeats the call to the target until the run has ended.
-    Idempotent.
+    Idempotent: a run that a cancel has ended is returned as it is.
 
-    Raises ``conflict`` (409) if the run has ended, or if its next attempt waits: then cancel the job of the same id.
+    Raises ``conflict`` (409) if the run has ended otherwise, or if its next attempt waits: then cancel the job of the
+    same id.
     """
     run = find_run(ports, run_id)[-1]
     if not states.is_terminal(run.state):
         cancelling.request_cancel(ports, run_id, run.attempt, f"cancelled by {by}")
         return find_run(ports, run_id)[-1]
+    if run.cancel and run.state == "CANCELLED":
+        return run
     hint = "cancel the job of the same id, which waits for its next attempt" if run.state == "RETRYING" else None
     raise SluiceError("conflict", f"expected a run that has not ended, got one that is {run.state}", None, hint)
 

@@ -8,6 +8,7 @@ from typing import Any
 from chalicelib.core import errors
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant, iso, iso_or_none
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.ref import ref_of
@@ -49,10 +50,14 @@ def existing(ports: Ports, namespace: str, run_id: str) -> DeadLetter:
 def redrive(ports: Ports, namespace: str, run_id: str) -> int:
     """Create a job that delivers an event again under the same id. Returns the number of the attempt.
 
-    Repeated and concurrent requests create one job. The job queues at limits like any other, and runs even if its
-    schedule is disabled. Raises ``not_found`` without a dead letter, and ``conflict`` if the event cannot be delivered.
+    Repeated and concurrent requests create one job, and get the same number. The job queues at limits like any other,
+    and runs even if its schedule is disabled. Raises ``not_found`` without a dead letter, and ``conflict`` if the event
+    cannot be delivered.
     """
     for _ in range(MAX_CONFLICTS):
+        before = _redriven(ports, namespace, run_id)
+        if before is not None:
+            return before
         letter = existing(ports, namespace, run_id)
         run = ports.runs.run(run_id, letter.attempt)
         schedule_state = ports.catalog.schedule_state(letter.schedule)
@@ -71,6 +76,20 @@ def redrive(ports: Ports, namespace: str, run_id: str) -> int:
         if ports.runs.run(run_id, job.attempt) is not None:
             return job.attempt  # another request has redriven it, and that attempt has already run
     raise errors.changed_meanwhile(f"schedule {letter.schedule}")
+
+
+def _redriven(ports: Ports, namespace: str, run_id: str) -> int | None:
+    """The attempt as which an event without a dead letter is delivered again, or was; None if it never was, or if that
+    attempt has failed."""
+    attempts = ports.runs.attempts(run_id)
+    if not attempts or attempts[-1].schedule.partition(".")[0] != namespace or ports.runs.dead_letter(run_id):
+        return None
+    last = attempts[-1]
+    if last.kind == "redrive" and last.state != "FAILED":
+        return last.attempt
+    state = ports.catalog.schedule_state(last.schedule)
+    waiting = state and ports.jobs.job(last.schedule, state.generation, sort_keys.redrive(run_id, last.attempt + 1))
+    return waiting.attempt if waiting and not waiting.closed else None
 
 
 def redrive_all(ports: Ports, namespace: str, schedule: str, limit: int) -> Redriven:

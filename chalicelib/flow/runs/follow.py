@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from chalicelib.core import states
-from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.ref import Ref, run_ref
 from chalicelib.core.rows.run import Run
-from chalicelib.core.runs import follow
+from chalicelib.core.runs import follow, workers
 from chalicelib.core.runs.target_roles import TargetRole, role_of
 from chalicelib.core.targets.answers import RunUpdate
-from chalicelib.core.writes import Replace
+from chalicelib.core.writes import Put, Replace
 from chalicelib.flow.definitions.target_roles import adapter_of_begun
 from chalicelib.flow.each import run_each
 from chalicelib.flow.runs.complete import advance_run, ingest_status
@@ -64,7 +64,21 @@ def _silent(ports: Ports, ref: Ref) -> Run | None:
 
 def poll(ports: Ports, run: Run) -> None:
     """Poll a run that has been silent, because events of targets are best effort and may be lost."""
+    if workers.is_unbegun(run, ports.clock.now()):
+        give_back(ports, run, workers.unbegun(run))
+        return
     ingest_status(ports, run, adapter_of_begun(ports, run).status(run))
+
+
+def give_back(ports: Ports, run: Run, why: str) -> Run | None:
+    """Offer a run again that its worker has not begun. Returns None if the run has changed since it was read."""
+    now = ports.clock.now()
+    free = workers.given_back(run, why, now)
+    if ports.ledger.commit([Replace(free), Put(workers.offer_of(free))]) is not None:
+        return None
+    if run.cancel:
+        ports.hints.send([run_ref(run.run_id, run.attempt)], now, now)
+    return free
 
 
 def time_out(ports: Ports, run: Run) -> None:

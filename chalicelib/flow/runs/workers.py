@@ -10,7 +10,6 @@ from chalicelib.core import errors, states
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import SECOND, Instant, Millis, iso_or_none
 from chalicelib.core.rows.records import new_record
-from chalicelib.core.rows.ref import run_ref
 from chalicelib.core.rows.run import Offer, Output, Run
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.runs import complete, follow, workers
@@ -21,6 +20,7 @@ from chalicelib.core.writes import Delete, Put, Replace
 from chalicelib.flow import grants, lookup
 from chalicelib.flow.runs import complete as completing
 from chalicelib.flow.runs import context, launch
+from chalicelib.flow.runs import follow as following
 from chalicelib.log import logger
 from chalicelib.ports import MAX_CONFLICTS, Ports
 
@@ -233,16 +233,12 @@ def release(ports: Ports, lease: LeaseId, worker: str, why: str = "") -> dict[st
     """Release a run that the worker has not begun; the next claim may take it. Raises ``lease_lost``, and ``conflict``
     for a run that has begun."""
     for _ in range(MAX_CONFLICTS):
-        now = ports.clock.now()
         run = _held(ports, lease, worker, "a release")
         if run.state != "STARTING":
             hint = "end the work, and report that it failed"
             raise SluiceError("conflict", "expected a run that has not begun, got one that is RUNNING", None, hint)
-        reason = f"released by worker {worker}{f': {why}' if why else ''}"
-        free = workers.given_back(run, reason, now)
-        if ports.ledger.commit([Replace(free), Put(workers.offer_of(free))]) is None:
-            if run.cancel:
-                ports.hints.send([run_ref(run.run_id, run.attempt)], now, now)
+        free = following.give_back(ports, run, f"released by worker {worker}{f': {why}' if why else ''}")
+        if free is not None:
             return {"run_id": run.run_id, "attempt": run.attempt, "state": free.state}
     raise _too_busy()
 

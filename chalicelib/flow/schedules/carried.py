@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chalicelib.core.jobs.permits import asks_of
-from chalicelib.core.limits import names, permits
+from chalicelib.core.limits import names
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.runs import launch as core_launch
 from chalicelib.core.runs import queued
 from chalicelib.core.writes import Create, RemoveWaiter, Replace
-from chalicelib.flow import lookup, wake
+from chalicelib.flow import lookup, priority, wake
 from chalicelib.flow.limits import policies
 from chalicelib.flow.priority import MAX_RANKED
 from chalicelib.flow.runs import launch
@@ -53,7 +54,7 @@ def _rank_run(ports: Ports, waiter: Waiter, schedule_state: ScheduleState) -> No
     if run is None or run.queued_in != waiter.limit_name or run.rank != waiter.rank:
         return
     later = launch.as_updated(ports, run, schedule_state)
-    rank = permits.rank(later.priority, later.latest_start, later.created_at, later.run_id)
+    rank = core_launch.queued_rank(later, priority.aging_of(ports, waiter.limit_name))
     if rank != run.rank:
         moved = replace(later, rank=rank, rev=run.rev + 1)
         ports.ledger.commit(

@@ -164,7 +164,7 @@ def hint_soon(ports: Ports) -> int:
     Returns how many rows were hinted. A wait longer than the maximum delay of a message needs no other hint.
     """
     now = ports.clock.now()
-    upcoming = ports.wakes.upcoming(now - sweep.GRACE, now + NEXT_TICK, shards.PAGE)
+    upcoming = ports.wakes.upcoming(now - sweep.GRACE, now + NEXT_TICK)
     found = sorted([*upcoming, *_unanswered(ports, now)], key=lambda row: row[1])
     groups = groupby(found, key=lambda row: row[1])
     if hints := [(due, [ref for ref, _ in group]) for due, group in groups]:

@@ -20,7 +20,7 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.views import waiting
 from chalicelib.flow.views.holding import states_and_versions
-from chalicelib.flow.views.queues import waiting_view
+from chalicelib.flow.views.queues import place_view, waiting_view
 from chalicelib.ports import Ports, RowRequest, Soonest
 
 View = dict[str, Any]
@@ -248,9 +248,10 @@ def _group_view(group: Group, now: Instant) -> View:
     is_queue = group.hold.kind == "limit"
     shown = group.jobs[:MAX_JOBS] if is_queue else sorted(group.jobs, key=_age)[:MAX_JOBS]
     first = shown[0]
+    ranks = [job.rank for job in shown if job.rank is not None]
     places = [
-        {"of": group.hold.of, "position": number, "waiting": group.count} if is_queue else None
-        for number in range(1, len(shown) + 1)
+        place_view(group.hold.of, number, group.count, job, ranks[: number - 1], now) if is_queue else None
+        for number, job in enumerate(shown, 1)
     ]
     return {
         "kind": group.hold.kind,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from chalicelib.core.instants import iso_or_none
+from chalicelib.core.instants import SECOND, Instant, format_duration, iso_or_none
 from chalicelib.core.jobs.holds import Hold
-from chalicelib.core.limits import names, pools
+from chalicelib.core.jobs.priority import waits_since
+from chalicelib.core.limits import names, permits, pools
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
@@ -35,15 +36,18 @@ class Queues:
         self.holding = Holding(ports)
 
     def of(self, row: Job | Run) -> View | None:
-        """The queue in which a job or run waits, how many wait there, and its position (None behind a thousand others);
-        None if it waits in none."""
+        """The queue in which a job or run waits, how many wait there, and its position (None behind a thousand others).
+        Also how many of those before it have a higher priority, and how long it has waited. None if it waits in
+        none."""
         waiter = waiter_of(row)
         if waiter is None:
             return None
         state, positions = self._read(names.whole(waiter.limit_name))
         position = positions.get(waiter)
         waiting = max(state.waiters, position or 1)
-        return {"of": names.describe(waiter.limit_name), "position": position, "waiting": waiting}
+        ahead = [other.rank for other, number in positions.items() if position is None or number < position]
+        place = names.describe(waiter.limit_name), position, waiting
+        return place_view(*place, row, ahead, self._ports.clock.now())
 
     def job(self, job: Job) -> View:
         """The view of a job, with what holds it and its place in its queue."""
@@ -57,6 +61,21 @@ class Queues:
         return self._known[limit_name]
 
 
+def place_view(
+    of: str, position: int | None, waiting: int, row: Job | Run, ahead: Iterable[str], now: Instant
+) -> View:  # fmt: skip
+    """The place of a job or run in a queue. ``ahead`` are the ranks of those before it."""
+    own = permits.priority_in(row.rank) if row.rank is not None else 9
+    since = waits_since(row) if isinstance(row, Job) else row.created_at
+    return {
+        "of": of,
+        "position": position,
+        "waiting": waiting,
+        "more_urgent": sum(permits.priority_in(rank) > own for rank in ahead),
+        "waited": format_duration(max(0, now - since) // SECOND * SECOND),
+    }
+
+
 def waiting_view(job: Job, queue: View | None, holds: Sequence[Hold]) -> View:
     """The view of a job that waits, from its place in its queue and what holds it."""
     view = job_view(job)
@@ -68,9 +87,11 @@ def in_words(queue: View | None) -> str:
     """The place in a queue, which follows the reason why a job waits; empty for a job in no queue."""
     if queue is None:
         return ""
+    urgent = queue["more_urgent"]
+    first = f"; {urgent} of higher priority go first, and it has waited for {queue['waited']}" if urgent else ""
     if queue["position"] is None:
-        return f"; one of {queue['waiting']} in its queue"
-    return f"; position {queue['position']} of {queue['waiting']} in its queue"
+        return f"; one of {queue['waiting']} in its queue{first}"
+    return f"; position {queue['position']} of {queue['waiting']} in its queue{first}"
 
 
 def of_pool(ports: Ports, row: Definition) -> View:

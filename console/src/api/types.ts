@@ -983,6 +983,8 @@ export interface PlaceInQueue {
   of: string;
   position: number | null;
   waiting: number;
+  more_urgent: number;
+  waited: string;
 }
 
 export interface PlanOfBackfill {
@@ -1018,14 +1020,17 @@ export interface Policy {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
+  aging?: string | null;
   max_events: number;
   interval?: string;
+  margin?: string | null;
 }
 
 export interface Pool {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
+  aging?: string | null;
   size: number;
   unit?: "slots" | "vcpu";
   shares?: Record<string, Share>;
@@ -1612,8 +1617,10 @@ export interface StoredPolicy {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
+  aging?: string | null;
   max_events: number;
   interval?: string;
+  margin?: string | null;
   waiting?: number | null;
   next_start_at?: string | null;
   parts?: PartOfQueue[] | null;
@@ -1628,6 +1635,7 @@ export interface StoredPool {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
+  aging?: string | null;
   size: number;
   unit?: "slots" | "vcpu";
   shares?: Record<string, Share>;

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from chalicelib.core.instants import HOUR, MINUTE, parse_instant
+from chalicelib.flow import shards
 from tests.acceptance.words import delay, doze, doze_until, on, partition, started_at, why, window
 from tests.support.clock import NOON
 from tests.support.world import World, day, flights
@@ -18,6 +21,35 @@ def test_c2_a_delay_counts_from_the_creation_of_the_job(world: World) -> None:
     assert "its time at 2026-03-02T12:10:00.000Z" in why(world, "daily")["wakes"]
     world.pass_by("1m")
     assert started_at(world, "daily") == ["2026-03-02T12:10:00.000Z"]
+
+
+@pytest.mark.parametrize("fires", [10, 600])
+def test_c2_a_delay_ends_on_its_second_behind_many_fires(fires: int) -> None:
+    """A tick reads the jobs of the next minute, of which the prepared fires come first. All lie in one shard."""
+    world = World(wake_shards=1, history_shards=1)
+    shot = {"type": "time", "due_time": "2026-03-02T12:41:10Z"}
+    world.deploy(
+        flights({"daily": on(partition(), "clean", delay("40m")), "shot": on(shot, "notify", spread={"count": fires})})
+    )
+    world.pass_by("80s")
+    world.upload(day(1))
+    world.settle()
+    doze(world, "40m")
+    assert len(world.runs("shot")) == min(fires, 500), "a page of its runs"
+    assert started_at(world, "daily") == ["2026-03-02T12:41:20.000Z"]
+
+
+def test_c2_many_delays_end_on_their_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More jobs than a tick handles of overdue rows."""
+    monkeypatch.setattr(shards, "PAGE", 10)
+    world = World(wake_shards=1, history_shards=1, start_burst=60)
+    names = [f"daily{number:03d}" for number in range(30)]
+    world.deploy(flights({name: on(partition(), "clean", delay("40m")) for name in names}))
+    world.pass_by("80s")
+    world.upload(day(1))
+    world.settle()
+    doze(world, "40m")
+    assert [started_at(world, name) for name in names] == [["2026-03-02T12:41:20.000Z"]] * 30
 
 
 def test_c2_a_delay_may_count_from_when_the_trigger_was_met(world: World) -> None:

@@ -11,6 +11,7 @@ from tests.acceptance.words import (
     concurrency,
     days,
     doze,
+    doze_until,
     fresh,
     kinds,
     on,
@@ -115,6 +116,64 @@ def test_c5_no_span_has_more_starts_than_rate_and_none_is_lost(world: World) -> 
     assert starts == [0, 4, 10, 14, 20]
     assert world.records("daily") == []
     assert world.limit_state("rate:demo.flights.clean:2/600000").waiters == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "minutes"),
+    [
+        # the rate, the changed one, and when the fourth and fifth start are claimed after those at 0, 1 and 2
+        (rate(3, "hour"), rate(2, "hour"), [61, 62]),
+        (rate(3, "hour"), rate(1, "hour"), [62, 122]),
+        (rate(3, "hour"), rate(4, "hour"), [10, 60]),
+        (rate(3, "hour"), rate(3, "2h"), [120, 121]),
+        (rate(3, "hour"), rate(3, "30m"), [30, 31]),
+        (rate(3, "hour"), rate(2, "30m"), [31, 32]),
+        (rate(6, "2h"), rate(2, "hour"), [61, 62]),
+    ],
+)
+def test_c5_a_changed_rate_keeps_the_starts_made(
+    world: World, before: dict[str, object], after: dict[str, object], minutes: list[int]
+) -> None:
+    world.deploy(flights({"daily": on(partition(), "notify", before, by=["day"])}))
+    for number in (1, 2, 3):
+        world.upload(day(number))
+        world.settle()
+        world.pass_by("1m")
+    world.pass_by("7m")
+    world.put("daily", on(partition(), "notify", after, by=["day"]))
+    for number in (4, 5):
+        world.upload(day(number))
+        world.settle()
+    world.pass_by("112m")
+
+    assert [(run.claimed_at - NOON) // MINUTE for run in world.runs("daily")] == [0, 1, 2, *minutes]
+
+
+def test_c5_a_changed_rate_counts_starts_of_other_schedules_too(world: World) -> None:
+    """The schedule that had the rate is gone, and another one has the first start after the change."""
+    world.deploy(
+        flights(
+            {
+                "old": on(partition(), "clean", rate(3, "hour"), by=["day"]),
+                "other": partitions(dataset="weather", by=["day"]),
+            }
+        )
+    )
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+        world.pass_by("1m")
+    world.delete("old")
+    world.put("daily", on(partition(), "clean", rate(2, "hour", on_unmet="abort"), by=["day"]))
+    world.upload(day(1, "weather", "a.csv"))
+    world.settle()
+    world.upload(day(3))
+    world.settle()
+    assert (len(world.runs("other")), kinds(world, "daily")) == (1, ["ABORTED"])
+    doze_until(world, NOON + 61 * MINUTE)
+    world.upload(day(4))
+    world.settle()
+    assert len(world.runs("daily")) == 1, "the starts of minutes 0 and 1 are out of the window; that of minute 2 counts"
 
 
 def test_c5_a_job_waiting_for_its_rate_shows_its_next_start(world: World) -> None:

@@ -12,6 +12,7 @@ from chalicelib.aws.tables import keys
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import (
     AcquirePermit,
@@ -267,6 +268,19 @@ def test_no_job_joins_a_queue_while_a_permit_is_free(dynamo: Dynamo) -> None:
     assert ok(dynamo, LeaveQueue(LIMIT))
     assert not ok(dynamo, LeaveQueue(LIMIT))
     assert ok(dynamo, ReleasePermit(LIMIT, None))
+
+
+def test_a_job_joins_the_queue_of_a_new_full_rate_window(dynamo: Dynamo) -> None:
+    """The window has counted nothing, and has the starts of another one. The first start is written with them."""
+    window, jobs = RateWindow("rate:a.b.c:1/60000", 1, 60_000), DynamoJobs(dynamo)
+    read = LimitState(window.limit_name, starts={"r1#1": NOON})
+    join, take = JoinQueue(window, NOON, NOON + 60_000), AcquirePermit(window, NOON + 60_000, read, True, "r2#1")
+    assert ok(dynamo, join)
+    assert ok(dynamo, take)
+    assert jobs.limit_state(window.limit_name).starts == {"r1#1": NOON, "r2#1": NOON + 60_000}
+    assert not ok(dynamo, take)
+    assert not ok(dynamo, join), "it has counted a start since it was read"
+    assert ok(dynamo, replace(join, rev=1))
 
 
 def test_an_unlimited_slot_is_counted_and_never_refused(dynamo: Dynamo) -> None:

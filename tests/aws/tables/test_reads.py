@@ -261,7 +261,7 @@ def test_c8_jobs_that_wake_soon_are_listed_without_hinted_fires(dynamo: Dynamo) 
     )
     dynamo.put_all([Put(rows.job("late", sort_key="GATHERING#2", wake_at=NOON + 31))])
 
-    soon = DynamoWakes(dynamo).upcoming(NOON, NOON + 30, 100)
+    soon = DynamoWakes(dynamo).upcoming(NOON, NOON + 30)
 
     assert [(ref.kind, ref.parts[2], at) for ref, at in soon] == [
         ("job", "JOB#1", NOON + 10),

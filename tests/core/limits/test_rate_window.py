@@ -189,3 +189,37 @@ def test_c4_active_runs_not_remembered_count_by_the_latest_start() -> None:
 
 def test_c4_without_a_gap_the_last_start_does_not_matter() -> None:
     assert slots.gap_ends(Slots(LIMIT, 1), LimitState(LIMIT, active=1, starts=LIVING)) is None
+
+
+# -- changed rules -------------------------------------------------------------------------------------------------
+
+OLD = RateWindow(f"rate:{NAME}:3/{HOUR}", 3, HOUR, binding=False)
+
+
+def _known(own: LimitState, *starts: int, holder: str = "job") -> dict[str, LimitState]:
+    """What becomes of a new window beside an old one with starts at these minutes."""
+    old = replace(started(*starts), limit_name=OLD.limit_name, rev=len(starts))
+    states = {RATE_LIMIT: own, OLD.limit_name: old}
+    return rate_window.with_known_starts((TWO, OLD), states, holder)
+
+
+def test_c5_a_new_window_has_the_starts_of_the_old_one() -> None:
+    found = _known(started(), 0, 10, 20)
+    assert found == {RATE_LIMIT: started(0, 10, 20)}
+    assert rate_window.frees_at(TWO, found[RATE_LIMIT]) == NOON + HOUR + 10 * MINUTE
+
+
+def test_c5_a_new_window_takes_no_more_starts_than_it_keeps() -> None:
+    assert _known(started(), 0, 10, 20, 30, 40, 50) == {RATE_LIMIT: started(30, 40, 50)}
+    assert rate_window.outdated(TWO, started(30, 40, 50)) == ()
+
+
+@pytest.mark.parametrize(("own", "starts"), [(started(5, rev=1), (0, 10)), (started(rev=2), (0, 10)), (started(), ())])
+def test_c5_a_window_that_has_counted_is_left_as_it_is(own: LimitState, starts: tuple[int, ...]) -> None:
+    assert _known(own, *starts) == {}
+
+
+def test_c5_a_job_is_not_kept_from_a_new_window_by_its_own_entry() -> None:
+    """It has a permit of the old window, and waited for a slot when the rule changed."""
+    assert _known(started(), 0, 10, holder="r10") == {RATE_LIMIT: started(0)}
+    assert _known(started(), 10, holder="r10") == {}

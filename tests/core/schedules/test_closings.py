@@ -71,6 +71,12 @@ def test_a_plan_for_several_namespaces_counts_once_in_each() -> None:
     assert closings.closed_by(plan) == {"a", "b"}
 
 
+def test_c5_a_rate_is_counted_in_the_namespace_of_its_workflow() -> None:
+    rated = schedule(TICK, workflow="lake.core.load", constraints=[{"type": "rate", "max": 3, "per": "hour"}])
+    _, plan = lifecycle.put("demo.app.rated", rated, None, None, True, NOW, "ada")
+    assert closings.closed_by(plan) == {"lake"}
+
+
 def test_a_count_is_relied_on_a_minute_after_its_closing() -> None:
     rows = {name: ClosingCount(name, 5, NOW - ago) for name, ago in (("a", MINUTE), ("b", MINUTE + 1), ("c", 0))}
     assert closings.settled({**rows, "new": None}, NOW) == {"b": 5, "new": 0}

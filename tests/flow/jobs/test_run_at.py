@@ -104,8 +104,9 @@ def test_w8_a_run_at_cancelled_by_its_id_never_runs(world: World) -> None:
     assert world.run_now("clean", at=world.clock.now() + MINUTE) == job_id
     world.pass_by("2m")
     assert world.runs("clean") == []
+    assert actions.withdraw(world.ports, job_id, "ada") == record, "a repeat gets the answer of the first"
     with pytest.raises(SluiceError, match="no job named") as raised:
-        actions.withdraw(world.ports, job_id, "ada")
+        actions.withdraw(world.ports, job_id, "bob")
     assert "cancelled by ada" in (raised.value.hint or "")
 
 

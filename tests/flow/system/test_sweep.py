@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from chalicelib.core.instants import MINUTE, Instant, Millis
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.ref import Ref, ref_of, run_ref
+from chalicelib.core.rows.run import Run
+from chalicelib.core.system.sweep import GRACE
+from chalicelib.core.writes import Replace
+from chalicelib.flow.system import sweep
+from chalicelib.ports import Page
 from tests.support.schedules import at, at_most, partitions
 from tests.support.world import World, day, flights
 
@@ -96,3 +108,45 @@ def test_o1_a_tick_with_nothing_due_reads_no_schedule(world: World) -> None:
     world.pass_by("3m")
 
     assert reads == []
+
+
+class _Stale:
+    """An index that is behind: it lists a row as overdue, whose `wake_at` has moved since."""
+
+    def __init__(self, world: World, table: str, ref: Ref) -> None:
+        self._table, self._page = table, Page(((ref, world.clock.now() - MINUTE),), None)
+
+    def due(self, table: str, shard: int, until: Instant, limit: int, cursor: str | None) -> Page[tuple[Ref, Instant]]:
+        return self._page if (table, shard) == (self._table, 0) else Page((), None)
+
+
+@pytest.mark.parametrize(("age", "hinted"), [(GRACE, 1), (GRACE - 1, 0), (0, 0), (-MINUTE, 0)])
+def test_o3_a_job_of_an_old_index_is_hinted_only_if_overdue(world: World, age: Millis, hinted: int) -> None:
+    world.deploy(flights({"daily": partitions(count=2)}))
+    world.upload(day(1))
+    world.settle()
+    (job,) = world.jobs("daily")
+    moved = replace(job, wake_at=world.clock.now() - age, rev=job.rev + 1)
+
+    assert _swept(world, "jobs", moved) == hinted
+    assert world.jobs("daily")[0].leases == hinted
+
+
+@pytest.mark.parametrize(("age", "hinted"), [(GRACE, 1), (GRACE - 1, 0), (0, 0), (-MINUTE, 0)])
+def test_o3_a_run_of_an_old_index_is_hinted_only_if_overdue(world: World, age: Millis, hinted: int) -> None:
+    world.deploy(flights({"daily": partitions()}))
+    world.upload(day(1))
+    world.settle()
+    (run,) = world.runs("daily")
+
+    assert _swept(world, "runs", replace(run, wake_at=world.clock.now() - age, rev=run.rev + 1)) == hinted
+
+
+def _swept(world: World, table: str, moved: Job | Run) -> int:
+    """How many rows a sweep hints to which an index lists this row, as it is written now."""
+    assert world.ports.ledger.commit([Replace(moved)]) is None
+    ref = ref_of(moved) if isinstance(moved, Job) else run_ref(moved.run_id, moved.attempt)
+    world.hints.sent = []
+    count = sweep.sweep_all(world.with_ports(wakes=_Stale(world, table, ref)))
+    assert [sent for _, sent in world.hints.sent] == [ref] * count
+    return count

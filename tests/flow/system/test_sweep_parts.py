@@ -174,7 +174,7 @@ def test_steps_of_a_tick_find_the_same_rows_as_alone() -> None:
         for shard in range(4):
             once, alone = (wakes.due("jobs", shard, until, 10, None) for wakes in (shared, world.ports.wakes))
             assert once.items == alone.items
-        assert shared.upcoming(now - 90 * SECOND, until, 10) == world.ports.wakes.upcoming(now - 90 * SECOND, until, 10)
+        assert shared.upcoming(now - 90 * SECOND, until) == world.ports.wakes.upcoming(now - 90 * SECOND, until)
 
 
 def test_a_part_of_another_table_is_a_part_too() -> None:
