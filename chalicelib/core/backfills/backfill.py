@@ -7,7 +7,6 @@ retries included.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -17,6 +16,7 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
 from chalicelib.core.events import build, correlation
+from chalicelib.core.events.values import Rank, rank
 from chalicelib.core.instants import MINUTE, Instant, iso, parse_instant, parse_when
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill, BackfillState, PlanPart
@@ -102,16 +102,16 @@ def between(
     since: Mapping[str, str] | None,
     until: Mapping[str, str] | None,
 ) -> list[tuple[str, ...]]:
-    """The partitions between two bounds, both included, that name the first keys. Numbers compare as numbers. Raises
-    `SluiceError` if a bound has other keys, or the bounds are in the wrong order."""
+    """The partitions between two bounds, both included, that name the first keys. Numbers compare as numbers, with or
+    without leading zeros. Raises `SluiceError` if a bound has other keys, or the bounds are in the wrong order."""
     low, high = _bound(keys, since, "partitions.from"), _bound(keys, until, "partitions.to")
     if low and high and low[: len(high)] > high[: len(low)]:
         raise invalid("partitions.to", "an end that is not before the start", dict(until or {}))
-    ranks = ((values, tuple(_natural(value) for value in values)) for values in known)
+    ranks = ((values, tuple(map(rank, values))) for values in known)
     return [
         values
-        for values, rank in ranks
-        if (not low or rank[: len(low)] >= low) and (not high or rank[: len(high)] <= high)
+        for values, place in ranks
+        if (not low or place[: len(low)] >= low) and (not high or place[: len(high)] <= high)
     ]
 
 
@@ -138,8 +138,8 @@ def entries_of(keys: Sequence[str], partitions: Iterable[tuple[str, ...]], by: t
 
 
 def in_order(partitions: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Different partitions, oldest first: numbers compare as numbers."""
-    return sorted(set(partitions), key=lambda values: [_natural(value) for value in values])
+    """Different partitions, oldest first: numbers compare as numbers, and texts decide between equal numbers."""
+    return sorted(set(partitions), key=lambda values: (tuple(map(rank, values)), values))
 
 
 def plan_parts(backfill: str, entries: Sequence[str]) -> tuple[str, tuple[PlanPart, ...]]:
@@ -330,21 +330,13 @@ def values_of(entry: str) -> tuple[str, ...]:
     return tuple(entry.split("/"))
 
 
-def _bound(
-    keys: Sequence[str], given: Mapping[str, str] | None, field: str
-) -> tuple[tuple[tuple[int, int, str], ...], ...]:
+def _bound(keys: Sequence[str], given: Mapping[str, str] | None, field: str) -> tuple[Rank, ...]:
     if given is None:
         return ()
     first = list(keys[: len(given)])
     if not given or set(given) != set(first):
         raise invalid(field, f"the first of the keys {', '.join(keys)}, or all of them", dict(given))
-    return tuple(_natural(given[key]) for key in first)
-
-
-def _natural(value: str) -> tuple[tuple[int, int, str], ...]:
-    """A sort key for a value, by which 9 comes before 10, and 2013-9-1 before 2013-10-1."""
-    parts = re.findall(r"[0-9]+|[^0-9]+", value)
-    return tuple((0, int(part), part) if part[0] in "0123456789" else (1, 0, part) for part in parts)
+    return tuple(rank(given[key]) for key in first)
 
 
 def _too_many(got: str, field: str) -> Exception:

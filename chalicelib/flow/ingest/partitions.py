@@ -7,7 +7,7 @@ from typing import Any
 
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError, invalid
-from chalicelib.core.events.partitions import check_value
+from chalicelib.core.events.values import check_value
 from chalicelib.core.rows.event import Partition
 from chalicelib.flow.ingest.objects import register
 from chalicelib.ports import Ports

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.events.partitions import GLOB, check_value
+from chalicelib.core.events.values import GLOB, check_value
 
 BAD = [
     "*",
