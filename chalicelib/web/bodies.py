@@ -22,7 +22,7 @@ from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.definitions.workflow import Namespace, Workflow
 from chalicelib.core.documents import Document, Name, Properties, Reference, StoredReference
 from chalicelib.core.errors import invalid
-from chalicelib.core.events.partitions import check_value
+from chalicelib.core.events.values import check_value
 from chalicelib.core.instants import parse_instant, parse_when
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool

@@ -58,6 +58,7 @@ TESTS = {
     "triggers.tree": "triggers/triggers triggers/tree* triggers/leaves fires/elapsed definitions/documents",
     "events.build": _EVENTS,
     "events.partitions": _EVENTS,
+    "events.values": _EVENTS + " backfills/test_plans",
     "events.correlation": _EVENTS,
     "targets.backoff": "runs/launch* targets/delivery targets/backoff",
     "targets.retries": "targets/retries",

@@ -14,6 +14,7 @@ from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.event import CountedObject, Partition
 from chalicelib.core.rows.grants import GrantsRow
+from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
 from chalicelib.ports import Kind, Page
@@ -174,6 +175,9 @@ class DynamoCatalog:
     def partition(self, dataset: str, values: tuple[str, ...]) -> Partition | None:
         return self._dynamo.get(keys.partition(dataset, values), Partition)
 
+    def ignored(self, dataset: str) -> IgnoredObjects | None:
+        return self._dynamo.get(keys.ignored(dataset), IgnoredObjects)
+
     def counted_object(self, dataset: str, object_key: str, etag: str) -> CountedObject | None:
         return self._dynamo.get(keys.counted_object(dataset, object_key, etag), CountedObject)
 
@@ -185,16 +189,26 @@ class DynamoCatalog:
         return found.count if found else 0
 
     def partitions(
-        self, dataset: str, limit: int, cursor: str | None, forward: bool = True, beginning: str = ""
+        self,
+        dataset: str,
+        limit: int,
+        cursor: str | None,
+        forward: bool = True,
+        beginning: str = "",
+        since: str = "",
     ) -> Page[Partition]:
-        page = self._list(f"DATASET#{dataset}", f"PARTITION#{beginning}", limit, cursor, forward)
+        first = f"PARTITION#{since}" if since else ""
+        page = self._list(f"DATASET#{dataset}", f"PARTITION#{beginning}", limit, cursor, forward, first)
         return Page(tuple(items.from_item(Partition, item) for item in page.items), page.cursor)
 
     def _list(
-        self, pk: str, prefix: str, limit: int, cursor: str | None, forward: bool = True
+        self, pk: str, prefix: str, limit: int, cursor: str | None, forward: bool = True, first: str = ""
     ) -> Page[items.Item]:  # fmt: skip
         condition, values = "pk = :pk", {"pk": pk}
-        if prefix:
+        if first:
+            condition = "pk = :pk AND sk BETWEEN :first AND :last"
+            values |= {"first": first, "last": f"{prefix}\U0010ffff"}
+        elif prefix:
             condition, values = "pk = :pk AND begins_with(sk, :sk)", {"pk": pk, "sk": prefix}
         start = decode_start(cursor)
         found, more = self._dynamo.query("catalog", condition, values, limit=limit, start=start, forward=forward)

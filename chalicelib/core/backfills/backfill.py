@@ -7,7 +7,6 @@ retries included.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -17,6 +16,7 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
 from chalicelib.core.events import build, correlation
+from chalicelib.core.events.values import Rank, decoded, rank
 from chalicelib.core.instants import MINUTE, Instant, iso, parse_instant, parse_when
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill, BackfillState, PlanPart
@@ -27,7 +27,6 @@ from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.time import exclusions, expressions
 from chalicelib.core.triggers import occurrences, tree
 from chalicelib.core.triggers.occurrences import Recurrence
-from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import status_key
 
 # A user who needs more starts several backfills: planning takes time, and the caller waits for the answer.
@@ -102,16 +101,16 @@ def between(
     since: Mapping[str, str] | None,
     until: Mapping[str, str] | None,
 ) -> list[tuple[str, ...]]:
-    """The partitions between two bounds, both included, that name the first keys. Numbers compare as numbers. Raises
-    `SluiceError` if a bound has other keys, or the bounds are in the wrong order."""
+    """The partitions between two bounds, both included, that name the first keys. Numbers compare as numbers, with or
+    without leading zeros. Raises `SluiceError` if a bound has other keys, or the bounds are in the wrong order."""
     low, high = _bound(keys, since, "partitions.from"), _bound(keys, until, "partitions.to")
     if low and high and low[: len(high)] > high[: len(low)]:
         raise invalid("partitions.to", "an end that is not before the start", dict(until or {}))
-    ranks = ((values, tuple(_natural(value) for value in values)) for values in known)
+    ranks = ((values, tuple(map(rank, values))) for values in known)
     return [
         values
-        for values, rank in ranks
-        if (not low or rank[: len(low)] >= low) and (not high or rank[: len(high)] <= high)
+        for values, place in ranks
+        if (not low or place[: len(low)] >= low) and (not high or place[: len(high)] <= high)
     ]
 
 
@@ -138,8 +137,8 @@ def entries_of(keys: Sequence[str], partitions: Iterable[tuple[str, ...]], by: t
 
 
 def in_order(partitions: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Different partitions, oldest first: numbers compare as numbers."""
-    return sorted(set(partitions), key=lambda values: [_natural(value) for value in values])
+    """Different partitions, oldest first: numbers compare as numbers, and texts decide between equal numbers."""
+    return sorted(set(partitions), key=lambda values: (tuple(map(rank, values)), values))
 
 
 def plan_parts(backfill: str, entries: Sequence[str]) -> tuple[str, tuple[PlanPart, ...]]:
@@ -272,28 +271,14 @@ def fire_event(row: Backfill, entry: str) -> Event:
     return Event(id=source, kind="time", key=f"time:{row.schedule}", instant=at, accepted_at=at)
 
 
-def partition_event(row: Backfill, values: tuple[str, ...]) -> Event:
+def partition_event(row: Backfill, entry: str) -> Event:
     """The event of a partition that is not registered, accepted when the backfill began."""
-    return _event_of(row.dataset or "", row.keys, row.base, values, row.created_at)
+    return build.event_of(row.dataset or "", row.keys, row.base, texts_of(entry), row.created_at, row.created_at)
 
 
-def unregistered(name: str, dataset: Dataset, values: tuple[str, ...], at: Instant) -> Event:
+def unregistered(name: str, dataset: Dataset, texts: tuple[str, ...], at: Instant) -> Event:
     """The event of a partition of a dataset that is not registered, as if it had come at an instant."""
-    return _event_of(name, dataset.keys, f"s3://{dataset.bucket}/{dataset.prefix}", values, at)
-
-
-def _event_of(dataset: str, keys: Sequence[str], base: str, values: tuple[str, ...], at: Instant) -> Event:
-    folders = "/".join(f"{key}={value}" for key, value in zip(keys, values, strict=True))
-    return Event(
-        id=ids.event_id("partition", dataset, *values),
-        kind="partition",
-        key=partition_key(dataset),
-        instant=at,
-        accepted_at=at,
-        partition=dict(zip(keys, values, strict=True)),
-        dataset=dataset,
-        path=f"{base}{folders}/",
-    )
+    return build.partition_event(name, dataset, texts, at, at)
 
 
 def status_event(row: Backfill, entry: str, run: Run | None) -> Event:
@@ -325,26 +310,23 @@ def is_for(entry: str, keys: Sequence[str], parent_entry: str, parent_keys: Sequ
     return all(known.get(key) == value for key, value in zip(keys, values_of(entry), strict=True))
 
 
-def values_of(entry: str) -> tuple[str, ...]:
-    """The values of the partition that an entry names."""
+def texts_of(entry: str) -> tuple[str, ...]:
+    """The values of the partition that an entry names, as they stand in its folder."""
     return tuple(entry.split("/"))
 
 
-def _bound(
-    keys: Sequence[str], given: Mapping[str, str] | None, field: str
-) -> tuple[tuple[tuple[int, int, str], ...], ...]:
+def values_of(entry: str) -> tuple[str, ...]:
+    """The values of the partition that an entry names."""
+    return tuple(map(decoded, texts_of(entry)))
+
+
+def _bound(keys: Sequence[str], given: Mapping[str, str] | None, field: str) -> tuple[Rank, ...]:
     if given is None:
         return ()
     first = list(keys[: len(given)])
     if not given or set(given) != set(first):
         raise invalid(field, f"the first of the keys {', '.join(keys)}, or all of them", dict(given))
-    return tuple(_natural(given[key]) for key in first)
-
-
-def _natural(value: str) -> tuple[tuple[int, int, str], ...]:
-    """A sort key for a value, by which 9 comes before 10, and 2013-9-1 before 2013-10-1."""
-    parts = re.findall(r"[0-9]+|[^0-9]+", value)
-    return tuple((0, int(part), part) if part[0] in "0123456789" else (1, 0, part) for part in parts)
+    return tuple(rank(decoded(given[key])) for key in first)
 
 
 def _too_many(got: str, field: str) -> Exception:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 
 from chalicelib.core.documents import Document, Properties, Reference, StoredReference
 from chalicelib.core.errors import SluiceError, invalid
-from chalicelib.core.events.partitions import check_value
+from chalicelib.core.events.values import check_value
 from chalicelib.core.instants import parse_instant
 from chalicelib.core.rows.backfill import BackfillOrder
 

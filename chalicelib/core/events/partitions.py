@@ -1,45 +1,35 @@
 """Which partition of a dataset an object belongs to, and whether the object makes the partition ready (T8).
 
 Example: with the keys ``year`` and ``month``, ``<prefix>year=2026/month=03/part-0.parquet`` belongs to ``2026, 03``.
+The folder ``at=07%3A00`` has the value ``07:00``.
 """
 
 from __future__ import annotations
 
 import json
-import unicodedata
 from dataclasses import dataclass
 
 from chalicelib.core.definitions.dataset import Dataset
-from chalicelib.core.errors import invalid
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.events.values import check_value, decoded
 from chalicelib.core.instants import Instant
 
 MAX_SORT_KEY = 500
-# Spark expands these in a path, so a job that builds a path from the value would read other partitions, too. Spark and
-# Hive themselves escape them in the names of folders.
-GLOB = frozenset("*?{}[]\\")
-
-
-def check_value(value: str, field: str) -> None:
-    """Raise ``invalid`` for a value of a partition key that jobs could read as a pattern or as another folder. Also for
-    a value that is not in the normal form C of Unicode: two forms of one text would be two partitions."""
-    if not value or "/" in value or not value.isprintable():
-        hint = "write the value as it stands in the folder, such as 2026-01-31"
-        raise invalid(field, "a value of printable characters without '/'", value, hint)
-    if GLOB & set(value) or value in (".", ".."):
-        hint = "Spark reads them as patterns; escape them in the name of the folder, such as %2A for *"
-        raise invalid(field, "a value without * ? { } [ ] \\, other than . and ..", value, hint)
-    if not unicodedata.is_normalized("NFC", value):
-        hint = "write the name of the folder, and the value, in the normal form C: unicodedata.normalize('NFC', text)"
-        raise invalid(field, "a value in the normal form C of Unicode", ascii(value), hint)
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """The position of an object in a partition: the key values, the folder, and the name within the folder."""
+    """The position of an object in a partition: the values of the keys as they stand in the folder, the folder, and the
+    name within it."""
 
-    values: tuple[str, ...]
+    texts: tuple[str, ...]
     folder: str
     name: str
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values of the keys, without escapes."""
+        return tuple(map(decoded, self.texts))
 
 
 def locate(dataset: Dataset, key: str) -> Located | None:
@@ -48,21 +38,36 @@ def locate(dataset: Dataset, key: str) -> Located | None:
         return None
     parts = key[len(dataset.prefix) :].split("/")
     folders, names = parts[: len(dataset.keys)], parts[len(dataset.keys) :]
-    values: list[str] = []
+    texts: list[str] = []
     for expected, folder in zip(dataset.keys, folders, strict=False):
         name, equals, value = folder.partition("=")
         if name != expected or not equals or not value:
             return None
-        values.append(value)
-    if len(values) < len(dataset.keys) or not names or not names[-1]:
+        texts.append(value)
+    if len(texts) < len(dataset.keys) or not names or not names[-1]:
         return None
-    return Located(tuple(values), dataset.prefix + "/".join(folders) + "/", "/".join(names))
+    return Located(tuple(texts), dataset.prefix + "/".join(folders) + "/", "/".join(names))
 
 
 def check_values(dataset: Dataset, located: Located) -> None:
     """Raise ``invalid`` for an object in a folder whose values `check_value` refuses."""
     for key, value in zip(dataset.keys, located.values, strict=True):
         check_value(value, f"key.{key}")
+
+
+def why_ignored(dataset: Dataset, key: str, located: Located | None) -> str:
+    """Why an object belongs to no partition; an empty text if it does, or if it is bookkeeping that never does."""
+    if located is not None:
+        try:
+            check_values(dataset, located)
+        except SluiceError as refused:
+            return refused.message
+        return ""
+    name = key.removeprefix(dataset.prefix)
+    is_flag = name.rpartition("/")[2] in (dataset.ready.done_flag, dataset.ready.manifest)
+    if not (is_flag or is_data(name)):
+        return ""
+    return f"its path has no folders {'/'.join(f'{each}=...' for each in dataset.keys)}"
 
 
 def makes_ready(dataset: Dataset, located: Located) -> bool:
@@ -84,8 +89,15 @@ def is_rewritten(dataset: Dataset, located: Located, known_at: Instant, at: Inst
 
 
 def is_data(name: str) -> bool:
-    """Whether a name is that of a data file. Spark and Hive ignore names that begin with ``_`` or ``.``."""
-    return not any(part.startswith(("_", ".")) for part in name.split("/"))
+    """Whether a name, or a key within a dataset, is that of a data file, by the rules of Spark and Hive. It is not if a
+    part of it begins with ``.``, or with ``_`` outside a folder ``key=value``. Nor if it is the marker of a folder, or
+    a copy that Hadoop has not finished."""
+    return bool(name) and not name.endswith("/") and not any(map(_is_bookkeeping, name.split("/")))
+
+
+def _is_bookkeeping(part: str) -> bool:
+    hidden = part.startswith(".") or (part.startswith("_") and "=" not in part)
+    return hidden or part.endswith(("_$folder$", "._COPYING_"))
 
 
 def listed(manifest: str) -> tuple[str, ...] | None:

@@ -7,10 +7,12 @@ from dataclasses import replace
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.events import build, partitions
 from chalicelib.core.events.partitions import Located, ObjectCreated
-from chalicelib.core.instants import Instant
+from chalicelib.core.events.values import decoded
+from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.event import CountedObject, Outbox, Partition
+from chalicelib.core.rows.ignored import noted
 from chalicelib.core.triggers.size import size_key
-from chalicelib.core.writes import Create
+from chalicelib.core.writes import Create, Put
 from chalicelib.flow.ingest.outbox import apply_outbox
 from chalicelib.flow.ingest.snapshots import match_metadata
 from chalicelib.log import logger
@@ -29,6 +31,7 @@ def match_object(ports: Ports, created: ObjectCreated) -> str:
     if dataset.format == "iceberg":
         return match_metadata(ports, name, dataset, created.key, created.at)
     located = partitions.locate(dataset, created.key)
+    note_ignored(ports, name, created, partitions.why_ignored(dataset, created.key, located))
     if located is not None:
         partitions.check_values(dataset, located)
     counted = count_object(ports, name, dataset, created)
@@ -37,11 +40,23 @@ def match_object(ports: Ports, created: ObjectCreated) -> str:
     values = "/".join(located.values)
     if not is_ready(ports, dataset, located):
         return f"partition {values} of {name} is not ready yet{counted}"
-    known = register(ports, name, dataset, located.values, created.at, created.key)
+    known = register(ports, name, dataset, located.texts, created.at, created.key)
     if partitions.is_rewritten(dataset, located, known.event.instant, created.at):
         register_again(ports, known, created.at, created.key)
         return f"partition {values} of {name} was written again{counted}"
     return f"partition {values} of {name} is ready{counted}"
+
+
+def note_ignored(ports: Ports, name: str, created: ObjectCreated, why: str) -> None:
+    """Note an object of a dataset that belongs to no partition for ``why``, if that is a reason: the dataset and its
+    schedules say so."""
+    if not why:
+        return
+    now, shown = ports.clock.now(), "".join(sign if sign.isprintable() else "?" for sign in created.key)
+    found = {"key": shown, "at": iso(created.at), "why": why}
+    row = noted(ports.catalog.ignored(name), name, found, now)
+    if row is not None:
+        ports.ledger.commit([Put(row)])
 
 
 def is_ready(ports: Ports, dataset: Dataset, located: Located) -> bool:
@@ -65,9 +80,10 @@ def is_ready(ports: Ports, dataset: Dataset, located: Located) -> bool:
 
 
 def count_object(ports: Ports, name: str, dataset: Dataset, created: ObjectCreated) -> str:
-    """Count the bytes of an object once, if a size leaf needs them (T9). Returns what was done, in words."""
-    relative = created.key.removeprefix(dataset.prefix)
-    if not partitions.is_data(relative) or not ports.catalog.subscriptions(size_key(name), 1, None).items:
+    """Count the bytes of an object once, if a size leaf needs them (T9). Returns what was done, in words. An empty
+    object has none: if content follows under its key, that counts."""
+    is_data = created.size > 0 and partitions.is_data(created.key.removeprefix(dataset.prefix))
+    if not is_data or not ports.catalog.subscriptions(size_key(name), 1, None).items:
         return ""
     now = ports.clock.now()
     event = build.size_event(name, dataset, created.key, created.etag, created.size, created.at, now)
@@ -82,11 +98,12 @@ def count_object(ports: Ports, name: str, dataset: Dataset, created: ObjectCreat
 
 
 def register(
-    ports: Ports, name: str, dataset: Dataset, values: tuple[str, ...], at: Instant, object_key: str
+    ports: Ports, name: str, dataset: Dataset, texts: tuple[str, ...], at: Instant, object_key: str
 ) -> Partition:
-    """Store that a partition is ready, then apply its event to the schedules that wait for it. Idempotent."""
-    now = ports.clock.now()
-    event = replace(build.partition_event(name, dataset, values, at, now), by=ports.requester)
+    """Store that a partition is ready, then apply its event to the schedules that wait for it. Idempotent. ``texts``
+    are its values as they stand in the folder."""
+    now, values = ports.clock.now(), tuple(map(decoded, texts))
+    event = replace(build.partition_event(name, dataset, texts, at, now), by=ports.requester)
     partition = Partition(name, values, event, object_key, wake_at=now)
     if ports.ledger.commit([Create(partition)]) is not None:
         partition = ports.catalog.partition(name, values) or partition

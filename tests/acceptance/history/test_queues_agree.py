@@ -145,6 +145,7 @@ def test_a_run_that_waits_for_its_start_has_a_place_in_its_queue() -> None:
     world.targets.emr.answers = [NotNow("EMR throttles")]
     come(world, 1)
     [run] = world.runs("low")
+    world.clock.pass_by("1ms")
     come(world, 2)
     queue = view(world, "policy", "demo.slow")["parts"][0]["queue"]
     assert [(each["job_id"], each["attempt"]) for each in queue] == [

@@ -114,7 +114,7 @@ def test_a_run_of_a_reprocessing_waits_from_its_request() -> None:
     world.finish()
     world.settle()
     world.pass_by("1d")
-    asked = Reprocess.model_validate({"dataset": "flights", "partition": {"year": "2013", "month": "1", "day": "1"}})
+    asked = Reprocess.model_validate({"dataset": "flights", "partition": {"year": "2013", "month": "01", "day": "1"}})
     reprocess.begin(world.ports, "demo", asked, "tester", "r1")
     world.pass_by("2s")
     first, again = sorted(world.runs("a"), key=lambda run: run.claimed_at)

@@ -75,19 +75,19 @@ def test_l12_registered_partitions_run_with_keys_and_correlation(world: World) -
         world.deploy(flights({}))
         world.upload(day(number))
     world.deploy(flights({"clean": on(partition(), by=["day"])}))
-    begin(world, "clean", partitions={"from": {"year": "2013", "month": "1", "day": "10"}}, concurrency=2)
+    begin(world, "clean", partitions={"from": {"year": "2013", "month": "01", "day": "10"}}, concurrency=2)
     world.settle()
-    assert living(world, "clean") == ["2013/1/10", "2013/1/11"]
+    assert living(world, "clean") == ["2013/01/10", "2013/01/11"]
     run = ran(world, "clean")[0]
     [event] = world.context(run)["events"]
     assert (event["partition"], event["path"]) == (
-        {"year": "2013", "month": "1", "day": "10"},
-        "s3://lake-bucket/raw/flights/year=2013/month=1/day=10/",
+        {"year": "2013", "month": "01", "day": "10"},
+        "s3://lake-bucket/raw/flights/year=2013/month=01/day=10/",
     )
     assert run.correlation == {"day": "10"}
     world.finish()
     world.settle()
-    assert [about(run) for run in ran(world, "clean")] == ["2013/1/10", "2013/1/11", "2013/1/12"]
+    assert [about(run) for run in ran(world, "clean")] == ["2013/01/10", "2013/01/11", "2013/01/12"]
     assert days(world, ran(world, "clean")[-1]) == ["12"]
 
 

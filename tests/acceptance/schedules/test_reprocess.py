@@ -15,7 +15,7 @@ from tests.support import dags
 from tests.support.schedules import BY_DAY, after, at, partitions
 from tests.support.world import EMR, World, day, flights, full
 
-FIRST = {"year": "2013", "month": "1", "day": "1"}
+FIRST = {"year": "2013", "month": "01", "day": "1"}
 CHAIN = {
     "clean": partitions(by=BY_DAY),
     "join": after("clean", "join", by=BY_DAY),

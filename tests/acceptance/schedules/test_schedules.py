@@ -237,7 +237,7 @@ def test_l11_a_preview_lists_exactly_what_fires(world: World) -> None:
 def test_l11_a_run_now_of_a_partition_is_followed_by_its_day(world: World) -> None:
     keys = ["year", "month", "day"]
     world.deploy(flights({"daily": partitions(3, by=keys), "next": after("clean", "join", by=keys)}))
-    first = {"year": "2013", "month": "1", "day": "5"}
+    first = {"year": "2013", "month": "01", "day": "5"}
     job_id = actions.run_now(world.ports, full("daily"), {}, "r1", None, dict(reversed(first.items())))
     world.settle()
     world.finish()
@@ -254,6 +254,6 @@ def test_l11_a_partition_without_its_exact_keys_is_refused(world: World) -> None
     world.deploy(flights({"daily": partitions(by=["day"]), "plain": partitions()}))
     for name, words in (("daily", "exactly the keys day"), ("plain", "the schedule has no correlation keys")):
         with pytest.raises(SluiceError, match=words) as refused:
-            actions.run_now(world.ports, full(name), {}, "r1", None, {"month": "1"})
+            actions.run_now(world.ports, full(name), {}, "r1", None, {"month": "01"})
         assert refused.value.field == "partition"
         assert world.jobs(name) == []

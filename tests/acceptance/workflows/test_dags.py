@@ -37,7 +37,7 @@ def test_w4_each_node_runs_once_when_all_its_upstreams_succeeded(world: World) -
     ends(world, "d")
 
     [view] = views(world)
-    assert (view["state"], view["partition"]) == ("SUCCEEDED", {"year": "2013", "month": "1", "day": "1"})
+    assert (view["state"], view["partition"]) == ("SUCCEEDED", {"year": "2013", "month": "01", "day": "1"})
     assert sorted(ran(world)) == ["a", "b", "c", "d"]
 
 

@@ -102,7 +102,62 @@ def test_l12_a_key_range_names_first_keys_and_includes_both_ends(since: Any, unt
     assert len(backfill.between(KEYS, DAYS, since, until)) == count
 
 
+PADDED = [("2013", month, day) for month in ("01", "09", "10") for day in ("01", "09", "10")]
+
+
+@pytest.mark.parametrize(
+    ("known", "since", "until", "count"),
+    [
+        (PADDED, {"year": "2013", "month": "9"}, {"year": "2013", "month": "10"}, 6),
+        (PADDED, {"year": "2013", "month": "09"}, {"year": "2013", "month": "09"}, 3),
+        (PADDED, {"year": "2013", "month": "9", "day": "9"}, {"year": "2013", "month": "9", "day": "9"}, 1),
+        (PADDED, {"year": "2013", "month": "9"}, {"year": "2013", "month": "09", "day": "1"}, 1),
+        (PADDED, {"year": "2013", "month": "13"}, None, 0),
+        (DAYS, {"year": "2013", "month": "01"}, {"year": "2013", "month": "02"}, 6),
+        (DAYS, {"year": "02013", "month": "01", "day": "09"}, {"year": "2013", "month": "1", "day": "0010"}, 2),
+    ],
+)
+def test_l12_numbers_of_any_padding_are_within_their_bounds(known: Any, since: Any, until: Any, count: int) -> None:
+    assert len(backfill.between(KEYS, known, since, until)) == count
+
+
+LONG = "9" * 900  # an S3 key has room for 1,024 bytes
+
+
+@pytest.mark.parametrize(
+    ("known", "since", "until", "found"),
+    [
+        (["1", "2", "3"], "01", "03", ["1", "2", "3"]),
+        (["01", "1", "02", "2"], "1", "1", ["01", "1"]),
+        (["00122", "00123", "124"], "123", "0124", ["00123", "124"]),
+        (["2013-09-30", "2013-10-01", "2013-9-9"], "2013-9-09", "2013-10-1", ["2013-9-9", "2013-09-30", "2013-10-01"]),
+        (["-10", "-5", "-05", "0", "5"], "-5", "0", ["-05", "-5", "0"]),
+        (["eu-9", "eu-10", "us-1"], "eu-09", "eu-10", ["eu-9", "eu-10"]),
+        (["b", "10", "9", "a"], "9", "a", ["9", "10", "a"]),
+        ([LONG, f"0{LONG}", "1"], LONG, None, [f"0{LONG}", LONG]),
+    ],
+)
+def test_l12_values_of_one_key_are_within_their_bounds(
+    known: list[str], since: str, until: str | None, found: list[str]
+) -> None:
+    bound = {"key": until} if until is not None else None
+    chosen = backfill.between(("key",), [(value,) for value in known], {"key": since}, bound)
+    assert [value for (value,) in backfill.in_order(chosen)] == found
+
+
+@given(st.lists(st.integers(0, 40), unique=True), st.integers(0, 40), st.integers(0, 40), st.data())
+def test_l12_padding_changes_no_range(days: list[int], low: int, high: int, data: st.DataObject) -> None:
+    def padded(number: int) -> str:
+        return str(number).zfill(data.draw(st.integers(1, 4)))
+
+    first, last = sorted((low, high))
+    known = {(padded(day),): day for day in days}
+    found = backfill.between(("day",), known, {"day": padded(first)}, {"day": padded(last)})
+    assert sorted(known[values] for values in found) == sorted(day for day in days if first <= day <= last)
+
+
 def test_l12_partitions_run_in_the_order_of_their_numbers() -> None:
+    assert backfill.in_order([("01", "3"), ("1", "2"), ("1", "02")]) == [("1", "02"), ("1", "2"), ("01", "3")]
     assert backfill.entries_of(KEYS, reversed(DAYS), ())[:4] == ("2013/1/1", "2013/1/9", "2013/1/10", "2013/2/1")
     assert backfill.entries_of(("date",), [("2013-10-01",), ("2013-9-30",), ("2013-9-30",)], ()) == (
         "2013-9-30",
@@ -118,7 +173,13 @@ def test_l12_t19_one_run_for_each_correlation_value() -> None:
 
 def test_l12_bounds_in_reverse_order_are_refused() -> None:
     with pytest.raises(SluiceError, match="not before the start"):
-        backfill.between(KEYS, DAYS, {"year": "2013", "month": "10"}, {"year": "2013", "month": "9"})
+        backfill.between(KEYS, DAYS, {"year": "2013", "month": "10"}, {"year": "2013", "month": "09"})
+
+
+def test_l12_a_bound_with_other_keys_is_refused() -> None:
+    for bound in ({"month": "1"}, {"year": "2013", "day": "1"}, {"year": "1", "month": "1", "day": "1", "hour": "1"}):
+        with pytest.raises(SluiceError, match="expected the first of the keys year, month, day, or all of them"):
+            backfill.between(KEYS, DAYS, {"year": "2013"}, bound)
 
 
 def test_l12_a_plan_is_split_into_parts_named_by_content() -> None:

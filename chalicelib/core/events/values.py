@@ -1,0 +1,81 @@
+"""Values of partition keys: which are valid, their order, and which of them are the same number.
+
+A value is a text. Spark, Hive and pyarrow escape some characters of it in the name of its folder: the folder
+``at=07%3A00`` has the value ``07:00``. Numbers in values compare as numbers: 9 comes before 10, and 09 lies between the
+same two bounds as 9.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from urllib.parse import unquote
+
+from chalicelib.core.errors import SluiceError, invalid
+
+# Spark expands these in a path, so a job that builds a path from the value would read other partitions, too. Spark and
+# Hive themselves escape them in the names of folders.
+GLOB = frozenset("*?{}[]\\")
+ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
+WHOLE = re.compile(r"-?[0-9]+")
+MAX_ZEROS = 50  # leading zeros of a number in the name of a folder
+
+Rank = tuple[tuple[int, int, str], ...]  # the parts of a value: numbers (0, number, "") before texts (1, 0, text)
+
+
+def check_value(value: str, field: str) -> None:
+    """Raise ``invalid`` for a value of a partition key that jobs could read as a pattern or as another folder. Also for
+    a value that is not in the normal form C of Unicode: two forms of one text would be two partitions."""
+    if not value or "/" in value or not value.isprintable():
+        hint = "write the value as it stands in the folder, such as 2026-01-31"
+        raise invalid(field, "a value of printable characters without '/'", value, hint)
+    if GLOB & set(value) or value in (".", ".."):
+        hint = "Spark reads them as patterns; escape them in the name of the folder, such as %2A for *"
+        raise invalid(field, "a value without * ? { } [ ] \\, other than . and ..", value, hint)
+    if not unicodedata.is_normalized("NFC", value):
+        hint = "write the name of the folder, and the value, in the normal form C: unicodedata.normalize('NFC', text)"
+        raise invalid(field, "a value in the normal form C of Unicode", ascii(value), hint)
+
+
+def decoded(text: str) -> str:
+    """The value in the name of a folder, without the escapes of Spark and Hive.
+
+    The text stays as it is if the value would be invalid, such as ``*``, or would look like an escape itself. So two
+    texts have one value only if they mean the same, and decoding again changes nothing."""
+    if not ESCAPE.search(text):
+        return text
+    try:
+        value = unquote(text, errors="strict")
+        check_value(value, "")
+    except (UnicodeDecodeError, SluiceError):
+        return text
+    return text if ESCAPE.search(value) else value
+
+
+def folders(keys: Sequence[str], texts: Sequence[str]) -> str:
+    """The folders of the first values of a partition, relative to its dataset: ``year=2013/month=09/``."""
+    return "".join(f"{key}={text}/" for key, text in zip(keys, texts, strict=False))
+
+
+def spellings(value: str) -> tuple[str, ...]:
+    """The texts that are the same whole number as a value, with up to `MAX_ZEROS` leading zeros; the value itself if it
+    is no such number."""
+    if not WHOLE.fullmatch(value):
+        return (value,)
+    sign, digits = "-" * value.startswith("-"), value.lstrip("-0") or "0"
+    return tuple(dict.fromkeys((value, *(f"{sign}{'0' * zeros}{digits}" for zeros in range(MAX_ZEROS + 1)))))
+
+
+def has_known_spellings(value: str) -> bool:
+    """Whether `spellings` has every value of the same rank. It has not for numbers within a text, as in dates."""
+    return WHOLE.fullmatch(value) is not None or not re.search("[0-9]", value)
+
+
+def rank(value: str) -> Rank:
+    """The place of a value in the order of values. Values that differ in leading zeros alone have the same rank: 9 and
+    09, and 2013-9-1 and 2013-09-01."""
+    if WHOLE.fullmatch(value):
+        return ((0, int(value), ""),)
+    parts = re.findall(r"[0-9]+|[^0-9]+", value)
+    return tuple((0, int(part), "") if part[0] in "0123456789" else (1, 0, part) for part in parts)
