@@ -399,6 +399,9 @@ class Payloads(Protocol):
     def put_manifest(self, run_id: str, events: Sequence[Mapping[str, Any]]) -> str:
         """Write a list of events as JSON lines and return its URI."""
 
+    def manifest(self, run_id: str) -> list[dict[str, Any]] | None:
+        """The events of the manifest of a run; None if it has none."""
+
     def deployment_uri(self, app: str, digest: str) -> str: ...
 
     def put_deployment(self, app: str, digest: str, document: Mapping[str, Any]) -> None:

@@ -86,6 +86,10 @@ class MemoryPayloads:
         self.manifests[run_id] = list(events)
         return f"s3://control/manifests/{run_id}.jsonl"
 
+    def manifest(self, run_id: str) -> list[dict[str, Any]] | None:
+        found = self.manifests.get(run_id)
+        return None if found is None else [dict(event) for event in found]
+
     def deployment_uri(self, app: str, digest: str) -> str:
         return f"s3://control/deployments/{app}/{digest}.json"
 

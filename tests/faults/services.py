@@ -319,6 +319,10 @@ class Payloads(MemoryPayloads):
         self._check()
         return super().put_manifest(run_id, events)
 
+    def manifest(self, run_id: str) -> list[dict[str, Any]] | None:
+        self._check()
+        return super().manifest(run_id)
+
     def put_deployment(self, app: str, digest: str, document: Mapping[str, Any]) -> None:
         self._check()
         super().put_deployment(app, digest, document)

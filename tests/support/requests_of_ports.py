@@ -88,8 +88,8 @@ class RecordingClient:
 def stand_ins() -> Iterator[tuple[type, str]]:
     """Each fake with the calls that are requests to AWS."""
     yield from ((MemoryHints, name) for name in ("send", "send_all"))
-    yield from ((MemoryPayloads, name) for name in
-                ("put_context", "context", "log", "put_manifest", "put_deployment", "put_data", "upload"))  # fmt: skip
+    of_payloads = ("put_context", "context", "log", "put_manifest", "manifest", "put_deployment", "put_data", "upload")
+    yield from ((MemoryPayloads, name) for name in of_payloads)
     yield from ((MemoryLake, name) for name in ("text", "content", "metadata_location", "names"))
     yield from ((FakeEmr, name) for name in ("start", "status", "status_many", "find", "cancel", "run_name"))
     yield from ((FakeQueue, name) for name in ("start",))
@@ -159,7 +159,7 @@ def _as_burst(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _of_payloads(name: str, args: tuple[Any, ...]) -> list[Need]:
     s3 = RecordingClient("s3")
-    if name in ("context", "log", "upload"):
+    if name in ("context", "manifest", "log", "upload"):
         s3.needs.append(_tells_missing(roles.CONTROL))
     if name == "put_data":
         bucket = str(args[0]).removeprefix("s3://").partition("/")[0]

@@ -14,6 +14,8 @@ from chalicelib.core.rows.stored import StoredRow
 # How long a custom event is kept after it was applied, as long as an `AppliedEvent`. During this time its id counts
 # once.
 POSTED_LIFE: Millis = 45 * DAY
+# How long the applied events of a job outlive its claim, at least.
+CLAIMED_LIFE: Millis = 15 * DAY
 
 
 @dataclass(frozen=True, slots=True)

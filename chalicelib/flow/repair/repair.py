@@ -34,6 +34,7 @@ from chalicelib.core.rows.run import Pointer, Run
 from chalicelib.core.rows.schedule import HISTORY, WAKE
 from chalicelib.core.runs import complete, queued
 from chalicelib.core.states import GATHERING_MODES, JobKind
+from chalicelib.core.triggers.event import custom_key
 from chalicelib.core.writes import Delete, DeleteJob, Put, Replace, Write
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import lookup
@@ -156,6 +157,7 @@ class Repair:
         uri = self.ports.payloads.context_uri(run_id)
         run = claim.build_run(job, facts, taken, uri, begun.at, (), returns.units_of(asks, 0))
         properties = context.get("properties", run.request.properties)
+        run = replace(run, named=_named(context, run))
         return replace(run, generation=parsed.generation, target_id=begun.target_id, calls=1, wake_at=self.now,
                        start_requested_at=begun.at, request=replace(run.request, properties=properties))  # fmt: skip
 
@@ -474,8 +476,19 @@ class Repair:
         raise RuntimeError(f"expected a frozen installation, got a change of {plan[0]}; freeze it, and repair again")
 
 
+def _named(context: Mapping[str, Any], run: Run) -> tuple[Event, ...] | None:
+    """The events in the context of a run besides its own. None if the run has gathered its events or has no context."""
+    own = run.event
+    if own is None or "events" not in context:
+        return None
+    return tuple(_event_of(described, run) for described in context["events"] if described["id"] != own.id)
+
+
 def _event_of(described: Mapping[str, Any], run: Run) -> Event:
     """An event as far as the context of its run describes it."""
-    known = {name: described[name] for name in ("partition", "dataset", "path", "size") if name in described}
+    names = ("partition", "dataset", "path", "workflow", "run_id", "status", "payload")
+    known = {name: described[name] for name in names if name in described}
+    known |= {own: described[name] for name, own in (("bytes", "size"), ("snapshot", "payload")) if name in described}
     accepted = run.accepted_at if run.accepted_at is not None else run.claimed_at
-    return Event(described["id"], described["kind"], "", described.get("instant", accepted), accepted, **known)
+    key = custom_key(run.schedule.partition(".")[0], described["type"]) if described["kind"] == "event" else ""
+    return Event(described["id"], described["kind"], key, described.get("instant", accepted), accepted, **known)
