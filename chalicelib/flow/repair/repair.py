@@ -44,7 +44,7 @@ from chalicelib.flow.ingest import apply, objects
 from chalicelib.flow.limits import policies
 from chalicelib.flow.repair.stock import Outbox, Stock, attempt_of
 from chalicelib.flow.schedules import pauses
-from chalicelib.ports import MAX_CONFLICTS, Begun, Copies, Ports
+from chalicelib.ports import MAX_CONFLICTS, Begun, Changed, Copies, Ports
 
 Unknown = Literal["adopt", "cancel", "leave"]
 WHY = "held by a repair"
@@ -138,7 +138,7 @@ class Repair:
         parsed = ids.parse_job_id(run_id)
         if parsed is None:
             return None
-        context = self.ports.payloads.context(run_id) or {}
+        context = self._context(run_id) or {}
         fired = next((each for each in context.get("events", ()) if each["kind"] == "time"), None)
         kind: JobKind = "retry" if attempt > 1 else "fire" if fired is not None else "gathering"
         key, why = (parsed.schedule, parsed.generation, sort_keys.GATHERING), "found at EMR by a repair"
@@ -260,14 +260,21 @@ class Repair:
         """The events in the context of a run since the instant; None if it has no list of events that it gathered."""
         if run.claimed_at < self.since or run.event is not None or run.kind not in ("gathering", "detached"):
             return None
-        context = self.ports.payloads.context(run.run_id)
+        context = self._context(run.run_id)
         if context is None:
-            why = "missing in the control bucket: what its run has counted may count again; copy the old bucket first"
+            why = "missing or cut off: what its run has counted may count again; copy the old control bucket first"
             self._found("context", run.run_id, why)
             return None
         if context.get("manifest") is not None or run.attempt > 1:
             return None
         return list(context.get("events", ()))
+
+    def _context(self, run_id: str) -> Mapping[str, Any] | None:
+        """The stored context of a run; None if there is none, or if it is no JSON."""
+        try:
+            return self.ports.payloads.context(run_id)
+        except ValueError:
+            return None
 
     def _mark(self, run: Run, described: Mapping[str, Any]) -> None:
         event = self.stock.events().get(described["id"]) or _event_of(described, run)
@@ -381,17 +388,27 @@ class Repair:
         if self.dry_run:
             return
         for dataset in self._datasets():
-            for changed in self.ports.lake.changed(dataset.bucket, dataset.prefix, self.since - SECOND):
-                created = ObjectCreated(dataset.bucket, changed.key, changed.at, changed.size, changed.etag)
-                try:
-                    objects.match_object(self.ports, created)
-                except SluiceError as error:
-                    self._found("object", f"s3://{dataset.bucket}/{changed.key}", f"left alone: {error.message}")
+            try:
+                for changed in self.ports.lake.changed(dataset.bucket, dataset.prefix, self.since - SECOND):
+                    self._match(dataset, changed)
+            except Exception as error:  # a bucket that cannot be listed
+                self._left_alone("dataset", f"s3://{dataset.bucket}/{dataset.prefix}", error)
         # Last, because an object that is matched applies its event and closes the outbox. So a repeated repair finds
         # each outbox open.
         for outbox in (self.stock.outboxes | Stock.read(self.copies, self.since).outboxes).values():
             opened = replace(outbox, cursor=None, wake_at=self.now)
             self._write(Put(replace(opened, expires_at=None) if isinstance(opened, PostedEvent) else opened))
+
+    def _match(self, dataset: Dataset, changed: Changed) -> None:
+        created = ObjectCreated(dataset.bucket, changed.key, changed.at, changed.size, changed.etag)
+        try:
+            objects.match_object(self.ports, created)
+        except Exception as error:  # what others have written may be anything, and must not stop the repair
+            self._left_alone("object", f"s3://{dataset.bucket}/{changed.key}", error)
+
+    def _left_alone(self, kind: str, name: str, error: Exception) -> None:
+        why = error.message if isinstance(error, SluiceError) else f"{type(error).__name__}: {error}"
+        self._found(kind, name, f"left alone: {why}; mend it, and repair again")
 
     def _datasets(self) -> Iterator[Dataset]:
         for copy in pages_of(self.copies, "catalog"):
