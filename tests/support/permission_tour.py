@@ -349,6 +349,8 @@ def _adapters() -> None:
         sqs = RecordingClient("sqs", {"GetQueueUrl": {"QueueUrl": f"https://sqs.example/{queue}"}})
         again = FailedMessages(sqs, roles.PLACE.arn("sqs", queue))
         _asks(name, lambda again=again: again.come_again(failed), sqs)
+    sqs = RecordingClient("sqs", {"GetQueueUrl": {"QueueUrl": "https://sqs.example/ObjectsQueue"}})
+    _asks("objects", lambda: FailedMessages(sqs, roles.PLACE.arn("sqs", "ObjectsQueue")).send_again("{}"), sqs)
     policy = json.dumps({"deadLetterTargetArn": roles.PLACE.arn("sqs", "CustomDeadLetters")})
     sqs = RecordingClient("sqs", {
         "GetQueueUrl": lambda QueueName: {"QueueUrl": f"https://sqs.example/{QueueName}"},
