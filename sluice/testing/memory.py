@@ -115,6 +115,7 @@ class MemoryLake:
         self.reads: list[str] = []
         self.put_at: dict[tuple[str, str], Instant] = {}
         self.sizes: dict[tuple[str, str], int] = {}
+        self.etags: dict[tuple[str, str], str] = {}
 
     def text(self, bucket: str, key: str) -> str | None:
         found = self.objects.get((bucket, key))
@@ -134,7 +135,7 @@ class MemoryLake:
     def changed(self, bucket: str, prefix: str, since: Instant) -> Iterator[Changed]:
         for (where, key), at in self.put_at.items():
             if where == bucket and key.startswith(prefix) and at >= since:
-                yield Changed(key, at, self.sizes.get((where, key), 0), "")
+                yield Changed(key, at, self.sizes.get((where, key), 0), self.etags.get((where, key), ""))
 
     def names(self, bucket: str, prefix: str) -> frozenset[str]:
         return frozenset(key for where, key in self.objects if where == bucket and key.startswith(prefix))

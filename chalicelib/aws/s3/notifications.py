@@ -75,4 +75,5 @@ def _created(bucket: Mapping[str, Any], key: Any, at: Any, content: Mapping[str,
     name = bucket["name"]
     if not isinstance(name, str) or not isinstance(key, str):
         raise TypeError(f"expected text for bucket and key, got {name!r} and {key!r}")
-    return ObjectCreated(name, key, parse_instant(at), int(content.get("size", 0)), str(content.get(etag, "")))
+    size, sequencer = int(content.get("size", 0)), str(content.get("sequencer", ""))
+    return ObjectCreated(name, key, parse_instant(at), size, str(content.get(etag, "")), sequencer)

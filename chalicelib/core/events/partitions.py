@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import invalid
+from chalicelib.core.events.versions import ObjectVersion
 from chalicelib.core.instants import Instant
 
 MAX_SORT_KEY = 500
@@ -74,13 +75,9 @@ def makes_ready(dataset: Dataset, located: Located) -> bool:
     return is_data(located.name)
 
 
-def is_rewritten(dataset: Dataset, located: Located, known_at: Instant, at: Instant) -> bool:
-    """Whether an object that makes a known partition ready means that the partition was written again (T22).
-
-    ``known_at`` is the instant of the object that made it ready first: a notification of that object, or of an earlier
-    one, is a repeat."""
-    again = dataset.rewritten == "again" and located.name in (dataset.ready.done_flag, dataset.ready.manifest)
-    return again and at > known_at
+def says_again(dataset: Dataset, located: Located) -> bool:
+    """Whether a further version of this object says that its partition was written again (T22)."""
+    return dataset.rewritten == "again" and located.name in (dataset.ready.done_flag, dataset.ready.manifest)
 
 
 def is_data(name: str) -> bool:
@@ -108,10 +105,16 @@ def listed(manifest: str) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class ObjectCreated:
-    """A decoded S3 notification, with the URL-decoded key and the instant that S3 reports."""
+    """A decoded S3 notification, with the URL-decoded key and the instant that S3 reports. ``sequencer`` is empty if the
+    report has none, as a listing."""
 
     bucket: str
     key: str
     at: Instant
     size: int = 0
     etag: str = ""
+    sequencer: str = ""
+
+    @property
+    def version(self) -> ObjectVersion:
+        return ObjectVersion(self.at, self.etag, self.sequencer)

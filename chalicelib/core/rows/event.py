@@ -45,7 +45,10 @@ class Event(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class Partition(StoredRow):
-    """The row that registers a partition, and the outbox of its event until that is applied to all schedules."""
+    """The row that registers a partition, and the outbox of its event until that is applied to all schedules.
+
+    ``put_at``, ``put_etag`` and ``sequencer`` are those of the version of the flag or manifest that made it ready; the
+    instant of the event in place of ``put_at`` if that is None."""
 
     dataset: str
     values: tuple[str, ...]
@@ -53,12 +56,18 @@ class Partition(StoredRow):
     object_key: str
     cursor: str | None = None
     leases: int = 0
+    put_at: Instant | None = None
+    put_etag: str | None = None
+    sequencer: str | None = None
     wake_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CountedObject(StoredRow):
-    """An object that was counted for size leaves, and the outbox of its event. ``etag`` is set if overwrites count."""
+    """An object that was counted for size leaves, and the outbox of its event. ``etag`` is set if overwrites count.
+
+    Also a version of a flag or manifest by which a partition was written again: ``etag`` names the version, and
+    ``put_etag`` and ``sequencer`` are as in `Partition`."""
 
     dataset: str
     object_key: str
@@ -66,6 +75,8 @@ class CountedObject(StoredRow):
     event: Event
     cursor: str | None = None
     leases: int = 0
+    put_etag: str | None = None
+    sequencer: str | None = None
     wake_at: Instant | None = None
 
 

@@ -7,11 +7,13 @@ from dataclasses import replace
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.events import build, partitions
 from chalicelib.core.events.partitions import Located, ObjectCreated
+from chalicelib.core.events.versions import ObjectVersion
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import CountedObject, Outbox, Partition
 from chalicelib.core.triggers.size import size_key
 from chalicelib.core.writes import Create
 from chalicelib.flow.ingest.outbox import apply_outbox
+from chalicelib.flow.ingest.rewritten import register_again
 from chalicelib.flow.ingest.snapshots import match_metadata
 from chalicelib.log import logger
 from chalicelib.ports import Ports
@@ -37,9 +39,9 @@ def match_object(ports: Ports, created: ObjectCreated) -> str:
     values = "/".join(located.values)
     if not is_ready(ports, dataset, located):
         return f"partition {values} of {name} is not ready yet{counted}"
-    known = register(ports, name, dataset, located.values, created.at, created.key)
-    if partitions.is_rewritten(dataset, located, known.event.instant, created.at):
-        register_again(ports, known, created.at, created.key)
+    version = created.version if partitions.says_again(dataset, located) else None
+    known = register(ports, name, dataset, located.values, created.at, created.key, version)
+    if version is not None and register_again(ports, known, created.key, version):
         return f"partition {values} of {name} was written again{counted}"
     return f"partition {values} of {name} is ready{counted}"
 
@@ -82,29 +84,27 @@ def count_object(ports: Ports, name: str, dataset: Dataset, created: ObjectCreat
 
 
 def register(
-    ports: Ports, name: str, dataset: Dataset, values: tuple[str, ...], at: Instant, object_key: str
+    ports: Ports,
+    name: str,
+    dataset: Dataset,
+    values: tuple[str, ...],
+    at: Instant,
+    object_key: str,
+    version: ObjectVersion | None = None,
 ) -> Partition:
-    """Store that a partition is ready, then apply its event to the schedules that wait for it. Idempotent."""
+    """Store that a partition is ready, then apply its event to the schedules that wait for it. Idempotent. ``version``
+    is that of its flag or manifest, if a further one makes it ready again."""
     now = ports.clock.now()
     event = replace(build.partition_event(name, dataset, values, at, now), by=ports.requester)
     partition = Partition(name, values, event, object_key, wake_at=now)
+    if version is not None:
+        etag, sequencer = version.etag or None, version.sequencer or None
+        partition = replace(partition, put_at=version.at, put_etag=etag, sequencer=sequencer)
     if ports.ledger.commit([Create(partition)]) is not None:
         partition = ports.catalog.partition(name, values) or partition
         if partition.wake_at is None:
             return partition  # registered before, and applied to every schedule
     return apply_outbox(ports, partition)
-
-
-def register_again(ports: Ports, known: Partition, at: Instant, object_key: str) -> None:
-    """Apply the event that a known partition was written again, once for each instant of its flag or manifest (T22)."""
-    now = ports.clock.now()
-    event = build.rewritten_event(known.event, at, now)
-    row = CountedObject(known.dataset, object_key, f"rewritten {at}", event, wake_at=now)
-    if ports.ledger.commit([Create(row)]) is not None:
-        row = ports.catalog.counted_object(row.dataset, row.object_key, row.etag) or row
-        if row.wake_at is None:
-            return  # a repeat of the notification
-    apply_outbox(ports, row)
 
 
 def resume(ports: Ports, outbox: Outbox | None) -> None:

@@ -41,6 +41,7 @@ from chalicelib.flow import lookup
 from chalicelib.flow.archive.export import pages_of
 from chalicelib.flow.backfills.plan import Entries
 from chalicelib.flow.ingest import apply, objects
+from chalicelib.flow.ingest.rewritten import version_name
 from chalicelib.flow.limits import policies
 from chalicelib.flow.repair.stock import Outbox, Stock, attempt_of
 from chalicelib.flow.schedules import pauses
@@ -382,6 +383,7 @@ class Repair:
                 if outbox is not None:
                     self._found("event", mark.event.id, "registered again: only the schedules that counted it had it")
                     self.stock.outboxes[mark.event.id] = outbox
+                    self._write(Put(outbox))  # before the objects are matched, which would count again otherwise
         closed = [each for each in self.stock.outboxes.values() if each.wake_at is None or each.cursor is not None]
         if closed:
             self._found("outboxes", f"{len(closed)} events", "applied again to the schedules without them")
@@ -426,12 +428,22 @@ class Repair:
         dataset = Dataset.model_validate(stored.document)
         if event.kind == "partition" and event.partition is not None and dataset.format == "files":
             values = tuple(event.partition[key] for key in dataset.keys)
+            if event.id != ids.event_id("partition", event.dataset, *values):
+                return self._version_of(dataset, event)
             if self.ports.catalog.partition(event.dataset, values) is None:
                 return Partition(event.dataset, values, event, "")
         if event.kind == "size" and event.path is not None:
             key = event.path.removeprefix(f"s3://{dataset.bucket}/")
             return CountedObject(event.dataset, key, "", event)
         return None
+
+    def _version_of(self, dataset: Dataset, event: Event) -> CountedObject | None:
+        """The row of the version of a flag or manifest by which a partition was written again; None if it is stored."""
+        flag = dataset.ready.done_flag or dataset.ready.manifest or ""
+        key = (event.path or "").removeprefix(f"s3://{dataset.bucket}/") + flag
+        name = version_name(event.instant - event.instant % SECOND)
+        stored = self.ports.catalog.counted_object(str(event.dataset), key, name)
+        return CountedObject(str(event.dataset), key, name, event) if stored is None else None
 
     def statuses(self) -> None:
         """Announce the statuses of the runs since the instant again."""
