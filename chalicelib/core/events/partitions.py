@@ -105,8 +105,8 @@ def listed(manifest: str) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class ObjectCreated:
-    """A decoded S3 notification, with the URL-decoded key and the instant that S3 reports. ``sequencer`` is empty if the
-    report has none, as a listing."""
+    """A decoded S3 notification, with the URL-decoded key and the instant that S3 reports. A listing has no
+    ``sequencer``."""
 
     bucket: str
     key: str
