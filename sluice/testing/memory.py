@@ -9,7 +9,7 @@ from typing import Any
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.runs.metrics import Measure
-from chalicelib.ports import Changed
+from chalicelib.ports import Changed, StoredObject
 
 
 class MemoryHints:
@@ -122,12 +122,18 @@ class MemoryLake:
         return found.decode() if isinstance(found, bytes) else found
 
     def content(self, bucket: str, key: str, most: int) -> bytes | None:
+        found = self.stored(bucket, key, most)
+        return None if found is None else found.content
+
+    def stored(self, bucket: str, key: str, most: int) -> StoredObject | None:
         self.reads.append(key)
         found = self.objects.get((bucket, key))
         content = found.encode() if isinstance(found, str) else found
         if content is not None and len(content) > most:
             raise ValueError(f"expected an object of at most {most} bytes, got {len(content)}: {key}")
-        return content
+        if content is None:
+            return None
+        return StoredObject(content, self.put_at.get((bucket, key), 0), self.etags.get((bucket, key), ""))
 
     def metadata_location(self, table: str) -> str | None:
         return self.glue.get(table)

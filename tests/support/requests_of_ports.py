@@ -90,7 +90,7 @@ def stand_ins() -> Iterator[tuple[type, str]]:
     yield from ((MemoryHints, name) for name in ("send", "send_all"))
     of_payloads = ("put_context", "context", "log", "put_manifest", "manifest", "put_deployment", "put_data", "upload")
     yield from ((MemoryPayloads, name) for name in of_payloads)
-    yield from ((MemoryLake, name) for name in ("text", "content", "metadata_location", "names"))
+    yield from ((MemoryLake, name) for name in ("text", "content", "stored", "metadata_location", "names"))
     yield from ((FakeEmr, name) for name in ("start", "status", "status_many", "find", "cancel", "run_name"))
     yield from ((FakeQueue, name) for name in ("start",))
     yield from ((FakeTargets, name) for name in ("probe", "measure", "assume"))

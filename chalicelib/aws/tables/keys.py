@@ -20,6 +20,7 @@
 | catalog | TRIGGER#<event key>     | <schedule>#<leaf>#<gen>   | Subscription    | query: leaves of an event key  |
 | catalog | BUCKET#<bucket>         | PREFIX#<prefix>           | PrefixRow       | query of a key's folders       |
 | catalog | DATASET#<ns.ds>         | PARTITION#<v>/<v>         | Partition       | get, list                      |
+| catalog | DATASET#<ns.ds>         | MANIFEST#<v>/<v>          | ManifestRow     | get, list                      |
 | catalog | OBJECTS#<ns.ds>#<part>  | OBJECT#<digest of key>    | CountedObject   | get; 256 parts share the load  |
 | jobs    | <schedule>@<generation> | GATHERING[#<v>/<v>]       | Job (gathering) | get                            |
 | jobs    | <schedule>@<generation> | FIRE# JOB# RETRY# RUNNOW# | Job             | get; query to list and drain   |
@@ -69,7 +70,7 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
+from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, ManifestRow, Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
@@ -127,6 +128,8 @@ def key_of(row: Row) -> Key:
             return timer(row.schedule)
         case Partition():
             return partition(row.dataset, row.values)
+        case ManifestRow():
+            return manifest(row.dataset, row.values)
         case CountedObject():
             return counted_object(row.dataset, row.object_key, row.etag)
         case PostedEvent():
@@ -235,6 +238,10 @@ def prefix(bucket: str, folder: str) -> Key:
 
 def partition(dataset: str, values: tuple[str, ...]) -> Key:
     return Key("catalog", f"DATASET#{dataset}", f"PARTITION#{'/'.join(values)}")
+
+
+def manifest(dataset: str, values: tuple[str, ...]) -> Key:
+    return Key("catalog", f"DATASET#{dataset}", f"MANIFEST#{'/'.join(values)}")
 
 
 def counted_object(dataset: str, object_key: str, etag: str) -> Key:

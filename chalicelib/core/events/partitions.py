@@ -5,7 +5,6 @@ Example: with the keys ``year`` and ``month``, ``<prefix>year=2026/month=03/part
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from dataclasses import dataclass
 
@@ -75,32 +74,9 @@ def makes_ready(dataset: Dataset, located: Located) -> bool:
     return is_data(located.name)
 
 
-def says_again(dataset: Dataset, located: Located) -> bool:
-    """Whether a further version of this object says that its partition was written again (T22)."""
-    return dataset.rewritten == "again" and located.name in (dataset.ready.done_flag, dataset.ready.manifest)
-
-
 def is_data(name: str) -> bool:
     """Whether a name is that of a data file. Spark and Hive ignore names that begin with ``_`` or ``.``."""
     return not any(part.startswith(("_", ".")) for part in name.split("/"))
-
-
-def listed(manifest: str) -> tuple[str, ...] | None:
-    """The names that a manifest lists; None if its JSON has another shape.
-
-    A manifest is JSON (a list, or an object with ``files`` or ``entries``) or text with one name in each row. Names are
-    relative to the partition's folder, or full ``s3://`` addresses."""
-    try:
-        content = json.loads(manifest)
-    except ValueError:
-        return tuple(dict.fromkeys(line.strip() for line in manifest.splitlines() if line.strip()))
-    if isinstance(content, dict):
-        content = content.get("files", content.get("entries"))
-    if not isinstance(content, list):
-        return None
-    names = [entry.get("url") if isinstance(entry, dict) else entry for entry in content]
-    texts = [name for name in names if isinstance(name, str)]
-    return tuple(dict.fromkeys(texts)) if len(texts) == len(names) else None
 
 
 @dataclass(frozen=True, slots=True)

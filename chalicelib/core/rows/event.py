@@ -81,6 +81,39 @@ class CountedObject(StoredRow):
 
 
 @dataclass(frozen=True, slots=True)
+class ManifestRow(StoredRow):
+    """A manifest that was read, and what was missing then (T8). ``waits_for`` is the key of one of the ``missing``
+    objects of its partition's folder: its arrival leads to the next check. ``problem`` says why no arrival does.
+
+    ``put_at``, ``put_etag`` and ``sequencer`` are those of the version that was read."""
+
+    dataset: str
+    values: tuple[str, ...]
+    object_key: str
+    put_at: Instant
+    put_etag: str | None = None
+    sequencer: str | None = None
+    waits_for: str = ""
+    missing: int = 0
+    problem: str = ""
+    rev: int = 1
+    expires_at: Instant | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the partition is not ready by this manifest."""
+        return bool(self.waits_for or self.problem)
+
+    @property
+    def why(self) -> str:
+        """What the partition waits for."""
+        if self.problem:
+            return f"its manifest {self.object_key} makes nothing ready: {self.problem}"
+        more = f" and {self.missing - 1} more" if self.missing > 1 else ""
+        return f"its manifest lists {self.waits_for}{more}, which has not come"
+
+
+@dataclass(frozen=True, slots=True)
 class PostedEvent(StoredRow):
     """A custom event, and its outbox. ``expires_at`` is set once the event has been applied to all schedules."""
 

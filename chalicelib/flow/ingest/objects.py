@@ -6,16 +6,16 @@ from dataclasses import replace
 
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.events import build, partitions
-from chalicelib.core.events.partitions import Located, ObjectCreated
+from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.events.versions import ObjectVersion
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import CountedObject, Outbox, Partition
 from chalicelib.core.triggers.size import size_key
 from chalicelib.core.writes import Create
+from chalicelib.flow.ingest import manifests
 from chalicelib.flow.ingest.outbox import apply_outbox
 from chalicelib.flow.ingest.rewritten import register_again
 from chalicelib.flow.ingest.snapshots import match_metadata
-from chalicelib.log import logger
 from chalicelib.ports import Ports
 
 
@@ -37,33 +37,22 @@ def match_object(ports: Ports, created: ObjectCreated) -> str:
     if located is None:
         return f"not in a partition of {name}{counted}"
     values = "/".join(located.values)
-    if not is_ready(ports, dataset, located):
+    if not partitions.makes_ready(dataset, located):
         return f"partition {values} of {name} is not ready yet{counted}"
-    version = created.version if partitions.says_again(dataset, located) else None
-    known = register(ports, name, dataset, located.values, created.at, created.key, version)
-    if version is not None and register_again(ports, known, created.key, version):
+    flag, version = created.key, created.version
+    if dataset.ready.manifest is not None:
+        listed = manifests.complete(ports, name, dataset, located, created)
+        if isinstance(listed, str):
+            return f"partition {values} of {name} is not ready yet: {listed}{counted}"
+        if isinstance(listed, Partition):
+            resume(ports, listed)
+            return f"partition {values} of {name} is ready{counted}"
+        flag, version = manifests.key_of(dataset, located), listed
+    again = dataset.rewritten == "again"
+    known = register(ports, name, dataset, located.values, created.at, created.key, version if again else None)
+    if again and register_again(ports, known, flag, version):
         return f"partition {values} of {name} was written again{counted}"
     return f"partition {values} of {name} is ready{counted}"
-
-
-def is_ready(ports: Ports, dataset: Dataset, located: Located) -> bool:
-    """Whether the partition of an object is ready now. S3 reads are strongly consistent, so the notification of the
-    last listed object finds all of them (T8)."""
-    if not partitions.makes_ready(dataset, located):
-        return False
-    if dataset.ready.manifest is None:
-        return True
-    manifest = ports.lake.text(dataset.bucket, located.folder + dataset.ready.manifest)
-    if manifest is None:
-        return False
-    names = partitions.listed(manifest)
-    if names is None:
-        hint = "a JSON list of names, an object with files or entries, or one name to a line"
-        logger.error("bad manifest", extra={"folder": located.folder, "expected": hint})
-        return False
-    prefix = f"s3://{dataset.bucket}/"
-    wanted = {name.removeprefix(prefix) if name.startswith(prefix) else located.folder + name for name in names}
-    return wanted <= ports.lake.names(dataset.bucket, located.folder)
 
 
 def count_object(ports: Ports, name: str, dataset: Dataset, created: ObjectCreated) -> str:

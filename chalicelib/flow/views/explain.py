@@ -30,7 +30,7 @@ from chalicelib.core.triggers import nodes, tree
 from chalicelib.flow import facts, grants, lookup
 from chalicelib.flow.definitions import buckets, store
 from chalicelib.flow.runs import failures
-from chalicelib.flow.views import refs, upstreams, use
+from chalicelib.flow.views import manifests, refs, upstreams, use
 from chalicelib.flow.views.queues import Queues, in_words
 from chalicelib.flow.views.views import View, ended_view, record_view
 from chalicelib.ports import Ports, RowRequest
@@ -56,7 +56,8 @@ def why_job(
     before = _attempt_before(ports, job)
     why = f"{_failed(before)}; attempt {job.attempt}: {decision.why}" if before is not None else decision.why
     if searches and known.schedule is not None and verdict is not None and not verdict.met:
-        why = "; ".join([why, *upstreams.of_job(ports, job, known.schedule, now)])
+        listed = manifests.waiting(ports, job.schedule, known.schedule, job.correlation)
+        why = "; ".join([why, *upstreams.of_job(ports, job, known.schedule, now), *listed])
     asks = known.asks(job.schedule.partition(".")[0])
     view = {
         "job_id": job.job_id,
@@ -174,8 +175,9 @@ def why_and_count(
     elif waiting:
         why = "; ".join(_reasons(waiting[:MAX_NAMED]))
     else:
-        failed = upstreams.of_schedule(ports, name, schedule, now) if searches else []
-        why = "; ".join([_nothing_waits(runs, tree.describe(schedule.trigger)), *failed])
+        found = upstreams.of_schedule(ports, name, schedule, now) if searches else []
+        found += manifests.waiting(ports, name, schedule, None) if searches else []
+        why = "; ".join([_nothing_waits(runs, tree.describe(schedule.trigger)), *found])
     # Without searches only the sentence counts, and what waits says more than what has ended.
     ended, ran_at = _ended(ports, name, runs) if searches or not waiting else ([], "")
     if ended and not waiting and ended[0]["at"] > ran_at:
