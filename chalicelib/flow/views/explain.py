@@ -81,7 +81,7 @@ def why_job(
 
 def _read_ahead(ports: Ports, jobs: Sequence[Job]) -> Ports:
     """The ports that know what a decision about each of these jobs of one schedule reads, a hundred rows per call. Each
-    limit is read once, however many of the jobs wait for it."""
+    limit, and the manifests of each dataset, are read once, however many of the jobs wait for them."""
     if not jobs:
         return ports
     wanted: list[RowRequest] = [("schedule_state", jobs[0].schedule)]
@@ -89,19 +89,20 @@ def _read_ahead(ports: Ports, jobs: Sequence[Job]) -> Ports:
     wanted += [("run", job.job_id, job.attempt - 1) for job in jobs if job.kind == "retry"]
     wanted += [("record", job.job_id) for job in jobs if job.kind not in ("retry", "redrive")]
     known = ports.prefetch.read(ports, wanted)
-    once: Any = _LimitsOnce(known.jobs)
-    return replace(known, jobs=once)
+    jobs_once: Any = _Once(known.jobs, "limit_state")
+    catalog_once: Any = _Once(known.catalog, "manifests")
+    return replace(known, jobs=jobs_once, catalog=catalog_once)
 
 
-class _LimitsOnce:
-    """The rows of jobs and limits; each limit is read at most once."""
+class _Once:
+    """Reads of a table, of which one kind is made at most once for the same arguments."""
 
-    def __init__(self, jobs: Any) -> None:
-        self._jobs = jobs
-        self.limit_state = cache(jobs.limit_state)
+    def __init__(self, table: Any, read: str) -> None:
+        self._table = table
+        setattr(self, read, cache(getattr(table, read)))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._jobs, name)
+        return getattr(self._table, name)
 
 
 def _tree_of(job: Job, schedule: Schedule | None, verdict: tree.Verdict | None, now: Instant) -> View | None:
