@@ -178,7 +178,7 @@ def test_t8_notifications_in_any_order_make_one_event(again: dict[str, str], ord
     assert world.runs_of() == 1
 
 
-def test_t22_a_new_manifest_before_its_data_counts_when_that_comes() -> None:
+def test_t22_a_new_manifest_before_its_data_counts_later() -> None:
     world = Delivery(rewritten="again")
     world.comes(f"{FOLDER}a.csv")
     world.comes(MANIFEST, "a.csv")
@@ -195,7 +195,7 @@ def test_t22_a_new_manifest_before_its_data_counts_when_that_comes() -> None:
     assert world.runs_of() == 2
 
 
-def test_t8_an_invocation_that_listed_earlier_meets_the_later_one() -> None:
+def test_t8_an_invocation_that_listed_earlier_checks_again() -> None:
     """The manifest's listing lacks the last object, which is put and notified before the row is written."""
     world = Delivery()
     world.comes(f"{FOLDER}a.csv")

@@ -123,7 +123,7 @@ def test_t22_a_put_one_second_after_a_repaired_one_is_another() -> None:
     assert puts.runs == 2
 
 
-def test_t22_a_manifest_of_other_content_in_a_near_second_is_another() -> None:
+def test_t22_other_content_in_a_near_second_is_another() -> None:
     one, other = ObjectVersion(5_000, "a"), ObjectVersion(5_900, "b")
     assert not is_same(one, other)
     assert is_later(other, one)
