@@ -59,6 +59,8 @@ TESTS = {
     "events.build": _EVENTS,
     "events.partitions": _EVENTS,
     "events.correlation": _EVENTS,
+    "events.versions": "events/versions",
+    "events.manifests": "events/manifests",
     "targets.backoff": "runs/launch* targets/delivery targets/backoff",
     "targets.retries": "targets/retries",
     "fires.timer": "fires/timer* fires/carried_timer fires/elapsed fires/repeats schedules/pauses schedules/states",

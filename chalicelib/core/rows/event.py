@@ -109,8 +109,9 @@ class ManifestRow(StoredRow):
         """What the partition waits for."""
         if self.problem:
             return f"its manifest {self.object_key} makes nothing ready: {self.problem}"
-        more = f" and {self.missing - 1} more" if self.missing > 1 else ""
-        return f"its manifest lists {self.waits_for}{more}, which has not come"
+        if self.missing > 1:
+            return f"its manifest lists {self.missing} objects that have not come, such as {self.waits_for}"
+        return f"its manifest lists {self.waits_for}, which has not come"
 
 
 @dataclass(frozen=True, slots=True)
