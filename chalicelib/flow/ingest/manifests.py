@@ -64,7 +64,9 @@ def _check(
 ) -> ManifestRow | None:
     """The row of a manifest as the bucket is now; None if there is no manifest."""
     now, key = ports.clock.now(), key_of(dataset, located)
-    fresh = ManifestRow(name, located.values, key, created.at, rev=row.rev + 1 if row is not None else 1)
+    fresh = ManifestRow(name, located.values, key, created.at)
+    if row is not None:
+        fresh = replace(fresh, rev=row.rev + 1, unknown=row.unknown)
     try:
         stored = ports.lake.stored(dataset.bucket, key, manifests.MAX_MANIFEST)
         if stored is None:
@@ -112,4 +114,4 @@ def _version(row: ManifestRow) -> ObjectVersion:
 
 def _same(checked: ManifestRow, row: ManifestRow | None) -> bool:
     """Whether the stored row already says what a check has found."""
-    return row is not None and replace(checked, rev=row.rev, expires_at=row.expires_at, unknown=row.unknown) == row
+    return row is not None and replace(checked, rev=row.rev, expires_at=row.expires_at) == row

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from chalicelib.core.instants import Instant
 from chalicelib.flow.repair.repair import Finding, Repair
-from chalicelib.ports import Changed
+from chalicelib.ports import Changed, StoredObject
 from sluice.testing.memory import MemoryLake
 from tests.support.archives import copies_of
 from tests.support.iceberg_files import BUCKET, TABLE, after, file
@@ -31,10 +31,10 @@ class Denying(MemoryLake):
             raise ClientError({"Error": {"Code": "AccessDenied", "Message": "not yours"}}, "ListObjectsV2")
         yield from super().changed(bucket, prefix, since)
 
-    def text(self, bucket: str, key: str) -> str | None:
+    def stored(self, bucket: str, key: str, most: int) -> StoredObject | None:
         if key == self.key:
             raise ClientError({"Error": {"Code": "AccessDenied", "Message": "not yours"}}, "GetObject")
-        return super().text(bucket, key)
+        return super().stored(bucket, key, most)
 
 
 def restored() -> tuple[World, int]:
