@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from itertools import permutations
 from typing import Any
 
@@ -225,3 +226,71 @@ def test_t8_the_row_of_a_complete_manifest_goes_later() -> None:
     complete = world.ports.catalog.manifest("demo.orders", ("2026", "09"))
     assert complete is not None and not complete.waits
     assert complete.expires_at is not None and complete.expires_at > world.clock.now() + HOUR
+
+
+class Around:
+    """A port before and after whose calls other invocations may run."""
+
+    def __init__(self, port: Any, calls: tuple[str, ...], act: Callable[[], None]) -> None:
+        self._port, self._calls, self._act = port, calls, act
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._port, name)
+        if name not in self._calls:
+            return call
+
+        def crossed(*given: Any, **named: Any) -> Any:
+            self._act()
+            answer = call(*given, **named)
+            self._act()
+            return answer
+
+        return crossed
+
+
+class Crossing(Delivery):
+    """Objects are put and notified in a random order, also while another invocation is between two calls."""
+
+    def __init__(self, chance: random.Random) -> None:
+        super().__init__(rewritten="again")
+        self.chance, self.depth = chance, 0
+        self.to_put: list[tuple[str, str]] = []
+        self.unread: list[ObjectCreated] = []
+        catalog: Any = Around(self.ports.catalog, ("manifest", "partition", "counted_object"), self._perhaps)
+        ledger: Any = Around(self.ports.ledger, ("commit",), self._perhaps)
+        lake: Any = Around(self.lake, ("names", "stored"), self._perhaps)
+        self.ports = self.with_ports(catalog=catalog, ledger=ledger, lake=lake)
+
+    def all_of(self, *objects: tuple[str, str]) -> None:
+        self.to_put = self.chance.sample(objects, len(objects))
+        while self.to_put or self.unread:
+            self._step()
+
+    def _perhaps(self) -> None:
+        if (self.to_put or self.unread) and self.depth < 3 and self.chance.random() < 0.25:
+            self.depth += 1
+            self._step()
+            self.depth -= 1
+
+    def _step(self) -> None:
+        if self.to_put and self.chance.random() < 0.5:
+            self.unread += [self.place(*self.to_put.pop())] * self.chance.randint(1, 2)
+            self.chance.shuffle(self.unread)
+        elif self.unread:
+            created = self.unread.pop()
+            try:
+                self.notify(created)
+            except RuntimeError:  # too many conflicts: the notification comes again
+                self.unread.insert(0, created)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_t22_invocations_that_cross_count_each_version_once(seed: int) -> None:
+    world = Crossing(random.Random(seed))
+    data = [f"{FOLDER}part-{number}.csv" for number in range(1 + seed % 4)]
+    for version in (data, [*data, f"{FOLDER}extra.csv"]):
+        names = "\n".join(f"s3://{BUCKET}/{key}" for key in version)
+        world.all_of((MANIFEST, names), *((key, "") for key in version if (BUCKET, key) not in world.lake.objects))
+        world.runs_of()
+    assert len(world.runs("daily")) == 2
+    assert "manifest" not in world.why()
