@@ -20,6 +20,8 @@ from chalicelib.flow import grants, lookup
 from chalicelib.ports import Ports
 
 SCHEMA = 1
+# Bytes of a run's named events. Its row holds 400 KB; the properties of workflow, schedule and request may have 300 KB.
+MAX_NAMED = 64 * 1024
 
 
 def build(ports: Ports, run: Run, events: Sequence[Event] | None = None) -> dict[str, Any]:
@@ -110,13 +112,16 @@ def stored_events(ports: Ports, run: Run) -> list[dict[str, Any]] | None:
 
 def with_named(ports: Ports, run: Run, before: Run | None) -> Run:
     """A run at its claim, with the events of the data that its values name, as they are now. So a later read of the run
-    finds the same. If it continues or repeats the run ``before``, it has the events of that run."""
+    finds the same. If it continues or repeats the run ``before``, it has the events of that run. Events that would make
+    the row of the run too large are left out, and read when they are needed."""
     if run.event is None or not rounds.without(run.correlation):
         return run
     if before is None and run.attempt > 1:
         before = ports.runs.run(run.run_id, run.attempt - 1)
     known = before.named if before is not None else None
-    return replace(run, named=known if known is not None else tuple(_named(ports, run, run.event)))
+    if known is None:
+        known = tuple(_named(ports, run, run.event))
+    return replace(run, named=known) if len(repr(known).encode()) <= MAX_NAMED else run
 
 
 def _named(ports: Ports, run: Run, event: Event) -> Iterator[Event]:

@@ -143,6 +143,15 @@ def test_e6_a_delivery_and_its_redrive_carry_the_same_events(world: World, polic
     assert [event.get("path") for event in sent["events"]] == [ORDERS]
 
 
+def test_h1_named_events_never_make_the_row_of_a_run_too_large(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context, "MAX_NAMED", 1)
+    joined(world)
+    rates_come(world)
+    run = backfilled(world)
+    assert run.named is None
+    assert [event.get("path") for event in world.context(run)["events"]] == [ORDERS, RATES]
+
+
 def test_a_run_of_earlier_code_gets_its_named_data_as_it_is_now(world: World) -> None:
     joined(world)
     run = backfilled(world)
