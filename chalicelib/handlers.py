@@ -71,17 +71,32 @@ def tick() -> dict[str, int]:
 def objects(event: dict[str, Any]) -> dict[str, Any]:
     """Handle notifications of new objects from SQS, sent by S3 or by EventBridge. Returns the messages that failed.
 
-    A malformed message fails alone, and SQS moves it to the dead-letter queue after its last delivery.
+    A malformed message fails alone, and SQS moves it to the dead-letter queue after its last delivery. So does a record
+    that fails beside others: it becomes a message of its own.
     """
-    from chalicelib.aws.s3.notifications import objects_of
+    from chalicelib.aws.s3.notifications import objects_of, parts_of
     from chalicelib.flow.ingest.objects import match_object
 
-    def each(body: str) -> None:
+    def part(body: str) -> None:
         for created in objects_of(body):
             outcome = match_object(ports(), created)
             logger.info("object", extra={"bucket": created.bucket, "key": created.key, "outcome": outcome})
 
-    return _one_by_one(event, each)
+    def each(body: str, message_id: str) -> None:
+        failed, parts = [], parts_of(body)
+        for record in parts:
+            try:
+                part(record)
+            except Exception as error:
+                failed.append((record, error))
+        if len(failed) == len(parts):
+            errors = [error for _, error in failed]
+            raise errors[0] if len(errors) == 1 else ExceptionGroup(f"{len(errors)} records failed", errors)
+        for record, cause in failed:
+            logger.error("record failed", exc_info=cause, extra={"message_id": message_id})
+            failed_messages(event["Records"][0]["eventSourceARN"]).send_again(record)
+
+    return _response(event, _failures(event, each))
 
 
 def hints(event: dict[str, Any], context: Any = None) -> dict[str, Any]:
@@ -228,16 +243,12 @@ def lake(event: dict[str, Any]) -> dict[str, Any]:
     return {"batchItemFailures": [] if first is None else [{"itemIdentifier": first}]}
 
 
-def _one_by_one(event: dict[str, Any], each: Callable[[str], None]) -> dict[str, Any]:
-    """Handle messages one by one. Returns those that failed: SQS delivers only these again.
+def _response(event: dict[str, Any], failed: list[str]) -> dict[str, Any]:
+    """The batch response with the failed messages: SQS delivers only these again. They are made visible soon, before
+    their visibility timeout ends.
 
     https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html#services-sqs-batchfailurereporting
     """
-    return _response(event, _failures(event, lambda body, _: each(body)))
-
-
-def _response(event: dict[str, Any], failed: list[str]) -> dict[str, Any]:
-    """The batch response with the failed messages. They are made visible soon, before their visibility timeout ends."""
     records = [record for record in event["Records"] if record["messageId"] in failed]
     if records:
         failed_messages(records[0]["eventSourceARN"]).come_again(records)

@@ -21,7 +21,7 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.event import AppliedEvent, CountedObject, Event, Partition, PostedEvent
+from chalicelib.core.rows.event import AppliedEvent, CountedObject, Event, ManifestRow, Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
@@ -168,6 +168,11 @@ class Catalog(Protocol):
     def timer(self, schedule: str) -> Timer | None: ...
 
     def partition(self, dataset: str, values: tuple[str, ...]) -> Partition | None: ...
+
+    def manifest(self, dataset: str, values: tuple[str, ...]) -> ManifestRow | None: ...
+
+    def manifests(self, dataset: str, limit: int) -> tuple[ManifestRow, ...]:
+        """The manifests of a dataset that were checked, the last partitions first."""
 
     def counted_object(self, dataset: str, object_key: str, etag: str) -> CountedObject | None:
         """An object that was counted; ``etag`` distinguishes its overwrites if they count, and is empty otherwise."""
@@ -358,6 +363,9 @@ class Lake(Protocol):
     def content(self, bucket: str, key: str, most: int) -> bytes | None:
         """The bytes of an object, or None if it does not exist. Raises ValueError for more than ``most`` bytes."""
 
+    def stored(self, bucket: str, key: str, most: int) -> StoredObject | None:
+        """An object as it is now; as `content`."""
+
     def metadata_location(self, table: str) -> str | None:
         """The metadata location of an Iceberg table (``database.table``) in the Glue catalog; None if it has no such
         table."""
@@ -411,6 +419,9 @@ class Payloads(Protocol):
     def put_manifest(self, run_id: str, events: Sequence[Mapping[str, Any]]) -> str:
         """Write a list of events as JSON lines and return its URI."""
 
+    def manifest(self, run_id: str) -> list[dict[str, Any]] | None:
+        """The events of the manifest of a run; None if it has none."""
+
     def deployment_uri(self, app: str, digest: str) -> str: ...
 
     def put_deployment(self, app: str, digest: str, document: Mapping[str, Any]) -> None:
@@ -443,6 +454,15 @@ class Begun:
     target_id: str
     name: str
     at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """The content of an object, and when it was put, in whole seconds."""
+
+    content: bytes
+    at: Instant
+    etag: str
 
 
 @dataclass(frozen=True, slots=True)

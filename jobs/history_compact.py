@@ -25,7 +25,8 @@ def transform(lines: DataFrame, files: int) -> DataFrame:
     """One row for each (kind, id, attempt), that of the highest ``rev``, in ``files`` partitions.
 
     ``lines``: `LINE_SCHEMA`. The lake receives changes at least once and in any order; a later revision of an attempt
-    contains everything of an earlier one. Instants become timestamps. Lines without a key are left out.
+    contains everything of an earlier one. Instants become timestamps. Lines without a key are left out, and so are
+    records that were withdrawn, because their job has run after all.
     """
     # Equal revisions are identical. If two invocations sent the same delivery, the one that ended last counts.
     newest_first = Window.partitionBy(*KEY).orderBy(F.desc("rev"), F.desc("ended_at"), F.desc("claimed_at"))
@@ -35,7 +36,7 @@ def transform(lines: DataFrame, files: int) -> DataFrame:
         # One shuffle: the window needs no further one, and each partition becomes one file.
         .repartition(files, *KEY)
         .withColumn("place", F.row_number().over(newest_first))
-        .where("place = 1")
+        .where("place = 1 and not state <=> 'WITHDRAWN'")
         .drop("place")
         .withColumns(instants)
     )

@@ -54,6 +54,10 @@ class FailedMessages:
         """Move a message that can never be handled to the dead letters now, without its remaining tries."""
         self._client.send_message(QueueUrl=self._dead_letters, MessageBody=body)
 
+    def send_again(self, body: str) -> None:
+        """Send a part of a message as a message of its own. It is tried, and ends in the dead letters, by itself."""
+        self._client.send_message(QueueUrl=self._url, MessageBody=body)
+
     def come_again(self, records: Sequence[Mapping[str, Any]]) -> None:
         """Set the next delivery of each message. Never raises: SQS redelivers a message without it, only later."""
         for start in range(0, len(records), MAX_MESSAGES):

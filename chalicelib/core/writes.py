@@ -34,7 +34,7 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
+from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, ManifestRow, Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
@@ -67,6 +67,7 @@ Row = (
     | ScheduleState
     | Job
     | Listing
+    | ManifestRow
     | AppliedEvent
     | Offer
     | Output
@@ -115,6 +116,7 @@ class Replace:
         | DagRun
         | Deployment
         | Job
+        | ManifestRow
         | PendingNotice
         | QuotasRow
         | Reprocess

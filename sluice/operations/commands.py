@@ -80,8 +80,14 @@ def repair(stack: str, restored_to: int, unknown: Unknown, dry_run: bool) -> lis
         installation.require_frozen()
     ports, since = installation.ports(), restored_to - MARGIN
     emr: Any = ports.targets.of("emr_serverless")
+    found: list[Finding] = []
+
+    def on_missing(application: str) -> None:
+        found.append(Finding("EMR application", application, "left out: it does not exist, so no run of it is known"))
+
+    began = emr.started_since(since, on_missing)
     try:
-        return Repair(ports, installation.copies(), since, emr.started_since(since), unknown, dry_run).run()
+        return Repair(ports, installation.copies(), since, began, unknown, dry_run, found).run()
     except SluiceError as error:
         raise refused(error) from None
 

@@ -103,7 +103,7 @@ class App(Engine):
         self.ports = make_ports(
             dynamo, settings, self.clock, self.hints, self.targets, MemoryPayloads(), self.lake, metrics
         )
-        self._posted = 0
+        self._posted = self._puts = 0
         self._alarms: dict[str, str] = {}
         self.namespace, self.app = "", ""
         first = _document(source, values)
@@ -158,8 +158,11 @@ class App(Engine):
         bucket, key = self._place(where, key)
         with self.acting():
             amount = parse_bytes(size, "size") if isinstance(size, str) else size
-            self.lake.objects[bucket, key] = text
-            return objects.match_object(self.ports, ObjectCreated(bucket, key, self.clock.now(), amount, etag))
+            self.lake.objects[bucket, key], self.lake.etags[bucket, key] = text, etag
+            self._puts, at = self._puts + 1, self.clock.now()
+            self.lake.put_at[bucket, key] = at
+            created = ObjectCreated(bucket, key, at, amount, etag, sequencer=f"{self._puts:016X}")
+            return objects.match_object(self.ports, created)
 
     def event(self, kind: str, payload: Mapping[str, Any] | None = None, /, id: str = "", **fields: Any) -> None:
         """A custom event is posted to the namespace. Without ``id``, each call posts a new event."""

@@ -9,7 +9,7 @@ from typing import Any
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.runs.metrics import Measure
-from chalicelib.ports import Changed
+from chalicelib.ports import Changed, StoredObject
 
 
 class MemoryHints:
@@ -86,6 +86,10 @@ class MemoryPayloads:
         self.manifests[run_id] = list(events)
         return f"s3://control/manifests/{run_id}.jsonl"
 
+    def manifest(self, run_id: str) -> list[dict[str, Any]] | None:
+        found = self.manifests.get(run_id)
+        return None if found is None else [dict(event) for event in found]
+
     def deployment_uri(self, app: str, digest: str) -> str:
         return f"s3://control/deployments/{app}/{digest}.json"
 
@@ -115,18 +119,25 @@ class MemoryLake:
         self.reads: list[str] = []
         self.put_at: dict[tuple[str, str], Instant] = {}
         self.sizes: dict[tuple[str, str], int] = {}
+        self.etags: dict[tuple[str, str], str] = {}
 
     def text(self, bucket: str, key: str) -> str | None:
         found = self.objects.get((bucket, key))
         return found.decode() if isinstance(found, bytes) else found
 
     def content(self, bucket: str, key: str, most: int) -> bytes | None:
+        found = self.stored(bucket, key, most)
+        return None if found is None else found.content
+
+    def stored(self, bucket: str, key: str, most: int) -> StoredObject | None:
         self.reads.append(key)
         found = self.objects.get((bucket, key))
         content = found.encode() if isinstance(found, str) else found
         if content is not None and len(content) > most:
             raise ValueError(f"expected an object of at most {most} bytes, got {len(content)}: {key}")
-        return content
+        if content is None:
+            return None
+        return StoredObject(content, self.put_at.get((bucket, key), 0), self.etags.get((bucket, key), ""))
 
     def metadata_location(self, table: str) -> str | None:
         return self.glue.get(table)
@@ -134,7 +145,7 @@ class MemoryLake:
     def changed(self, bucket: str, prefix: str, since: Instant) -> Iterator[Changed]:
         for (where, key), at in self.put_at.items():
             if where == bucket and key.startswith(prefix) and at >= since:
-                yield Changed(key, at, self.sizes.get((where, key), 0), "")
+                yield Changed(key, at, self.sizes.get((where, key), 0), self.etags.get((where, key), ""))
 
     def names(self, bucket: str, prefix: str) -> frozenset[str]:
         return frozenset(key for where, key in self.objects if where == bucket and key.startswith(prefix))

@@ -117,7 +117,8 @@ class Run:
     @property
     def context(self) -> dict[str, Any]:
         """The context document that the job gets."""
-        return dict(context.build(self._app.ports, self._row))
+        stored = self._app.ports.payloads.context(self.id)
+        return dict(stored if stored is not None else context.build(self._app.ports, self._row))
 
     def succeed(self, metrics: Mapping[str, Any] | None = None) -> None:
         """The run ends and succeeds. Only a run of a worker may report metrics."""

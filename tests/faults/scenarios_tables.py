@@ -1,4 +1,6 @@
-"""Commits of an Iceberg table, for `test_crash_points.py` (T21): every other notification is lost, some come twice."""
+"""For `test_crash_points.py`: commits of an Iceberg table (T21), of which every other notification is lost, and objects
+that a manifest lists (T8), each notified twice.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,34 @@ def _snapshots(world: World, name: str) -> list[list[str]]:
     return [sorted(event["snapshot"]["id"] for event in events) for events in answer]
 
 
+FOLDER = "raw/listed/month=09/"
+
+
+def _listed(world: World) -> None:
+    ready = {"manifest": "_MANIFEST"}
+    document = {"bucket": "lake", "prefix": "raw/listed/", "keys": ["month"], "ready": ready, "rewritten": "again"}
+    people(world, lambda: store.put(world.ports, "dataset", "demo.listed", document, "tester"))
+    people(world, lambda: world.put("each", on({"type": "partition", "dataset": "listed"}, "clean")))
+    names = ["a.csv", "b.csv", "c.csv"]
+    for number, name in enumerate(["a.csv", "_MANIFEST", "b.csv", "c.csv", "d.csv", "_MANIFEST"]):
+        key, at = f"{FOLDER}{name}", world.clock.now()
+        world.lake.objects["lake-bucket", key] = "\n".join(names) if name == "_MANIFEST" else ""
+        world.lake.put_at["lake-bucket", key] = at
+        created = ObjectCreated("lake-bucket", key, at, 1, "", f"{number:08X}")
+        redelivered(lambda created=created: match_object(world.ports, created))
+        redelivered(lambda created=created: match_object(world.ports, created))
+        world.settle(lost)
+        world.clock.pass_by("10s")
+    tick(world)
+    finish(world)
+
+
 TABLES = {
+    "a manifest, the objects that it lists, and another version of it": Scenario(
+        {},
+        _listed,
+        [({"each": ["SUCCEEDED", "SUCCEEDED"]}, 2)],
+    ),
     "commits of a table, counted and weighed": Scenario(
         {},
         _commits,

@@ -23,6 +23,7 @@ from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.runs.costs import Prices
 from chalicelib.core.targets.answers import Answer, NoAnswer, NotNow, RunUpdate
 from chalicelib.flow.history.export import land
+from chalicelib.ports import StoredObject
 from infra.yaml_tags import load
 from sluice.testing.memory import MemoryLake, MemoryPayloads
 from sluice.testing.memory_tables import MemoryTables
@@ -319,6 +320,10 @@ class Payloads(MemoryPayloads):
         self._check()
         return super().put_manifest(run_id, events)
 
+    def manifest(self, run_id: str) -> list[dict[str, Any]] | None:
+        self._check()
+        return super().manifest(run_id)
+
     def put_deployment(self, app: str, digest: str, document: Mapping[str, Any]) -> None:
         self._check()
         super().put_deployment(app, digest, document)
@@ -339,10 +344,10 @@ class Lake(MemoryLake):
         super().__init__()
         self._services = services
 
-    def content(self, bucket: str, key: str, most: int) -> bytes | None:
+    def stored(self, bucket: str, key: str, most: int) -> StoredObject | None:
         if self._services.refuses("s3", SDK_TRIES):
             raise self._services.error("s3")
-        return super().content(bucket, key, most)
+        return super().stored(bucket, key, most)
 
 
 @dataclass

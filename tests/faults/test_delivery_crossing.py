@@ -15,7 +15,11 @@ from typing import Any
 import pytest
 
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.history import lines
+from chalicelib.core.history.lines import Change
 from chalicelib.core.instants import SECOND
+from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.runs.costs import Prices
 from chalicelib.core.targets.answers import Never, NoAnswer
 from chalicelib.flow.jobs.actions import withdraw
 from chalicelib.flow.system.dispatch import dispatch_together
@@ -191,6 +195,14 @@ def test_w8_a_skip_or_disable_in_a_batch_affects_only_its_own() -> None:
     assert [record.kind for record in world.records("s055")] == ["DROPPED"]
 
 
+def in_lake(rows: list[Run | Record]) -> list[str]:
+    """The ids of the jobs in the lake, by the rule of `docs/history.md`."""
+    changes = [Change(str(number), row) for number, row in enumerate(rows)]
+    found = [line for part in lines.parts(changes, Prices()) for line in part.lines]
+    last = {(line["kind"], line["id"], line["attempt"]): line for line in sorted(found, key=lambda line: line["rev"])}
+    return [line["id"] for line in last.values() if line["state"] != lines.WITHDRAWN]
+
+
 @pytest.mark.parametrize("count", [1, 12])
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("closing", ["disable", "delete", "cancel", "hold"])
@@ -208,7 +220,12 @@ def test_a_job_dropped_during_its_sending_is_recorded_as_sent(closing: str, when
             CLOSINGS[closing].act(world, spread(count))
         world.settle()
 
-    Interfering(world, **{when: once(closes)})
+    def closes_on_record() -> None:
+        closes()
+        dropped.extend(world.records("daily"))
+
+    dropped: list[Record] = []
+    Interfering(world, **{when: once(closes_on_record)})
     assert dispatch_together(world.ports, refs, instant) == []
     let_time_pass(world)
     CLOSINGS["hold"].reopen(world) if closing == "hold" else None
@@ -219,6 +236,8 @@ def test_a_job_dropped_during_its_sending_is_recorded_as_sent(closing: str, when
     assert len(sent) >= min(count, 10)
     assert {run.run_id for run in world.runs("daily")} == sent
     assert {record.id for record in world.records("daily")} == set(job_ids) - sent
+    rows = [*dropped, *world.records("daily"), *world.runs("daily")]
+    assert sorted(in_lake(rows)) == sorted(job_ids), "one line of each job"
 
 
 @pytest.mark.parametrize("answer", [NoAnswer("no answer in time"), Never("no such queue")])

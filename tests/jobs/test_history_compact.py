@@ -72,6 +72,14 @@ def test_h3_the_latest_revision_of_attempt_counts_in_any_order(
     ]
 
 
+def test_h3_a_record_that_its_run_withdraws_is_left_out(spark: SparkSession, lake: Any, run: Any) -> None:
+    dropped = Record("r1", "DROPPED", "demo.flights.clean", 1, "disabled", NOON)
+    for order in ((dropped, ended("r1", dropped_at=NOON)), (ended("r1", dropped_at=NOON), dropped)):
+        land(lake, 1, *order)
+        run(work, properties(lake), **NO_EVENTS)
+        assert [(row.kind, row.id) for row in settled(spark, lake)] == [("run", "r1")]
+
+
 def test_h3_the_job_reads_what_the_lambda_writes(spark: SparkSession, lake: Any, run: Any) -> None:
     answer = ended("r1", number=3, billed=(100, 200, 0), claimed_at=NOON - 5_000, correlation={"day": "1"})
     land(lake, 1, answer, Record("j1", "SKIPPED", "demo.flights.clean", 1, "it was skipped", NOON, count=2))

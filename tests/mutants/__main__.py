@@ -60,6 +60,8 @@ TESTS = {
     "events.partitions": _EVENTS,
     "events.values": _EVENTS + " backfills/test_plans",
     "events.correlation": _EVENTS,
+    "events.versions": "events/versions",
+    "events.manifests": "events/manifests",
     "targets.backoff": "runs/launch* targets/delivery targets/backoff",
     "targets.retries": "targets/retries",
     "fires.continued": "fires/continued",

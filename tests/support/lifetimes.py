@@ -18,7 +18,7 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
+from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, ManifestRow, Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
@@ -61,6 +61,8 @@ def _backfill_is_final(row: Backfill, runs: Mapping[tuple[str, int], Run]) -> bo
 
 
 FINAL: dict[type, Place] = {
+    # A complete manifest. Its row is there for invocations that have listed the folder before.
+    ManifestRow: Place("Catalog", "DATASET#", "MANIFEST#", lambda row, _: not row.waits),
     # A message that is deleted. A message that is put again gets a schedule state without a TTL.
     ScheduleState: Place("Catalog", "SCHEDULE#", "STATE", lambda schedule_state, _: schedule_state.mode == "deleted"),
     # The version of a message whose last instant is known: HISTORY after that, when the message has been deleted for as

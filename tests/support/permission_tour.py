@@ -29,6 +29,7 @@ from chalicelib.flow.jobs import joining
 from chalicelib.flow.runs import actions
 from chalicelib.flow.schedules.actions import run_now
 from chalicelib.flow.system import sweep
+from chalicelib.flow.views import views
 from tests.acceptance.words import absent, all_of, event, on, partition, size, status
 from tests.faults.dying import play as play_scenario
 from tests.faults.dying import world_for
@@ -61,7 +62,7 @@ def play() -> None:
         world.ports = world.with_ports(settings=replace(world.ports.settings, inline_events=0))
         play_scenario(scenario, world)
     steps = (_ready_datasets, _many_datasets, _delivered_late, _gathered, _statuses_arrive, _joined_again)
-    steps += (_failed_without_event, _claimed_late, _granted, _many_timers, _deferred, _ended)
+    steps += (_failed_without_event, _claimed_late, _read_late, _granted, _many_timers, _deferred, _ended)
     for step in (*steps, _asked_outside, _other_targets, _listed_application, _executions, _adapters):
         step()
     with installation() as api:
@@ -254,6 +255,17 @@ def _claimed_late() -> None:
     PullWorker(world, "ann").claim()
 
 
+def _read_late() -> None:
+    """A person reads a run of many events whose rows may have expired."""
+    world = World(inline_events=0)
+    world.deploy(flights({"each": on(partition(), "clean")}))
+    world.upload(day(1))
+    world.settle()
+    world.clock.pass_by("20d")
+    with acting("api"):
+        assert views.events_view(world.ports, world.runs("each")[0])
+
+
 def _asked_outside() -> None:
     """Constraints that measure the load outside, and that call a function."""
     for of in (CPU, {"subnet": "subnet-0a1b2c3d"}, {"emr_application": "00app"}):
@@ -349,6 +361,8 @@ def _adapters() -> None:
         sqs = RecordingClient("sqs", {"GetQueueUrl": {"QueueUrl": f"https://sqs.example/{queue}"}})
         again = FailedMessages(sqs, roles.PLACE.arn("sqs", queue))
         _asks(name, lambda again=again: again.come_again(failed), sqs)
+    sqs = RecordingClient("sqs", {"GetQueueUrl": {"QueueUrl": "https://sqs.example/ObjectsQueue"}})
+    _asks("objects", lambda: FailedMessages(sqs, roles.PLACE.arn("sqs", "ObjectsQueue")).send_again("{}"), sqs)
     policy = json.dumps({"deadLetterTargetArn": roles.PLACE.arn("sqs", "CustomDeadLetters")})
     sqs = RecordingClient("sqs", {
         "GetQueueUrl": lambda QueueName: {"QueueUrl": f"https://sqs.example/{QueueName}"},

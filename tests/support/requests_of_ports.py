@@ -88,10 +88,18 @@ class RecordingClient:
 def stand_ins() -> Iterator[tuple[type, str]]:
     """Each fake with the calls that are requests to AWS."""
     yield from ((MemoryHints, name) for name in ("send", "send_all"))
-    yield from ((MemoryPayloads, name) for name in
-                ("put_context", "context", "log", "put_manifest", "put_deployment", "deployment", "put_data",
-                 "upload"))  # fmt: skip
-    yield from ((MemoryLake, name) for name in ("text", "content", "metadata_location", "names"))
+    of_payloads = (
+        "put_context",
+        "context",
+        "log",
+        "put_manifest",
+        "manifest",
+        "put_deployment",
+        "deployment",
+        "put_data",
+    )
+    yield from ((MemoryPayloads, name) for name in (*of_payloads, "upload"))
+    yield from ((MemoryLake, name) for name in ("text", "content", "stored", "metadata_location", "names"))
     yield from ((FakeEmr, name) for name in ("start", "status", "status_many", "find", "cancel", "run_name"))
     yield from ((FakeQueue, name) for name in ("start",))
     yield from ((FakeTargets, name) for name in ("probe", "measure", "assume"))
@@ -160,7 +168,7 @@ def _as_burst(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _of_payloads(name: str, args: tuple[Any, ...]) -> list[Need]:
     s3 = RecordingClient("s3")
-    if name in ("context", "deployment", "log", "upload"):
+    if name in ("context", "manifest", "deployment", "log", "upload"):
         s3.needs.append(_tells_missing(roles.CONTROL))
     if name == "put_data":
         bucket = str(args[0]).removeprefix("s3://").partition("/")[0]

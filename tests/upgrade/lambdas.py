@@ -150,7 +150,7 @@ def class_of(item: dict[str, Any]) -> str:
     by_sort_key = {
         "TIMER": "Timer", "VERSION": "Version", "FAILURES": "Failures",
         "PARTITION": "Partition", "A": "Run", "RECORD": "Record", "OUTPUT": "Output", "DAG": "DagRun",
-        "WAIT": "Waiter",
+        "WAIT": "Waiter", "MANIFEST": "ManifestRow",
     }  # fmt: skip
     by_table = {
         "NAMESPACES": "Definition", "NS": "Definition", "TRIGGER": "Subscription", "BUCKET": "PrefixRow",

@@ -143,6 +143,49 @@ def test_a_message_without_a_notification_fails_alone(api: Api, poison: str) -> 
     assert days(api) == {"1", "2"}
 
 
+def sent_again(api: Api) -> list[str]:
+    return [each["Body"] for each in api.messages(api.sqs.get_queue_url(QueueName="objects")["QueueUrl"])]
+
+
+REFUSED = "raw/flights/year=2013/month=*/day=1/_SUCCESS"
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (1, 2, 0)])
+def test_a_record_that_fails_beside_others_becomes_a_message(api: Api, order: tuple[int, ...]) -> None:
+    """It goes to the dead letters alone. The message may come again before that is noticed."""
+    api.sqs.create_queue(QueueName="objects")
+    records = [record(REFUSED), record(flag("1")), record(flag("2"))]
+    message = json.dumps({"Records": [records[number] for number in order]})
+
+    assert failed(handlers.objects(sqs(message, reported(flag("3"))))) == []
+
+    assert days(api) == {"1", "2", "3"}
+    [alone] = sent_again(api)
+    assert json.loads(alone) == {"Records": [records[0]]}
+    assert failed(handlers.objects(sqs(alone))) == ["m0"]
+    assert sent_again(api) == []
+
+
+@pytest.mark.parametrize("junk", [7, {"eventName": "ObjectCreated:Put"}, record("x") | {"eventTime": "noon"}])
+def test_a_malformed_record_beside_others_becomes_a_message(api: Api, junk: object) -> None:
+    api.sqs.create_queue(QueueName="objects")
+    assert failed(handlers.objects(sqs(json.dumps({"Records": [junk, record(flag("1"))]})))) == []
+    assert days(api) == {"1"}
+    assert [json.loads(each) for each in sent_again(api)] == [{"Records": [junk]}]
+
+
+def test_a_message_whose_records_all_fail_comes_again_whole(api: Api) -> None:
+    """So an outage does not multiply the messages."""
+    api.sqs.create_queue(QueueName="objects")
+    answer = handlers.objects(sqs(reported(REFUSED, REFUSED), reported(flag("1"))))
+    assert (failed(answer), sent_again(api), days(api)) == (["m0"], [], {"1"})
+
+
+def test_a_record_that_cannot_be_sent_again_fails_its_message(api: Api) -> None:
+    answer = handlers.objects(sqs(reported(REFUSED, flag("1"))))  # there is no queue of this name
+    assert (failed(answer), days(api)) == (["m0"], {"1"})
+
+
 # -- hints -----------------------------------------------------------------------------------------------------------
 
 

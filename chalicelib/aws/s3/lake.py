@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any
 
 from chalicelib.core.instants import SECOND, Instant
-from chalicelib.ports import Changed
+from chalicelib.ports import Changed, StoredObject
 
-# Bytes: some 50,000 names of a manifest, or the longest part of a report in which each line has a long reason.
+# Bytes: the longest part of a report in which each line has a long reason.
 MAX_TEXT = 5_000_000
 
 
@@ -24,14 +25,17 @@ class S3Lake:
         return None if content is None else content.decode()
 
     def content(self, bucket: str, key: str, most: int) -> bytes | None:
+        found = self.stored(bucket, key, most)
+        return None if found is None else found.content
+
+    def stored(self, bucket: str, key: str, most: int) -> StoredObject | None:
         try:
             answer = self._client.get_object(Bucket=bucket, Key=key)
         except self._client.exceptions.NoSuchKey:
             return None
         if answer["ContentLength"] > most:
             raise ValueError(f"expected an object of at most {most} bytes, got {answer['ContentLength']}: {key}")
-        content: bytes = answer["Body"].read()
-        return content
+        return StoredObject(answer["Body"].read(), _millis(answer["LastModified"]), answer["ETag"].strip('"'))
 
     def metadata_location(self, table: str) -> str | None:
         if self._glue is None:
@@ -48,10 +52,14 @@ class S3Lake:
     def changed(self, bucket: str, prefix: str, since: Instant) -> Iterator[Changed]:
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
         for entry in (entry for page in pages for entry in page.get("Contents", ())):
-            at = round(entry["LastModified"].timestamp() * 1000)
+            at = _millis(entry["LastModified"])
             if at + SECOND > since:  # S3 lists whole seconds
                 yield Changed(entry["Key"], at, entry["Size"], entry["ETag"].strip('"'))
 
     def names(self, bucket: str, prefix: str) -> frozenset[str]:
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
         return frozenset(entry["Key"] for page in pages for entry in page.get("Contents", ()))
+
+
+def _millis(at: datetime) -> Instant:
+    return round(at.timestamp() * 1000)

@@ -16,6 +16,18 @@ from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.instants import parse_instant
 
 
+def parts_of(body: str) -> list[str]:
+    """A message as messages of one record each; at least one, the message itself if it has no list of several."""
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError):
+        return [body]
+    records = message.get("Records") if isinstance(message, dict) else None
+    if not isinstance(records, list) or len(records) < 2:
+        return [body]
+    return [json.dumps({"Records": [record]}) for record in records]
+
+
 def objects_of(body: str) -> list[ObjectCreated]:
     """The new objects in a message. Raises ``invalid`` for any other format, so that SQS redrives the message.
 
@@ -63,4 +75,5 @@ def _created(bucket: Mapping[str, Any], key: Any, at: Any, content: Mapping[str,
     name = bucket["name"]
     if not isinstance(name, str) or not isinstance(key, str):
         raise TypeError(f"expected text for bucket and key, got {name!r} and {key!r}")
-    return ObjectCreated(name, key, parse_instant(at), int(content.get("size", 0)), str(content.get(etag, "")))
+    size, sequencer = int(content.get("size", 0)), str(content.get("sequencer", ""))
+    return ObjectCreated(name, key, parse_instant(at), size, str(content.get(etag, "")), sequencer)

@@ -40,9 +40,16 @@ class S3Payloads:
         return _tail(answer["Body"])
 
     def put_manifest(self, run_id: str, events: Sequence[Mapping[str, Any]]) -> str:
-        key = f"manifests/{run_id}.jsonl"
+        key = _manifest_key(run_id)
         self._put(key, "".join(f"{json.dumps(event)}\n" for event in events), "application/x-ndjson")
         return f"s3://{self._bucket}/{key}"
+
+    def manifest(self, run_id: str) -> list[dict[str, Any]] | None:
+        try:
+            answer = self._client.get_object(Bucket=self._bucket, Key=_manifest_key(run_id))
+        except self._client.exceptions.NoSuchKey:
+            return None
+        return [json.loads(line) for line in answer["Body"].read().splitlines()]
 
     def deployment_uri(self, app: str, digest: str) -> str:
         return f"s3://{self._bucket}/{_deployment_key(app, digest)}"
@@ -105,6 +112,10 @@ def _tail(packed: Any) -> str:
 
 def _context_key(run_id: str) -> str:
     return f"context/{run_id}.json"
+
+
+def _manifest_key(run_id: str) -> str:
+    return f"manifests/{run_id}.jsonl"
 
 
 def _upload_key(app: str, upload: str) -> str:

@@ -12,7 +12,7 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
-from chalicelib.core.rows.event import CountedObject, Partition
+from chalicelib.core.rows.event import CountedObject, ManifestRow, Partition
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.quotas import QuotasRow
@@ -177,6 +177,13 @@ class DynamoCatalog:
 
     def ignored(self, dataset: str) -> IgnoredObjects | None:
         return self._dynamo.get(keys.ignored(dataset), IgnoredObjects)
+
+    def manifest(self, dataset: str, values: tuple[str, ...]) -> ManifestRow | None:
+        return self._dynamo.get(keys.manifest(dataset, values), ManifestRow)
+
+    def manifests(self, dataset: str, limit: int) -> tuple[ManifestRow, ...]:
+        page = self._list(f"DATASET#{dataset}", "MANIFEST#", limit, None, forward=False)
+        return tuple(items.from_item(ManifestRow, item) for item in page.items)
 
     def counted_object(self, dataset: str, object_key: str, etag: str) -> CountedObject | None:
         return self._dynamo.get(keys.counted_object(dataset, object_key, etag), CountedObject)

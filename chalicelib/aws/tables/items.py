@@ -35,7 +35,7 @@ Item = dict[str, Any]
 
 FORMAT = 3
 # As text, users' floats and deep structures keep every byte; DynamoDB's numbers would not preserve them.
-_JSON_FIELDS = {"definition", "document", "properties", "request", "event", "metrics"}
+_JSON_FIELDS = {"definition", "document", "properties", "request", "event", "metrics", "named"}
 # Fields that older releases store under a former name. Rows are written with both names, because older code reads and
 # changes the former one alone. So a reader takes the content of the former name. The next layout drops these names.
 FORMER: Mapping[type[Any], Mapping[str, str]] = {NoticeWindow: {"events": "told"}}
@@ -216,6 +216,8 @@ def _to_plain(name: str, content: Any) -> Any:
         # None is not stored: a reader fills in None for a missing attribute.
         parts = ((part.name, getattr(content, part.name)) for part in fields(content) if part.name != _CARRIED)
         return {name: part_value for name, part_value in parts if part_value is not None} | dict(content.unknown)
+    if name == "named":
+        return [_to_plain("event", event) for event in content]
     if name == "leaves":
         return {leaf: progress.numbers for leaf, progress in content.items()}
     return content if name in _JSON_FIELDS else _listed(content)
@@ -230,6 +232,8 @@ def _decode(name: str, content: Any) -> Any:
         return parse_instant(content)
     if name in _JSON_FIELDS:
         document = json.loads(content) if isinstance(content, str) else content
+        if name == "named":
+            return tuple(_part(Event, event) for event in document)
         return (
             _part({"event": Event, "request": StartRequest}[name], document)
             if name in ("event", "request")

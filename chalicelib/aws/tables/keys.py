@@ -21,6 +21,7 @@
 | catalog | BUCKET#<bucket>         | PREFIX#<prefix>           | PrefixRow       | query of a key's folders       |
 | catalog | DATASET#<ns.ds>         | PARTITION#<v>/<v>         | Partition       | get, list                      |
 | catalog | DATASET#<ns.ds>         | IGNORED                   | IgnoredObjects  | get, when such an object comes |
+| catalog | DATASET#<ns.ds>         | MANIFEST#<v>/<v>          | ManifestRow     | get, list                      |
 | catalog | OBJECTS#<ns.ds>#<part>  | OBJECT#<digest of key>    | CountedObject   | get; 256 parts share the load  |
 | jobs    | <schedule>@<generation> | GATHERING[#<v>/<v>]       | Job (gathering) | get                            |
 | jobs    | <schedule>@<generation> | FIRE# JOB# RETRY# RUNNOW# | Job             | get; query to list and drain   |
@@ -70,7 +71,7 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
+from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, ManifestRow, Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
@@ -131,6 +132,8 @@ def key_of(row: Row) -> Key:
             return partition(row.dataset, row.values)
         case IgnoredObjects():
             return ignored(row.dataset)
+        case ManifestRow():
+            return manifest(row.dataset, row.values)
         case CountedObject():
             return counted_object(row.dataset, row.object_key, row.etag)
         case PostedEvent():
@@ -243,6 +246,10 @@ def partition(dataset: str, values: tuple[str, ...]) -> Key:
 
 def ignored(dataset: str) -> Key:
     return Key("catalog", f"DATASET#{dataset}", "IGNORED")
+
+
+def manifest(dataset: str, values: tuple[str, ...]) -> Key:
+    return Key("catalog", f"DATASET#{dataset}", f"MANIFEST#{'/'.join(values)}")
 
 
 def counted_object(dataset: str, object_key: str, etag: str) -> Key:

@@ -13,7 +13,7 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
+from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, ManifestRow, Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
@@ -45,6 +45,7 @@ _PLACES: tuple[tuple[str, str, str, type[Any]], ...] = (
     ("catalog", "BUCKET#", "PREFIX#", PrefixRow),
     ("catalog", "DATASET#", "PARTITION#", Partition),
     ("catalog", "DATASET#", "IGNORED", IgnoredObjects),
+    ("catalog", "DATASET#", "MANIFEST#", ManifestRow),
     ("catalog", "OBJECTS#", "OBJECT#", CountedObject),
     ("jobs", "EVENT#", "EVENT", PostedEvent),
     ("jobs", "DELIVERY#", "LEASE#", DeliveryLease),

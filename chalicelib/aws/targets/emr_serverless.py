@@ -176,23 +176,28 @@ class EmrServerlessTarget:
             request["nextToken"] = page["nextToken"]
         raise RuntimeError(f"expected run {run.request.name} within {MAX_PAGES_FOUND} pages of job runs, got more")
 
-    def started_since(self, instant: Instant) -> Iterator[Begun]:
-        """The job runs of this installation's applications, newest first in each."""
+    def started_since(self, instant: Instant, on_missing: Callable[[str], None]) -> Iterator[Begun]:
+        """The job runs of this installation's applications, newest first in each. Calls ``on_missing`` with the id of
+        each application that does not exist."""
         for application in self._applications:
-            request = {
-                "applicationId": application,
-                "maxResults": LISTED,
-                "createdAtAfter": _datetime(instant - CLOCKS),
-            }
-            while True:
-                page = self._page(request)
-                for found in page["jobRuns"]:
-                    created = round(found["createdAt"].timestamp() * 1000)
-                    yield Begun(f"{application}/{found['id']}", str(found.get("name") or ""), created)
-                if not page.get("nextToken"):
-                    break
-                request["nextToken"] = page["nextToken"]
-                self._pause(BETWEEN_PAGES)
+            try:
+                yield from self._started_at(application, instant)
+            except ClientError as error:
+                if error.response["Error"]["Code"] != "ResourceNotFoundException":
+                    raise
+                on_missing(application)
+
+    def _started_at(self, application: str, instant: Instant) -> Iterator[Begun]:
+        request = {"applicationId": application, "maxResults": LISTED, "createdAtAfter": _datetime(instant - CLOCKS)}
+        while True:
+            page = self._page(request)
+            for found in page["jobRuns"]:
+                created = round(found["createdAt"].timestamp() * 1000)
+                yield Begun(f"{application}/{found['id']}", str(found.get("name") or ""), created)
+            if not page.get("nextToken"):
+                break
+            request["nextToken"] = page["nextToken"]
+            self._pause(BETWEEN_PAGES)
 
     def _page(self, request: Mapping[str, Any]) -> Any:
         """A page of the listing. A throttled call is repeated with a doubling pause."""

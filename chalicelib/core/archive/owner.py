@@ -12,7 +12,7 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
+from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, ManifestRow, Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
@@ -40,7 +40,7 @@ def namespace_of(row: Row | LimitState) -> str | None:
             return row.namespace
         case Definition():
             return _first(row.name)
-        case PrefixRow() | Partition() | CountedObject() | IgnoredObjects():
+        case PrefixRow() | Partition() | ManifestRow() | CountedObject() | IgnoredObjects():
             return _first(row.dataset)
         case Deployment():
             return _first(row.app)

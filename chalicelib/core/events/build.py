@@ -14,6 +14,7 @@ from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.events.partitions import locate
 from chalicelib.core.events.values import decoded, folders
+from chalicelib.core.events.versions import ObjectVersion
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.run import Run
@@ -45,12 +46,12 @@ def event_of(name: str, keys: Sequence[str], base: str, texts: Sequence[str], in
     )
 
 
-def rewritten_event(known: Event, instant: Instant, now: Instant) -> Event:
+def rewritten_event(known: Event, version: ObjectVersion, now: Instant) -> Event:
     """The event that a known partition was written again (T22): the event of the partition, with another id.
 
-    The id depends on the instant at which the flag or manifest was put, which S3 reports in whole seconds."""
-    revision = ids.event_id("partition", known.id, "rewritten", instant)
-    return replace(known, id=revision, instant=instant, accepted_at=now)
+    The id depends on the version of the flag or manifest: its sequencer, or the second of a report without one."""
+    revision = ids.event_id("partition", known.id, "rewritten", version.sequencer.lower() or version.second)
+    return replace(known, id=revision, instant=version.at, accepted_at=now)
 
 
 def size_event(name: str, dataset: Dataset, key: str, etag: str, size: int, instant: Instant, now: Instant) -> Event:

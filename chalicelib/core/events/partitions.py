@@ -6,12 +6,12 @@ The folder ``at=07%3A00`` has the value ``07:00``.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.events.values import check_value, decoded
+from chalicelib.core.events.versions import ObjectVersion
 from chalicelib.core.instants import Instant
 
 MAX_SORT_KEY = 500
@@ -79,15 +79,6 @@ def makes_ready(dataset: Dataset, located: Located) -> bool:
     return is_data(located.name)
 
 
-def is_rewritten(dataset: Dataset, located: Located, known_at: Instant, at: Instant) -> bool:
-    """Whether an object that makes a known partition ready means that the partition was written again (T22).
-
-    ``known_at`` is the instant of the object that made it ready first: a notification of that object, or of an earlier
-    one, is a repeat."""
-    again = dataset.rewritten == "again" and located.name in (dataset.ready.done_flag, dataset.ready.manifest)
-    return again and at > known_at
-
-
 def is_data(name: str) -> bool:
     """Whether a name, or a key within a dataset, is that of a data file, by the rules of Spark and Hive. It is not if a
     part of it begins with ``.``, or with ``_`` outside a folder ``key=value``. Nor if it is the marker of a folder, or
@@ -100,30 +91,18 @@ def _is_bookkeeping(part: str) -> bool:
     return hidden or part.endswith(("_$folder$", "._COPYING_"))
 
 
-def listed(manifest: str) -> tuple[str, ...] | None:
-    """The names that a manifest lists; None if its JSON has another shape.
-
-    A manifest is JSON (a list, or an object with ``files`` or ``entries``) or text with one name in each row. Names are
-    relative to the partition's folder, or full ``s3://`` addresses."""
-    try:
-        content = json.loads(manifest)
-    except ValueError:
-        return tuple(dict.fromkeys(line.strip() for line in manifest.splitlines() if line.strip()))
-    if isinstance(content, dict):
-        content = content.get("files", content.get("entries"))
-    if not isinstance(content, list):
-        return None
-    names = [entry.get("url") if isinstance(entry, dict) else entry for entry in content]
-    texts = [name for name in names if isinstance(name, str)]
-    return tuple(dict.fromkeys(texts)) if len(texts) == len(names) else None
-
-
 @dataclass(frozen=True, slots=True)
 class ObjectCreated:
-    """A decoded S3 notification, with the URL-decoded key and the instant that S3 reports."""
+    """A decoded S3 notification, with the URL-decoded key and the instant that S3 reports. A listing has no
+    ``sequencer``."""
 
     bucket: str
     key: str
     at: Instant
     size: int = 0
     etag: str = ""
+    sequencer: str = ""
+
+    @property
+    def version(self) -> ObjectVersion:
+        return ObjectVersion(self.at, self.etag, self.sequencer)

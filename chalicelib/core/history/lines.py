@@ -25,6 +25,8 @@ from chalicelib.core.runs.costs import Prices, Usage, cost_usd
 SCHEMA = 2
 ROOT = "history/"
 LATE_ROOT = "history_late/"
+# The state in a later revision of the line of a record that does not hold any more: the job has run after all.
+WITHDRAWN = "WITHDRAWN"
 MAX_REASON = 500  # characters; the run's own row has the full text
 # The daily compaction runs this long after the end of a day. The late compaction handles rows that arrive afterwards.
 FINAL_AFTER: Millis = HOUR
@@ -85,11 +87,21 @@ def line_of(row: Run | Record, prices: Prices) -> Line:
 def parts(changes: Iterable[Change], prices: Prices) -> list[Part]:
     """The final rows of the changes, as one object for each hour. The name of an object follows from its changes, so a
     repeated export overwrites it."""
-    hours: dict[str, list[Change]] = {}
+    hours: dict[str, list[tuple[str, Line]]] = {}
     for change in changes:
-        if is_final(change.row):
-            hours.setdefault(_hour(ended_at(change.row)), []).append(change)
-    return [_part(hour, found, prices) for hour, found in sorted(hours.items())]
+        for line in _lines_of(change.row, prices) if is_final(change.row) else ():
+            hours.setdefault(_hour(line["ended_at"]), []).append((change.sequence, line))
+    return [_part(hour, found) for hour, found in sorted(hours.items())]
+
+
+def _lines_of(row: Run | Record, prices: Prices) -> list[Line]:
+    """The line of a row. A run that has replaced the record of its job withdraws the line of the record, which may lie
+    in another day."""
+    line = line_of(row, prices)
+    if isinstance(row, Record) or row.dropped_at is None:
+        return [line]
+    key = {"schema": SCHEMA, "kind": "record", "id": row.run_id, "attempt": 0, "rev": 2}
+    return [line, {**key, **_owner(row.schedule), "state": WITHDRAWN, "ended_at": row.dropped_at}]
 
 
 def late_days(found: Sequence[Part], now: Instant) -> list[str]:
@@ -113,11 +125,11 @@ def _hour(at: Instant) -> str:
     return f"{ROOT}day={text[:10]}/hour={text[11:13]}/"
 
 
-def _part(hour: str, changes: list[Change], prices: Prices) -> Part:
-    sequences = tuple(change.sequence for change in changes)
+def _part(hour: str, found: list[tuple[str, Line]]) -> Part:
+    sequences = tuple(dict.fromkeys(sequence for sequence, _ in found))
     # Sequence numbers grow within a shard and are unique; the count distinguishes a part with the same first and last.
     name = f"{sequences[0]}-{sequences[-1]}-{len(sequences)}.json.gz"
-    return Part(f"{hour}{name}", tuple(line_of(change.row, prices) for change in changes), sequences)
+    return Part(f"{hour}{name}", tuple(line for _, line in found), sequences)
 
 
 def _run_line(run: Run, prices: Prices) -> Line:

@@ -14,6 +14,8 @@ from chalicelib.core.rows.stored import StoredRow
 # How long a custom event is kept after it was applied, as long as an `AppliedEvent`. During this time its id counts
 # once.
 POSTED_LIFE: Millis = 45 * DAY
+# How long the applied events of a job outlive its claim, at least.
+CLAIMED_LIFE: Millis = 15 * DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,10 @@ class Event(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class Partition(StoredRow):
-    """The row that registers a partition, and the outbox of its event until that is applied to all schedules."""
+    """The row that registers a partition, and the outbox of its event until that is applied to all schedules.
+
+    ``put_at``, ``put_etag`` and ``sequencer`` are those of the version of the flag or manifest that made it ready; the
+    instant of the event in place of ``put_at`` if that is None."""
 
     dataset: str
     values: tuple[str, ...]
@@ -51,12 +56,18 @@ class Partition(StoredRow):
     object_key: str
     cursor: str | None = None
     leases: int = 0
+    put_at: Instant | None = None
+    put_etag: str | None = None
+    sequencer: str | None = None
     wake_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CountedObject(StoredRow):
-    """An object that was counted for size leaves, and the outbox of its event. ``etag`` is set if overwrites count."""
+    """An object that was counted for size leaves, and the outbox of its event. ``etag`` is set if overwrites count.
+
+    Also a version of a flag or manifest by which a partition was written again: ``etag`` names the version, and
+    ``put_etag`` and ``sequencer`` are as in `Partition`."""
 
     dataset: str
     object_key: str
@@ -64,7 +75,43 @@ class CountedObject(StoredRow):
     event: Event
     cursor: str | None = None
     leases: int = 0
+    put_etag: str | None = None
+    sequencer: str | None = None
     wake_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestRow(StoredRow):
+    """A manifest that was read, and what was missing then (T8). ``waits_for`` is the key of one of the ``missing``
+    objects of its partition's folder: its arrival leads to the next check. ``problem`` says why no arrival does.
+
+    ``put_at``, ``put_etag`` and ``sequencer`` are those of the version that was read."""
+
+    dataset: str
+    values: tuple[str, ...]
+    object_key: str
+    put_at: Instant
+    put_etag: str | None = None
+    sequencer: str | None = None
+    waits_for: str = ""
+    missing: int = 0
+    problem: str = ""
+    rev: int = 1
+    expires_at: Instant | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the partition is not ready by this manifest."""
+        return bool(self.waits_for or self.problem)
+
+    @property
+    def why(self) -> str:
+        """What the partition waits for."""
+        if self.problem:
+            return f"its manifest {self.object_key} makes nothing ready: {self.problem}"
+        if self.missing > 1:
+            return f"its manifest lists {self.missing} objects that have not come, such as {self.waits_for}"
+        return f"its manifest lists {self.waits_for}, which has not come"
 
 
 @dataclass(frozen=True, slots=True)

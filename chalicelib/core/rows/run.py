@@ -136,6 +136,12 @@ class Run(StoredRow):
 
     ``target_role`` is the ARN of the role with which its target was called last (O10); None for that of the Lambda.
 
+    ``named`` are the events that it got with its own ``event``: data and upstream runs with its values, as they were
+    at its claim. None for a run that names no values, and in a row of earlier code.
+
+    ``dropped_at`` is the instant of the record that its job was dropped, if the run was sent all the same and has
+    replaced the record.
+
     ``requested_by`` is that of its job. ``leased_by`` is the user or role to which the lease of a worker is bound, and
     ``lease_key`` the digest of the lease's token.
     """
@@ -202,6 +208,8 @@ class Run(StoredRow):
     leased_by: str | None = None
     lease_key: str | None = None
     target_role: str | None = None
+    named: tuple[Event, ...] | None = None
+    dropped_at: Instant | None = None
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 

@@ -15,7 +15,7 @@ from chalicelib.core.events import correlation as event_correlation
 from chalicelib.core.instants import DAY, Instant
 from chalicelib.core.jobs import claim, gather, timeout
 from chalicelib.core.jobs.gather import Gathered, Touch
-from chalicelib.core.rows.event import AppliedEvent, Event, LastArrival
+from chalicelib.core.rows.event import CLAIMED_LIFE, AppliedEvent, Event, LastArrival
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.ref import Ref, ref_of
@@ -220,7 +220,7 @@ def _expiry(schedule: Schedule, now: Instant) -> Instant | None:
     """When an applied event expires. It must outlive its job, whose run context is built from it; so it never expires
     if the job has no timeout."""
     span = schedule.timeout_millis
-    return None if span is None else now + max(APPLIED_LIFE, span + 15 * DAY)
+    return None if span is None else now + max(APPLIED_LIFE, span + CLAIMED_LIFE)
 
 
 def _uncorrelated(event: Event, row: Subscription, schedule: Schedule, now: Instant) -> Record:

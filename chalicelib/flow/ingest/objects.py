@@ -6,16 +6,18 @@ from dataclasses import replace
 
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.events import build, partitions
-from chalicelib.core.events.partitions import Located, ObjectCreated
+from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.events.values import decoded
+from chalicelib.core.events.versions import ObjectVersion
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.event import CountedObject, Outbox, Partition
 from chalicelib.core.rows.ignored import noted
 from chalicelib.core.triggers.size import size_key
 from chalicelib.core.writes import Create, Put
+from chalicelib.flow.ingest import manifests
 from chalicelib.flow.ingest.outbox import apply_outbox
+from chalicelib.flow.ingest.rewritten import register_again
 from chalicelib.flow.ingest.snapshots import match_metadata
-from chalicelib.log import logger
 from chalicelib.ports import Ports
 
 
@@ -38,11 +40,20 @@ def match_object(ports: Ports, created: ObjectCreated) -> str:
     if located is None:
         return f"not in a partition of {name}{counted}"
     values = "/".join(located.values)
-    if not is_ready(ports, dataset, located):
+    if not partitions.makes_ready(dataset, located):
         return f"partition {values} of {name} is not ready yet{counted}"
-    known = register(ports, name, dataset, located.texts, created.at, created.key)
-    if partitions.is_rewritten(dataset, located, known.event.instant, created.at):
-        register_again(ports, known, created.at, created.key)
+    flag, version = created.key, created.version
+    if dataset.ready.manifest is not None:
+        listed = manifests.complete(ports, name, dataset, located, created)
+        if isinstance(listed, str):
+            return f"partition {values} of {name} is not ready yet: {listed}{counted}"
+        if isinstance(listed, Partition):
+            resume(ports, listed)
+            return f"partition {values} of {name} is ready{counted}"
+        flag, version = manifests.key_of(dataset, located), listed
+    again = dataset.rewritten == "again"
+    known = register(ports, name, dataset, located.texts, created.at, created.key, version if again else None)
+    if again and register_again(ports, known, flag, version):
         return f"partition {values} of {name} was written again{counted}"
     return f"partition {values} of {name} is ready{counted}"
 
@@ -57,26 +68,6 @@ def note_ignored(ports: Ports, name: str, created: ObjectCreated, why: str) -> N
     row = noted(ports.catalog.ignored(name), name, found, now)
     if row is not None:
         ports.ledger.commit([Put(row)])
-
-
-def is_ready(ports: Ports, dataset: Dataset, located: Located) -> bool:
-    """Whether the partition of an object is ready now. S3 reads are strongly consistent, so the notification of the
-    last listed object finds all of them (T8)."""
-    if not partitions.makes_ready(dataset, located):
-        return False
-    if dataset.ready.manifest is None:
-        return True
-    manifest = ports.lake.text(dataset.bucket, located.folder + dataset.ready.manifest)
-    if manifest is None:
-        return False
-    names = partitions.listed(manifest)
-    if names is None:
-        hint = "a JSON list of names, an object with files or entries, or one name to a line"
-        logger.error("bad manifest", extra={"folder": located.folder, "expected": hint})
-        return False
-    prefix = f"s3://{dataset.bucket}/"
-    wanted = {name.removeprefix(prefix) if name.startswith(prefix) else located.folder + name for name in names}
-    return wanted <= ports.lake.names(dataset.bucket, located.folder)
 
 
 def count_object(ports: Ports, name: str, dataset: Dataset, created: ObjectCreated) -> str:
@@ -98,30 +89,28 @@ def count_object(ports: Ports, name: str, dataset: Dataset, created: ObjectCreat
 
 
 def register(
-    ports: Ports, name: str, dataset: Dataset, texts: tuple[str, ...], at: Instant, object_key: str
+    ports: Ports,
+    name: str,
+    dataset: Dataset,
+    texts: tuple[str, ...],
+    at: Instant,
+    object_key: str,
+    version: ObjectVersion | None = None,
 ) -> Partition:
     """Store that a partition is ready, then apply its event to the schedules that wait for it. Idempotent. ``texts``
-    are its values as they stand in the folder."""
+    are its values as they stand in the folder. ``version`` is that of its flag or manifest, if a further one makes it
+    ready again."""
     now, values = ports.clock.now(), tuple(map(decoded, texts))
     event = replace(build.partition_event(name, dataset, texts, at, now), by=ports.requester)
     partition = Partition(name, values, event, object_key, wake_at=now)
+    if version is not None:
+        etag, sequencer = version.etag or None, version.sequencer or None
+        partition = replace(partition, put_at=version.at, put_etag=etag, sequencer=sequencer)
     if ports.ledger.commit([Create(partition)]) is not None:
         partition = ports.catalog.partition(name, values) or partition
         if partition.wake_at is None:
             return partition  # registered before, and applied to every schedule
     return apply_outbox(ports, partition)
-
-
-def register_again(ports: Ports, known: Partition, at: Instant, object_key: str) -> None:
-    """Apply the event that a known partition was written again, once for each instant of its flag or manifest (T22)."""
-    now = ports.clock.now()
-    event = build.rewritten_event(known.event, at, now)
-    row = CountedObject(known.dataset, object_key, f"rewritten {at}", event, wake_at=now)
-    if ports.ledger.commit([Create(row)]) is not None:
-        row = ports.catalog.counted_object(row.dataset, row.object_key, row.etag) or row
-        if row.wake_at is None:
-            return  # a repeat of the notification
-    apply_outbox(ports, row)
 
 
 def resume(ports: Ports, outbox: Outbox | None) -> None:

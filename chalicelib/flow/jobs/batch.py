@@ -32,7 +32,7 @@ from chalicelib.flow.ingest import fires
 from chalicelib.flow.jobs.deliver import called_run
 from chalicelib.flow.jobs.delivery_books import MAX_WRITES, Ready
 from chalicelib.flow.jobs.joining import Joining
-from chalicelib.flow.runs.context import build, events_of, partition_of
+from chalicelib.flow.runs.context import build, events_of, partition_of, with_named
 from chalicelib.ports import Ports, RowRequest
 
 T = TypeVar("T")
@@ -147,6 +147,7 @@ def _queued(ports: Ports, job: Job, facts: Facts, why: str, at: Instant) -> Read
     run = replace(called_run(ports, job, facts, why, at), waited_for=claim.waited_for(job, at))
     if job.kind == "fire":
         return Ready(ref_of(job), job, facts, run, build(ports, run), job.queued_in)
+    run = with_named(ports, run, facts.origin)
     events = events_of(ports, run)
     run = replace(run, partition=partition_of(run, events))
     return Ready(ref_of(job), job, facts, run, build(ports, run, events), job.queued_in)

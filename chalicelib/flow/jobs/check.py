@@ -33,6 +33,7 @@ from chalicelib.flow.limits import parts, waiting
 from chalicelib.flow.notices import deadlines
 from chalicelib.flow.runs import cancel
 from chalicelib.flow.runs import launch as launching
+from chalicelib.flow.runs.context import with_named
 from chalicelib.log import job_fields, logger
 from chalicelib.ports import MAX_CONFLICTS, MAX_DELAY, Ports, too_many_conflicts
 
@@ -148,6 +149,7 @@ def _launch(
     fired_by = before.fired_by if before is not None else made.fired_by
     run = replace(made, waited_for=claim.waited_for(job, now), fired_by=fired_by)
     run = replace(run, calls=job.tries, start_requested_at=job.first_try_at)  # of a fire that was tried without a claim
+    run = with_named(ports, run, before or facts.origin)
     last: list[Write] = [Replace(complete.superseded(before, now))] if before is not None else []
     if ports.ledger.commit([*claim.claim(job, run, facts, route, now), *last]) is not None:
         return None

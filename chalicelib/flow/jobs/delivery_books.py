@@ -220,7 +220,8 @@ def _book(ports: Ports, each: Answered) -> None:
         if ports.runs.run(run.run_id, run.attempt) is not None:
             return  # another invocation was faster
         job, record = _what_became_of(ports, each.ready.job)
-        plan: list[Write] = [Create(run), *_woken_backfill(ports, each.ready.job, ports.clock.now())]
+        stored = run if record is None else replace(run, dropped_at=record.recorded_at)
+        plan: list[Write] = [Create(stored), *_woken_backfill(ports, each.ready.job, ports.clock.now())]
         if job is not None:
             plan += _taken_off(ports, waiting.regained(ports, job), each.at)
         elif record is not None:

@@ -34,16 +34,18 @@ from chalicelib.core.rows.run import Pointer, Run
 from chalicelib.core.rows.schedule import HISTORY, WAKE
 from chalicelib.core.runs import complete, queued
 from chalicelib.core.states import GATHERING_MODES, JobKind
+from chalicelib.core.triggers.event import custom_key
 from chalicelib.core.writes import Delete, DeleteJob, Put, Replace, Write
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import lookup
 from chalicelib.flow.archive.export import pages_of
 from chalicelib.flow.backfills.plan import Entries
 from chalicelib.flow.ingest import apply, objects
+from chalicelib.flow.ingest.rewritten import version_name
 from chalicelib.flow.limits import policies
 from chalicelib.flow.repair.stock import Outbox, Stock, attempt_of
 from chalicelib.flow.schedules import pauses
-from chalicelib.ports import MAX_CONFLICTS, Begun, Copies, Ports
+from chalicelib.ports import MAX_CONFLICTS, Begun, Changed, Copies, Ports
 
 Unknown = Literal["adopt", "cancel", "leave"]
 WHY = "held by a repair"
@@ -137,7 +139,7 @@ class Repair:
         parsed = ids.parse_job_id(run_id)
         if parsed is None:
             return None
-        context = self.ports.payloads.context(run_id) or {}
+        context = self._context(run_id) or {}
         fired = next((each for each in context.get("events", ()) if each["kind"] == "time"), None)
         kind: JobKind = "retry" if attempt > 1 else "fire" if fired is not None else "gathering"
         key, why = (parsed.schedule, parsed.generation, sort_keys.GATHERING), "found at EMR by a repair"
@@ -156,6 +158,7 @@ class Repair:
         uri = self.ports.payloads.context_uri(run_id)
         run = claim.build_run(job, facts, taken, uri, begun.at, (), returns.units_of(asks, 0))
         properties = context.get("properties", run.request.properties)
+        run = replace(run, named=_named(context, run))
         return replace(run, generation=parsed.generation, target_id=begun.target_id, calls=1, wake_at=self.now,
                        start_requested_at=begun.at, request=replace(run.request, properties=properties))  # fmt: skip
 
@@ -258,14 +261,21 @@ class Repair:
         """The events in the context of a run since the instant; None if it has no list of events that it gathered."""
         if run.claimed_at < self.since or run.event is not None or run.kind not in ("gathering", "detached"):
             return None
-        context = self.ports.payloads.context(run.run_id)
+        context = self._context(run.run_id)
         if context is None:
-            why = "missing in the control bucket: what its run has counted may count again; copy the old bucket first"
+            why = "missing or cut off: what its run has counted may count again; copy the old control bucket first"
             self._found("context", run.run_id, why)
             return None
         if context.get("manifest") is not None or run.attempt > 1:
             return None
         return list(context.get("events", ()))
+
+    def _context(self, run_id: str) -> Mapping[str, Any] | None:
+        """The stored context of a run; None if there is none, or if it is no JSON."""
+        try:
+            return self.ports.payloads.context(run_id)
+        except ValueError:
+            return None
 
     def _mark(self, run: Run, described: Mapping[str, Any]) -> None:
         event = self.stock.events().get(described["id"]) or _event_of(described, run)
@@ -375,23 +385,34 @@ class Repair:
                 if outbox is not None:
                     self._found("event", mark.event.id, "registered again: only the schedules that counted it had it")
                     self.stock.outboxes[mark.event.id] = outbox
+                    self._write(Put(outbox))  # before the objects are matched, which would count again otherwise
         closed = [each for each in self.stock.outboxes.values() if each.wake_at is None or each.cursor is not None]
         if closed:
             self._found("outboxes", f"{len(closed)} events", "applied again to the schedules without them")
         if self.dry_run:
             return
         for dataset in self._datasets():
-            for changed in self.ports.lake.changed(dataset.bucket, dataset.prefix, self.since - SECOND):
-                created = ObjectCreated(dataset.bucket, changed.key, changed.at, changed.size, changed.etag)
-                try:
-                    objects.match_object(self.ports, created)
-                except SluiceError as error:
-                    self._found("object", f"s3://{dataset.bucket}/{changed.key}", f"left alone: {error.message}")
+            try:
+                for changed in self.ports.lake.changed(dataset.bucket, dataset.prefix, self.since - SECOND):
+                    self._match(dataset, changed)
+            except Exception as error:  # a bucket that cannot be listed
+                self._left_alone("dataset", f"s3://{dataset.bucket}/{dataset.prefix}", error)
         # Last, because an object that is matched applies its event and closes the outbox. So a repeated repair finds
         # each outbox open.
         for outbox in (self.stock.outboxes | Stock.read(self.copies, self.since).outboxes).values():
             opened = replace(outbox, cursor=None, wake_at=self.now)
             self._write(Put(replace(opened, expires_at=None) if isinstance(opened, PostedEvent) else opened))
+
+    def _match(self, dataset: Dataset, changed: Changed) -> None:
+        created = ObjectCreated(dataset.bucket, changed.key, changed.at, changed.size, changed.etag)
+        try:
+            objects.match_object(self.ports, created)
+        except Exception as error:  # what others have written may be anything, and must not stop the repair
+            self._left_alone("object", f"s3://{dataset.bucket}/{changed.key}", error)
+
+    def _left_alone(self, kind: str, name: str, error: Exception) -> None:
+        why = error.message if isinstance(error, SluiceError) else f"{type(error).__name__}: {error}"
+        self._found(kind, name, f"left alone: {why}; mend it, and repair again")
 
     def _datasets(self) -> Iterator[Dataset]:
         for copy in pages_of(self.copies, "catalog"):
@@ -409,12 +430,22 @@ class Repair:
         dataset = Dataset.model_validate(stored.document)
         if event.kind == "partition" and event.partition is not None and dataset.format == "files":
             values = tuple(event.partition[key] for key in dataset.keys)
+            if event.id != ids.event_id("partition", event.dataset, *values):
+                return self._version_of(dataset, event)
             if self.ports.catalog.partition(event.dataset, values) is None:
                 return Partition(event.dataset, values, event, "")
         if event.kind == "size" and event.path is not None:
             key = event.path.removeprefix(f"s3://{dataset.bucket}/")
             return CountedObject(event.dataset, key, "", event)
         return None
+
+    def _version_of(self, dataset: Dataset, event: Event) -> CountedObject | None:
+        """The row of the version of a flag or manifest by which a partition was written again; None if it is stored."""
+        flag = dataset.ready.done_flag or dataset.ready.manifest or ""
+        key = (event.path or "").removeprefix(f"s3://{dataset.bucket}/") + flag
+        name = version_name(event.instant - event.instant % SECOND)
+        stored = self.ports.catalog.counted_object(str(event.dataset), key, name)
+        return CountedObject(str(event.dataset), key, name, event) if stored is None else None
 
     def statuses(self) -> None:
         """Announce the statuses of the runs since the instant again."""
@@ -476,8 +507,19 @@ class Repair:
         raise RuntimeError(f"expected a frozen installation, got a change of {plan[0]}; freeze it, and repair again")
 
 
+def _named(context: Mapping[str, Any], run: Run) -> tuple[Event, ...] | None:
+    """The events in the context of a run besides its own. None if the run has gathered its events or has no context."""
+    own = run.event
+    if own is None or "events" not in context:
+        return None
+    return tuple(_event_of(described, run) for described in context["events"] if described["id"] != own.id)
+
+
 def _event_of(described: Mapping[str, Any], run: Run) -> Event:
     """An event as far as the context of its run describes it."""
-    known = {name: described[name] for name in ("partition", "dataset", "path", "size") if name in described}
+    names = ("partition", "dataset", "path", "workflow", "run_id", "status", "payload")
+    known = {name: described[name] for name in names if name in described}
+    known |= {own: described[name] for name, own in (("bytes", "size"), ("snapshot", "payload")) if name in described}
     accepted = run.accepted_at if run.accepted_at is not None else run.claimed_at
-    return Event(described["id"], described["kind"], "", described.get("instant", accepted), accepted, **known)
+    key = custom_key(run.schedule.partition(".")[0], described["type"]) if described["kind"] == "event" else ""
+    return Event(described["id"], described["kind"], key, described.get("instant", accepted), accepted, **known)

@@ -20,6 +20,8 @@ from chalicelib.flow import grants, lookup
 from chalicelib.ports import Ports
 
 SCHEMA = 1
+# Bytes of a run's named events. Its row holds 400 KB; the properties of workflow, schedule and request may have 300 KB.
+MAX_NAMED = 64 * 1024
 
 
 def build(ports: Ports, run: Run, events: Sequence[Event] | None = None) -> dict[str, Any]:
@@ -92,12 +94,34 @@ def _of_dag(run: Run) -> dict[str, Any]:
 def events_of(ports: Ports, run: Run, most: int | None = None) -> tuple[Event, ...]:
     """The events that a run has counted, in the order in which they were accepted; with ``most`` only that many."""
     if run.event is not None:
-        return (run.event, *_named(ports, run, run.event))
+        return (run.event, *(run.named if run.named is not None else _named(ports, run, run.event)))
     # A redrive may have another generation than the job that gathered the events. The id of that job names its own.
     gatherer = run.rerun_of or run.run_id
     gathered = ids.parse_job_id(gatherer)
     found = ports.jobs.events_of(gatherer, run.schedule, gathered.generation if gathered else run.generation, most)
     return tuple(sorted(found, key=lambda event: (event.accepted_at, event.path or "", event.id)))
+
+
+def stored_events(ports: Ports, run: Run) -> list[dict[str, Any]] | None:
+    """The events in the stored context of a run, or in its manifest; None if they are not stored."""
+    stored = ports.payloads.context(run.run_id)
+    if stored is None or stored.get("manifest") is None:
+        return list(stored["events"]) if stored is not None else None
+    return ports.payloads.manifest(run.rerun_of or run.run_id)
+
+
+def with_named(ports: Ports, run: Run, before: Run | None) -> Run:
+    """A run at its claim, with the events of the data that its values name, as they are now. So a later read of the run
+    finds the same. If it continues or repeats the run ``before``, it has the events of that run. Events that would make
+    the row of the run too large are left out, and read when they are needed."""
+    if run.event is None or not rounds.without(run.correlation):
+        return run
+    if before is None and run.attempt > 1:
+        before = ports.runs.run(run.run_id, run.attempt - 1)
+    known = before.named if before is not None else None
+    if known is None:
+        known = tuple(_named(ports, run, run.event))
+    return replace(run, named=known) if len(repr(known).encode()) <= MAX_NAMED else run
 
 
 def _named(ports: Ports, run: Run, event: Event) -> Iterator[Event]:

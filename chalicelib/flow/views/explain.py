@@ -30,7 +30,7 @@ from chalicelib.core.triggers import nodes, tree
 from chalicelib.flow import facts, grants, lookup
 from chalicelib.flow.definitions import buckets, store
 from chalicelib.flow.runs import failures
-from chalicelib.flow.views import layouts, refs, upstreams, use
+from chalicelib.flow.views import layouts, manifests, refs, upstreams, use
 from chalicelib.flow.views.queues import Queues, in_words
 from chalicelib.flow.views.views import View, ended_view, record_view
 from chalicelib.ports import Ports, RowRequest
@@ -56,7 +56,8 @@ def why_job(
     before = _attempt_before(ports, job)
     why = f"{_failed(before)}; attempt {job.attempt}: {decision.why}" if before is not None else decision.why
     if searches and known.schedule is not None and verdict is not None and not verdict.met:
-        why = "; ".join([why, *upstreams.of_job(ports, job, known.schedule, now)])
+        listed = manifests.waiting(ports, job.schedule, known.schedule, job.correlation)
+        why = "; ".join([why, *upstreams.of_job(ports, job, known.schedule, now), *listed])
     asks = known.asks(job.schedule.partition(".")[0])
     view = {
         "job_id": job.job_id,
@@ -80,7 +81,7 @@ def why_job(
 
 def _read_ahead(ports: Ports, jobs: Sequence[Job]) -> Ports:
     """The ports that know what a decision about each of these jobs of one schedule reads, a hundred rows per call. Each
-    limit is read once, however many of the jobs wait for it."""
+    limit, and the manifests of each dataset, are read once, however many of the jobs wait for them."""
     if not jobs:
         return ports
     wanted: list[RowRequest] = [("schedule_state", jobs[0].schedule)]
@@ -88,19 +89,20 @@ def _read_ahead(ports: Ports, jobs: Sequence[Job]) -> Ports:
     wanted += [("run", job.job_id, job.attempt - 1) for job in jobs if job.kind == "retry"]
     wanted += [("record", job.job_id) for job in jobs if job.kind not in ("retry", "redrive")]
     known = ports.prefetch.read(ports, wanted)
-    once: Any = _LimitsOnce(known.jobs)
-    return replace(known, jobs=once)
+    jobs_once: Any = _Once(known.jobs, "limit_state")
+    catalog_once: Any = _Once(known.catalog, "manifests")
+    return replace(known, jobs=jobs_once, catalog=catalog_once)
 
 
-class _LimitsOnce:
-    """The rows of jobs and limits; each limit is read at most once."""
+class _Once:
+    """Reads of a table, of which one kind is made at most once for the same arguments."""
 
-    def __init__(self, jobs: Any) -> None:
-        self._jobs = jobs
-        self.limit_state = cache(jobs.limit_state)
+    def __init__(self, table: Any, read: str) -> None:
+        self._table = table
+        setattr(self, read, cache(getattr(table, read)))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._jobs, name)
+        return getattr(self._table, name)
 
 
 def _tree_of(job: Job, schedule: Schedule | None, verdict: tree.Verdict | None, now: Instant) -> View | None:
@@ -174,8 +176,9 @@ def why_and_count(
     elif waiting:
         why = "; ".join(_reasons(waiting[:MAX_NAMED]))
     else:
-        failed = upstreams.of_schedule(ports, name, schedule, now) if searches else []
-        why = "; ".join([_nothing_waits(runs, tree.describe(schedule.trigger)), *failed])
+        found = upstreams.of_schedule(ports, name, schedule, now) if searches else []
+        found += manifests.waiting(ports, name, schedule, None) if searches else []
+        why = "; ".join([_nothing_waits(runs, tree.describe(schedule.trigger)), *found])
     # Without searches only the sentence counts, and what waits says more than what has ended.
     ended, ran_at = _ended(ports, name, runs) if searches or not waiting else ([], "")
     if ended and not waiting and ended[0]["at"] > ran_at:

@@ -13,7 +13,7 @@ from chalicelib.core.instants import Instant, iso, iso_or_none
 from chalicelib.core.jobs.dry_run import Step
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.event import Partition
+from chalicelib.core.rows.event import CLAIMED_LIFE, Partition
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
@@ -230,4 +230,10 @@ def partition_view(partition: Partition) -> View:
 
 
 def events_view(ports: Ports, run: Run) -> list[View]:
+    """The events that a run got. The rows of those that it gathered expire before the run, and its stored context does
+    not."""
+    if run.event is None and ports.clock.now() - run.claimed_at >= CLAIMED_LIFE:
+        stored = context.stored_events(ports, run)
+        if stored is not None:
+            return stored
     return [context.describe_event(event) for event in context.events_of(ports, run)]

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.constraints.approval import waiters_key
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.jobs import check
 from chalicelib.core.rows.job import Job
 from chalicelib.flow import lookup
+from chalicelib.flow.definitions import store
 from chalicelib.flow.jobs import actions
 from chalicelib.flow.runs.actions import rerun
 from chalicelib.flow.views import explain, present
@@ -159,6 +161,26 @@ def test_c16_a_changed_workflow_decides_again_about_what_waits(after: Any) -> No
     assert "a Other for workflow" in waiting(world).reason
     with pytest.raises(SluiceError, match="a Other"):
         actions.approve(world.ports, job.job_id, ADA)
+
+
+def test_c16_an_unchanged_workflow_leaves_what_waits_alone() -> None:
+    """A put of the same document wakes nothing, and the next change still wakes the job."""
+    world = owning({"a": partitions(workflow=CLEAN)})
+    ask(world, CLEAN, {**ASKING, "properties": {"depth": 1}})
+    world.upload(day(1))
+    waiting(world)
+    rows = world.ports.catalog.subscriptions(waiters_key(CLEAN), 10, None).items
+    workflow = world.ports.catalog.definition("workflow", CLEAN)
+
+    assert rows
+    assert workflow is not None
+    assert store.put(world.ports, "workflow", CLEAN, workflow.document, "tester").did == "unchanged"
+
+    assert world.ports.catalog.subscriptions(waiters_key(CLEAN), 10, None).items == rows
+    assert world.hints.sent == []
+    ask(world, CLEAN, {"target": EMR})
+    world.settle()
+    assert len(world.runs("a")) == 1
 
 
 @pytest.mark.parametrize("target", [EMR, SQS])

@@ -30,8 +30,11 @@ HOWS = [reported.PUT, reported.COPY, reported.PARTS, ("Post", "POST Object")]
 def test_both_formats_name_the_object_key_exactly(key: str) -> None:
     by_s3 = objects_of(reported.by_s3(reported.record(BUCKET, key)))
     by_event_bridge = objects_of(reported.by_event_bridge(BUCKET, key))
-    assert by_s3 == [ObjectCreated(BUCKET, key, parse_instant(reported.AT), 5, reported.ETAG)]
-    assert by_event_bridge == [ObjectCreated(BUCKET, key, parse_instant(reported.AT_SECOND), 5, reported.ETAG)]
+    assert by_s3 == [
+        ObjectCreated(BUCKET, key, parse_instant(reported.AT), 5, reported.ETAG, reported.SEQUENCER.upper())
+    ]
+    at = parse_instant(reported.AT_SECOND)
+    assert by_event_bridge == [ObjectCreated(BUCKET, key, at, 5, reported.ETAG, reported.SEQUENCER)]
 
 
 @pytest.mark.parametrize("how", HOWS, ids=[how[1] for how in HOWS])
@@ -79,10 +82,10 @@ def test_an_event_not_in_s3_format_is_refused_with_expectation(event: dict[str, 
         objects_of(json.dumps(event))
 
 
-def test_the_size_and_the_etag_are_optional_in_both_formats() -> None:
+def test_size_etag_and_sequencer_are_optional_in_both_formats() -> None:
     record, event = reported.record(BUCKET, "raw/x"), reported.event(BUCKET, "raw/x")
     record["s3"]["object"] = {"key": "raw/x"}
     event["detail"]["object"] = {"key": "raw/x"}
     for body in (reported.by_s3(record), json.dumps(event)):
         [created] = objects_of(body)
-        assert (created.size, created.etag) == (0, "")
+        assert (created.size, created.etag, created.sequencer) == (0, "", "")

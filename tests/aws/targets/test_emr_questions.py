@@ -243,7 +243,29 @@ def test_w7_a_run_is_searched_from_its_first_call_on() -> None:
 
 def test_o4_the_job_runs_since_an_instant_are_listed(emr: Emr) -> None:
     names = {emr.started(number).request.name for number in range(3)}
-    found = list(emr.target.started_since(SystemClock().now() - 24 * HOUR))
+    missing: list[str] = []
+    found = list(emr.target.started_since(SystemClock().now() - 24 * HOUR, missing.append))
+    assert missing == []
     assert {each.name for each in found} == names
     assert {each.target_id.count("/") for each in found} == {1}
     assert all(abs(each.at - SystemClock().now()) < 25 * HOUR for each in found)
+
+
+@pytest.mark.parametrize("code", ["ResourceNotFoundException", "AccessDeniedException"])
+def test_o4_an_application_that_is_gone_is_left_out(code: str) -> None:
+    """The runs of an application that may not be listed may go on, and the repair would start them again."""
+
+    class Denied(Listing):
+        def list_job_runs(self, **asked: Any) -> dict[str, Any]:
+            if asked["applicationId"] == "00gone":
+                raise ClientError({"Error": {"Code": code, "Message": "no"}}, "ListJobRuns")
+            return {"jobRuns": [{"id": "jr1", "name": "run1", "createdAt": datetime.fromtimestamp(NOON / 1000, UTC)}]}
+
+    target = EmrServerlessTarget(Denied({}), "00app", "role", "control", applications=("00gone", "00app"))
+    missing: list[str] = []
+    if code == "AccessDeniedException":
+        with pytest.raises(ClientError):
+            list(target.started_since(NOON, missing.append))
+        return
+    assert [each.target_id for each in target.started_since(NOON, missing.append)] == ["00app/jr1"]
+    assert missing == ["00gone"]

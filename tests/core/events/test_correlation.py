@@ -135,25 +135,6 @@ def test_t8_an_object_is_in_partition_only_if_every_folder_fits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("manifest", "names"),
-    [
-        ('["a", "b", "a"]', ("a", "b")),
-        ('{"files": ["a"], "entries": ["b"]}', ("a",)),
-        ('{"entries": [{"url": "s3://x/a"}, "b"]}', ("s3://x/a", "b")),
-        ('{"entries": [{"uri": "s3://x/a"}]}', None),
-        ('{"other": []}', None),
-        ('"a"', None),
-        ("[1]", None),
-        ("[]", ()),
-        (" a \n\n b\na\n", ("a", "b")),
-        ("", ()),
-    ],
-)
-def test_t8_a_manifest_is_parsed_into_its_objects(manifest: str, names: tuple[str, ...] | None) -> None:
-    assert partitions.listed(manifest) == names
-
-
-@pytest.mark.parametrize(
     ("ready", "name", "may"),
     [
         ({}, "part-0.csv", True),

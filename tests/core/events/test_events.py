@@ -1,20 +1,17 @@
-"""The events that are made of objects and of posts, and the manifests that make partitions ready (T8, T9, T11)."""
+"""The events that are made of objects and of posts (T8, T9, T11)."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from chalicelib.core.events import build, partitions
 from chalicelib.core.events import correlation as event_correlation
 from chalicelib.core.instants import DAY
 from chalicelib.core.rows.event import Event
-from tests.core.builders import NOON, brief, dataset
+from tests.core.builders import NOON, dataset
 
 DAY_ONE = "raw/flights/year=2013/month=1/day=1/"
 OVERWRITES = dataset(count_overwrites=True)
@@ -118,37 +115,6 @@ def test_t19_a_custom_event_has_correlation_keys_in_its_payload(payload: Any, co
 def test_t19_partition_values_precede_payload_values() -> None:
     event = build.custom_event("demo", "closed", "1", {"day": "2"}, NOON, NOON)
     assert event_correlation.correlate(("day",), replace(event, partition={"day": "1"})) == {"day": "1"}
-
-
-# -- manifests (T8) ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("manifest", "names"),
-    [
-        ('["a", "b"]', ("a", "b")),
-        ('{"files": ["a", "b"]}', ("a", "b")),
-        ('{"entries": [{"url": "s3://lake/x/a", "mandatory": true}]}', ("s3://lake/x/a",)),
-        ("a\nb\n", ("a", "b")),
-        ("  a  \r\n\n b\n", ("a", "b")),
-        ('["a", "a"]', ("a",)),
-        ("[]", ()),
-        ("", ()),
-    ],
-)
-def test_t8_a_manifest_lists_names_as_json_or_one_per_row(manifest: str, names: tuple[str, ...]) -> None:
-    assert partitions.listed(manifest) == names
-
-
-@pytest.mark.parametrize("manifest", ["5", "{}", '{"files": 5}', "[1]", '[{"key": "a"}]', '["a", null]', "null", '"a"'])
-def test_t8_json_of_another_shape_is_no_manifest(manifest: str) -> None:
-    assert partitions.listed(manifest) is None
-
-
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), unique=True))
-@brief
-def test_t8_any_name_survives_a_manifest_in_json(names: list[str]) -> None:
-    assert partitions.listed(json.dumps(names)) == tuple(names)
 
 
 def test_t8_with_a_manifest_any_object_may_complete_it() -> None:

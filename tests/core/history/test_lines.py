@@ -45,6 +45,22 @@ def test_h3_a_run_that_is_not_final_makes_no_history_line() -> None:
     assert lines.parts([Change("1", rows.run()), Change("2", ended(announce=("FAILED",)))], PRICES) == []
 
 
+def test_h3_a_run_withdraws_the_record_that_it_replaced() -> None:
+    """Also if the record is in the day before, which is compacted by itself."""
+    run = ended(at=NOON + HOUR, dropped_at=NOON)
+    first, second = lines.parts([Change("1", record("r1")), Change("2", run)], PRICES)
+    assert [(line["kind"], line["rev"], line["state"]) for line in first.lines] == [
+        ("record", 1, "SKIPPED"), ("record", 2, "WITHDRAWN"),
+    ]  # fmt: skip
+    assert (first.sequences, second.sequences) == (("1", "2"), ("2",))
+    assert {(line["id"], line["attempt"], line["schedule"]) for line in first.lines} == {
+        ("r1", 0, "demo.flights.clean")
+    }
+    assert [line["kind"] for line in second.lines] == ["run"]
+    [of_one_hour] = lines.parts([Change("3", ended(dropped_at=NOON))], PRICES)
+    assert ([line["kind"] for line in of_one_hour.lines], of_one_hour.sequences) == (["run", "record"], ("3",))
+
+
 def test_h3_a_history_line_is_in_the_hour_of_its_end() -> None:
     late = ended("r1", NOON - DAY)
     found = lines.parts([Change("1", late), Change("2", ended("r2")), Change("3", record(at=NOON + HOUR))], PRICES)

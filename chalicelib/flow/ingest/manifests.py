@@ -1,0 +1,117 @@
+"""Whether a partition with a manifest is ready: all objects that the manifest lists are there (T8).
+
+The manifest is read, and its folder listed, when the manifest comes, and when one of the missing objects comes. A row
+names that object; as long as it is missing, no other object can make the partition ready. It is chosen by a digest, so
+for n missing objects in any order some log n listings are enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from chalicelib.core import ids
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.events import manifests, versions
+from chalicelib.core.events.partitions import Located, ObjectCreated
+from chalicelib.core.events.versions import ObjectVersion
+from chalicelib.core.instants import DAY, Millis
+from chalicelib.core.rows.event import ManifestRow, Partition
+from chalicelib.core.writes import Create, Replace
+from chalicelib.log import logger
+from chalicelib.ports import MAX_CONFLICTS, Ports, StoredObject, too_many_conflicts
+
+MAX_FOLDERS = 20  # outside the folder of the partition, that are listed for one manifest
+# How long the row of a complete manifest is kept, so that an invocation that has listed earlier meets it.
+COMPLETE_LIFE: Millis = DAY
+
+
+def key_of(dataset: Dataset, located: Located) -> str:
+    """The key of the manifest of a partition."""
+    return f"{located.folder}{dataset.ready.manifest}"
+
+
+def complete(
+    ports: Ports, name: str, dataset: Dataset, located: Located, created: ObjectCreated
+) -> ObjectVersion | Partition | str:
+    """The version of the manifest of an object's partition, if all that it lists is there; else what is missing. The
+    partition, if it was ready before, and the object is neither the manifest nor one that is missing."""
+    is_manifest = created.key == key_of(dataset, located)
+    for _ in range(MAX_CONFLICTS):
+        row = ports.catalog.manifest(name, located.values)
+        if not is_manifest and row is not None and row.waits:
+            if row.waits_for != created.key:
+                return row.why
+        elif not is_manifest and (known := ports.catalog.partition(name, located.values)) is not None:
+            return known
+        checked = _check(ports, name, dataset, located, created, row)
+        if checked is None:
+            return "its manifest has not come"
+        if _same(checked, row):
+            break
+        if ports.ledger.commit([Create(checked) if row is None else Replace(checked)]) is None:
+            if checked.problem:
+                extra = {"dataset": name, "key": checked.object_key, "expected": checked.problem}
+                logger.error("bad manifest", extra=extra)
+            break
+    else:
+        raise too_many_conflicts(f"checking the manifest {key_of(dataset, located)}", "its notification comes again")
+    return checked.why if checked.waits else _version(checked)
+
+
+def _check(
+    ports: Ports, name: str, dataset: Dataset, located: Located, created: ObjectCreated, row: ManifestRow | None
+) -> ManifestRow | None:
+    """The row of a manifest as the bucket is now; None if there is no manifest."""
+    now, key = ports.clock.now(), key_of(dataset, located)
+    fresh = ManifestRow(name, located.values, key, created.at)
+    if row is not None:
+        fresh = replace(fresh, rev=row.rev + 1, unknown=row.unknown)
+    try:
+        stored = ports.lake.stored(dataset.bucket, key, manifests.MAX_MANIFEST)
+        if stored is None:
+            return None
+        version = _read_version(stored, created if created.key == key else None)
+        etag, sequencer = version.etag or None, version.sequencer or None
+        fresh = replace(fresh, put_at=version.at, put_etag=etag, sequencer=sequencer)
+        wanted = manifests.keys_of(stored.content, dataset.bucket, located.folder)
+    except ValueError as error:
+        return replace(fresh, problem=f"{error}; put a correct manifest")
+    there = ports.lake.names(dataset.bucket, located.folder)
+    missing = [each for each in wanted if each.startswith(located.folder) and each not in there]
+    outside = [each for each in wanted if not each.startswith(located.folder)]
+    problem = _outside(ports, dataset, outside) if outside and not missing else ""
+    if missing:
+        return replace(fresh, waits_for=min(missing, key=ids.digest), missing=len(missing))
+    return replace(fresh, problem=problem, expires_at=None if problem else now + COMPLETE_LIFE)
+
+
+def _outside(ports: Ports, dataset: Dataset, wanted: Iterable[str]) -> str:
+    """What is missing of the objects outside the partition's folder; empty if nothing is. No notification of them leads
+    to this partition."""
+    folders = {key[: key.rfind("/") + 1] or key for key in wanted}
+    if len(folders) > MAX_FOLDERS:
+        return f"expected objects in at most {MAX_FOLDERS} other folders, got {len(folders)}; put a shorter manifest"
+    there = {key for folder in folders for key in ports.lake.names(dataset.bucket, folder)}
+    missing = [f"s3://{dataset.bucket}/{key}" for key in wanted if key not in there]
+    hint = "they are outside the folder of the partition: put the manifest again when they are there"
+    return f"expected {manifests.others(missing)}, got nothing; {hint}" if missing else ""
+
+
+def _read_version(stored: StoredObject, created: ObjectCreated | None) -> ObjectVersion:
+    """The version of the manifest that was read: that of its own notification, if this is about the same one."""
+    read = ObjectVersion(stored.at, stored.etag)
+    if created is None:
+        return read
+    reported = created.version
+    equal = bool(read.etag) and read.etag == reported.etag
+    return reported if equal or versions.is_same(read, reported) else read
+
+
+def _version(row: ManifestRow) -> ObjectVersion:
+    return ObjectVersion(row.put_at, row.put_etag or "", row.sequencer or "")
+
+
+def _same(checked: ManifestRow, row: ManifestRow | None) -> bool:
+    """Whether the stored row already says what a check has found."""
+    return row is not None and replace(checked, rev=row.rev, expires_at=row.expires_at) == row
