@@ -24,6 +24,8 @@ from chalicelib.aws.s3 import history, notifications
 from chalicelib.aws.tables import items
 from chalicelib.core import instants, sizes
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.events import manifests
+from chalicelib.core.events.manifests import BadManifest
 from chalicelib.core.targets import registry
 from chalicelib.core.time import expressions
 from chalicelib.core.triggers import patterns
@@ -46,6 +48,8 @@ OF_EVENTBRIDGE = {
     "source": "aws.s3", "detail-type": "Object Created", "time": AT,
     "detail": {"bucket": {"name": "lake"}, "object": {"key": "raw/day=1/a", "size": 7, "etag": "x"}},
 }  # fmt: skip
+OF_INVENTORY = {"destinationBucket": "arn:aws:s3:::lake", "files": [{"key": "data/x.csv.gz", "size": 5}]}
+OF_REDSHIFT = {"entries": [{"url": "s3://lake/raw/day=1/x", "mandatory": True}, "y"]}
 OF_ALARM = {
     "source": "aws.cloudwatch", "detail-type": "CloudWatch Alarm State Change",
     "resources": ["arn:aws:cloudwatch:us-east-1:123456789012:alarm:full"],
@@ -88,6 +92,14 @@ def _as_text(parse: Callable[[str], object]) -> Parser:
     return lambda value: parse(value if isinstance(value, str) else json.dumps(value))
 
 
+def _record_by_record(body: str) -> object:
+    return [notifications.objects_of(part) for part in notifications.parts_of(body)]
+
+
+def _manifest(text: str) -> object:
+    return manifests.keys_of(text.encode(errors="surrogatepass"), "lake", "raw/day=1/")
+
+
 def _of_target(event: Any) -> object:
     return registry.of_event(event).read_event(event)
 
@@ -115,6 +127,8 @@ def _next_fires(text: Any) -> object:
 # The name of each parser, what it reads, a sound input, and what it may raise besides SluiceError.
 PARSERS: dict[str, tuple[Parser, Any, tuple[type[Exception], ...]]] = {
     "objects of S3": (_as_text(notifications.objects_of), st.sampled_from([OF_S3, OF_EVENTBRIDGE]), ()),
+    "objects one by one": (_as_text(_record_by_record), st.sampled_from([OF_S3, OF_EVENTBRIDGE]), ()),
+    "manifests": (_as_text(_manifest), st.sampled_from([OF_INVENTORY, OF_REDSHIFT]), (BadManifest,)),
     "hints": (_as_text(hints.decode), st.just(HINT), ()),
     "alarms": (alarm_events.change_of, st.just(OF_ALARM), ()),
     "events of the bus": (handlers._read_of_bus, st.sampled_from([OF_BUS, OF_ALARM]), MALFORMED),
