@@ -34,6 +34,7 @@ def _repaired(world: World) -> None:
 
 
 def _begin(world: World) -> None:
+    world.clock.pass_by("1s")  # so that its runs are later than the first ones
     people(world, lambda: reprocess.begin(world.ports, "demo", Reprocess.model_validate(ASKED), "tester", "r1"))
 
 
