@@ -253,4 +253,4 @@ def _partition_event(world: World, number: str) -> Event:
     known = world.ports.catalog.dataset_of("lake-bucket", day(1))
     assert known is not None
     name, dataset = known
-    return partition_event(name, dataset, ("2013", "01", number), world.clock.now(), world.clock.now())
+    return partition_event(name, dataset, ("2013", "1", number), world.clock.now(), world.clock.now())

@@ -26,7 +26,7 @@ from tests.support.snapshot import Start
 from tests.support.world import World, day, flights
 
 CHAIN = {"clean": partitions(by=BY_DAY, **at_most(1)), "join": after("clean", "join", by=BY_DAY)}
-ASKED = {"dataset": "flights", "partition": {"year": "2013", "month": "01", "day": "1"}}
+ASKED = {"dataset": "flights", "partition": {"year": "2013", "month": "1", "day": "1"}}
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def test_t16_a_schedule_that_cannot_take_event_blocks_no_other(world: World) -> 
     world.settle()
 
     assert [len(world.runs(name)) for name in ("a", "b", "c")] == [0, 1, 1]
-    partition = world.ports.catalog.partition("demo.flights", ("2013", "01", "1"))
+    partition = world.ports.catalog.partition("demo.flights", ("2013", "1", "1"))
     assert partition is not None
     assert partition.wake_at is not None, "its outbox is still open, and it is hinted again"
 

@@ -35,10 +35,10 @@ def test_a_ready_partition_becomes_one_run(world: World) -> None:
 
     [run] = world.runs("clean")
     assert run.state == "STARTING"
-    assert run.correlation == {"year": "2013", "month": "01", "day": "1"}
+    assert run.correlation == {"year": "2013", "month": "1", "day": "1"}
     assert len(world.targets.emr.runs) == 1
     context = world.context(run)
-    assert context["events"][0]["path"] == "s3://lake-bucket/raw/flights/year=2013/month=01/day=1/"
+    assert context["events"][0]["path"] == "s3://lake-bucket/raw/flights/year=2013/month=1/day=1/"
 
     world.finish()
     [run] = world.runs("clean")
@@ -59,10 +59,10 @@ def test_the_join_of_a_day_waits_for_the_weather_of_that_day(world: World) -> No
     world.settle()
 
     [run] = world.runs("join")
-    assert run.correlation == {"year": "2013", "month": "01", "day": "2"}
+    assert run.correlation == {"year": "2013", "month": "1", "day": "2"}
     assert world.context(run)["upstream"]["schedule"] == "demo.flights.clean"
     [waiting] = world.jobs("join")
-    assert waiting.correlation == {"year": "2013", "month": "01", "day": "1"}
+    assert waiting.correlation == {"year": "2013", "month": "1", "day": "1"}
     assert "1 partition of demo.weather" in waiting.reason
 
 

@@ -243,4 +243,4 @@ def flights(schedules: dict[str, Any], **workflows: Any) -> dict[str, Any]:
 
 
 def day(number: int, dataset: str = "flights", name: str = "_SUCCESS") -> str:
-    return f"raw/{dataset}/year=2013/month=01/day={number}/{name}"
+    return f"raw/{dataset}/year=2013/month=1/day={number}/{name}"

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import HOUR, MINUTE
-from tests.acceptance.words import concurrency, doze, on, partition, window
+from tests.acceptance.words import concurrency, day, doze, on, partition, window
 from tests.acceptance.workflows.test_notices import notices, tells, whats
 from tests.support.clock import NOON
 from tests.support.schedules import at, partitions
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 FEEDS = 1_500
 BOTH = [tells("missed_start", "missed_end")]

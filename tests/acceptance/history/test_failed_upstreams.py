@@ -7,9 +7,9 @@ import pytest
 from chalicelib.flow.schedules.actions import run_now
 from chalicelib.flow.views import explain
 from chalicelib.flow.views.glance import glance
-from tests.acceptance.words import all_of, on, partition, status
+from tests.acceptance.words import all_of, day, on, partition, status
 from tests.support.schedules import BY_DAY
-from tests.support.world import World, day, flights, full
+from tests.support.world import World, flights, full
 
 CLEAN = full("clean")
 OF_DAY = f"the last run of {CLEAN} for year=2013 month=01 day=1 FAILED at 2026-03-02T12:00:00.000Z: no such column"

@@ -20,10 +20,10 @@ from chalicelib.flow.system import dispatch
 from chalicelib.flow.views.views import run_view
 from infra.system_app import APP
 from sluice import documents
-from tests.acceptance.words import event, on
+from tests.acceptance.words import day, event, on
 from tests.support import dags, rows
 from tests.support.clock import NOON
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 TWICE = {"target": EMR, "retries": {"attempts": 2, "delay": "1m"}}
 

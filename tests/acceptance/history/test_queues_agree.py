@@ -9,8 +9,9 @@ import pytest
 from chalicelib.core.targets.answers import NotNow
 from chalicelib.flow.definitions import store
 from chalicelib.flow.views import explain, queues
+from tests.acceptance.words import day
 from tests.support.schedules import partitions
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 POLICIES = {"slow": {"max_events": 1, "interval": "1m"}}
 

@@ -11,8 +11,9 @@ from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.flow.backfills import reprocess
 from chalicelib.flow.runs import complete
 from chalicelib.flow.views import explain, views
+from tests.acceptance.words import day
 from tests.support.schedules import partitions
-from tests.support.world import EMR, World, day, flights, full
+from tests.support.world import EMR, World, flights, full
 
 TWICE = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
 

@@ -11,6 +11,7 @@ from chalicelib.core.instants import iso, parse_instant
 from tests.acceptance.words import (
     at_least,
     concurrency,
+    day,
     days,
     delay,
     doze,
@@ -24,7 +25,7 @@ from tests.acceptance.words import (
 )
 from tests.acceptance.words import time as at
 from tests.support.backfills import about, begin, counts, living, preview, ran, seen, stop
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 JANUARY = {"from_": "2026-01-01T00:00:00Z", "to": "2026-02-01T00:00:00Z"}
 

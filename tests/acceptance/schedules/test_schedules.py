@@ -10,10 +10,10 @@ from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import HOUR, MINUTE
 from chalicelib.flow import lookup
 from chalicelib.flow.schedules import actions
-from tests.acceptance.words import concurrency, days, doze, on, partition, reasons, states, why_schedule
+from tests.acceptance.words import concurrency, day, days, doze, on, partition, reasons, states, why_schedule
 from tests.support.clock import NOON
 from tests.support.schedules import after, at, partitions
-from tests.support.world import World, day, flights, full
+from tests.support.world import World, flights, full
 
 
 def test_l1_schedule_is_created_read_replaced_deleted_recreated(world: World) -> None:

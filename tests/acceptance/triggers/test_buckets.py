@@ -9,10 +9,10 @@ import pytest
 
 from chalicelib.aws.s3.notifications import objects_of
 from chalicelib.flow.ingest.objects import match_object
-from tests.acceptance.words import days, on, size
+from tests.acceptance.words import day, days, on, size
 from tests.support import s3_notifications as reported
 from tests.support.schedules import partitions
-from tests.support.world import World, day, flights
+from tests.support.world import World, flights
 
 LANDING = "acme-landing"
 PART = day(1, "weather", "part-0.csv")

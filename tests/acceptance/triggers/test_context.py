@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from chalicelib.core.instants import MINUTE
 from chalicelib.flow.views import views
-from tests.acceptance.words import all_of, days, delay, event, on, partition, quiet, size, time
+from tests.acceptance.words import all_of, day, days, delay, event, on, partition, quiet, size, time
 from tests.support.clock import NOON
 from tests.support.schedules import BY_DAY, after, at, partitions
-from tests.support.world import World, day, flights
+from tests.support.world import World, flights
 
 
 def test_t17_a_fire_context_has_its_nominal_time_and_schedule(world: World) -> None:

@@ -14,9 +14,9 @@ from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.instants import HOUR
 from chalicelib.flow.ingest import objects
 from chalicelib.flow.ingest import partitions as by_hand
-from tests.acceptance.words import concurrency, days, doze, kinds, on, partition
+from tests.acceptance.words import concurrency, day, days, doze, kinds, on, partition
 from tests.support.schedules import after, partitions
-from tests.support.world import World, day, flights
+from tests.support.world import World, flights
 
 FOLDER = "raw/delivery/day=1/"
 

@@ -7,6 +7,7 @@ from tests.acceptance.words import (
     all_of,
     any_of,
     at_least,
+    day,
     days,
     doze,
     event,
@@ -21,7 +22,7 @@ from tests.acceptance.words import (
 )
 from tests.support.clock import NOON
 from tests.support.schedules import BY_DAY, partitions
-from tests.support.world import World, day, flights
+from tests.support.world import World, flights
 
 
 def test_t14_at_least_n_triggers_start_run_and_all_are_consumed(world: World) -> None:

@@ -68,7 +68,7 @@ def test_l17_a_part_used_only_by_deleted_schedule_can_be_deleted(world: World) -
     world.delete("a")
     store.delete(world.ports, "workflow", WORKFLOW)
     store.delete(world.ports, "dataset", DATASET)
-    assert world.upload("raw/flights/year=2013/month=01/day=1/_SUCCESS").startswith("no dataset")
+    assert world.upload("raw/flights/year=2013/month=1/day=1/_SUCCESS").startswith("no dataset")
 
 
 def test_l17_a_workflow_of_the_same_short_name_is_another(world: World) -> None:

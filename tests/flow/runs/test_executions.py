@@ -85,7 +85,7 @@ def test_w16_the_input_has_the_properties_and_the_events() -> None:
     answer = json.loads(made.input)
     assert answer["context"] == world.context(last(world))
     assert answer["context"]["properties"] == {"depth": 1}
-    assert answer["context"]["events"][0]["partition"] == {"year": "2013", "month": "01", "day": "1"}
+    assert answer["context"]["events"][0]["partition"] == {"year": "2013", "month": "1", "day": "1"}
     assert answer["sluice"]["context_uri"] == f"s3://control/context/{last(world).run_id}.json"
 
 

@@ -264,7 +264,7 @@ def test_w15_a_rerun_has_the_properties_and_context_of_the_first() -> None:
     assert {name: value for name, value in now.items() if name not in own} == {
         name: value for name, value in was.items() if name not in own
     }
-    assert now["events"][0]["partition"] == {"year": "2013", "month": "01", "day": "1"}
+    assert now["events"][0]["partition"] == {"year": "2013", "month": "1", "day": "1"}
 
 
 def test_w15_rerun_waits_at_constraints_and_its_retries_match_it() -> None:
