@@ -66,8 +66,15 @@ def is_rewritten(dataset: Dataset, located: Located, known_at: Instant, at: Inst
 
 
 def is_data(name: str) -> bool:
-    """Whether a name is that of a data file. Spark and Hive ignore names that begin with ``_`` or ``.``."""
-    return not any(part.startswith(("_", ".")) for part in name.split("/"))
+    """Whether a name, or a key within a dataset, is that of a data file, by the rules of Spark and Hive. It is not if a
+    part of it begins with ``.``, or with ``_`` outside a folder ``key=value``. Nor if it is the marker of a folder, or
+    a copy that Hadoop has not finished."""
+    return bool(name) and not name.endswith("/") and not any(map(_is_bookkeeping, name.split("/")))
+
+
+def _is_bookkeeping(part: str) -> bool:
+    hidden = part.startswith(".") or (part.startswith("_") and "=" not in part)
+    return hidden or part.endswith(("_$folder$", "._COPYING_"))
 
 
 def listed(manifest: str) -> tuple[str, ...] | None:

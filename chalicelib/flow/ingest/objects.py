@@ -65,9 +65,10 @@ def is_ready(ports: Ports, dataset: Dataset, located: Located) -> bool:
 
 
 def count_object(ports: Ports, name: str, dataset: Dataset, created: ObjectCreated) -> str:
-    """Count the bytes of an object once, if a size leaf needs them (T9). Returns what was done, in words."""
-    relative = created.key.removeprefix(dataset.prefix)
-    if not partitions.is_data(relative) or not ports.catalog.subscriptions(size_key(name), 1, None).items:
+    """Count the bytes of an object once, if a size leaf needs them (T9). Returns what was done, in words. An empty
+    object has none: if content follows under its key, that counts."""
+    is_data = created.size > 0 and partitions.is_data(created.key.removeprefix(dataset.prefix))
+    if not is_data or not ports.catalog.subscriptions(size_key(name), 1, None).items:
         return ""
     now = ports.clock.now()
     event = build.size_event(name, dataset, created.key, created.etag, created.size, created.at, now)

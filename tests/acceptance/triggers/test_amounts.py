@@ -59,10 +59,34 @@ def test_t9_a_multipart_upload_reported_twice_counts_once(world: World) -> None:
 
 def test_t9_bookkeeping_files_are_not_data(world: World) -> None:
     world.deploy(flights({"bulk": on(size("1 MB"))}))
-    for name in ("_SUCCESS", "_temporary/part-0.parquet", ".part-0.crc"):
+    for name in ("_SUCCESS", "_temporary/part-0.parquet", ".part-0.crc", "hour=00_$folder$", "part-0.csv._COPYING_"):
         world.upload(day(1, name=name), size=2_000_000)
     world.settle()
     assert (world.runs("bulk"), world.jobs("bulk")) == ([], [])
+
+
+def test_t9_an_empty_object_that_gets_content_counts_once(world: World) -> None:
+    world.deploy(flights({"bulk": on(size("10 MB"))}))
+    world.upload("raw/flights/year=2013/", size=0, etag="folder")
+    world.upload(PART, size=0, etag="empty")
+    world.settle()
+    assert world.jobs("bulk") == []
+    for _ in range(2):
+        world.upload(PART, size=6_000_000, etag="full")
+    world.settle()
+    [job] = world.jobs("bulk")
+    assert (job.leaves["0"].count, job.leaves["0"].amount) == (1, 6_000_000)
+
+
+def test_t9_keys_that_begin_with_an_underscore_are_no_bookkeeping(world: World) -> None:
+    app = flights({"bulk": on(size("2 GB"))})
+    app["datasets"]["flights"] = {"bucket": "lake", "prefix": "raw/flights/", "keys": ["_region", "_day"]}
+    world.deploy(app)
+    world.upload("raw/flights/_region=eu/_day=05/part-0.parquet", size=2_000_000_000)
+    world.settle()
+    [run] = world.runs("bulk")
+    [event] = world.context(run)["events"]
+    assert event["partition"] == {"_region": "eu", "_day": "05"}
 
 
 def test_t9_only_objects_since_the_enabling_count(world: World) -> None:

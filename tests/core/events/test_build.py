@@ -117,6 +117,9 @@ def test_t7_every_value_without_a_slash_is_found_again(values: tuple[str, str, s
         ("_temporary/0/part-0.csv", False),
         ("deep/.hidden/part-0.csv", False),
         ("deep/_SUCCESS", False),
+        ("_hour=00/part-0.csv", True),
+        ("hour=00_$folder$", False),
+        ("part-0.csv._COPYING_", False),
     ],
 )
 def test_t8_without_a_done_flag_first_object_with_data_is_ready(name: str, ready: bool) -> None:

@@ -52,7 +52,31 @@ def test_t9_an_object_beside_the_partitions_counts_too() -> None:
 
 @pytest.mark.parametrize(
     ("name", "data"),
-    [("part-0", True), ("a_b", True), ("_SUCCESS", False), (".crc", False), ("year=1/_temporary/0/part-0", False)],
+    [
+        ("part-0", True),
+        ("a_b", True),
+        ("_day=5/part-0.parquet", True),
+        ("_region=eu/_day=5/_hour=07/part-0.parquet", True),
+        ("aws-account-id=1/_x=2/part-0", True),
+        ("_SUCCESS", False),
+        ("_day=5/_SUCCESS", False),
+        (".crc", False),
+        ("day=05/.part-0.parquet.crc", False),
+        ("year=1/_temporary/0/part-0", False),
+        ("_temporary/0/_temporary/attempt_2026/day=05/part-0", False),
+        (".spark-staging-1/day=05/part-0", False),
+        (".hive-staging_hive_2026-03-01/-ext-10000/day=05/part-0", False),
+        ("_delta_log/00000000000000000000.json", False),
+        ("_spark_metadata/0", False),
+        ("day=05/_committed_123", False),
+        ("day=05/_started_123", False),
+        ("day=05/_tmp/part-0", False),
+        ("day=05/hour=00_$folder$", False),
+        ("day=05_$folder$", False),
+        ("day=05/part-0.csv._COPYING_", False),
+        ("day=05/", False),
+        ("", False),
+    ],
 )
 def test_t9_bookkeeping_of_spark_and_hive_is_not_data(name: str, data: bool) -> None:
     assert partitions.is_data(name) is data
