@@ -36,7 +36,7 @@ ENDS = {
     "all_failed": ["FAILED"],
     "all_done_setup_success": ["COMPLETED", "FAILED", "KILLED"],
 }
-PARTITION = re.compile(r"([A-Za-z_]\w*)=[^/]*")
+PARTITION = re.compile(r"([A-Za-z_][\w-]*)=[^/]*")
 MAX_NODES = 100
 # Arguments of a DAG or a task that change what runs or when, and have no counterpart in Sluice.
 LOST = {

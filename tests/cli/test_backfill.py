@@ -48,6 +48,7 @@ def test_l12_after_a_lost_answer_request_repeats_with_its_key(api: PlayedApi, sl
         (["--dataset", "flights"], {"dataset": "flights"}),
         (["--partition", "year=2013/day=1/", "--partition", "year=2013/day=2"],
          {"values": [{"year": "2013", "day": "1"}, {"year": "2013", "day": "2"}]}),
+        (["--partition", "aws-account-id=0001/_hour=07"], {"values": [{"aws-account-id": "0001", "_hour": "07"}]}),
     ],
 )  # fmt: skip
 def test_l12_partitions_are_named_like_their_paths(

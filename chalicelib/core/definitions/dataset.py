@@ -10,6 +10,7 @@ from chalicelib.core.documents import Described, Document
 from chalicelib.core.errors import invalid
 
 BUCKET = r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"  # the name of an S3 bucket
+KEY = r"^[A-Za-z_][A-Za-z0-9_-]{0,62}$"  # a partition key, such as day, _region or aws-account-id
 
 
 MAX_PREFIX = 900  # bytes of the 1,024 of an S3 key; the rest is for the partition and the file
@@ -53,7 +54,7 @@ class Dataset(Described):
     bucket: str = Field(pattern=BUCKET)
     prefix: str
     format: Literal["files", "iceberg"] = "files"
-    keys: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")], ...] = Field(default=(), max_length=10)
+    keys: tuple[Annotated[str, Field(pattern=KEY)], ...] = Field(default=(), max_length=10)
     ready: Readiness = Field(default_factory=Readiness)
     count_overwrites: bool = False
     rewritten: Literal["again", "ignore"] = "ignore"

@@ -184,6 +184,11 @@ def test_a_dataset_has_a_folder(prefix: str) -> None:
     assert dataset(prefix=prefix).prefix == prefix
 
 
+def test_a_partition_key_may_have_hyphens_and_underscores() -> None:
+    keys = ("aws-account-id", "aws_region", "_hour", "Year", "k" * 63)
+    assert dataset(keys=list(keys)).keys == keys
+
+
 def test_l8_an_app_has_datasets_workflows_and_schedules_by_name() -> None:
     sent = {
         "datasets": {"flights": {"bucket": "lake", "prefix": "raw/", "keys": ["day"]}},

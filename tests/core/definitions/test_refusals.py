@@ -162,7 +162,7 @@ def test_a_prefix_ends_with_a_slash_and_does_not_begin_with_one(prefix: str) -> 
     assert error.message.endswith(f"such as raw/flights/, got {prefix!r}")
 
 
-@pytest.mark.parametrize("keys", [[], ["a", "a"], ["a=b"], ["1st"], ["a/b"], [""], ["k" * 64]])
+@pytest.mark.parametrize("keys", [[], ["a", "a"], ["a=b"], ["1st"], ["-a"], ["a/b"], ["a b"], [""], ["k" * 64]])
 def test_dataset_keys_are_distinct_names_and_at_least_one(keys: list[str]) -> None:
     error = refused(Dataset, FLIGHTS | {"keys": keys})
     assert error.field is not None
