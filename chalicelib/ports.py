@@ -178,9 +178,16 @@ class Catalog(Protocol):
         """How many runs of a schedule have failed in a row."""
 
     def partitions(
-        self, dataset: str, limit: int, cursor: str | None, forward: bool = True, beginning: str = ""
+        self,
+        dataset: str,
+        limit: int,
+        cursor: str | None,
+        forward: bool = True,
+        beginning: str = "",
+        since: str = "",
     ) -> Page[Partition]:
-        """The partitions whose values, joined by ``/``, start with ``beginning``, in the order of this text."""
+        """The partitions whose values, joined by ``/``, start with ``beginning``, in the order of this text. With
+        ``since``, those from this text on."""
 
 
 class JobTable(Protocol):

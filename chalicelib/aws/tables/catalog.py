@@ -185,16 +185,26 @@ class DynamoCatalog:
         return found.count if found else 0
 
     def partitions(
-        self, dataset: str, limit: int, cursor: str | None, forward: bool = True, beginning: str = ""
+        self,
+        dataset: str,
+        limit: int,
+        cursor: str | None,
+        forward: bool = True,
+        beginning: str = "",
+        since: str = "",
     ) -> Page[Partition]:
-        page = self._list(f"DATASET#{dataset}", f"PARTITION#{beginning}", limit, cursor, forward)
+        first = f"PARTITION#{since}" if since else ""
+        page = self._list(f"DATASET#{dataset}", f"PARTITION#{beginning}", limit, cursor, forward, first)
         return Page(tuple(items.from_item(Partition, item) for item in page.items), page.cursor)
 
     def _list(
-        self, pk: str, prefix: str, limit: int, cursor: str | None, forward: bool = True
+        self, pk: str, prefix: str, limit: int, cursor: str | None, forward: bool = True, first: str = ""
     ) -> Page[items.Item]:  # fmt: skip
         condition, values = "pk = :pk", {"pk": pk}
-        if prefix:
+        if first:
+            condition = "pk = :pk AND sk BETWEEN :first AND :last"
+            values |= {"first": first, "last": f"{prefix}\U0010ffff"}
+        elif prefix:
             condition, values = "pk = :pk AND begins_with(sk, :sk)", {"pk": pk, "sk": prefix}
         start = decode_start(cursor)
         found, more = self._dynamo.query("catalog", condition, values, limit=limit, start=start, forward=forward)

@@ -16,7 +16,7 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
 from chalicelib.core.events import build, correlation
-from chalicelib.core.events.values import Rank, rank
+from chalicelib.core.events.values import Rank, decoded, rank
 from chalicelib.core.instants import MINUTE, Instant, iso, parse_instant, parse_when
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill, BackfillState, PlanPart
@@ -27,7 +27,6 @@ from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.time import exclusions, expressions
 from chalicelib.core.triggers import occurrences, tree
 from chalicelib.core.triggers.occurrences import Recurrence
-from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import status_key
 
 # A user who needs more starts several backfills: planning takes time, and the caller waits for the answer.
@@ -272,28 +271,14 @@ def fire_event(row: Backfill, entry: str) -> Event:
     return Event(id=source, kind="time", key=f"time:{row.schedule}", instant=at, accepted_at=at)
 
 
-def partition_event(row: Backfill, values: tuple[str, ...]) -> Event:
+def partition_event(row: Backfill, entry: str) -> Event:
     """The event of a partition that is not registered, accepted when the backfill began."""
-    return _event_of(row.dataset or "", row.keys, row.base, values, row.created_at)
+    return build.event_of(row.dataset or "", row.keys, row.base, texts_of(entry), row.created_at, row.created_at)
 
 
-def unregistered(name: str, dataset: Dataset, values: tuple[str, ...], at: Instant) -> Event:
+def unregistered(name: str, dataset: Dataset, texts: tuple[str, ...], at: Instant) -> Event:
     """The event of a partition of a dataset that is not registered, as if it had come at an instant."""
-    return _event_of(name, dataset.keys, f"s3://{dataset.bucket}/{dataset.prefix}", values, at)
-
-
-def _event_of(dataset: str, keys: Sequence[str], base: str, values: tuple[str, ...], at: Instant) -> Event:
-    folders = "/".join(f"{key}={value}" for key, value in zip(keys, values, strict=True))
-    return Event(
-        id=ids.event_id("partition", dataset, *values),
-        kind="partition",
-        key=partition_key(dataset),
-        instant=at,
-        accepted_at=at,
-        partition=dict(zip(keys, values, strict=True)),
-        dataset=dataset,
-        path=f"{base}{folders}/",
-    )
+    return build.partition_event(name, dataset, texts, at, at)
 
 
 def status_event(row: Backfill, entry: str, run: Run | None) -> Event:
@@ -325,9 +310,14 @@ def is_for(entry: str, keys: Sequence[str], parent_entry: str, parent_keys: Sequ
     return all(known.get(key) == value for key, value in zip(keys, values_of(entry), strict=True))
 
 
+def texts_of(entry: str) -> tuple[str, ...]:
+    """The values of the partition that an entry names, as they stand in its folder."""
+    return tuple(entry.split("/"))
+
+
 def values_of(entry: str) -> tuple[str, ...]:
     """The values of the partition that an entry names."""
-    return tuple(entry.split("/"))
+    return tuple(map(decoded, texts_of(entry)))
 
 
 def _bound(keys: Sequence[str], given: Mapping[str, str] | None, field: str) -> tuple[Rank, ...]:
@@ -336,7 +326,7 @@ def _bound(keys: Sequence[str], given: Mapping[str, str] | None, field: str) -> 
     first = list(keys[: len(given)])
     if not given or set(given) != set(first):
         raise invalid(field, f"the first of the keys {', '.join(keys)}, or all of them", dict(given))
-    return tuple(rank(given[key]) for key in first)
+    return tuple(rank(decoded(given[key])) for key in first)
 
 
 def _too_many(got: str, field: str) -> Exception:

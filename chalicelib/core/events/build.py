@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from chalicelib.core import ids
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.events.partitions import locate
+from chalicelib.core.events.values import decoded, folders
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.run import Run
@@ -23,19 +24,24 @@ from chalicelib.core.triggers.program_status import status_key
 from chalicelib.core.triggers.size import size_key
 
 
-def partition_event(name: str, dataset: Dataset, values: tuple[str, ...], instant: Instant, now: Instant) -> Event:
-    """The event that a partition became ready. Its id depends on the partition alone, so it counts once (T7)."""
-    partition = dict(zip(dataset.keys, values, strict=True))
-    folders = "/".join(f"{key}={value}" for key, value in partition.items())
+def partition_event(name: str, dataset: Dataset, texts: Sequence[str], instant: Instant, now: Instant) -> Event:
+    """The event that a partition became ready. Its id depends on the partition alone, so it counts once (T7). ``texts``
+    are the values as they stand in the folder."""
+    return event_of(name, dataset.keys, f"s3://{dataset.bucket}/{dataset.prefix}", texts, instant, now)
+
+
+def event_of(name: str, keys: Sequence[str], base: str, texts: Sequence[str], instant: Instant, now: Instant) -> Event:
+    """The event of a partition of a dataset that lies below ``base``."""
+    values = tuple(map(decoded, texts))
     return Event(
         id=ids.event_id("partition", name, *values),
         kind="partition",
         key=partition_key(name),
         instant=instant,
         accepted_at=now,
-        partition=partition,
+        partition=dict(zip(keys, values, strict=True)),
         dataset=name,
-        path=f"s3://{dataset.bucket}/{dataset.prefix}{folders}/",
+        path=f"{base}{folders(keys, texts)}",
     )
 
 

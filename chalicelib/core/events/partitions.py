@@ -1,6 +1,7 @@
 """Which partition of a dataset an object belongs to, and whether the object makes the partition ready (T8).
 
 Example: with the keys ``year`` and ``month``, ``<prefix>year=2026/month=03/part-0.parquet`` belongs to ``2026, 03``.
+The folder ``at=07%3A00`` has the value ``07:00``.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import json
 from dataclasses import dataclass
 
 from chalicelib.core.definitions.dataset import Dataset
-from chalicelib.core.events.values import check_value
+from chalicelib.core.events.values import check_value, decoded
 from chalicelib.core.instants import Instant
 
 MAX_SORT_KEY = 500
@@ -17,11 +18,17 @@ MAX_SORT_KEY = 500
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """The position of an object in a partition: the key values, the folder, and the name within the folder."""
+    """The position of an object in a partition: the values of the keys as they stand in the folder, the folder, and the
+    name within it."""
 
-    values: tuple[str, ...]
+    texts: tuple[str, ...]
     folder: str
     name: str
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values of the keys, without escapes."""
+        return tuple(map(decoded, self.texts))
 
 
 def locate(dataset: Dataset, key: str) -> Located | None:
@@ -30,15 +37,15 @@ def locate(dataset: Dataset, key: str) -> Located | None:
         return None
     parts = key[len(dataset.prefix) :].split("/")
     folders, names = parts[: len(dataset.keys)], parts[len(dataset.keys) :]
-    values: list[str] = []
+    texts: list[str] = []
     for expected, folder in zip(dataset.keys, folders, strict=False):
         name, equals, value = folder.partition("=")
         if name != expected or not equals or not value:
             return None
-        values.append(value)
-    if len(values) < len(dataset.keys) or not names or not names[-1]:
+        texts.append(value)
+    if len(texts) < len(dataset.keys) or not names or not names[-1]:
         return None
-    return Located(tuple(values), dataset.prefix + "/".join(folders) + "/", "/".join(names))
+    return Located(tuple(texts), dataset.prefix + "/".join(folders) + "/", "/".join(names))
 
 
 def check_values(dataset: Dataset, located: Located) -> None:

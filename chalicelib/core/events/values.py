@@ -1,6 +1,7 @@
 """Values of partition keys: which are valid, their order, and which of them are the same number.
 
-A value is a text, as in the folder names of S3. Numbers in it compare as numbers: 9 comes before 10, and 09 between the
+A value is a text. Spark, Hive and pyarrow escape some characters of it in the name of its folder: the folder
+``at=07%3A00`` has the value ``07:00``. Numbers in values compare as numbers: 9 comes before 10, and 09 lies between the
 same two bounds as 9.
 """
 
@@ -8,13 +9,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
+from urllib.parse import unquote
 
-from chalicelib.core.errors import invalid
+from chalicelib.core.errors import SluiceError, invalid
 
 # Spark expands these in a path, so a job that builds a path from the value would read other partitions, too. Spark and
 # Hive themselves escape them in the names of folders.
 GLOB = frozenset("*?{}[]\\")
+ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 WHOLE = re.compile(r"-?[0-9]+")
+MAX_ZEROS = 50  # leading zeros of a number in the name of a folder
 
 Rank = tuple[tuple[int, int, str], ...]  # the parts of a value: numbers (0, number, "") before texts (1, 0, text)
 
@@ -31,6 +36,40 @@ def check_value(value: str, field: str) -> None:
     if not unicodedata.is_normalized("NFC", value):
         hint = "write the name of the folder, and the value, in the normal form C: unicodedata.normalize('NFC', text)"
         raise invalid(field, "a value in the normal form C of Unicode", ascii(value), hint)
+
+
+def decoded(text: str) -> str:
+    """The value in the name of a folder, without the escapes of Spark and Hive.
+
+    The text stays as it is if the value would be invalid, such as ``*``, or would look like an escape itself. So two
+    texts have one value only if they mean the same, and decoding again changes nothing."""
+    if not ESCAPE.search(text):
+        return text
+    try:
+        value = unquote(text, errors="strict")
+        check_value(value, "")
+    except (UnicodeDecodeError, SluiceError):
+        return text
+    return text if ESCAPE.search(value) else value
+
+
+def folders(keys: Sequence[str], texts: Sequence[str]) -> str:
+    """The folders of the first values of a partition, relative to its dataset: ``year=2013/month=09/``."""
+    return "".join(f"{key}={text}/" for key, text in zip(keys, texts, strict=False))
+
+
+def spellings(value: str) -> tuple[str, ...]:
+    """The texts that are the same whole number as a value, with up to `MAX_ZEROS` leading zeros; the value itself if it
+    is no such number."""
+    if not WHOLE.fullmatch(value):
+        return (value,)
+    sign, digits = "-" * value.startswith("-"), value.lstrip("-0") or "0"
+    return tuple(dict.fromkeys((value, *(f"{sign}{'0' * zeros}{digits}" for zeros in range(MAX_ZEROS + 1)))))
+
+
+def has_known_spellings(value: str) -> bool:
+    """Whether `spellings` has every value of the same rank. It has not for numbers within a text, as in dates."""
+    return WHOLE.fullmatch(value) is not None or not re.search("[0-9]", value)
 
 
 def rank(value: str) -> Rank:

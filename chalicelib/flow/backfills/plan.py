@@ -19,7 +19,7 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.triggers import tree
-from chalicelib.flow import grants, lookup
+from chalicelib.flow import grants, lookup, registered
 from chalicelib.ports import Ports
 
 BATCH_SIZE = 500
@@ -79,7 +79,10 @@ def _partitions(ports: Ports, schedule_state: ScheduleState, schedule: Schedule,
     if dataset.format == "iceberg":
         chosen = _snapshots(ports, name, request_data)
     elif request_data.values is not None:
-        chosen = backfill.named(dataset.keys, request_data.values)
+        given = enumerate(backfill.named(dataset.keys, request_data.values))
+        chosen = [
+            registered.texts(ports, name, dataset.keys, texts, f"partitions.values.{number}") for number, texts in given
+        ]
     else:
         chosen = backfill.between(dataset.keys, _registered(ports, name), request_data.from_, request_data.to)
     entries = backfill.entries_of(dataset.keys, chosen, schedule.by)
@@ -153,9 +156,8 @@ class Entries:
             return backfill.status_event(self._row, self[index], self._upstream_run(index))
         if self._row.dataset is None:
             return backfill.fire_event(self._row, self[index])
-        values = backfill.values_of(self[index])
-        known = self._ports.catalog.partition(self._row.dataset, values)
-        return known.event if known is not None else backfill.partition_event(self._row, values)
+        known = self._ports.catalog.partition(self._row.dataset, backfill.values_of(self[index]))
+        return known.event if known is not None else backfill.partition_event(self._row, self[index])
 
     def _upstream_run(self, index: int) -> Run | None:
         """The last attempt of the run in the parent step from which an entry follows, None if there is none."""

@@ -23,6 +23,7 @@ from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.events.values import decoded
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.names import dataset_name
 from chalicelib.core.rows.event import Event
@@ -31,7 +32,7 @@ from chalicelib.core.rows.schedule import WAKE, ScheduleState, Subscription
 from chalicelib.core.text import count_of
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.writes import Create, Put, Replace, Write
-from chalicelib.flow import lookup
+from chalicelib.flow import lookup, registered
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.backfills import plan as backfill_plan
 from chalicelib.flow.runs import again
@@ -70,18 +71,18 @@ def preview(ports: Ports, namespace: str, request_data: NewRequest) -> Plan:
         raise errors.unknown_reference("dataset", "dataset", name)
     dataset = Dataset.model_validate(stored.document)
     chosen = _partitions(ports, name, dataset, request_data)
-    events = [_event(ports, name, dataset, values) for values in chosen]
+    events = [_event(ports, name, dataset, texts) for texts in chosen]
     graph = _graph(ports, [partition_key(name)], request_data.scope == "downstream")
     found = lineage.plan(graph, events, request_data.scope == "downstream", request_data.upto)
     if not found:
         hint = "sluice enable the schedules first; sluice backfill runs a disabled one"
         raise invalid("dataset", f"a dataset whose partitions start an enabled schedule, such as {name}", name, hint)
     steps = tuple(_of_the_dataset(step, dataset.keys, chosen) if step.upstream is None else step for step in found)
-    if request_data.partition is not None and ports.catalog.partition(name, chosen[0]) is None:
+    if request_data.partition is not None and ports.catalog.partition(name, tuple(map(decoded, chosen[0]))) is None:
         # Data may lie there from before the dataset was put, but it may also be a typing error.
         steps = tuple(replace(each, why=f"{each.why}; {UNKNOWN}") if each.upstream is None else each for each in steps)
     base = f"s3://{dataset.bucket}/{dataset.prefix}"
-    return Plan(tuple("/".join(values) for values in chosen), steps, dataset.keys, name, base)
+    return Plan(tuple("/".join(texts) for texts in chosen), steps, dataset.keys, name, base)
 
 
 def _of_run(ports: Ports, namespace: str, request_data: NewRequest, run_id: str) -> Plan:
@@ -260,7 +261,7 @@ def _end_plans(ports: Ports, row: Reprocess, at: Instant) -> None:
 
 
 def _partitions(ports: Ports, name: str, dataset: Dataset, request_data: NewRequest) -> list[tuple[str, ...]]:
-    """The partitions that a request names, oldest first."""
+    """The partitions that a request names, by their values as they stand in the folders, oldest first."""
     if request_data.partition is not None:
         try:
             chosen = entries.named(dataset.keys, [request_data.partition])
@@ -269,7 +270,9 @@ def _partitions(ports: Ports, name: str, dataset: Dataset, request_data: NewRequ
             raise invalid(
                 "partition", expected, request_data.partition, "write each key once, with its value"
             ) from None
-        if dataset.format == "iceberg" and ports.catalog.partition(name, chosen[0]) is None:
+        if dataset.format == "files":
+            chosen = [registered.texts(ports, name, dataset.keys, chosen[0], "partition")]
+        elif ports.catalog.partition(name, chosen[0]) is None:
             raise invalid(
                 "partition", f"a registered snapshot of {name}", chosen[0][0], "sluice datasets lists the snapshots"
             )
@@ -283,21 +286,17 @@ def _partitions(ports: Ports, name: str, dataset: Dataset, request_data: NewRequ
             )
         known = (row.values for row in lookup.every(partial(ports.catalog.partitions, name)))
         chosen = entries.between(dataset.keys, known, request_data.from_, request_data.to)
-    ordered = [entries.values_of(entry) for entry in entries.entries_of(dataset.keys, chosen, ())]
+    ordered = [entries.texts_of(entry) for entry in entries.entries_of(dataset.keys, chosen, ())]
     if not ordered:
         hint = f"sluice datasets {name} lists the registered partitions; partition may name any other"
         raise invalid("from", f"a range with a partition of {name}", "a range without one", hint)
     return ordered
 
 
-def _event(ports: Ports, name: str, dataset: Dataset, values: tuple[str, ...]) -> Event:
+def _event(ports: Ports, name: str, dataset: Dataset, texts: tuple[str, ...]) -> Event:
     """The event of a partition, as its subscribers count it."""
-    known = ports.catalog.partition(name, values)
-    if known is not None:
-        return known.event
-    partition = dict(zip(dataset.keys, values, strict=True))
-    event_id = ids.event_id("partition", name, *values)
-    return Event(event_id, "partition", partition_key(name), 0, 0, partition=partition, dataset=name)
+    known = ports.catalog.partition(name, tuple(map(decoded, texts)))
+    return known.event if known is not None else entries.unregistered(name, dataset, texts, 0)
 
 
 def _of_the_dataset(step: Step, keys: Sequence[str], chosen: Sequence[tuple[str, ...]]) -> Step:

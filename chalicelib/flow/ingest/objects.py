@@ -7,6 +7,7 @@ from dataclasses import replace
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.events import build, partitions
 from chalicelib.core.events.partitions import Located, ObjectCreated
+from chalicelib.core.events.values import decoded
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import CountedObject, Outbox, Partition
 from chalicelib.core.triggers.size import size_key
@@ -37,7 +38,7 @@ def match_object(ports: Ports, created: ObjectCreated) -> str:
     values = "/".join(located.values)
     if not is_ready(ports, dataset, located):
         return f"partition {values} of {name} is not ready yet{counted}"
-    known = register(ports, name, dataset, located.values, created.at, created.key)
+    known = register(ports, name, dataset, located.texts, created.at, created.key)
     if partitions.is_rewritten(dataset, located, known.event.instant, created.at):
         register_again(ports, known, created.at, created.key)
         return f"partition {values} of {name} was written again{counted}"
@@ -83,11 +84,12 @@ def count_object(ports: Ports, name: str, dataset: Dataset, created: ObjectCreat
 
 
 def register(
-    ports: Ports, name: str, dataset: Dataset, values: tuple[str, ...], at: Instant, object_key: str
+    ports: Ports, name: str, dataset: Dataset, texts: tuple[str, ...], at: Instant, object_key: str
 ) -> Partition:
-    """Store that a partition is ready, then apply its event to the schedules that wait for it. Idempotent."""
-    now = ports.clock.now()
-    event = replace(build.partition_event(name, dataset, values, at, now), by=ports.requester)
+    """Store that a partition is ready, then apply its event to the schedules that wait for it. Idempotent. ``texts``
+    are its values as they stand in the folder."""
+    now, values = ports.clock.now(), tuple(map(decoded, texts))
+    event = replace(build.partition_event(name, dataset, texts, at, now), by=ports.requester)
     partition = Partition(name, values, event, object_key, wake_at=now)
     if ports.ledger.commit([Create(partition)]) is not None:
         partition = ports.catalog.partition(name, values) or partition

@@ -9,6 +9,7 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.events.values import check_value
 from chalicelib.core.rows.event import Partition
+from chalicelib.flow import registered
 from chalicelib.flow.ingest.objects import register
 from chalicelib.ports import Ports
 
@@ -16,7 +17,8 @@ from chalicelib.ports import Ports
 def register_values(ports: Ports, name: str, dataset: Dataset, content: Mapping[str, Any]) -> Partition:
     """Register the partition that ``content["partition"]`` names, and apply its event unless it is already registered.
 
-    Raises ``unknown_field`` and ``invalid``, and refuses tables, whose partitions are their snapshots.
+    Raises ``unknown_field`` and ``invalid``: also for a partition whose numbers are registered with other leading
+    zeros, and for tables, whose partitions are their snapshots.
     """
     if dataset.format == "iceberg":
         hint = "commit to the table: its metadata lists the snapshots"
@@ -29,7 +31,8 @@ def register_values(ports: Ports, name: str, dataset: Dataset, content: Mapping[
     expected = f"an object with exactly the keys {', '.join(dataset.keys)}"
     if not isinstance(given, dict) or set(given) != set(dataset.keys):
         raise invalid("partition", expected, given, "write each key of the dataset once, with its value")
-    values = tuple(str(given[key]) for key in dataset.keys)
-    for key, value in zip(dataset.keys, values, strict=True):
-        check_value(value, f"partition.{key}")
-    return register(ports, name, dataset, values, ports.clock.now(), "")
+    texts = tuple(str(given[key]) for key in dataset.keys)
+    for key, text in zip(dataset.keys, texts, strict=True):
+        check_value(text, f"partition.{key}")
+    registered.require_new(ports, name, dataset.keys, texts, "partition")
+    return register(ports, name, dataset, texts, ports.clock.now(), "")

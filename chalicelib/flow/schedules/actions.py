@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from chalicelib.core import errors, ids
+from chalicelib.core.backfills.backfill import datasets_of
+from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import NewSchedule, Schedule
+from chalicelib.core.events.values import decoded
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.event import Event
@@ -17,7 +20,7 @@ from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import lifecycle, past
 from chalicelib.core.states import CLAIMABLE, GATHERING_MODES, PAUSED_MODES
 from chalicelib.core.writes import ExpectMode, Put, Write
-from chalicelib.flow import lookup, priority, requests, wake
+from chalicelib.flow import lookup, priority, registered, requests, wake
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.definitions import data, references
 from chalicelib.flow.definitions.store import check_size
@@ -175,7 +178,7 @@ def run_now(
 
     def make() -> requests.NewRequest:
         schedule_state, schedule = existing(ports, name)
-        correlation = _correlation(schedule, partition)
+        correlation = _correlation(ports, name, schedule, partition)
         now = ports.clock.now()
         if at is not None:
             past.check_run(at, now)
@@ -205,7 +208,9 @@ def run_now(
     return requests.once(ports, request_of("run", name, request_id), make, f"schedule {name}")
 
 
-def _correlation(schedule: Schedule, partition: Mapping[str, str] | None) -> dict[str, str] | None:
+def _correlation(
+    ports: Ports, name: str, schedule: Schedule, partition: Mapping[str, str] | None
+) -> dict[str, str] | None:
     """The correlation of a run-now: the values of the schedule's keys, in their order."""
     if partition is None:
         return None
@@ -218,7 +223,24 @@ def _correlation(schedule: Schedule, partition: Mapping[str, str] | None) -> dic
         hint = f"write each key once: {'/'.join(f'{key}=...' for key in schedule.by)}"
         expected = f"an object with exactly the keys {', '.join(schedule.by)}"
         raise errors.invalid("partition", expected, dict(partition), hint)
-    return {key: partition[key] for key in schedule.by}
+    known = _registered(ports, name, schedule, partition)
+    return {key: decoded(known[key]) for key in schedule.by}
+
+
+def _registered(ports: Ports, name: str, schedule: Schedule, partition: Mapping[str, str]) -> Mapping[str, str]:
+    """The partition as registered ones spell it, by the first dataset of the trigger that has it under other texts. A
+    dataset of another namespace is not asked."""
+    count = len(schedule.by)
+    for dataset in datasets_of(schedule):
+        own = dataset.partition(".")[0] == name.partition(".")[0]
+        stored = ports.catalog.definition("dataset", dataset) if own else None
+        keys = Dataset.model_validate(stored.document).keys if stored is not None else ()
+        if set(keys[:count]) == set(schedule.by):
+            given = tuple(partition[key] for key in keys[:count])
+            found = registered.texts(ports, dataset, keys, given, "partition")
+            if found != given:
+                return dict(zip(keys, found, strict=False))
+    return partition
 
 
 def _expect(if_match: int | None, schedule_state: ScheduleState | None, name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import takewhile
 from typing import Any
 
@@ -11,16 +12,17 @@ from chalicelib.core.backfills import backfill
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.events import correlation
+from chalicelib.core.events.values import decoded, has_known_spellings, rank
 from chalicelib.core.instants import iso, iso_or_none
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import WAKE
 from chalicelib.core.triggers.partition import partition_key
-from chalicelib.flow import many
+from chalicelib.flow import many, registered
 from chalicelib.flow.views import lineage
 from chalicelib.flow.views.views import record_view
-from chalicelib.ports import Ports
+from chalicelib.ports import Ports, every_page
 
 View = dict[str, Any]
 
@@ -39,25 +41,33 @@ def between(
     their beginning are read, and chosen here."""
     low, high = values_of(keys, first, "from"), values_of(keys, last, "to")
     pairs = zip(low.values(), high.values(), strict=False)
-    shared = [value for value, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
-    beginning = "".join(f"{value}/" for value in shared)
-    if len(shared) == len(keys):
-        beginning = "/".join(shared)
-    rows: list[Partition] = []
-    cursor: str | None = None
-    while len(rows) < MAX_READ:
-        page = ports.catalog.partitions(name, min(PAGE, MAX_READ - len(rows)), cursor, beginning=beginning)
-        rows += page.items
-        cursor = page.cursor
-        if cursor is None:
-            break
+    shared = [value for value, _ in takewhile(lambda pair: rank(pair[0]) == rank(pair[1]), pairs)]
+    rows, cut = _beginning_with(ports, name, keys, shared)
     by_values = {row.values: row for row in rows}
     try:
         chosen = backfill.between(keys, by_values, low or None, high or None)
     except SluiceError as error:
         field = (error.field or "").removeprefix("partitions.")
         raise SluiceError(error.code, error.message, field, error.hint) from None
-    return [by_values[values] for values in backfill.in_order(chosen)], cursor is not None
+    return [by_values[values] for values in backfill.in_order(chosen)], cut
+
+
+def _beginning_with(
+    ports: Ports, name: str, keys: Sequence[str], values: Sequence[str]
+) -> tuple[list[Partition], bool]:
+    """At least the partitions with these first values, in any spelling of their numbers; also whether there may be
+    more."""
+    rows: list[Partition] = []
+    for shared in registered.matching(ports, name, keys, values):
+        if len(shared) < len(values) and has_known_spellings(values[len(shared)]):
+            break
+        beginning = "/".join(shared) if len(shared) == len(keys) else "".join(f"{value}/" for value in shared)
+        read = partial(ports.catalog.partitions, name, beginning=beginning)
+        for page in every_page(read, min(PAGE, MAX_READ)):
+            rows += page.items
+            if len(rows) >= MAX_READ:
+                return rows[:MAX_READ], True
+    return rows, False
 
 
 def values_of(keys: Sequence[str], text: str | None, field: str) -> dict[str, str]:
@@ -73,15 +83,18 @@ def values_of(keys: Sequence[str], text: str | None, field: str) -> dict[str, st
             text,
             "write the values in the order of the keys, with / between them",
         )
-    return dict(zip(keys, values, strict=False))
+    return dict(zip(keys, map(decoded, values), strict=False))
 
 
 def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) -> View:
-    """A partition, registered or not, with the jobs that count it and what became of them.
+    """A partition, registered or not, with the jobs that count it and what became of them. Numbers name the registered
+    one of that number, with or without leading zeros.
 
     The schedules that count it are its subscribers. The rows of the applied event show which have counted it. The
     waiting job of each other schedule with the same correlation waits for it."""
-    row = ports.catalog.partition(name, tuple(values.values()))
+    known = registered.texts(ports, name, dataset.keys, tuple(values.values()), "values", above=False)
+    values = dict(zip(dataset.keys, known, strict=True))
+    row = ports.catalog.partition(name, known)
     event = row.event if row is not None else _missing(name, values)
     page = ports.catalog.subscriptions(partition_key(name), FOLLOWERS, None)
     living = {each.schedule: each for each in page.items if each.leaf != WAKE}

@@ -78,7 +78,7 @@ def test_t9_an_empty_object_that_gets_content_counts_once(world: World) -> None:
     assert (job.leaves["0"].count, job.leaves["0"].amount) == (1, 6_000_000)
 
 
-def test_t9_keys_that_begin_with_an_underscore_are_no_bookkeeping(world: World) -> None:
+def test_t9_underscored_keys_are_no_bookkeeping(world: World) -> None:
     app = flights({"bulk": on(size("2 GB"))})
     app["datasets"]["flights"] = {"bucket": "lake", "prefix": "raw/flights/", "keys": ["_region", "_day"]}
     world.deploy(app)

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from chalicelib.core.backfills.request import Reprocess
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows.run import Run
+from chalicelib.flow.backfills import reprocess
+from chalicelib.flow.ingest.partitions import register_values
+from chalicelib.flow.schedules import actions
 from tests.acceptance.words import all_of, on, partition
-from tests.support.backfills import begin, living
-from tests.support.world import World, flights
+from tests.support.backfills import begin, living, preview
+from tests.support.world import World, flights, full
 
 AWS_LOGS = ["aws-account-id", "aws-service", "aws_region", "_hour"]
 TRAIL = "raw/trail/aws-account-id=000123456789/aws-service=s3/aws_region=us-east-1/_hour=07/"
@@ -18,7 +27,7 @@ def app_of(schedules: dict[str, Any], **keys: list[str]) -> dict[str, Any]:
     return flights(schedules) | {"datasets": datasets}
 
 
-def test_t7_t19_keys_with_hyphens_reach_runs_correlation_and_backfills(world: World) -> None:
+def test_t7_t19_hyphened_keys_reach_runs_and_backfills(world: World) -> None:
     world.deploy(app_of({"s": on(partition("trail"), by=["aws-account-id", "_hour"])}, trail=AWS_LOGS))
     world.upload(f"{TRAIL}part-0.json.gz")
     world.settle()
@@ -31,3 +40,139 @@ def test_t7_t19_keys_with_hyphens_reach_runs_correlation_and_backfills(world: Wo
     begin(world, "s", partitions={"from": {"aws-account-id": "123456789"}})
     world.settle()
     assert living(world, "s") == ["000123456789/s3/us-east-1/07"]
+
+
+HOURS = ["day", "at"]
+
+
+def test_t7_t19_escaped_values_join_plain_ones(world: World) -> None:
+    both = all_of(partition("spark"), partition("plain"))
+    world.deploy(app_of({"join": on(both, "join", by=["at"])}, spark=HOURS, plain=HOURS))
+    world.upload("raw/spark/day=05/at=2026-03-01 07%3A00%3A00/part-0.parquet")
+    world.settle()
+    assert world.runs("join") == []
+    world.upload("raw/plain/day=5/at=2026-03-01 07:00:00/part-0.parquet")
+    world.settle()
+    [run] = world.runs("join")
+    assert run.correlation == {"at": "2026-03-01 07:00:00"}
+    assert [event["path"] for event in world.context(run)["events"]] == [
+        "s3://lake-bucket/raw/plain/day=5/at=2026-03-01 07:00:00/",
+        "s3://lake-bucket/raw/spark/day=05/at=2026-03-01 07%3A00%3A00/",
+    ]
+
+
+def test_t7_an_escaped_partition_counts_once(world: World) -> None:
+    world.deploy(app_of({"s": on(partition("hours"))}, hours=["at"]))
+    for folder in ("at=07%3A00", "at=07%3a00", "at=07:00", "at=07%3A00"):
+        world.upload(f"raw/hours/{folder}/part-0.parquet")
+        world.settle()
+    [run] = world.runs("s")
+    [event] = world.context(run)["events"]
+    assert (event["partition"], event["path"]) == ({"at": "07:00"}, "s3://lake-bucket/raw/hours/at=07%3A00/")
+
+
+@pytest.mark.parametrize("text", ["07:00", "07%3A00"])
+def test_t7_l12_requests_name_escaped_partitions_either_way(world: World, text: str) -> None:
+    world.deploy(app_of({}, hours=["at"]))
+    world.upload("raw/hours/at=07%3A00/part-0.parquet")
+    world.deploy(app_of({"s": on(partition("hours"), by=["at"])}, hours=["at"]))
+    begin(world, "s", partitions={"values": [{"at": text}]})
+    world.settle()
+    [run] = world.runs("s")
+    assert (run.correlation, path_of(world, run)) == ({"at": "07:00"}, "s3://lake-bucket/raw/hours/at=07%3A00/")
+    actions.run_now(world.ports, full("s"), {}, "r2", None, {"at": text})
+    world.settle()
+    assert [run.correlation for run in world.runs("s")] == [{"at": "07:00"}] * 2
+
+
+def test_l12_the_folder_of_an_unregistered_partition_is_as_written(world: World) -> None:
+    world.deploy(app_of({"s": on(partition("hours"), by=["at"])}, hours=["at"]))
+    begin(world, "s", partitions={"values": [{"at": "07%3A00"}]})
+    world.settle()
+    [run] = world.runs("s")
+    assert (run.correlation, path_of(world, run)) == ({"at": "07:00"}, "s3://lake-bucket/raw/hours/at=07%3A00/")
+
+
+# -- leading zeros -----------------------------------------------------------------------------------------------------
+
+DAYS = ["month", "day"]
+DAY = "s3://lake-bucket/raw/days/month=01/day=05/"
+
+
+@pytest.fixture
+def padded(world: World) -> World:
+    """A dataset with the registered partition ``month=01/day=05``, and the schedule ``s`` on it by day."""
+    world.deploy(app_of({}, days=DAYS))
+    world.upload("raw/days/month=01/day=05/part-0.parquet")
+    world.deploy(app_of({"s": on(partition("days"), by=DAYS)}, days=DAYS))
+    return world
+
+
+def test_l12_a_backfill_by_numbers_runs_the_registered_partition(padded: World) -> None:
+    assert preview(padded, "s", partitions={"values": [{"month": 1, "day": 5}]})["first"] == [
+        {"month": "01", "day": "05"}
+    ]
+    begin(padded, "s", partitions={"values": [{"month": 1, "day": 5}, {"month": "01", "day": "05"}]})
+    padded.settle()
+    [run] = padded.runs("s")
+    assert (run.correlation, path_of(padded, run)) == ({"month": "01", "day": "05"}, DAY)
+
+
+def test_l21_a_reprocessing_by_numbers_runs_the_registered_partition(padded: World) -> None:
+    asked = Reprocess.model_validate({"dataset": "days", "partition": {"month": 1, "day": 5}})
+    plan = reprocess.preview(padded.ports, "demo", asked)
+    assert (plan.entries, [step.why for step in plan.steps]) == (("01/05",), ["counts partitions of demo.days"])
+    reprocess.begin(padded.ports, "demo", asked, "tester", "r1")
+    padded.settle()
+    [run] = padded.runs("s")
+    assert (run.correlation, path_of(padded, run)) == ({"month": "01", "day": "05"}, DAY)
+
+
+def test_l11_a_run_now_by_numbers_gets_the_registered_partition(padded: World) -> None:
+    actions.run_now(padded.ports, full("s"), {}, "r1", None, {"month": "1", "day": "5"})
+    padded.settle()
+    [run] = padded.runs("s")
+    assert run.correlation == {"month": "01", "day": "05"}
+    assert [event["path"] for event in padded.context(run)["events"][1:]] == [DAY]
+
+
+@pytest.mark.parametrize("partition", [{"month": 1, "day": 6}, {"month": "001", "day": "06"}])
+def test_l12_a_folder_that_no_object_can_be_in_is_refused(padded: World, partition: dict[str, Any]) -> None:
+    with pytest.raises(SluiceError, match="in the folders of demo.days: month=01") as failure:
+        preview(padded, "s", partitions={"values": [{"month": "01", "day": "07"}, partition]})
+    assert failure.value.field == "partitions.values.1"
+    asked = Reprocess.model_validate({"dataset": "days", "partition": partition})
+    with pytest.raises(SluiceError, match="in the folders of demo.days: month=01"):
+        reprocess.preview(padded.ports, "demo", asked)
+    texts = {key: str(value) for key, value in partition.items()}
+    with pytest.raises(SluiceError, match="in the folders of demo.days: month=01"):
+        actions.run_now(padded.ports, full("s"), {}, "r1", None, texts)
+
+
+def test_l12_of_two_folders_of_one_number_both_are_named(padded: World) -> None:
+    padded.upload("raw/days/month=1/day=5/part-0.parquet")
+    padded.settle()
+    with pytest.raises(SluiceError, match="month=01/day=05 or month=1/day=5, got 'month=001/day=5'"):
+        preview(padded, "s", partitions={"values": [{"month": "001", "day": 5}]})
+    exact = preview(padded, "s", partitions={"values": [{"month": 1, "day": 5}]})
+    assert exact["first"] == [{"month": "1", "day": "5"}]
+
+
+def test_l12_a_month_that_no_calendar_has_is_no_range(padded: World) -> None:
+    with pytest.raises(SluiceError, match="expected a range with a partition of demo.days, got 'a range without one'"):
+        preview(padded, "s", partitions={"from": {"month": 13}, "to": {"month": 14}})
+
+
+def test_t7_a_registration_under_another_spelling_is_refused(padded: World) -> None:
+    stored = padded.ports.catalog.definition("dataset", "demo.days")
+    assert stored is not None
+    dataset = Dataset.model_validate(stored.document)
+    with pytest.raises(SluiceError, match="month=01/day=05, got 'month=1/day=5'"):
+        register_values(padded.ports, "demo.days", dataset, {"partition": {"month": 1, "day": 5}})
+    assert register_values(padded.ports, "demo.days", dataset, {"partition": {"month": "1", "day": "6"}}).values
+
+
+def path_of(world: World, run: Run) -> str | None:
+    [event] = world.context(run)["events"]
+    found: str | None = event["path"]
+    return found

@@ -149,7 +149,7 @@ def test_l12_a_job_and_its_event_follow_from_the_entry() -> None:
 
 def test_l12_t19_a_partition_job_has_its_correlation_values() -> None:
     row = rows.backfill(dataset="demo.flights", keys=KEYS, base="s3://lake/raw/")
-    event = backfill.partition_event(row, ("2013", "1", "5"))
+    event = backfill.partition_event(row, "2013/1/5")
     assert event.path == "s3://lake/raw/year=2013/month=1/day=5/"
     job = backfill.job_of(row, 0, event, ("day",), NOON, NOON)
     assert (job.correlation, job.event) == ({"day": "5"}, event)

@@ -147,12 +147,12 @@ def test_l12_values_of_one_key_are_within_their_bounds(
 
 @given(st.lists(st.integers(0, 40), unique=True), st.integers(0, 40), st.integers(0, 40), st.data())
 def test_l12_padding_changes_no_range(days: list[int], low: int, high: int, data: st.DataObject) -> None:
-    def spelled(number: int) -> str:
+    def padded(number: int) -> str:
         return str(number).zfill(data.draw(st.integers(1, 4)))
 
     first, last = sorted((low, high))
-    known = {(spelled(day),): day for day in days}
-    found = backfill.between(("day",), known, {"day": spelled(first)}, {"day": spelled(last)})
+    known = {(padded(day),): day for day in days}
+    found = backfill.between(("day",), known, {"day": padded(first)}, {"day": padded(last)})
     assert sorted(known[values] for values in found) == sorted(day for day in days if first <= day <= last)
 
 
