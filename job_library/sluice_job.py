@@ -34,6 +34,8 @@ __all__ = [
 
 SCHEMA = 1
 DAY_KEYS = ("year", "month", "day")
+ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
+ESCAPED = re.compile(r"""["#%'*/:=?\\{\[\]^\x00-\x1f\x7f]""")  # what Spark escapes in the name of a folder
 
 
 class JobError(Exception):
@@ -56,7 +58,8 @@ class Day(NamedTuple):
     day: int
 
     def under(self, root: str) -> str:
-        """The day's partition below ``root``: ``<root>year=2013/month=1/day=1/``, numbers not padded."""
+        """The day's partition below ``root``: ``<root>year=2013/month=1/day=1/``, numbers not padded. For folders such as
+        ``month=01`` use ``context.partition("year", "month", "day").under(root)``."""
         return f"{root}year={self.year}/month={self.month}/day={self.day}/"
 
     def __str__(self) -> str:
@@ -64,7 +67,8 @@ class Day(NamedTuple):
 
 
 class Partition(Mapping[str, str]):
-    """The values of a partition's keys, in their order. Values are texts, as in the path: ``"1"``, not ``1``."""
+    """The values of a partition's keys, in their order. Values are texts: ``"1"``, not ``1``. The folder
+    ``at=07%3A00`` has the value ``"07:00"``."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = dict(values)
@@ -85,8 +89,9 @@ class Partition(Mapping[str, str]):
         return "/".join(f"{key}={value}" for key, value in self._values.items())
 
     def under(self, root: str) -> str:
-        """The path of the partition below ``root``, with a closing slash: ``<root>/region=eu/hour=4/``."""
-        return f"{root.rstrip('/')}/{self}/"
+        """The path of the partition below ``root``, with a closing slash: ``<root>/region=eu/hour=4/``. The names of its
+        folders are those that Spark gives them: ``at=07%3A00``."""
+        return "/".join([root.rstrip("/"), *(f"{key}={_in_folder(value)}" for key, value in self.items()), ""])
 
 
 class DagRun(NamedTuple):
@@ -428,7 +433,8 @@ def register_partition(
     """Register a partition of a dataset (``demo.flights``) as ready, where no S3 notification reaches Sluice.
 
     ``url`` is the address of the API, by default ``SLUICE_API_URL`` of the environment. The request is signed with the
-    credentials of the environment or, where botocore is installed, of the run's role. The partition counts once,
+    credentials of the environment or, where botocore is installed, of the run's role. The folder is the one to which
+    Spark writes these values, such as ``at=07%3A00`` for ``07:00``. The partition counts once,
     however often it is registered. Raises RegistrationError if the API refuses it, or gives no answer."""
     namespace, _, name = dataset.partition(".")
     if not namespace or not name or "." in name:
@@ -442,7 +448,8 @@ def register_partition(
     path = f"/v1/namespaces/{_quoted(namespace)}/datasets/{_quoted(name)}/partitions"
     where = base.rstrip("/")
     where = (where[: -len("/v1")] if where.endswith("/v1") else where) + path
-    content = json.dumps({"partition": dict(partition)}).encode()
+    named = {key: _in_folder(value) if isinstance(value, str) else value for key, value in partition.items()}
+    content = json.dumps({"partition": named}).encode()
     failed = "no answer"
     for attempt in range(ATTEMPTS):
         if attempt:
@@ -631,6 +638,11 @@ def _day(keys: Mapping[str, str] | None) -> Day | None:
     except ValueError as error:
         raise ContextError(f"expected a calendar day, got {_spelled(keys)}: {error}; correct the partition") from error
     return Day(date.year, date.month, date.day)
+
+
+def _in_folder(value: str) -> str:
+    """A value as Spark writes it in the name of a folder. A value with an escape stands so in its folder."""
+    return value if ESCAPE.search(value) else ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", value)
 
 
 def _spelled(keys: Mapping[str, str] | None) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import sluice_job
-from sluice_job import ContextError, DagRun, RegistrationError, RunContext, register_partition
+from sluice_job import ContextError, DagRun, Partition, RegistrationError, RunContext, register_partition
 
 from sluice.testing import App
 from tests.cli.played_api import KEY, REGION, SECRET, Played, playing
@@ -145,6 +145,17 @@ def test_t7_a_job_registers_a_partition_without_any_package(keys: None) -> None:
         register_partition("demo.sales", {"region": "eu", "hour": 4}, api.url, pauses.append)
     assert [request.body for request in api.requests] == [{"partition": {"region": "eu", "hour": 4}}] * 2
     assert len(pauses) == 1
+
+
+def test_t7_folders_have_the_names_that_spark_gives_them(keys: None) -> None:
+    values = {"at": "2026-03-01 07:00", "aws-account-id": "0001", "share": "100%", "kept": "a%2Fb"}
+    folders = {"at": "2026-03-01 07%3A00", "aws-account-id": "0001", "share": "100%25", "kept": "a%2Fb"}
+    path = "/".join(f"{key}={text}" for key, text in folders.items())
+    assert Partition(values).under("s3://lake/raw/") == f"s3://lake/raw/{path}/"
+    with playing() as api:
+        api.play("POST", PARTITIONS, Played(201, {"dataset": "demo.sales"}))
+        register_partition("demo.sales", values, api.url)
+    assert [request.body for request in api.requests] == [{"partition": folders}]
 
 
 def test_t7_a_refused_registration_says_why(keys: None, monkeypatch: pytest.MonkeyPatch) -> None:
