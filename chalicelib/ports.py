@@ -23,6 +23,7 @@ from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, Event, Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
+from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
@@ -176,6 +177,9 @@ class Catalog(Protocol):
 
     def failures(self, schedule: str) -> int:
         """How many runs of a schedule have failed in a row."""
+
+    def ignored(self, dataset: str) -> IgnoredObjects | None:
+        """The last objects of a dataset that belong to no partition."""
 
     def partitions(
         self,

@@ -58,8 +58,8 @@ class Day(NamedTuple):
     day: int
 
     def under(self, root: str) -> str:
-        """The day's partition below ``root``: ``<root>year=2013/month=1/day=1/``, numbers not padded. For folders such as
-        ``month=01`` use ``context.partition("year", "month", "day").under(root)``."""
+        """The day's partition below ``root``: ``<root>year=2013/month=1/day=1/``, numbers not padded. For folders such
+        as ``month=01`` use ``context.partition("year", "month", "day").under(root)``."""
         return f"{root}year={self.year}/month={self.month}/day={self.day}/"
 
     def __str__(self) -> str:
@@ -89,8 +89,8 @@ class Partition(Mapping[str, str]):
         return "/".join(f"{key}={value}" for key, value in self._values.items())
 
     def under(self, root: str) -> str:
-        """The path of the partition below ``root``, with a closing slash: ``<root>/region=eu/hour=4/``. The names of its
-        folders are those that Spark gives them: ``at=07%3A00``."""
+        """The path of the partition below ``root``, with a closing slash: ``<root>/region=eu/hour=4/``. Its folders
+        have the names that Spark gives them: ``at=07%3A00``."""
         return "/".join([root.rstrip("/"), *(f"{key}={_in_folder(value)}" for key, value in self.items()), ""])
 
 

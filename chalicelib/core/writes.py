@@ -36,6 +36,7 @@ from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
+from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
@@ -62,6 +63,7 @@ Row = (
     | Deployment
     | Failures
     | GrantsRow
+    | IgnoredObjects
     | ScheduleState
     | Job
     | Listing

@@ -68,10 +68,19 @@ class StoredWorkflow(Workflow, StoredFields):
     model_config = ConfigDict(extra="allow")
 
 
+class IgnoredObject(Answer):
+    """An object in the prefix of a dataset that belongs to no partition, and why."""
+
+    key: str
+    at: At
+    why: str
+
+
 class StoredDataset(Dataset, StoredFields):
-    """A stored dataset."""
+    """A stored dataset. ``ignored`` are the last objects in no partition; a list leaves them out."""
 
     model_config = ConfigDict(extra="allow")
+    ignored: list[IgnoredObject] | None = None
 
 
 class Waiter(Answer):

@@ -38,13 +38,16 @@ def datasets(
         path = names.collection_path(DATASET, [frame.needed_namespace(namespace)])
     else:
         path = f"{names.path_of(DATASET, names.full_name(DATASET, name, namespace))}/partitions"
-    answer = frame.connect().listing(path, most=limit or None)
+    client = frame.connect()
+    answer = client.listing(path, most=limit or None)
     if as_json:
         render.machine(answer)
         return
     items = answer["items"]
     if not items:
         render.note("no partition is registered yet" if name else "no datasets here")
+        for line in tables.ignored(client.get(path.removesuffix("/partitions"))) if name else ():
+            render.note(f"in no partition: {line}")
     elif name is None:
         tables.definitions(render.stdout(), DATASET, items, frame.now())
     else:

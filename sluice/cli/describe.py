@@ -124,7 +124,8 @@ def _dataset(view: Document, _: Parts) -> Pairs:
             ("confirmed by", _confirmed_by(view)),
         ]
     keys = "/".join(f"{key}=…" for key in view.get("keys", ()))
-    return [("location", tables.location(view) + keys), ("ready at", tables.ready(view))]
+    ignored = "\n".join(tables.ignored(view))
+    return [("location", tables.location(view) + keys), ("ready at", tables.ready(view)), ("in no partition", ignored)]
 
 
 def _policy(view: Document, _: Parts) -> Pairs:

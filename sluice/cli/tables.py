@@ -285,6 +285,11 @@ def _state_of(run: View) -> Text:
     return state
 
 
+def ignored(dataset: View) -> list[str]:
+    """The last objects of a dataset that belong to no partition, and why."""
+    return [f"{each['key']} at {each['at']}: {each['why']}" for each in dataset.get("ignored") or ()]
+
+
 def _values(partition: View | None) -> str:
     """``2013/1/1``: the values without the keys, which are the same in all rows."""
     return "/".join(str(value) for value in partition.values()) if partition else wording.NOTHING

@@ -245,6 +245,16 @@ def test_describe_of_a_schedule_shows_definition_and_activity(api: PlayedApi, sl
     assert list(parts) == ["schedule", "why", "runs", "records", "versions"]
 
 
+def test_t7_a_dataset_shows_what_is_in_no_partition(api: PlayedApi, sluice: Sluice) -> None:
+    why = "its path has no folders year=.../month=.../day=..."
+    ignored = [{"key": "raw/flights/_SUCCESS", "at": "2026-11-20T11:50:12.964Z", "why": why}]
+    api.play("GET", f"{NS}/datasets/flights", dataset() | {"ignored": ignored})
+    api.lists[f"{NS}/datasets/flights/partitions"] = []
+    line = f"raw/flights/_SUCCESS at 2026-11-20T11:50:12.964Z: {why}"
+    assert line in " ".join(sluice("describe", "dataset", "demo.flights").stdout.split())
+    assert f"in no partition: {line}" in " ".join(sluice("datasets", "demo.flights").stderr.split())
+
+
 def test_describe_shows_the_other_kinds(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", NS, namespace())
     api.play("GET", APP, app())

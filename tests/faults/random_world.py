@@ -15,6 +15,7 @@ from typing import Any
 from chalicelib.core import states
 from chalicelib.core.definitions.app import App
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.events.values import decoded, folders
 from chalicelib.core.instants import MINUTE, Instant, duration
 from chalicelib.core.limits import names
 from chalicelib.core.limits.pace import LEAD
@@ -43,7 +44,7 @@ from tests.support import backfills
 from tests.support.archives import copies_of
 from tests.support.crash import lost, redelivered, wrap
 from tests.support.fakes import APPLICATION
-from tests.support.world import EMR, World, day, flights, full
+from tests.support.world import EMR, World, flights, full
 
 NAMES = ("a", "b", "c")
 LIVE = ("SUBMITTED", "RUNNING")
@@ -71,6 +72,29 @@ class Rule:
         held = [at for at in starts if self.begin <= at and (self.end is None or at < self.end)]
         late = beyond_pace(held, self.policy.max_events, self.policy.span - skew)
         assert late == [], f"more than {self.policy.max_events} starts in {self.policy.interval}: {held}"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The keys of a world's datasets, and the texts of their folders. ``{}`` stands for the number of a day."""
+
+    keys: tuple[str, str, str]
+    texts: tuple[str, str, str]
+
+    def folders(self, number: int) -> tuple[str, ...]:
+        return tuple(text.format(number) for text in self.texts)
+
+    def numbers(self, number: int) -> dict[str, str]:
+        """The values of a day as a person writes them, without leading zeros."""
+        return dict(zip(self.keys, (text.lstrip("0") for text in self.folders(number)), strict=True))
+
+
+# Two of three worlds have folders as other tools write them: padded, with hyphens, underscores and escapes.
+LAYOUTS = (
+    Layout(("year", "month", "day"), ("2013", "1", "{}")),
+    Layout(("fiscal-year", "month", "day"), ("2013", "01", "{:02}")),
+    Layout(("_region", "starts_at", "day"), ("eu", "07%3A00", "{:03}")),
+)
 
 
 class StaleWakes:
@@ -112,7 +136,8 @@ class RandomWorld(World):
         limits = ((APPLICATION, self.most_runs),) if self.most_runs else ()
         super().__init__(wake_shards=1, history_shards=1, start_burst=3, emr_run_limits=limits)
         self.chance = random.Random(seed)
-        self.deploy({**flights(schedules, clean=RETRIED), "policies": dying.POLICIES, "pools": dying.POOLS})
+        self.layout = LAYOUTS[seed % len(LAYOUTS)]
+        self.deploy({**self.app(schedules), "policies": dying.POLICIES, "pools": dying.POOLS})
         self.policies = ["demo.calm"]
         self.rules = [Rule(self.clock.now(), Policy.model_validate(RULES["calm"]))]
         self.pool_size = self.in_pool = 4
@@ -129,6 +154,12 @@ class RandomWorld(World):
         self.stalled: list[Any] = []
         self.numbers = 0
         self.has_stepped = self.was_slow = False  # all instants come from one clock, and each call takes no time
+
+    def app(self, schedules: dict[str, Any]) -> dict[str, Any]:
+        """The app with these schedules, over datasets of this world's layout."""
+        made = flights(schedules, clean=RETRIED)
+        datasets = {name: {**dataset, "keys": list(self.layout.keys)} for name, dataset in made["datasets"].items()}
+        return {**made, "datasets": datasets}
 
     # -- what the fakes guarantee --------------------------------------------------------------------------------
 
@@ -177,12 +208,18 @@ class RandomWorld(World):
     # -- steps ---------------------------------------------------------------------------------------------------
 
     def upload_object(self, dataset: str, number: int, name: str, size: int) -> None:
+        texts = self.layout.folders(number)
+        folder = f"raw/{dataset}/{folders(self.layout.keys, texts)}"
+
         def stored() -> Partition | None:
-            return self.ports.catalog.partition(f"demo.{dataset}", ("2013", "1", str(number)))
+            return self.ports.catalog.partition(f"demo.{dataset}", tuple(map(decoded, texts)))
 
         known = self.weather.undisturbed(stored)
         self.weather.undisturbed(lambda: self.remember_readers(dataset))
-        redelivered(lambda: self.upload(day(number, dataset, name), size=size))
+        redelivered(lambda: self.upload(f"{folder}{name}", size=size))
+        if self.layout is not LAYOUTS[0]:  # markers, which count nowhere
+            for marker in (f"{folder[:-1]}_$folder$", f"{folder}{name}._COPYING_", f"raw/{dataset}/_SUCCESS"):
+                redelivered(lambda marker=marker: self.upload(marker, size=size))
         now_known = self.weather.undisturbed(stored)
         if known is None and now_known is not None:
             self.weather.undisturbed(lambda: self.all_have(now_known.event))
@@ -330,8 +367,8 @@ class RandomWorld(World):
         refused.
         """
         days = {"from_": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:21:00Z"}
-        values = [{"year": "2013", "month": "1", "day": str(number)} for number in (1, 2, 3)]
-        for fields in (days, {"partitions": {"values": values, "dataset": "flights"}}):
+        named = [self.layout.numbers(number) for number in (1, 2, 3)]
+        for fields in (days, {"partitions": {"values": named, "dataset": "flights"}}):
             self.people(lambda fields=fields: backfills.begin(self, name, f"r{request}", concurrency=most, **fields))
 
     def stop_backfill(self, name: str, runs: bool) -> None:
@@ -403,7 +440,7 @@ class RandomWorld(World):
                 for name, document in self.documents.items()
                 if name != left_out
             }
-            self.payloads.uploads[key] = json.dumps(flights(schedules, clean=RETRIED)).encode()
+            self.payloads.uploads[key] = json.dumps(self.app(schedules)).encode()
         sent = self.payloads.uploads[key]
 
         def send() -> None:

@@ -20,6 +20,7 @@ from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
+from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
@@ -33,7 +34,7 @@ from tests.support.world import World
 # These rows are deleted explicitly: no TTL, ever.
 NEVER: frozenset[type] = frozenset({
     AccessRow, AllowedRow, ClosingCount, NoticeWindow, Definition, Failures, Listing, PendingNotice, Offer,
-    Partition, PrefixRow, LastArrival, CountedObject, GrantsRow, QuotasRow, Subscription, Timer, Waiter,
+    Partition, PrefixRow, LastArrival, CountedObject, IgnoredObjects, GrantsRow, QuotasRow, Subscription, Timer, Waiter,
 })  # fmt: skip
 
 

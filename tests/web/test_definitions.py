@@ -1,13 +1,32 @@
 """Namespaces, apps, workflows and datasets over HTTP: created, read, listed, replaced, deleted (L17)."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from chalicelib.core.events.partitions import ObjectCreated
+from chalicelib.core.instants import parse_instant
+from chalicelib.flow.ingest import objects
+from chalicelib.wiring import ports
 from tests.web.conftest import APP, KEYS, NS, Api
 
-DATASET = {"bucket": "lake", "prefix": "raw/orders/", "keys": ["day"]}
+DATASET = {"bucket": "lake", "prefix": "raw/orders/", "keys": ["shop-id", "_day"]}
 WORKFLOW = {"target": {"type": "sqs", "queue_url": "https://sqs.example/target"}}
+
+
+def test_t7_a_dataset_shows_the_last_objects_in_no_partition(api: Api) -> None:
+    assert api.get(f"{NS}/datasets/weather")["ignored"] == []
+    created = ObjectCreated("lake-bucket", "raw/weather/_tables/part-0.csv", parse_instant("2026-11-20T11:50:12Z"), 5)
+    objects.match_object(ports(), created)
+    objects.match_object(ports(), replace(created, key="raw/weather/part-0.csv"))
+    [ignored] = api.get(f"{NS}/datasets/weather")["ignored"]
+    assert ignored == {
+        "key": "raw/weather/part-0.csv",
+        "at": "2026-11-20T11:50:12.000Z",
+        "why": "its path has no folders year=.../month=.../day=...",
+    }
+    assert "ignored" not in api.get(f"{NS}/datasets")["items"][0]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.event import CountedObject, Partition
 from chalicelib.core.rows.grants import GrantsRow
+from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
 from chalicelib.ports import Kind, Page
@@ -173,6 +174,9 @@ class DynamoCatalog:
 
     def partition(self, dataset: str, values: tuple[str, ...]) -> Partition | None:
         return self._dynamo.get(keys.partition(dataset, values), Partition)
+
+    def ignored(self, dataset: str) -> IgnoredObjects | None:
+        return self._dynamo.get(keys.ignored(dataset), IgnoredObjects)
 
     def counted_object(self, dataset: str, object_key: str, etag: str) -> CountedObject | None:
         return self._dynamo.get(keys.counted_object(dataset, object_key, etag), CountedObject)

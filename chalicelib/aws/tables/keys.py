@@ -20,6 +20,7 @@
 | catalog | TRIGGER#<event key>     | <schedule>#<leaf>#<gen>   | Subscription    | query: leaves of an event key  |
 | catalog | BUCKET#<bucket>         | PREFIX#<prefix>           | PrefixRow       | query of a key's folders       |
 | catalog | DATASET#<ns.ds>         | PARTITION#<v>/<v>         | Partition       | get, list                      |
+| catalog | DATASET#<ns.ds>         | IGNORED                   | IgnoredObjects  | get, when such an object comes |
 | catalog | OBJECTS#<ns.ds>#<part>  | OBJECT#<digest of key>    | CountedObject   | get; 256 parts share the load  |
 | jobs    | <schedule>@<generation> | GATHERING[#<v>/<v>]       | Job (gathering) | get                            |
 | jobs    | <schedule>@<generation> | FIRE# JOB# RETRY# RUNNOW# | Job             | get; query to list and drain   |
@@ -71,6 +72,7 @@ from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
+from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
@@ -127,6 +129,8 @@ def key_of(row: Row) -> Key:
             return timer(row.schedule)
         case Partition():
             return partition(row.dataset, row.values)
+        case IgnoredObjects():
+            return ignored(row.dataset)
         case CountedObject():
             return counted_object(row.dataset, row.object_key, row.etag)
         case PostedEvent():
@@ -235,6 +239,10 @@ def prefix(bucket: str, folder: str) -> Key:
 
 def partition(dataset: str, values: tuple[str, ...]) -> Key:
     return Key("catalog", f"DATASET#{dataset}", f"PARTITION#{'/'.join(values)}")
+
+
+def ignored(dataset: str) -> Key:
+    return Key("catalog", f"DATASET#{dataset}", "IGNORED")
 
 
 def counted_object(dataset: str, object_key: str, etag: str) -> Key:

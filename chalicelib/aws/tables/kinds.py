@@ -15,6 +15,7 @@ from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
+from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
@@ -43,6 +44,7 @@ _PLACES: tuple[tuple[str, str, str, type[Any]], ...] = (
     ("catalog", "TRIGGER#", "", Subscription),
     ("catalog", "BUCKET#", "PREFIX#", PrefixRow),
     ("catalog", "DATASET#", "PARTITION#", Partition),
+    ("catalog", "DATASET#", "IGNORED", IgnoredObjects),
     ("catalog", "OBJECTS#", "OBJECT#", CountedObject),
     ("jobs", "EVENT#", "EVENT", PostedEvent),
     ("jobs", "DELIVERY#", "LEASE#", DeliveryLease),

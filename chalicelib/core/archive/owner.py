@@ -14,6 +14,7 @@ from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
+from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
@@ -39,7 +40,7 @@ def namespace_of(row: Row | LimitState) -> str | None:
             return row.namespace
         case Definition():
             return _first(row.name)
-        case PrefixRow() | Partition() | CountedObject():
+        case PrefixRow() | Partition() | CountedObject() | IgnoredObjects():
             return _first(row.dataset)
         case Deployment():
             return _first(row.app)

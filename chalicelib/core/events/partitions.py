@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 
 from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.errors import SluiceError
 from chalicelib.core.events.values import check_value, decoded
 from chalicelib.core.instants import Instant
 
@@ -52,6 +53,21 @@ def check_values(dataset: Dataset, located: Located) -> None:
     """Raise ``invalid`` for an object in a folder whose values `check_value` refuses."""
     for key, value in zip(dataset.keys, located.values, strict=True):
         check_value(value, f"key.{key}")
+
+
+def why_ignored(dataset: Dataset, key: str, located: Located | None) -> str:
+    """Why an object belongs to no partition; an empty text if it does, or if it is bookkeeping that never does."""
+    if located is not None:
+        try:
+            check_values(dataset, located)
+        except SluiceError as refused:
+            return refused.message
+        return ""
+    name = key.removeprefix(dataset.prefix)
+    is_flag = name.rpartition("/")[2] in (dataset.ready.done_flag, dataset.ready.manifest)
+    if not (is_flag or is_data(name)):
+        return ""
+    return f"its path has no folders {'/'.join(f'{each}=...' for each in dataset.keys)}"
 
 
 def makes_ready(dataset: Dataset, located: Located) -> bool:

@@ -8,10 +8,11 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.events import build, partitions
 from chalicelib.core.events.partitions import Located, ObjectCreated
 from chalicelib.core.events.values import decoded
-from chalicelib.core.instants import Instant
+from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.event import CountedObject, Outbox, Partition
+from chalicelib.core.rows.ignored import noted
 from chalicelib.core.triggers.size import size_key
-from chalicelib.core.writes import Create
+from chalicelib.core.writes import Create, Put
 from chalicelib.flow.ingest.outbox import apply_outbox
 from chalicelib.flow.ingest.snapshots import match_metadata
 from chalicelib.log import logger
@@ -30,6 +31,7 @@ def match_object(ports: Ports, created: ObjectCreated) -> str:
     if dataset.format == "iceberg":
         return match_metadata(ports, name, dataset, created.key, created.at)
     located = partitions.locate(dataset, created.key)
+    note_ignored(ports, name, created, partitions.why_ignored(dataset, created.key, located))
     if located is not None:
         partitions.check_values(dataset, located)
     counted = count_object(ports, name, dataset, created)
@@ -43,6 +45,18 @@ def match_object(ports: Ports, created: ObjectCreated) -> str:
         register_again(ports, known, created.at, created.key)
         return f"partition {values} of {name} was written again{counted}"
     return f"partition {values} of {name} is ready{counted}"
+
+
+def note_ignored(ports: Ports, name: str, created: ObjectCreated, why: str) -> None:
+    """Note an object of a dataset that belongs to no partition for ``why``, if that is a reason: the dataset and its
+    schedules say so."""
+    if not why:
+        return
+    now, shown = ports.clock.now(), "".join(sign if sign.isprintable() else "?" for sign in created.key)
+    found = {"key": shown, "at": iso(created.at), "why": why}
+    row = noted(ports.catalog.ignored(name), name, found, now)
+    if row is not None:
+        ports.ledger.commit([Put(row)])
 
 
 def is_ready(ports: Ports, dataset: Dataset, located: Located) -> bool:

@@ -30,7 +30,7 @@ from chalicelib.core.triggers import nodes, tree
 from chalicelib.flow import facts, grants, lookup
 from chalicelib.flow.definitions import buckets, store
 from chalicelib.flow.runs import failures
-from chalicelib.flow.views import refs, upstreams, use
+from chalicelib.flow.views import layouts, refs, upstreams, use
 from chalicelib.flow.views.queues import Queues, in_words
 from chalicelib.flow.views.views import View, ended_view, record_view
 from chalicelib.ports import Ports, RowRequest
@@ -184,6 +184,9 @@ def why_and_count(
     if schedule_state.mode == "enabled":
         unwatched = buckets.not_watched(ports, datasets_of(schedule))
         why = "; ".join([why, *unwatched, *_not_granted(ports, name, schedule)])
+    if schedule_state.mode == "enabled" and searches:
+        strays = layouts.ignored(ports, name, schedule, now)
+        why = "; ".join([why, *layouts.unjoined([job["correlation"] for job in waiting]), *strays])
     view = {
         "schedule": name,
         "state": schedule_state.mode,

@@ -238,8 +238,13 @@ def put_dataset(ns: str, name: str) -> Response:
 
 @route(routes, "GET", NS + "/datasets/{name}", needs="read")
 def get_dataset(ns: str, name: str) -> Response:
-    """Read a dataset."""
-    return _get("dataset", f"{ns}.{name}")
+    """Read a dataset, with the last objects in its prefix that belong to no partition."""
+    from chalicelib.flow.definitions.store import get
+    from chalicelib.flow.views.layouts import ignored_view
+    from chalicelib.flow.views.views import definition_view
+
+    row = get(ports(), "dataset", f"{ns}.{name}")
+    return document({**definition_view(row), "ignored": ignored_view(ports().catalog.ignored(row.name))})
 
 
 @route(routes, "DELETE", NS + "/datasets/{name}", needs="define", headers=(IF_MATCH,), status=(204,))

@@ -13,7 +13,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.flow.backfills import reprocess
 from chalicelib.flow.ingest.partitions import register_values
 from chalicelib.flow.schedules import actions
-from tests.acceptance.words import all_of, on, partition
+from tests.acceptance.words import all_of, on, partition, size, why_schedule
 from tests.support.backfills import begin, living, preview
 from tests.support.world import World, flights, full
 
@@ -176,3 +176,87 @@ def path_of(world: World, run: Run) -> str | None:
     [event] = world.context(run)["events"]
     found: str | None = event["path"]
     return found
+
+
+# -- mistakes ----------------------------------------------------------------------------------------------------------
+
+
+def test_t7_why_says_what_came_and_is_in_no_partition(world: World) -> None:
+    app = app_of({"s": on(partition("days"))}, days=DAYS)
+    app["datasets"]["days"]["ready"] = {"done_flag": "_SUCCESS"}
+    world.deploy(app)
+    world.upload("raw/days/_SUCCESS")
+    came = "raw/days/_SUCCESS came to demo.days at 2026-03-02T12:00:00.000Z and belongs to no partition: "
+    assert f"{came}its path has no folders month=.../day=..." in why_schedule(world, "s")["why"]
+    world.upload("raw/days/month=01/day=05/_SUCCESS")
+    world.settle()
+    assert len(world.runs("s")) == 1
+    world.clock.pass_by("8d")
+    assert "belongs to no partition" not in why_schedule(world, "s")["why"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "month=01/",
+        "month=01_$folder$",
+        "_temporary/0/part-0",
+        "_SUCCESS",
+        ".hive-staging/x",
+        "month=01/_committed_1",
+    ],
+)
+def test_t7_bookkeeping_beside_partitions_is_not_told(world: World, name: str) -> None:
+    world.deploy(app_of({}, days=DAYS))
+    world.upload(f"raw/days/{name}")
+    assert world.ports.catalog.ignored("demo.days") is None
+
+
+@pytest.mark.parametrize(
+    "name", ["part-0.parquet", "01/05/part-0", "month=01/part-0", "day=05/month=01/x", "month=/day=1/x"]
+)
+def test_t7_data_in_no_partition_is_told(world: World, name: str) -> None:
+    world.deploy(app_of({}, days=DAYS))
+    world.upload(f"raw/days/{name}", size=5)
+    row = world.ports.catalog.ignored("demo.days")
+    assert row is not None
+    assert [(each["key"], each["why"]) for each in row.objects] == [
+        (f"raw/days/{name}", "its path has no folders month=.../day=...")
+    ]
+
+
+def test_t7_a_value_that_is_no_value_is_told_and_refused(world: World) -> None:
+    world.deploy(app_of({"s": on(partition("days"))}, days=DAYS))
+    with pytest.raises(SluiceError):
+        world.upload("raw/days/month=*/day=05/part-0")
+    assert "month=*/day=05/part-0 came to demo.days at" in why_schedule(world, "s")["why"]
+    assert "a value without * ? { } [ ]" in why_schedule(world, "s")["why"]
+
+
+def test_t7_a_flood_of_ignored_objects_is_a_write_a_minute(world: World) -> None:
+    world.deploy(app_of({}, days=DAYS))
+    written = []
+    for number in range(300):
+        before = world.ports.catalog.ignored("demo.days")
+        world.upload(f"raw/days/part-{number}", size=5)
+        world.clock.pass_by("1s")
+        if world.ports.catalog.ignored("demo.days") != before:
+            written.append(number)
+    assert written == [0, 60, 120, 180, 240]
+
+
+def test_t19_why_names_days_that_differ_in_leading_zeros(world: World) -> None:
+    both = all_of(partition("a"), partition("b"))
+    world.deploy(app_of({"join": on(both, "join", by=["day"])}, a=["day"], b=["day"]))
+    for folder in ("a/day=06", "a/day=05", "b/day=5"):
+        world.upload(f"raw/{folder}/part-0")
+    world.settle()
+    assert world.runs("join") == []
+    assert "day=05 and day=5 do not join, because by compares texts" in why_schedule(world, "join")["why"]
+
+
+def test_t9_an_object_in_no_partition_counts_for_its_size(world: World) -> None:
+    world.deploy(app_of({"s": on(size("1 MB", "days"))}, days=DAYS))
+    world.upload("raw/days/part-0.parquet", size=5)
+    assert "belongs to no partition" not in why_schedule(world, "s")["why"]
