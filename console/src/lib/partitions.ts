@@ -14,10 +14,17 @@ export function dayOf(partition: Record<string, string>): string | null {
   return /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) ? text : null;
 }
 
+const hasZeros = (partition: Record<string, string>) => Object.values(partition).some((value) => /^0\d$/.test(value));
+
+/** A partition that shows the form of its dataset: one with leading zeros, if there is one. December has none. */
+export function typical(items: readonly { partition: Record<string, string> }[]): Record<string, string> {
+  return (items.find((item) => hasZeros(item.partition)) ?? items[0])?.partition ?? {};
+}
+
 /** The partition of a day, in the form of others of its dataset: with or without leading zeros. */
 export function partitionOfDay(day: string, like: Record<string, string>): Record<string, string> {
   const [year = "", month = "", date = ""] = day.split("-");
-  const padded = Object.values(like).some((value) => /^0\d$/.test(value));
+  const padded = hasZeros(like);
   const plain = (value: string) => (padded ? value : String(Number(value)));
   return Object.fromEntries(
     Object.keys(like).map((key) => {

@@ -8,7 +8,7 @@ import type { RegisteredPartition, StoredDataset } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { useNs, usePlace } from "../frame/place";
 import { number, partition } from "../lib/format";
-import { dayOf, halfYear, isOfOneDay, newestDay, partitionOfDay } from "../lib/partitions";
+import { dayOf, halfYear, isOfOneDay, newestDay, partitionOfDay, typical } from "../lib/partitions";
 import { paths } from "../lib/paths";
 import { monthsAbove, weeks } from "../lib/weeks";
 import { ActButton } from "../parts/act";
@@ -156,7 +156,7 @@ function Days({
   choose: (values: string) => void;
 }) {
   const { search, change } = usePlace();
-  const like = items[0]?.partition ?? {};
+  const like = typical(items);
   const values = (day: string) => partition(partitionOfDay(day, like));
   // The list is ordered by the texts of the values, where month 9 comes after month 12. A range compares numbers.
   const year = more && like.month ? newestDay(items)?.slice(0, 4) : undefined;

@@ -6,7 +6,7 @@ import { fits, parseFilter, toggleTerm } from "../../src/lib/filter";
 import { best } from "../../src/lib/fuzzy";
 import { byHolder, useInWords, waitsFor } from "../../src/lib/held";
 import { lateBy, lateFirst, missedBy } from "../../src/lib/late";
-import { dayOf, halfYear, isOfOneDay, partitionOfDay, reachOf } from "../../src/lib/partitions";
+import { dayOf, halfYear, isOfOneDay, partitionOfDay, reachOf, typical } from "../../src/lib/partitions";
 import { inShort, ofPartition, pieces, waitInWords } from "../../src/lib/sentence";
 import { moved, rangeOf } from "../../src/lib/spans";
 import { lookOfState } from "../../src/lib/states";
@@ -208,6 +208,15 @@ test("a day of a dataset keeps the form of its keys", () => {
     region: "eu",
     day: "2013-01-05",
   });
+});
+
+test("a missing day has leading zeros if any partition has them", () => {
+  const december = { year: "2013", month: "12", day: "31" };
+  const march = { year: "2013", month: "03", day: "15" };
+  const like = typical([{ partition: december }, { partition: march }]);
+  expect(partitionOfDay("2013-09-05", like)).toEqual({ year: "2013", month: "09", day: "05" });
+  expect(typical([{ partition: december }])).toEqual(december);
+  expect(typical([])).toEqual({});
 });
 
 test("a range of the timeline moves by half, and stops at now", () => {
