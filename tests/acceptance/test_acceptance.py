@@ -7,6 +7,7 @@ from chalicelib.core.instants import HOUR
 from chalicelib.flow.deploy import deploy
 from tests.acceptance.words import (
     concurrency,
+    day,
     days,
     delay,
     doze,
@@ -22,7 +23,7 @@ from tests.acceptance.words import (
 )
 from tests.support.clock import NOON
 from tests.support.schedules import at, partitions
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 
 def test_acceptance_1(world: World) -> None:

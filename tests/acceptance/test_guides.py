@@ -5,6 +5,7 @@ from __future__ import annotations
 from chalicelib.core.instants import DAY, HOUR, MINUTE
 from tests.acceptance.words import (
     concurrency,
+    day,
     days,
     delay,
     doze,
@@ -21,7 +22,7 @@ from tests.acceptance.words import (
 )
 from tests.support.clock import NOON
 from tests.support.schedules import after, partitions
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 TEN_AT_NIGHT = NOON + 10 * HOUR
 

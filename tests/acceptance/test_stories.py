@@ -14,6 +14,7 @@ from chalicelib.core.writes import Put
 from tests.acceptance.words import (
     all_of,
     any_of,
+    day,
     days,
     doze,
     doze_until,
@@ -32,7 +33,7 @@ from tests.acceptance.words import (
 )
 from tests.support.clock import NOON
 from tests.support.schedules import after, partitions
-from tests.support.world import SQS, World, day, flights, full
+from tests.support.world import SQS, World, flights, full
 
 MANY = 2_000
 ZONES = ("UTC", "Europe/Paris", "Asia/Kolkata", "America/New_York", "Australia/Lord_Howe")

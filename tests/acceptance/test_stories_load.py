@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from chalicelib.core.instants import MINUTE, SECOND
+from tests.acceptance.words import day
 from tests.support.clock import NOON
 from tests.support.schedules import at, partitions
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 DAYS = 25
 

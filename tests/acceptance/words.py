@@ -13,6 +13,14 @@ from tests.support.world import World, full
 Document = dict[str, Any]
 
 
+# -- data --------------------------------------------------------------------------------------------------------------
+
+
+def day(number: int, dataset: str = "flights", name: str = "_SUCCESS") -> str:
+    """The key of an object of a day, in folders with leading zeros, as many tools write them."""
+    return f"raw/{dataset}/year=2013/month=01/day={number}/{name}"
+
+
 # -- triggers ----------------------------------------------------------------------------------------------------------
 
 

@@ -47,7 +47,7 @@ def _definitions(api: Api) -> None:
     api.put(f"{NS}/apps/orders", app)
     api.put(f"{NS}/apps/orders", app | {"owner": "ada"})
     api.put(f"{APP}/workflows/join", {"target": EMR, "retries": {"attempts": 2}, "pool": None})
-    bucket = {"bucket": "lake", "prefix": "raw/x/", "keys": ["day"]}
+    bucket = {"bucket": "lake", "prefix": "raw/x/", "keys": ["event-day", "_hour"]}
     documents = {
         f"{NS}/datasets": ("x", bucket),
         f"{NS}/policies": ("calm", {"max_events": 5}),

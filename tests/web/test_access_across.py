@@ -168,7 +168,7 @@ def test_a_reprocessing_runs_nothing_in_hidden_namespaces() -> None:
 
 @pytest.mark.usefixtures("standing")
 def test_an_error_does_not_name_what_is_hidden() -> None:
-    dataset = {"bucket": "lake", "prefix": "raw/hidden/", "keys": ["day"]}
+    dataset = {"bucket": "lake", "prefix": "raw/hidden/", "keys": ["team-id", "day"]}
     wrong = {"workflow": "clean", "trigger": {"type": "partition", "dataset": "other.hiden"}}
     both = wrong | {"policy": "other.none"}
     requests: list[tuple[str, str, Any]] = [

@@ -32,7 +32,7 @@ def test_an_app_with_one_wrong_schedule_stores_nothing_at_all(
 ) -> None:
     document = {
         "description": "new",
-        "datasets": {"fresh": {"bucket": "lake", "prefix": "fresh/", "keys": ["day"]}},
+        "datasets": {"fresh": {"bucket": "lake", "prefix": "fresh/", "keys": ["event-day"]}},
         "workflows": LIVING | {"loop": {"target": EMR}},
         "schedules": {"first": schedule(trigger=partition("fresh")), "chained": CHAINED, "third": third},
     }

@@ -136,7 +136,7 @@ def test_no_name_is_reserved(empty: Api) -> None:
             f"/v1/namespaces/{name}/apps/{name}",
             {"workflows": {name: WORKFLOW}, "datasets": {name: dataset}, "schedules": schedules},
         )
-        empty.post(f"/v1/namespaces/{name}/datasets/{name}/partitions", {"partition": {"day": name}})
+        empty.post(f"/v1/namespaces/{name}/datasets/{name}/partitions", {"partition": {"shop-id": name, "_day": name}})
         assert len(empty.get(f"{one}/jobs")["items"]) == 1
 
 

@@ -105,7 +105,7 @@ def test_forty_five_leaves_and_twenty_levels_are_allowed(api: Api) -> None:
     ("path", "first", "second"),
     [
         (ONE, {"workflow": "notify", "trigger": WEEKDAYS}, {"workflow": "notify", "trigger": EVERY_DAY}),
-        (f"{NS}/datasets/x", *({"bucket": "lake", "prefix": f"x{n}/", "keys": KEYS} for n in (1, 2))),
+        (f"{NS}/datasets/x", *({"bucket": "lake", "prefix": f"x{n}/", "keys": ["region-id", "_day"]} for n in (1, 2))),
         (f"{APP}/workflows/x", *({"target": {"type": "sqs", "queue_url": f"https://{n}"}} for n in (1, 2))),
         ("/v1/namespaces/x", {}, {"owner": "ops"}),
     ],

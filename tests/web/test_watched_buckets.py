@@ -17,7 +17,7 @@ from tests.web.conftest import APP, NS, Api
 from tests.web.test_handlers import failed, sqs
 
 LANDING, OTHER, CLOSED = "acme-landing", "acme.drop-2", "acme-closed"
-DATASET = {"bucket": LANDING, "prefix": "in/", "keys": ["day"]}
+DATASET = {"bucket": LANDING, "prefix": "in/", "keys": ["_day"]}
 HINT = (
     "turn on EventBridge notifications on the bucket, add the bucket to the stack parameter WatchedBuckets, "
     "and run `make deploy`"
@@ -42,7 +42,7 @@ def objects(*bodies: str) -> list[str]:
 
 
 def found(api: Api) -> set[str]:
-    return {item["partition"]["day"] for item in api.get(f"{NS}/datasets/orders/partitions")["items"]}
+    return {item["partition"]["_day"] for item in api.get(f"{NS}/datasets/orders/partitions")["items"]}
 
 
 @pytest.mark.parametrize("bucket", [LANDING, OTHER, "lake", "lake-bucket"])
@@ -87,7 +87,7 @@ def test_t20_a_dataset_no_longer_watched_stays_but_cannot_change(
     assert watching.get(f"{NS}/datasets/orders")["bucket"] == LANDING
     assert watching.put(f"{NS}/datasets/orders", DATASET)["did"] == "unchanged"
     assert watching.put(f"{NS}/apps/intake", document)["kept"] == ["app demo.intake", "dataset demo.orders"]
-    watching.post(f"{NS}/datasets/orders/partitions", {"partition": {"day": "1"}})
+    watching.post(f"{NS}/datasets/orders/partitions", {"partition": {"_day": "1"}})
     assert found(watching) == {"1"}
     error = watching.refused(400, "PUT", f"{NS}/datasets/orders", DATASET | {"description": "new"})
     assert error["field"] == "bucket"
@@ -96,14 +96,14 @@ def test_t20_a_dataset_no_longer_watched_stays_but_cannot_change(
 
 def test_t20_the_lambda_counts_both_formats_and_refuses_others(watching: Api) -> None:
     watching.put(f"{NS}/datasets/orders", DATASET)
-    broken = reported.event(LANDING, "in/day=9/x")
+    broken = reported.event(LANDING, "in/_day=9/x")
     del broken["detail"]["object"]["key"]
     bodies = (
-        reported.by_event_bridge(LANDING, "in/day=1/x"),
+        reported.by_event_bridge(LANDING, "in/_day=1/x"),
         json.dumps(broken),
-        reported.by_s3(reported.record(LANDING, "in/day=1/x"), reported.record(LANDING, "in/day=2 + 3/x")),
-        reported.by_event_bridge(LANDING, "in/day=2 + 3/x"),
-        reported.by_event_bridge(LANDING, "in/day=100%/x"),
+        reported.by_s3(reported.record(LANDING, "in/_day=1/x"), reported.record(LANDING, "in/_day=2 + 3/x")),
+        reported.by_event_bridge(LANDING, "in/_day=2 + 3/x"),
+        reported.by_event_bridge(LANDING, "in/_day=100%/x"),
     )
     assert objects(*bodies) == ["m1"]
     assert found(watching) == {"1", "2 + 3", "100%"}
@@ -132,7 +132,7 @@ def test_t20_why_says_that_the_bucket_of_dataset_is_not_watched(watching: Api, m
     watch(monkeypatch, "")
     missing = f"dataset demo.orders: new objects are not noticed, because bucket {LANDING} is not watched; {HINT}"
     assert why(watching, "daily") == f"no event has arrived yet; trigger: 2 partitions of demo.orders; {missing}"
-    watching.post(f"{NS}/datasets/orders/partitions", {"partition": {"day": "1"}})
+    watching.post(f"{NS}/datasets/orders/partitions", {"partition": {"_day": "1"}})
     assert why(watching, "daily").endswith(missing)
 
     watching.post(f"{APP}/schedules/daily/disable")

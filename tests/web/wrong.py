@@ -5,7 +5,7 @@ from typing import Any
 from tests.web.conftest import APP, WEEKDAYS, Api
 
 ONE = f"{APP}/schedules/nightly"
-DATASET = {"bucket": "lake", "prefix": "raw/orders/", "keys": ["day"]}
+DATASET = {"bucket": "lake", "prefix": "raw/orders/", "keys": ["day", "shop-id"]}
 WORKFLOW = {"target": {"type": "sqs", "queue_url": "https://sqs.example/target"}}
 EMR = {"type": "emr_serverless", "entry_point": "s3://code/refine.py"}
 

@@ -10,9 +10,10 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.flow import lookup
 from chalicelib.flow.jobs import actions
 from chalicelib.flow.views import explain
+from tests.acceptance.words import day
 from tests.support.backfills import begin
 from tests.support.schedules import at, partitions
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 ADA = "arn:aws:sts::123456789012:assumed-role/DataOwner/ada"
 BOB = "arn:aws:iam::123456789012:user/bob"

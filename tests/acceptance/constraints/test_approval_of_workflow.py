@@ -14,11 +14,12 @@ from chalicelib.flow import lookup
 from chalicelib.flow.jobs import actions
 from chalicelib.flow.runs.actions import rerun
 from chalicelib.flow.views import explain, present
+from tests.acceptance.words import day
 from tests.support.backfills import begin
 from tests.support.crossings import at_each_call, cross
 from tests.support.schedules import at, partitions
 from tests.support.snapshot import Start
-from tests.support.world import EMR, SQS, World, day, flights
+from tests.support.world import EMR, SQS, World, flights
 
 ADA = "arn:aws:sts::123456789012:assumed-role/DataOwner/ada"
 BY_OWNER = {"type": "approval", "role": "DataOwner"}

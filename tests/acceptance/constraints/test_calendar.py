@@ -10,6 +10,7 @@ from chalicelib.core.instants import DAY, HOUR, MINUTE, parse_instant
 from tests.acceptance.words import (
     calendar,
     concurrency,
+    day,
     days,
     doze,
     doze_until,
@@ -26,7 +27,7 @@ from tests.acceptance.words import (
 )
 from tests.support.backfills import begin, counts
 from tests.support.clock import NOON
-from tests.support.world import World, day, flights
+from tests.support.world import World, flights
 
 UNLIMITED = {"used": None, "max": None, "held_by": None}  # of a constraint that is no limit
 

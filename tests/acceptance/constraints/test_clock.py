@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from chalicelib.core.instants import HOUR, MINUTE, parse_instant
-from tests.acceptance.words import delay, doze, doze_until, on, partition, started_at, why, window
+from tests.acceptance.words import day, delay, doze, doze_until, on, partition, started_at, why, window
 from tests.support.clock import NOON
-from tests.support.world import World, day, flights
+from tests.support.world import World, flights
 
 
 def test_c2_a_delay_counts_from_the_creation_of_the_job(world: World) -> None:

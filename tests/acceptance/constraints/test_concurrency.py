@@ -7,11 +7,11 @@ import pytest
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import NotNow
-from tests.acceptance.words import concurrency, event, on, partition, reasons, states, why
+from tests.acceptance.words import concurrency, day, event, on, partition, reasons, states, why
 from tests.support.fakes import FakeEmr
 from tests.support.pull_workers import PULLED
 from tests.support.schedules import at_most, partitions
-from tests.support.world import World, day, flights
+from tests.support.world import World, flights
 
 GROUP = {"group": "heavy"}
 

@@ -13,6 +13,7 @@ from tests.acceptance.words import (
     absent,
     all_of,
     concurrency,
+    day,
     days,
     delay,
     doze,
@@ -32,7 +33,7 @@ from tests.acceptance.words import (
 )
 from tests.support.clock import NOON
 from tests.support.schedules import partitions
-from tests.support.world import World, day, flights
+from tests.support.world import World, flights
 
 UNLIMITED = {"used": None, "max": None, "held_by": None}  # of a constraint that is no limit
 

@@ -9,10 +9,10 @@ import pytest
 
 from chalicelib.core.instants import HOUR, MINUTE
 from tests.acceptance.undelivered import NEVER, letters, redrive
-from tests.acceptance.words import event, on
+from tests.acceptance.words import day, event, on
 from tests.support.clock import NOON
 from tests.support.schedules import partitions
-from tests.support.world import EMR, SQS, World, day, flights
+from tests.support.world import EMR, SQS, World, flights
 
 AN_HOUR = {"after": "1h", "then": "run"}
 CPU = {"cloudwatch": {"namespace": "AWS/RDS", "metric": "CPUUtilization"}}

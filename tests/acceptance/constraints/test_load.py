@@ -11,9 +11,10 @@ from chalicelib.core.instants import MINUTE
 from chalicelib.core.targets.answers import NoAnswer
 from chalicelib.flow.definitions import store
 from chalicelib.flow.views import explain
+from tests.acceptance.words import day
 from tests.support.clock import NOON
 from tests.support.schedules import partitions
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 CPU = {"cloudwatch": {"namespace": "AWS/RDS", "metric": "CPUUtilization", "dimensions": {"DBInstance": "lake"}}}
 

@@ -9,6 +9,7 @@ from chalicelib.core.instants import HOUR, MINUTE, iso
 from chalicelib.core.targets.answers import NoAnswer
 from tests.acceptance.words import (
     concurrency,
+    day,
     doze,
     event,
     kinds,
@@ -21,7 +22,7 @@ from tests.acceptance.words import (
     window,
 )
 from tests.support.clock import NOON
-from tests.support.world import World, day, flights
+from tests.support.world import World, flights
 
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:sluice-target-ready"
 RULE = f"the probe {ARN} allows the launch, else wait"

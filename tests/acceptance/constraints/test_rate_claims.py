@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from chalicelib.core.instants import MINUTE
 from chalicelib.core.targets.answers import NotNow
+from tests.acceptance.words import day
 from tests.support.schedules import partitions
-from tests.support.world import World, day, flights
+from tests.support.world import World, flights
 
 RATE = {"constraints": [{"type": "rate", "max": 1, "per": "10m"}]}
 

@@ -9,6 +9,7 @@ import pytest
 from chalicelib.core.instants import DAY, HOUR, MINUTE
 from tests.acceptance.words import (
     concurrency,
+    day,
     days,
     doze,
     fresh,
@@ -25,7 +26,7 @@ from tests.acceptance.words import (
 )
 from tests.support.clock import NOON
 from tests.support.schedules import partitions
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 CLEAN = "workflow:demo.flights.clean"
 

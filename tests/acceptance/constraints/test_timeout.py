@@ -11,6 +11,7 @@ from tests.acceptance.words import (
     all_of,
     calendar,
     concurrency,
+    day,
     days,
     delay,
     doze,
@@ -28,7 +29,7 @@ from tests.acceptance.words import (
 )
 from tests.support.clock import NOON
 from tests.support.schedules import at_most, partitions
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 AN_HOUR = {"after": "1h", "then": "run"}
 HALF_AN_HOUR = {"from": "2026-03-02T12:30:00Z", "to": "2026-03-02T13:00:00Z"}

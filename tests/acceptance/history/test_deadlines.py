@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import HOUR, MINUTE
-from tests.acceptance.words import concurrency, doze, on, partition, window
+from tests.acceptance.words import concurrency, day, doze, on, partition, window
 from tests.acceptance.workflows.test_notices import notices, tells, whats
 from tests.support.clock import NOON
 from tests.support.schedules import at, partitions
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 FEEDS = 1_500
 BOTH = [tells("missed_start", "missed_end")]
@@ -124,7 +124,7 @@ def test_story_5(world: World) -> None:
     cost no checks, and a missed deadline is announced.
     """
     feeds = {
-        f"feed{number:04d}": {"bucket": "lake", "prefix": f"raw/feed{number:04d}/", "keys": ["day"]}
+        f"feed{number:04d}": {"bucket": "lake", "prefix": f"raw/feed{number:04d}/", "keys": ["feed-id", "_day"]}
         for number in range(FEEDS)
     }
     loads = {
@@ -141,7 +141,7 @@ def test_story_5(world: World) -> None:
     assert rows == [], "what waits for its feed needs no check before it comes"
 
     for number in (3, FEEDS // 2, FEEDS - 1):
-        world.upload(f"raw/feed{number:04d}/day=1/part-0.csv")
+        world.upload(f"raw/feed{number:04d}/feed-id={number}/_day=1/part-0.csv")
         world.settle()
     assert sum(len(world.runs(name)) for name in loads) == 3
     late, *others = [run.id for run in world.targets.emr.runs.values()]

@@ -12,9 +12,9 @@ from chalicelib.flow.jobs import actions
 from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.schedules import pauses
 from chalicelib.flow.views import explain, lists, views
-from tests.acceptance.words import all_of, concurrency, doze, event, on, partition, time, why_schedule, window
+from tests.acceptance.words import all_of, concurrency, day, doze, event, on, partition, time, why_schedule, window
 from tests.support.clock import NOON
-from tests.support.world import EMR, World, day, flights, full
+from tests.support.world import EMR, World, flights, full
 
 ADA = "arn:aws:iam::123456789012:user/ada"
 TICK = time("*/10 * * * *")

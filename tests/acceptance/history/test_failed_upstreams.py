@@ -7,12 +7,12 @@ import pytest
 from chalicelib.flow.schedules.actions import run_now
 from chalicelib.flow.views import explain
 from chalicelib.flow.views.glance import glance
-from tests.acceptance.words import all_of, on, partition, status
+from tests.acceptance.words import all_of, day, on, partition, status
 from tests.support.schedules import BY_DAY
-from tests.support.world import World, day, flights, full
+from tests.support.world import World, flights, full
 
 CLEAN = full("clean")
-OF_DAY = f"the last run of {CLEAN} for year=2013 month=1 day=1 FAILED at 2026-03-02T12:00:00.000Z: no such column"
+OF_DAY = f"the last run of {CLEAN} for year=2013 month=01 day=1 FAILED at 2026-03-02T12:00:00.000Z: no such column"
 
 
 def played(world: World, *ends: str) -> None:
@@ -67,7 +67,7 @@ def test_c14_why_names_no_run_of_another_day_or_one_that_runs(world: World, ends
 def test_c14_a_repeat_that_succeeds_ends_the_sentence(world: World) -> None:
     played(world, "FAILED")
     world.clock.pass_by("1s")
-    run_now(world.ports, CLEAN, {}, "r1", partition={"year": "2013", "month": "1", "day": "1"})
+    run_now(world.ports, CLEAN, {}, "r1", partition={"year": "2013", "month": "01", "day": "1"})
     world.settle()
     world.finish()
     world.settle()

@@ -6,8 +6,8 @@ import pytest
 
 from chalicelib.flow.runs import failures
 from chalicelib.flow.views import explain
-from tests.acceptance.words import on, partition
-from tests.support.world import EMR, World, day, flights
+from tests.acceptance.words import day, on, partition
+from tests.support.world import EMR, World, flights
 
 ERROR = "ValueError: expected 24 hours of 2013-01-01, got 23: hour 17 is missing"
 OUTPUT = f"read 23 rows\nTraceback (most recent call last):\n  File x\n{ERROR}\n"

@@ -11,10 +11,10 @@ from chalicelib.core.limits.writes import AcquirePermit
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.flow.views.views import run_view
-from tests.acceptance.words import concurrency, event, on, partition, time
+from tests.acceptance.words import concurrency, day, event, on, partition, time
 from tests.support.fakes import FakeEmr
 from tests.support.ledgers import LedgerBetween
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 TWICE = {"target": EMR, "retries": {"attempts": 2, "delay": "1m"}}
 

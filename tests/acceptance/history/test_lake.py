@@ -20,10 +20,10 @@ from chalicelib.flow.system import dispatch
 from chalicelib.flow.views.views import run_view
 from infra.system_app import APP
 from sluice import documents
-from tests.acceptance.words import event, on
+from tests.acceptance.words import day, event, on
 from tests.support import dags, rows
 from tests.support.clock import NOON
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 TWICE = {"target": EMR, "retries": {"attempts": 2, "delay": "1m"}}
 
@@ -146,7 +146,7 @@ def test_h3_a_history_line_names_the_dag_run_and_node(world: World) -> None:
     (run,) = world.ports.runs.runs("workflow", "demo.flights.w_b", 10, None).items
     line = lines.line_of(run, LIST)
     assert (line["dag"], line["dag_round"], line["node"]) == ("demo.flights.daily", 1, "b")
-    assert line["partition"] == {"year": "2013", "month": "1", "day": "1"}, "the key of the DAG is no partition key"
+    assert line["partition"] == {"year": "2013", "month": "01", "day": "1"}, "the key of the DAG is no partition key"
     begun = world.ports.runs.attempts(line["dag_run"])
     assert lines.line_of(begun[-1], LIST)["target"] == "dag"
 

@@ -9,8 +9,9 @@ import pytest
 from chalicelib.core.targets.answers import NotNow
 from chalicelib.flow.definitions import store
 from chalicelib.flow.views import explain, queues
+from tests.acceptance.words import day
 from tests.support.schedules import partitions
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 POLICIES = {"slow": {"max_events": 1, "interval": "1m"}}
 
@@ -145,6 +146,7 @@ def test_a_run_that_waits_for_its_start_has_a_place_in_its_queue() -> None:
     world.targets.emr.answers = [NotNow("EMR throttles")]
     come(world, 1)
     [run] = world.runs("low")
+    world.clock.pass_by("1ms")
     come(world, 2)
     queue = view(world, "policy", "demo.slow")["parts"][0]["queue"]
     assert [(each["job_id"], each["attempt"]) for each in queue] == [

@@ -11,8 +11,9 @@ from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.flow.backfills import reprocess
 from chalicelib.flow.runs import complete
 from chalicelib.flow.views import explain, views
+from tests.acceptance.words import day
 from tests.support.schedules import partitions
-from tests.support.world import EMR, World, day, flights, full
+from tests.support.world import EMR, World, flights, full
 
 TWICE = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
 
@@ -114,7 +115,7 @@ def test_a_run_of_a_reprocessing_waits_from_its_request() -> None:
     world.finish()
     world.settle()
     world.pass_by("1d")
-    asked = Reprocess.model_validate({"dataset": "flights", "partition": {"year": "2013", "month": "1", "day": "1"}})
+    asked = Reprocess.model_validate({"dataset": "flights", "partition": {"year": "2013", "month": "01", "day": "1"}})
     reprocess.begin(world.ports, "demo", asked, "tester", "r1")
     world.pass_by("2s")
     first, again = sorted(world.runs("a"), key=lambda run: run.claimed_at)

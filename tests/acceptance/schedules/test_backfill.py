@@ -11,6 +11,7 @@ from chalicelib.core.instants import iso, parse_instant
 from tests.acceptance.words import (
     at_least,
     concurrency,
+    day,
     days,
     delay,
     doze,
@@ -24,7 +25,7 @@ from tests.acceptance.words import (
 )
 from tests.acceptance.words import time as at
 from tests.support.backfills import about, begin, counts, living, preview, ran, seen, stop
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 JANUARY = {"from_": "2026-01-01T00:00:00Z", "to": "2026-02-01T00:00:00Z"}
 
@@ -75,19 +76,19 @@ def test_l12_registered_partitions_run_with_keys_and_correlation(world: World) -
         world.deploy(flights({}))
         world.upload(day(number))
     world.deploy(flights({"clean": on(partition(), by=["day"])}))
-    begin(world, "clean", partitions={"from": {"year": "2013", "month": "1", "day": "10"}}, concurrency=2)
+    begin(world, "clean", partitions={"from": {"year": "2013", "month": "01", "day": "10"}}, concurrency=2)
     world.settle()
-    assert living(world, "clean") == ["2013/1/10", "2013/1/11"]
+    assert living(world, "clean") == ["2013/01/10", "2013/01/11"]
     run = ran(world, "clean")[0]
     [event] = world.context(run)["events"]
     assert (event["partition"], event["path"]) == (
-        {"year": "2013", "month": "1", "day": "10"},
-        "s3://lake-bucket/raw/flights/year=2013/month=1/day=10/",
+        {"year": "2013", "month": "01", "day": "10"},
+        "s3://lake-bucket/raw/flights/year=2013/month=01/day=10/",
     )
     assert run.correlation == {"day": "10"}
     world.finish()
     world.settle()
-    assert [about(run) for run in ran(world, "clean")] == ["2013/1/10", "2013/1/11", "2013/1/12"]
+    assert [about(run) for run in ran(world, "clean")] == ["2013/01/10", "2013/01/11", "2013/01/12"]
     assert days(world, ran(world, "clean")[-1]) == ["12"]
 
 

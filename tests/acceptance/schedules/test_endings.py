@@ -5,8 +5,20 @@ from __future__ import annotations
 import pytest
 
 from chalicelib.core.errors import SluiceError
-from tests.acceptance.words import all_of, any_of, dues, elapsed, is_gone, on, partition, time, to_queue, why_schedule
-from tests.support.world import World, day, flights
+from tests.acceptance.words import (
+    all_of,
+    any_of,
+    day,
+    dues,
+    elapsed,
+    is_gone,
+    on,
+    partition,
+    time,
+    to_queue,
+    why_schedule,
+)
+from tests.support.world import World, flights
 
 
 def test_l10_what_is_met_at_the_ttl_end_runs_before_the_removal(

@@ -9,6 +9,7 @@ from chalicelib.core.instants import HOUR, MINUTE
 from tests.acceptance.words import (
     all_of,
     concurrency,
+    day,
     days,
     doze,
     kinds,
@@ -22,7 +23,7 @@ from tests.acceptance.words import (
 )
 from tests.support.clock import NOON
 from tests.support.schedules import at, partitions
-from tests.support.world import World, day, flights
+from tests.support.world import World, flights
 
 
 def test_l4_a_hold_gathers_without_launching_until_the_resume(world: World) -> None:

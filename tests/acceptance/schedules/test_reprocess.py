@@ -11,11 +11,12 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.run import Run
 from chalicelib.flow.backfills import reprocess, reprocess_view
+from tests.acceptance.words import day
 from tests.support import dags
 from tests.support.schedules import BY_DAY, after, at, partitions
-from tests.support.world import EMR, World, day, flights, full
+from tests.support.world import EMR, World, flights, full
 
-FIRST = {"year": "2013", "month": "1", "day": "1"}
+FIRST = {"year": "2013", "month": "01", "day": "1"}
 CHAIN = {
     "clean": partitions(by=BY_DAY),
     "join": after("clean", "join", by=BY_DAY),

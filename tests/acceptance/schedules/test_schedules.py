@@ -10,10 +10,10 @@ from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import HOUR, MINUTE
 from chalicelib.flow import lookup
 from chalicelib.flow.schedules import actions
-from tests.acceptance.words import concurrency, days, doze, on, partition, reasons, states, why_schedule
+from tests.acceptance.words import concurrency, day, days, doze, on, partition, reasons, states, why_schedule
 from tests.support.clock import NOON
 from tests.support.schedules import after, at, partitions
-from tests.support.world import World, day, flights, full
+from tests.support.world import World, flights, full
 
 
 def test_l1_schedule_is_created_read_replaced_deleted_recreated(world: World) -> None:
@@ -237,7 +237,7 @@ def test_l11_a_preview_lists_exactly_what_fires(world: World) -> None:
 def test_l11_a_run_now_of_a_partition_is_followed_by_its_day(world: World) -> None:
     keys = ["year", "month", "day"]
     world.deploy(flights({"daily": partitions(3, by=keys), "next": after("clean", "join", by=keys)}))
-    first = {"year": "2013", "month": "1", "day": "5"}
+    first = {"year": "2013", "month": "01", "day": "5"}
     job_id = actions.run_now(world.ports, full("daily"), {}, "r1", None, dict(reversed(first.items())))
     world.settle()
     world.finish()
@@ -254,6 +254,6 @@ def test_l11_a_partition_without_its_exact_keys_is_refused(world: World) -> None
     world.deploy(flights({"daily": partitions(by=["day"]), "plain": partitions()}))
     for name, words in (("daily", "exactly the keys day"), ("plain", "the schedule has no correlation keys")):
         with pytest.raises(SluiceError, match=words) as refused:
-            actions.run_now(world.ports, full(name), {}, "r1", None, {"month": "1"})
+            actions.run_now(world.ports, full(name), {}, "r1", None, {"month": "01"})
         assert refused.value.field == "partition"
         assert world.jobs(name) == []

@@ -9,10 +9,10 @@ from chalicelib.core.instants import MINUTE
 from chalicelib.flow import lookup
 from chalicelib.flow.schedules import pauses
 from chalicelib.flow.views import views
-from tests.acceptance.words import all_of, doze, kinds, on, partition, reasons, states, time, why_schedule
+from tests.acceptance.words import all_of, day, doze, kinds, on, partition, reasons, states, time, why_schedule
 from tests.support.clock import NOON
 from tests.support.schedules import at, partitions
-from tests.support.world import World, day, flights, full
+from tests.support.world import World, flights, full
 
 
 def test_l19_one_occurrence_is_skipped_on_record_and_others_run(world: World) -> None:

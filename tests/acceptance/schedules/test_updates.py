@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from chalicelib.core.instants import MINUTE
-from tests.acceptance.words import concurrency, days, delay, doze, kinds, on, partition, reasons, why
+from tests.acceptance.words import concurrency, day, days, delay, doze, kinds, on, partition, reasons, why
 from tests.support.clock import NOON
 from tests.support.schedules import at, partitions
-from tests.support.world import World, day, flights
+from tests.support.world import World, flights
 
 CARRY = {"on_update": "carry"}
 

@@ -10,9 +10,9 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import MINUTE, iso
 from chalicelib.flow.runs import dead_letters
 from tests.acceptance.undelivered import NEVER, ONCE, app, letters, redrive, undelivered
-from tests.acceptance.words import event, on, partition, rate, states, time, window
+from tests.acceptance.words import day, event, on, partition, rate, states, time, window
 from tests.support.ledgers import Before
-from tests.support.world import EMR, SQS, World, day, flights, full
+from tests.support.world import EMR, SQS, World, flights, full
 
 HTTP = {"type": "http", "url": "https://example.com/hook"}
 

@@ -9,8 +9,8 @@ from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.targets.answers import Answer, NotNow
 from chalicelib.flow.system import dispatch
 from tests.acceptance.undelivered import DOWN, NEVER, app, letters, undelivered
-from tests.acceptance.words import partition, rate, reasons, states, time, why, window
-from tests.support.world import World, day, full
+from tests.acceptance.words import day, partition, rate, reasons, states, time, why, window
+from tests.support.world import World, full
 
 # -- delivered -----------------------------------------------------------------------------------------------------
 

@@ -10,9 +10,10 @@ import pytest
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import HOUR, MINUTE, SECOND
 from chalicelib.flow.definitions import store
+from tests.acceptance.words import day
 from tests.support.clock import NOON
 from tests.support.schedules import at, partitions
-from tests.support.world import World, day, flights
+from tests.support.world import World, flights
 
 
 def under(policy: dict[str, Any], schedules: dict[str, Any]) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from chalicelib.core.instants import HOUR, MINUTE
-from tests.acceptance.words import absent, alarm, all_of, doze, on, partition, quiet, reasons, started_at, why
+from tests.acceptance.words import absent, alarm, all_of, day, doze, on, partition, quiet, reasons, started_at, why
 from tests.support.clock import NOON
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 
 def test_t23_an_alarm_starts_a_run_that_gets_the_change(world: World) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.acceptance.words import all_of, doze, on, partition, size, why
-from tests.support.world import World, day, flights
+from tests.acceptance.words import all_of, day, doze, on, partition, size, why
+from tests.support.world import World, flights
 
 PART = day(1, name="part-0.parquet")
 

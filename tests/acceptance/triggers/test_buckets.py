@@ -9,10 +9,10 @@ import pytest
 
 from chalicelib.aws.s3.notifications import objects_of
 from chalicelib.flow.ingest.objects import match_object
-from tests.acceptance.words import days, on, size
+from tests.acceptance.words import day, days, on, size
 from tests.support import s3_notifications as reported
 from tests.support.schedules import partitions
-from tests.support.world import World, day, flights
+from tests.support.world import World, flights
 
 LANDING = "acme-landing"
 PART = day(1, "weather", "part-0.csv")
@@ -43,11 +43,11 @@ def arrive(world: World, body: str) -> list[str]:
 
 def test_t20_an_object_in_a_watched_bucket_starts_a_run(world: World) -> None:
     world.deploy(on_landing({"daily": partitions(dataset="weather")}))
-    assert arrive(world, reported.by_event_bridge(LANDING, PART)) == ["partition 2013/1/1 of demo.weather is ready"]
+    assert arrive(world, reported.by_event_bridge(LANDING, PART)) == ["partition 2013/01/1 of demo.weather is ready"]
 
     [run] = world.runs("daily")
     assert days(world, run) == ["1"]
-    assert world.context(run)["events"][0]["path"] == f"s3://{LANDING}/raw/weather/year=2013/month=1/day=1/"
+    assert world.context(run)["events"][0]["path"] == f"s3://{LANDING}/raw/weather/year=2013/month=01/day=1/"
 
 
 @pytest.mark.parametrize("first", BOTH_WAYS)
@@ -67,7 +67,7 @@ def test_t20_a_partition_of_odd_letters_is_equal_in_both_formats(world: World) -
     world.deploy(on_landing({"daily": partitions(3, dataset="weather")}))
     for odd in ("1+2", "1 of 2", "50%", "Zürich"):
         for way in BOTH_WAYS.values():
-            arrive(world, way(LANDING, f"raw/weather/year=2013/month=1/day={odd}/a"))
+            arrive(world, way(LANDING, f"raw/weather/year=2013/month=01/day={odd}/a"))
 
     [run] = world.runs("daily")
     assert {event["partition"]["day"] for event in world.context(run)["events"]} == {"1+2", "1 of 2", "50%"}

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from chalicelib.core.instants import MINUTE
 from chalicelib.flow.views import views
-from tests.acceptance.words import all_of, days, delay, event, on, partition, quiet, size, time
+from tests.acceptance.words import all_of, day, days, delay, event, on, partition, quiet, size, time
 from tests.support.clock import NOON
 from tests.support.schedules import BY_DAY, after, at, partitions
-from tests.support.world import World, day, flights
+from tests.support.world import World, flights
 
 
 def test_t17_a_fire_context_has_its_nominal_time_and_schedule(world: World) -> None:
@@ -33,7 +33,7 @@ def test_t17_upstream_run_and_partitions_reach_downstream_runs(world: World) -> 
     [fired] = answer["events"]
     assert (fired["run_id"], fired["status"], fired["partition"]["day"]) == (upstream.run_id, "COMPLETED", "7")
     assert answer["upstream"]["run_id"] == upstream.run_id
-    assert answer["upstream"]["events"][0]["path"] == "s3://lake-bucket/raw/flights/year=2013/month=1/day=7/"
+    assert answer["upstream"]["events"][0]["path"] == "s3://lake-bucket/raw/flights/year=2013/month=01/day=7/"
 
 
 def test_t17_events_join_a_waiting_job_but_not_a_claimed_run(world: World) -> None:
@@ -60,7 +60,7 @@ def test_t17_run_of_bytes_gets_its_objects_and_their_partitions(world: World) ->
         ("size", "demo.flights", 3_000_000),
     ]
     assert [event["partition"]["day"] for event in answer] == ["1", "2"]
-    assert answer[0]["path"] == "s3://lake-bucket/raw/flights/year=2013/month=1/day=1/part-0.parquet"
+    assert answer[0]["path"] == "s3://lake-bucket/raw/flights/year=2013/month=01/day=1/part-0.parquet"
 
 
 def test_t17_run_of_custom_events_gets_their_types_and_payloads(world: World) -> None:

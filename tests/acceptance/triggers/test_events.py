@@ -7,9 +7,9 @@ import pytest
 from chalicelib.core.errors import SluiceError
 from chalicelib.flow.ingest import custom_events
 from chalicelib.flow.ingest.custom_events import Envelope
-from tests.acceptance.words import doze, event, on, status, why
+from tests.acceptance.words import day, doze, event, on, status, why
 from tests.support.schedules import after, partitions
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 FRAGILE = {"target": EMR, "retries": {"attempts": 3}}
 

@@ -85,7 +85,7 @@ def test_t7_l12_requests_name_escaped_partitions_either_way(world: World, text: 
     assert [run.correlation for run in world.runs("s")] == [{"at": "07:00"}] * 2
 
 
-def test_l12_the_folder_of_an_unregistered_partition_is_as_written(world: World) -> None:
+def test_l12_an_unregistered_partition_has_the_folder_as_written(world: World) -> None:
     world.deploy(app_of({"s": on(partition("hours"), by=["at"])}, hours=["at"]))
     begin(world, "s", partitions={"values": [{"at": "07%3A00"}]})
     world.settle()
@@ -118,7 +118,7 @@ def test_l12_a_backfill_by_numbers_runs_the_registered_partition(padded: World) 
     assert (run.correlation, path_of(padded, run)) == ({"month": "01", "day": "05"}, DAY)
 
 
-def test_l21_a_reprocessing_by_numbers_runs_the_registered_partition(padded: World) -> None:
+def test_l21_a_reprocessing_by_numbers_runs_what_is_registered(padded: World) -> None:
     asked = Reprocess.model_validate({"dataset": "days", "partition": {"month": 1, "day": 5}})
     plan = reprocess.preview(padded.ports, "demo", asked)
     assert (plan.entries, [step.why for step in plan.steps]) == (("01/05",), ["counts partitions of demo.days"])

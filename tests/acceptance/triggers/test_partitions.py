@@ -14,9 +14,9 @@ from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.instants import HOUR
 from chalicelib.flow.ingest import objects
 from chalicelib.flow.ingest import partitions as by_hand
-from tests.acceptance.words import concurrency, days, doze, kinds, on, partition
+from tests.acceptance.words import concurrency, day, days, doze, kinds, on, partition
 from tests.support.schedules import after, partitions
-from tests.support.world import World, day, flights
+from tests.support.world import World, flights
 
 FOLDER = "raw/delivery/day=1/"
 
@@ -105,7 +105,7 @@ def test_t7_a_partition_registered_without_object_counts_equally(world: World) -
     world.deploy(flights({"daily": partitions(2)}))
     found = world.ports.catalog.dataset_of("lake-bucket", day(1))
     assert found is not None
-    values = {"partition": {"year": "2013", "month": "1", "day": "1"}}
+    values = {"partition": {"year": "2013", "month": "01", "day": "1"}}
     for _ in range(2):
         by_hand.register_values(world.ports, *found, values)
     world.upload(day(1))
@@ -221,8 +221,8 @@ def test_t22_a_day_written_again_runs_again_with_downstream(world: World) -> Non
         world.clock.pass_by("1h")
 
     first, second = world.runs("daily")
-    assert first.correlation == second.correlation == {"year": "2013", "month": "1", "day": "1"}
-    assert world.context(second)["events"][0]["path"] == "s3://lake-bucket/raw/flights/year=2013/month=1/day=1/"
+    assert first.correlation == second.correlation == {"year": "2013", "month": "01", "day": "1"}
+    assert world.context(second)["events"][0]["path"] == "s3://lake-bucket/raw/flights/year=2013/month=01/day=1/"
     assert len(world.runs("next")) == 2
 
 

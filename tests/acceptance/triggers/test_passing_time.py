@@ -7,6 +7,7 @@ from tests.acceptance.words import (
     absent,
     all_of,
     any_of,
+    day,
     days,
     doze,
     doze_until,
@@ -23,7 +24,7 @@ from tests.acceptance.words import (
 )
 from tests.support.clock import NOON
 from tests.support.schedules import partitions
-from tests.support.world import World, day, flights
+from tests.support.world import World, flights
 
 
 def test_t12_quiet_waits_for_no_events_after_at_least_one(world: World) -> None:

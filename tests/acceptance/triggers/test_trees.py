@@ -7,6 +7,7 @@ from tests.acceptance.words import (
     all_of,
     any_of,
     at_least,
+    day,
     days,
     doze,
     event,
@@ -21,7 +22,7 @@ from tests.acceptance.words import (
 )
 from tests.support.clock import NOON
 from tests.support.schedules import BY_DAY, partitions
-from tests.support.world import World, day, flights
+from tests.support.world import World, flights
 
 
 def test_t14_at_least_n_triggers_start_run_and_all_are_consumed(world: World) -> None:
@@ -176,7 +177,7 @@ def test_t19_each_correlation_gathers_by_itself(world: World) -> None:
     world.settle()
 
     assert sorted(days(world, run) for run in world.runs("join")) == [["1", "1"], ["3", "3"]]
-    assert why(world, "join")["correlation"] == {"year": "2013", "month": "1", "day": "2"}
+    assert why(world, "join")["correlation"] == {"year": "2013", "month": "01", "day": "2"}
 
 
 def test_t19_the_quiet_of_a_month_concerns_its_own_days(world: World) -> None:
@@ -191,7 +192,7 @@ def test_t19_the_quiet_of_a_month_concerns_its_own_days(world: World) -> None:
 
     world.pass_by("5m")
     late = world.runs("month")[1]
-    assert (late.correlation, days(world, late)) == ({"month": "1"}, ["1", "2"])
+    assert (late.correlation, days(world, late)) == ({"month": "01"}, ["1", "2"])
     assert late.claimed_at == NOON + 15 * MINUTE
 
 

@@ -13,9 +13,9 @@ from chalicelib.flow.definitions import store
 from chalicelib.flow.lookup import existing
 from chalicelib.flow.views import views
 from chalicelib.web.bodies import DryRun
-from tests.acceptance.words import on, status
+from tests.acceptance.words import day, on, status
 from tests.support.schedules import after, partitions
-from tests.support.world import EMR, World, day, flights, full
+from tests.support.world import EMR, World, flights, full
 
 
 def of_version(number: int, **more: Any) -> dict[str, Any]:

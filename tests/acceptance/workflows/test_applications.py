@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from chalicelib.flow.views import explain
+from tests.acceptance.words import day
 from tests.faults import invariants
 from tests.support.schedules import partitions
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 OWN, OTHER = "00app", "00other"
 LIMITS = {"emr_application_ids": (OTHER,), "emr_run_limits": ((OWN, 2), (OTHER, 1)), "start_burst": 1_000}

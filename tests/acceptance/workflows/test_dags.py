@@ -7,11 +7,11 @@ import pytest
 from chalicelib.core.errors import SluiceError
 from chalicelib.flow.dags import actions as flow
 from chalicelib.flow.schedules import actions
-from tests.acceptance.words import doze
+from tests.acceptance.words import day, doze
 from tests.support import dags
 from tests.support.dags import DIAMOND, dag, edge, ends, living, ran, rerun, state, states, views
 from tests.support.schedules import partitions
-from tests.support.world import EMR, World, day, full
+from tests.support.world import EMR, World, full
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_w4_each_node_runs_once_when_all_its_upstreams_succeeded(world: World) -
     ends(world, "d")
 
     [view] = views(world)
-    assert (view["state"], view["partition"]) == ("SUCCEEDED", {"year": "2013", "month": "1", "day": "1"})
+    assert (view["state"], view["partition"]) == ("SUCCEEDED", {"year": "2013", "month": "01", "day": "1"})
     assert sorted(ran(world)) == ["a", "b", "c", "d"]
 
 

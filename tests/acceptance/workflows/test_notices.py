@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from chalicelib.core.notices import alerts
-from tests.acceptance.words import concurrency, on, partition, window
+from tests.acceptance.words import concurrency, day, on, partition, window
 from tests.support.ledgers import LedgerBetween
 from tests.support.schedules import at, partitions
-from tests.support.world import EMR, SQS, World, day, flights
+from tests.support.world import EMR, SQS, World, flights
 
 TEAM = {"type": "sns", "topic_arn": "arn:aws:sns:eu-west-1:123456789012:team"}
 DUTY = {"type": "http", "url": "https://duty.example/hooks"}

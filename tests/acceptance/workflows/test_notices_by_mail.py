@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 from chalicelib.aws.targets.sns import SnsTarget
+from tests.acceptance.words import day
 from tests.support.schedules import partitions
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 TOPIC = "arn:aws:sns:eu-west-1:123456789012:team"
 MAX_SUBJECT = 100  # characters that SNS accepts; printable ASCII that begins with a letter, number or punctuation mark

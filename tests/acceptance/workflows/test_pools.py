@@ -9,8 +9,9 @@ import pytest
 from chalicelib.core.errors import SluiceError
 from chalicelib.flow.definitions import store
 from chalicelib.flow.views import explain
+from tests.acceptance.words import day
 from tests.support.schedules import partitions
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 FAST = {"start_burst": 1_000, "emr_application_ids": ("00other",)}
 

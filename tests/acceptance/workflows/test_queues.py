@@ -7,8 +7,9 @@ from typing import Any
 
 from chalicelib.flow import priority
 from chalicelib.flow.jobs.check import check_job
+from tests.acceptance.words import day
 from tests.support.schedules import after, at_most, partitions
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 
 class Counting:

@@ -11,9 +11,10 @@ from chalicelib.core.instants import SECOND
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.targets.retries import Retries
 from chalicelib.flow.runs import complete
+from tests.acceptance.words import day
 from tests.support.clock import NOON
 from tests.support.schedules import after, partitions
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, flights
 
 
 def trying(policy: dict[str, Any], *more: dict[str, Any], **fields: Any) -> World:

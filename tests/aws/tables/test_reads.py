@@ -26,7 +26,7 @@ from tests.aws.tables.test_run_rows import ONE_BY_ONE
 from tests.support import rows
 from tests.support.clock import NOON
 
-DATASET = {"bucket": "lake", "prefix": "raw/a/", "keys": ["day"]}
+DATASET = {"bucket": "lake", "prefix": "raw/a/", "keys": ["event-day"]}
 
 
 def test_t15_a_page_of_the_reverse_index_never_splits_a_schedule(dynamo: Dynamo) -> None:

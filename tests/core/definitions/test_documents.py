@@ -191,7 +191,7 @@ def test_a_partition_key_may_have_hyphens_and_underscores() -> None:
 
 def test_l8_an_app_has_datasets_workflows_and_schedules_by_name() -> None:
     sent = {
-        "datasets": {"flights": {"bucket": "lake", "prefix": "raw/", "keys": ["day"]}},
+        "datasets": {"flights": {"bucket": "lake", "prefix": "raw/", "keys": ["carrier-code", "_day"]}},
         "workflows": {"clean": {"target": EMR}},
         "schedules": {"nightly": SHORT | {"enabled": True}},
     }

@@ -19,7 +19,7 @@ from tests.core.builders import ABSENT, CLEANED, ELAPSED, EMR, PARTITION, QUIET,
 from tests.support.leaves import LEAF_TYPES
 
 SHORT: dict[str, Any] = {"workflow": "clean", "trigger": {"type": "partition", "dataset": "flights"}}
-FLIGHTS: dict[str, Any] = {"bucket": "lake", "prefix": "raw/", "keys": ["day"]}
+FLIGHTS: dict[str, Any] = {"bucket": "lake", "prefix": "raw/", "keys": ["carrier-code", "_day"]}
 
 
 def refused(kind: type[BaseModel], document: Any) -> SluiceError:

@@ -90,7 +90,7 @@ def test_a_dataset_lies_below_a_prefix_of_its_namespace() -> None:
     world = World()
     world.deploy({})
     allow(world, buckets=["s3://lake-bucket/raw/team-a/"])
-    dataset = {"bucket": "lake", "prefix": "raw/team-b/", "keys": ["day"]}
+    dataset = {"bucket": "lake", "prefix": "raw/team-b/", "keys": ["aws-account-id"]}
     refused = error_of(world, {"datasets": {"d": dataset}})
     assert (refused.code, refused.field) == ("invalid", "datasets.d.prefix")
     world.deploy({"datasets": {"d": dataset | {"prefix": "raw/team-a/d/"}}})
