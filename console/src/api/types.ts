@@ -593,6 +593,12 @@ export interface HttpTarget {
   secret?: string | SecretReference | null;
 }
 
+export interface IgnoredObject {
+  key: string;
+  at: string;
+  why: string;
+}
+
 export interface Job {
   job_id: string;
   schedule: string;
@@ -1552,6 +1558,7 @@ export interface StoredDataset {
   operations?: ("append" | "overwrite" | "delete" | "replace")[];
   glue_table?: string | null;
   single_writer?: boolean;
+  ignored?: IgnoredObject[] | null;
 }
 
 export interface StoredGrants {
