@@ -67,12 +67,13 @@ def place_view(
     """The place of a job or run in a queue. ``ahead`` are the ranks of those before it."""
     own = permits.priority_in(row.rank) if row.rank is not None else 9
     since = waits_since(row) if isinstance(row, Job) else row.created_at
+    seconds = max(0, now - since) // SECOND
     return {
         "of": of,
         "position": position,
         "waiting": waiting,
         "more_urgent": sum(permits.priority_in(rank) > own for rank in ahead),
-        "waited": format_duration(max(0, now - since) // SECOND * SECOND),
+        "waited": format_duration(seconds * SECOND) if seconds else "0s",
     }
 
 
