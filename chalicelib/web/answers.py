@@ -332,13 +332,13 @@ class GivenApproval(Answer):
 
 class PlaceInQueue(Answer):
     """The queue in which a job waits. ``position`` is null behind a thousand others. ``more_urgent`` of those before it
-    have a higher priority. ``waited`` is how long it has waited, such as ``1d 23h``."""
+    have a higher priority. It has waited ``since`` an instant."""
 
     of: str
     position: int | None
     waiting: int
     more_urgent: int
-    waited: str
+    since: At
 
 
 class Hold(Answer):

@@ -177,7 +177,7 @@ def test_a_delete_of_nothing_is_refused(api: PlayedApi, client: Client, before: 
         client.delete("/v1/namespaces/demo")
 
 
-def test_a_post_that_finds_nothing_after_a_lost_answer_is_refused(api: PlayedApi, client: Client) -> None:
+def test_a_post_that_finds_nothing_after_a_lost_answer_fails(api: PlayedApi, client: Client) -> None:
     api.play("POST", "/v1/jobs/j/cancel", Played(hang_up=True), GONE)
     with pytest.raises(NotFound):
         client.post("/v1/jobs/j/cancel", repeatable=True)

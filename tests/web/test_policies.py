@@ -100,7 +100,8 @@ def test_l17_a_policy_and_the_jobs_tell_the_same_queue(api: Api) -> None:
     places = {each["job_id"]: each["position"] for each in part["queue"]}
     assert {job["job_id"]: job["queue"]["position"] for job in jobs} == places
     for job in jobs:
-        assert job["queue"] == {"of": "policy demo.calm", "position": places[job["job_id"]], "waiting": 3}
+        place = {"of": "policy demo.calm", "position": places[job["job_id"]], "waiting": 3}
+        assert job["queue"] == place | {"more_urgent": 0, "since": job["queue"]["since"]}
         assert job["reason"].endswith(f"; position {places[job['job_id']]} of 3 in its queue")
         assert api.get(f"/v1/jobs/{job['job_id']}/why")["why"] == job["reason"]
         assert api.get(f"/v1/jobs/{job['job_id']}") == job

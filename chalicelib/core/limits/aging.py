@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from pydantic import SerializerFunctionWrapHandler, model_serializer
+
 from chalicelib.core.documents import Described, Duration
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, SECOND, Millis, duration
 
+LATER = ("aging", "margin")
 LEAST, MOST = SECOND, 30 * DAY
 
 
@@ -14,6 +19,13 @@ class Aging(Described):
     goes first."""
 
     aging: Duration | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_unused(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without the fields of later releases that are not used. So stored documents stay as they are, and an earlier
+        release reads them."""
+        document: dict[str, Any] = plain(self)
+        return {name: value for name, value in document.items() if value is not None or name not in LATER}
 
     @property
     def aging_span(self) -> Millis:

@@ -250,7 +250,7 @@ def _group_view(group: Group, now: Instant) -> View:
     first = shown[0]
     ranks = [job.rank for job in shown if job.rank is not None]
     places = [
-        place_view(group.hold.of, number, group.count, job, ranks[: number - 1], now) if is_queue else None
+        place_view(group.hold.of, number, group.count, job, ranks[: number - 1]) if is_queue else None
         for number, job in enumerate(shown, 1)
     ]
     return {

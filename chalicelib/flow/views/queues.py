@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from chalicelib.core.instants import SECOND, Instant, format_duration, iso_or_none
+from chalicelib.core.instants import iso, iso_or_none
 from chalicelib.core.jobs.holds import Hold
 from chalicelib.core.jobs.priority import waits_since
 from chalicelib.core.limits import names, permits, pools
@@ -37,7 +37,7 @@ class Queues:
 
     def of(self, row: Job | Run) -> View | None:
         """The queue in which a job or run waits, how many wait there, and its position (None behind a thousand others).
-        Also how many of those before it have a higher priority, and how long it has waited. None if it waits in
+        Also how many of those before it have a higher priority, and since when it has waited. None if it waits in
         none."""
         waiter = waiter_of(row)
         if waiter is None:
@@ -47,7 +47,7 @@ class Queues:
         waiting = max(state.waiters, position or 1)
         ahead = [other.rank for other, number in positions.items() if position is None or number < position]
         place = names.describe(waiter.limit_name), position, waiting
-        return place_view(*place, row, ahead, self._ports.clock.now())
+        return place_view(*place, row, ahead)
 
     def job(self, job: Job) -> View:
         """The view of a job, with what holds it and its place in its queue."""
@@ -61,9 +61,7 @@ class Queues:
         return self._known[limit_name]
 
 
-def place_view(
-    of: str, position: int | None, waiting: int, row: Job | Run, ahead: Iterable[str], now: Instant
-) -> View:  # fmt: skip
+def place_view(of: str, position: int | None, waiting: int, row: Job | Run, ahead: Iterable[str]) -> View:
     """The place of a job or run in a queue. ``ahead`` are the ranks of those before it."""
     own = permits.priority_in(row.rank) if row.rank is not None else 9
     since = waits_since(row) if isinstance(row, Job) else row.created_at
@@ -72,7 +70,7 @@ def place_view(
         "position": position,
         "waiting": waiting,
         "more_urgent": sum(permits.priority_in(rank) > own for rank in ahead),
-        "waited": format_duration(max(0, now - since) // SECOND * SECOND),
+        "since": iso(since),
     }
 
 
@@ -88,7 +86,7 @@ def in_words(queue: View | None) -> str:
     if queue is None:
         return ""
     urgent = queue["more_urgent"]
-    first = f"; {urgent} of higher priority go first, and it has waited for {queue['waited']}" if urgent else ""
+    first = f"; {urgent} of higher priority go first, and it has waited since {queue['since']}" if urgent else ""
     if queue["position"] is None:
         return f"; one of {queue['waiting']} in its queue{first}"
     return f"; position {queue['position']} of {queue['waiting']} in its queue{first}"

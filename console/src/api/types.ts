@@ -990,7 +990,7 @@ export interface PlaceInQueue {
   position: number | null;
   waiting: number;
   more_urgent: number;
-  waited: string;
+  since: string;
 }
 
 export interface PlanOfBackfill {

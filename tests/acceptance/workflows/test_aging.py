@@ -62,9 +62,9 @@ def test_c14_why_says_that_more_urgent_work_goes_first() -> None:
     view = explain.why_job(world.ports, job)
     assert view["why"] == (
         "waits for a slot of pool demo.few: 1 of 1 in use; position 2 of 2 in its queue; "
-        "1 of higher priority go first, and it has waited for 1h"
+        "1 of higher priority go first, and it has waited since 2026-03-02T12:00:00.000Z"
     )
-    assert (view["queue"]["more_urgent"], view["queue"]["waited"]) == (1, "1h")
+    assert (view["queue"]["more_urgent"], view["queue"]["since"]) == (1, "2026-03-02T12:00:00.000Z")
 
 
 @pytest.mark.parametrize(("before", "after", "calm"), [(None, "30m", 1), ("30m", None, 0), ("1d", "1h", 1)])

@@ -67,3 +67,11 @@ def test_an_aging_that_is_too_short_or_too_long_is_refused(
 def test_an_aging_is_a_span() -> None:
     assert Pool(size=1, aging="30m").aging_span == 30 * MINUTE
     assert (Policy(max_events=1, aging="2h").aging_span, Policy(max_events=1).aging_span) == (2 * HOUR, 0)
+
+
+@pytest.mark.parametrize("document", [Pool(size=1), Policy(max_events=1)])
+def test_a_document_without_aging_is_stored_as_before(document: Aging) -> None:
+    assert not {"aging", "margin"} & document.model_dump(mode="json").keys()
+    assert type(document).model_validate(document.model_dump(mode="json")) == document
+    aged = type(document).model_validate(document.model_dump(mode="json") | {"aging": "30m"})
+    assert aged.model_dump(mode="json")["aging"] == "30m"

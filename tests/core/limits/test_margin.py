@@ -53,6 +53,6 @@ def test_a_margin_of_more_than_the_interval_is_refused() -> None:
 @pytest.mark.parametrize(
     ("count", "interval", "late"), [(1, "1s", 210), (3, "10s", 50), (1, "12500ms", 0), (1, "1m", 0)]
 )
-def test_an_idle_policy_starts_late_by_the_preparation_of_a_start(count: int, interval: str, late: int) -> None:
+def test_an_idle_policy_starts_late_by_the_preparation(count: int, interval: str, late: int) -> None:
     """What the page says: a call is ready 250 ms after its decision, and may begin a tolerance after its permit."""
     assert Policy(max_events=count, interval=interval).pace("demo.calm").room == late
