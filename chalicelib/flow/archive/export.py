@@ -19,6 +19,7 @@ from chalicelib.core.archive.owner import LEFT_OUT, namespace_of
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.ports import Archive, Copies, StoredCopy
 
 TABLES: tuple[Table, ...] = ("catalog", "jobs", "runs")
@@ -28,7 +29,8 @@ Tell = Callable[[str, int], None]  # gets the table, and how many rows of it wer
 
 @dataclass
 class Wanted:
-    """Which rows an export has. ``plans`` are the plans of its backfills, which the first read finds."""
+    """Which rows an export has. ``plans`` are the plans of its backfills and of the steps of its re-processings, which
+    the first read finds."""
 
     namespaces: frozenset[str]
     plans: set[str] = field(default_factory=set)
@@ -41,10 +43,13 @@ class Wanted:
             return True
         if isinstance(row, PlanPart):
             return row.plan in self.plans
-        found = namespace_of(row)
-        if isinstance(row, Backfill) and found in self.namespaces:
+        if namespace_of(row) not in self.namespaces:
+            return False
+        if isinstance(row, Backfill):
             self.plans.add(row.plan)
-        return found in self.namespaces
+        elif isinstance(row, Reprocess):
+            self.plans.update(step["plan"] for step in row.steps)
+        return True
 
 
 @dataclass
