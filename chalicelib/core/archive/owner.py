@@ -33,7 +33,8 @@ LEFT_OUT: dict[type, str] = {
 
 def namespace_of(row: Row | LimitState) -> str | None:
     """The namespace that a row belongs to. None for a row of the whole installation, such as the limit of an EMR
-    application. None also for a part of a plan, because its backfill names the namespace."""
+    application. None also for a part of a plan, because the backfill or re-processing that names it has the
+    namespace."""
     match row:
         case AccessRow() | AllowedRow() | AuditRow() | GrantsRow() | QuotasRow() | Reprocess():
             return row.namespace
@@ -54,8 +55,10 @@ def namespace_of(row: Row | LimitState) -> str | None:
             return _first(row.run_id)
         case DagRun():
             return _first(row.dag_run)
-        case LimitState() | Waiter():
+        case LimitState():
             return of_limit(row.limit_name)
+        case Waiter():
+            return _first(row.job_schedule)
         case DeliveryLease() | ClosingCount() | PlanPart():
             return None
         case (

@@ -1,23 +1,27 @@
 """The source gives namespaces up that were exported: from then on nothing of them starts there.
 
 Their rows are deleted, schedule states first: a claim and a start call expect the state, so both are refused. History
-stays: ended runs, records and dead letters. What active runs and waiting jobs hold of shared limits is released.
+stays: ended runs, records and dead letters. Active runs and waiting jobs release what they hold of limits that stay.
+Those are the limits of other namespaces, and each limit of which a row of another namespace holds a permit: it stays
+until the holder has ended.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
-from chalicelib.core import states
 from chalicelib.core.archive import manifest
+from chalicelib.core.archive.limits import Moving, held, is_active, used
 from chalicelib.core.archive.manifest import MANIFEST, Manifest
-from chalicelib.core.archive.owner import of_limit
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant
-from chalicelib.core.limits import names, returns
-from chalicelib.core.limits.writes import LeaveQueue, ReleasePermit
+from chalicelib.core.limits import returns
+from chalicelib.core.limits.writes import LeaveQueue
+from chalicelib.core.rows.backfill import PlanPart
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import queued
@@ -47,11 +51,14 @@ def give_up(copies: Copies, archive: Archive, ledger: Ledger, jobs: JobTable, no
             raise SluiceError("conflict", message, None, hint)
         archive.put(STARTED, json.dumps({"exported_at": made.exported_at}))
     _delete(copies, wanted, lambda copy: isinstance(copy.row, ScheduleState))
+    moving = Moving(wanted.namespaces, _used_by_others(copies, wanted))
     for table in TABLES:
         for copy in pages_of(copies, table):
             if wanted.has(copy) and isinstance(copy.row, Job | Run):
-                _release(ledger, jobs, copy.row, now)
-    _delete(copies, wanted, _goes)
+                _release(ledger, jobs, copy.row, moving, now)
+    # While the rows that name them are there: a command that broke off finds the parts of plans by these names.
+    _delete(copies, wanted, lambda copy: isinstance(copy.row, PlanPart))
+    _delete(copies, wanted, lambda copy: _goes(copy, moving))
     closed = made.model_copy(update={"closed": True})
     put_manifest(archive, closed)
     return closed
@@ -69,26 +76,41 @@ def _delete(copies: Copies, wanted: Wanted, goes: Callable[[StoredCopy], bool]) 
     copies.delete(found)
 
 
-def _goes(copy: StoredCopy) -> bool:
+def _used_by_others(copies: Copies, wanted: Wanted) -> frozenset[str]:
+    """The limits of the namespaces that count jobs or runs of other namespaces."""
+    if not wanted.namespaces:
+        return frozenset()
+    own, found = Moving(wanted.namespaces), set[str]()
+    for table in TABLES:
+        for copy in pages_of(copies, table):
+            if isinstance(copy.row, Job | Run) and not wanted.has(copy):
+                found.update(filter(own.is_of_namespaces, used(copy.row)))
+    return frozenset(found)
+
+
+def _goes(copy: StoredCopy, moving: Moving) -> bool:
     """Whether a row is deleted: history stays, for as long as history is kept."""
     row = copy.row
     if isinstance(row, Run):
-        return not states.is_terminal(row.state)
+        return is_active(row)
+    if isinstance(row, LimitState):
+        return moving.has(row.limit_name)
     return isinstance(row, Offer) or not isinstance(row, _HISTORY)
 
 
-def _release(ledger: Ledger, jobs: JobTable, row: Job | Run, now: Instant) -> None:
-    """Delete a job or an active run together with what it holds of limits that all namespaces share."""
-    permits = row.held if isinstance(row, Job) else row.permits
-    if isinstance(row, Run) and states.is_terminal(row.state):
+def _release(ledger: Ledger, jobs: JobTable, row: Job | Run, moving: Moving, now: Instant) -> None:
+    """Delete a job or an active run together with what it holds of limits that stay."""
+    if not is_active(row):
         return
-    shared = [name for name in permits if of_limit(name) is None and names.returns_permit(name)]
+    stay = moving.others(held(row))
+    limit_states = {name: jobs.limit_state(name) for name in stay}
     plan: list[Write] = [Delete(row)]
-    for name in shared:
-        wake = now if jobs.limit_state(name).waiters else None
-        plan.append(ReleasePermit(name, wake, units=returns.units_at(name, row.units)))
+    if isinstance(row, Job):
+        plan += returns.return_held(replace(row, held=stay), limit_states, now)
+    else:
+        plan += returns.give_back(stay, limit_states, now, row)
     waiter = queued.waiter_of(row)
-    if waiter is not None and of_limit(waiter.limit_name) is None and jobs.is_queued(waiter):
+    if waiter is not None and not moving.has(waiter.limit_name) and jobs.is_queued(waiter):
         plan += [RemoveWaiter(waiter), LeaveQueue(waiter.limit_name)]
     if len(plan) > 1 and ledger.commit(plan) is not None:
         what = waiter.job_id if waiter else "a row"
