@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from chalicelib.core.archive.limits import Moving, Use, as_used, is_active
+from chalicelib.core.archive.outboxes import posted, unheard
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits import names
+from chalicelib.core.rows.backfill import PlanPart
 from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
@@ -35,16 +37,22 @@ class Arrival:
         return not self.limits.namespaces
 
 
-def arriving(row: Row | LimitState, arrival: Arrival) -> Row | LimitState | None:
-    """The row as it is stored in the new installation; None if it is left out."""
+def arriving(row: Row | LimitState, arrival: Arrival) -> tuple[Row | LimitState, ...]:
+    """The row as it is stored in the new installation; empty if it is left out. Of a row of another namespace, the
+    events that its schedules have not got."""
     buckets = arrival.buckets
     match row:
         case PrefixRow():
-            return replace(row, bucket=buckets.get(row.bucket, row.bucket))
+            row = replace(row, bucket=buckets.get(row.bucket, row.bucket))
         case Definition(kind="dataset"):
             bucket = str(row.document.get("bucket", ""))
-            return replace(row, document={**row.document, "bucket": buckets.get(bucket, bucket)})
-    return row if arrival.everything else _of_namespaces(row, arrival)
+            row = replace(row, document={**row.document, "bucket": buckets.get(bucket, bucket)})
+    if arrival.everything:
+        return (row,)
+    if not isinstance(row, PlanPart) and not arrival.limits.moves(row):
+        return tuple(posted(event, arrival.now) for event in unheard(row))
+    stored = _of_namespaces(row, arrival)
+    return (stored,) if stored is not None else ()
 
 
 def _of_namespaces(row: Row | LimitState, arrival: Arrival) -> Row | LimitState | None:

@@ -12,12 +12,13 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from chalicelib.core import states
-from chalicelib.core.archive.owner import of_limit
+from chalicelib.core.archive.owner import namespace_of, of_limit
 from chalicelib.core.ids import parse_job_id
 from chalicelib.core.limits import names, returns
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Run
+from chalicelib.core.writes import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,10 @@ class Moving:
 
     namespaces: frozenset[str]
     shared: frozenset[str] = frozenset()
+
+    def moves(self, row: Row | LimitState) -> bool:
+        """Whether a row is one of the namespaces."""
+        return not self.namespaces or namespace_of(row) in self.namespaces
 
     def has(self, limit_name: str) -> bool:
         return self.is_of_namespaces(limit_name) and limit_name not in self.shared

@@ -15,11 +15,13 @@ from typing import Any
 
 from chalicelib.core.archive import manifest as manifests
 from chalicelib.core.archive.manifest import MANIFEST, PROGRESS, Manifest, Part, Source, Table
+from chalicelib.core.archive.outboxes import unheard
 from chalicelib.core.archive.owner import LEFT_OUT, namespace_of
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.reprocess import Reprocess
+from chalicelib.core.rows.schedule import Subscription
 from chalicelib.ports import Archive, Copies, StoredCopy
 
 TABLES: tuple[Table, ...] = ("catalog", "jobs", "runs")
@@ -29,13 +31,18 @@ Tell = Callable[[str, int], None]  # gets the table, and how many rows of it wer
 
 @dataclass
 class Wanted:
-    """Which rows an export has. ``plans`` are the plans of its backfills and of the steps of its re-processings, which
-    the first read finds."""
+    """Which rows an export has. The first read finds the plans of its backfills and of the steps of its re-processings,
+    and the ``keys`` of the events for which its schedules wait."""
 
     namespaces: frozenset[str]
     plans: set[str] = field(default_factory=set)
+    keys: set[str] = field(default_factory=set)
 
     def has(self, copy: StoredCopy) -> bool:
+        """Whether the export has a row: one of its namespaces, or an event for its schedules from outside."""
+        return self.owns(copy) or any(event.key in self.keys for event in unheard(copy.row))
+
+    def owns(self, copy: StoredCopy) -> bool:
         row = copy.row
         if type(row) in LEFT_OUT:
             return False
@@ -45,11 +52,19 @@ class Wanted:
             return row.plan in self.plans
         if namespace_of(row) not in self.namespaces:
             return False
-        if isinstance(row, Backfill):
-            self.plans.add(row.plan)
-        elif isinstance(row, Reprocess):
-            self.plans.update(step["plan"] for step in row.steps)
+        match row:
+            case Backfill():
+                self.plans.add(row.plan)
+            case Reprocess():
+                self.plans.update(step["plan"] for step in row.steps)
+            case Subscription():
+                self.keys.add(row.event_key)
         return True
+
+    def counts(self, copy: StoredCopy) -> bool:
+        """Whether a row is in the digest. Parts of plans never change, and the first read may meet one, or an event
+        from outside, before it has found what names it."""
+        return self.owns(copy) and not isinstance(copy.row, PlanPart)
 
 
 @dataclass
@@ -124,13 +139,13 @@ def _about(text: str) -> str:
 
 
 def digest(copies: Copies, wanted: Wanted, tell: Tell = lambda table, rows: None) -> Sum:
-    """The digest of all rows of an export. Parts of plans never change, and are no part of it."""
+    """The digest of the rows of an export that `Wanted.counts`."""
     total, names = Sum(), set[str]()
     for table in TABLES:
         for copy in pages_of(copies, table):
             if copy.kind == "Definition" and copy.item["pk"] == {"S": "NAMESPACES"}:
                 names.add(copy.item["sk"]["S"])
-            if wanted.has(copy) and not isinstance(copy.row, PlanPart):
+            if wanted.counts(copy):
                 total.add(line_of(copy))
         tell(table, total.rows)
     if missing := sorted(wanted.namespaces - names):
@@ -210,7 +225,7 @@ class _Progress:
             if wanted.has(copy):
                 line = line_of(copy)
                 self.kinds[copy.kind] += 1
-                if not isinstance(copy.row, PlanPart):
+                if wanted.counts(copy):
                     self.total.add(line)
                 yield line
 

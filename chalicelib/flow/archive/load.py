@@ -22,6 +22,7 @@ from chalicelib.core.archive.limits import Moving
 from chalicelib.core.archive.manifest import MANIFEST, Manifest, Table
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.definition import Definition, PrefixRow
+from chalicelib.core.rows.event import PostedEvent
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.flow.archive import sharing
@@ -117,8 +118,7 @@ class _Files:
         self._copies, self._archive, self._made, self._arrival = copies, archive, made, arrival
         if not arrival.everything:
             for copy in self.as_exported("jobs", "runs"):
-                row = arriving.arriving(copy.row, arrival)
-                if row is not None:
+                for row in arriving.arriving(copy.row, arrival):
                     arrival.use.add(row)
 
     def as_exported(self, *tables: Table) -> Iterator[StoredCopy]:
@@ -127,9 +127,8 @@ class _Files:
     def arriving(self, *parts: manifest.Part) -> Iterator[StoredCopy]:
         for part in parts or self._made.parts:
             for found in self._read(part):
-                row = arriving.arriving(found.row, self._arrival)
-                if row is not None:
-                    yield replace(found, row=row)
+                for row in arriving.arriving(found.row, self._arrival):
+                    yield replace(found, row=row, table="jobs" if isinstance(row, PostedEvent) else found.table)
 
     def put(self, table: Table, tell: Tell) -> None:
         """Put the rows of a table without a ``wake_at``, all but the entry rows."""

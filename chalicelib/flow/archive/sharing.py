@@ -26,7 +26,7 @@ def count(ports: Ports, copies: Copies, exported: Iterable[StoredCopy], limits: 
     later: defaultdict[str, defaultdict[str, Instant]] = defaultdict(lambda: defaultdict(int))
     for copy in exported:
         run = copy.row
-        if not isinstance(run, Run):
+        if not isinstance(run, Run) or not limits.moves(run):
             continue
         if missing := lacking(run, limits):
             _count(ports, run, missing)

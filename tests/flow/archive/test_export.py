@@ -272,7 +272,7 @@ def test_l14_datasets_get_the_buckets_of_the_new_installation() -> None:
     assert len(new.runs("two")) == 1
 
 
-def test_l14_every_plan_of_a_backfill_and_of_a_waiting_step_arrives() -> None:
+def test_l14_plans_of_backfills_and_of_waiting_steps_arrive() -> None:
     """A step that waits has a plan, and no backfill yet."""
     world = World(**SMALL)
     world.deploy(flights({"daily": partitions(by=BY_DAY), "next": after("clean", "join", by=BY_DAY), "every": EVERY}))

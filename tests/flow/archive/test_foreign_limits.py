@@ -112,7 +112,7 @@ def test_l14_who_stays_ends_without_the_limits_that_moved(use: str) -> None:
 
 @pytest.mark.parametrize("order", [("lake", "demo"), ("demo", "lake")], ids=lambda order: order[0])
 @pytest.mark.parametrize("use", USES)
-def test_l14_runs_count_at_limits_that_move_one_after_the_other(use: str, order: tuple[str, str]) -> None:
+def test_l14_runs_count_at_limits_that_move_later_or_before(use: str, order: tuple[str, str]) -> None:
     world = shared(**USES[use])
     active = [run for run in invariants.Stock(world).runs if run.state != "SUCCEEDED"]
     new = moved(world, order[0])
@@ -263,7 +263,7 @@ def test_l14_a_giving_up_that_breaks_off_frees_each_unit_once() -> None:
     assert number > 3
 
 
-def test_l14_a_limit_that_a_run_of_a_deleted_namespace_holds_still_counts_it() -> None:
+def test_l14_a_limit_counts_runs_of_a_deleted_namespace() -> None:
     """The namespace was deleted here while a run was active, and then it is imported again."""
     world = shared(pool="lake.p")
     archive = exported(world, "lake", "demo")
