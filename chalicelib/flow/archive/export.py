@@ -111,7 +111,10 @@ def export(
     if progress.total.as_text() != first.as_text():
         archive.put(PROGRESS, "{}")
         message = f"expected the same {first.rows} rows in both reads, got changes while the export read the tables"
-        hint = "freeze the installation as docs/export.md describes (sluice freeze), then export again"
+        hint = (
+            "freeze the installation as docs/export.md describes (sluice freeze), then export again with the same --to; "
+            f"the files there now are incomplete, since they have no {MANIFEST}: the next export overwrites them"
+        )
         raise SluiceError("conflict", message, None, hint)
     made = Manifest(
         layout=copies.layout,

@@ -176,6 +176,7 @@ def test_l14_rows_that_change_meanwhile_refuse_the_export() -> None:
     with pytest.raises(SluiceError, match="changes while the export read") as refused:
         exports.export(copies, archive, ["demo"], SOURCE, world.clock.now())
     assert "freeze the installation" in str(refused.value.hint)
+    assert "the files there now are incomplete" in str(refused.value.hint)
     assert MANIFEST not in archive.files
     exports.export(copies_of(world), archive, ["demo"], SOURCE, world.clock.now())
     assert MANIFEST in archive.files
