@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from chalicelib.core.access.grants import is_waiting_for
 from chalicelib.core.archive.limits import Moving, Use, as_used, is_active
 from chalicelib.core.archive.outboxes import posted, unheard
 from chalicelib.core.instants import Instant
@@ -61,7 +62,9 @@ def _of_namespaces(row: Row | LimitState, arrival: Arrival) -> Row | LimitState 
         case Job():
             held = tuple(filter(limits.has, row.held))
             units = row.units if any(map(names.is_pool, held)) else 0
-            return _out_of_other_queues(replace(row, held=held, units=units), arrival)
+            job = _out_of_other_queues(replace(row, held=held, units=units), arrival)
+            # The grants may be here already, so that no change of them wakes it.
+            return replace(job, wake_at=arrival.now) if is_waiting_for(job.reason) else job
         case Run() if is_active(row):
             other = set(lacking(row, limits))
             kept = replace(row, permits=tuple(name for name in row.permits if name not in other))

@@ -112,7 +112,7 @@ def export(
         archive.put(PROGRESS, "{}")
         message = f"expected the same {first.rows} rows in both reads, got changes while the export read the tables"
         hint = (
-            "freeze the installation as docs/export.md describes (sluice freeze), then export again with the same --to; "
+            "freeze the installation as docs/export.md describes (sluice freeze), then export again with this --to; "
             f"the files there now are incomplete, since they have no {MANIFEST}: the next export overwrites them"
         )
         raise SluiceError("conflict", message, None, hint)

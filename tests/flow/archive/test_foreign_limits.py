@@ -166,7 +166,7 @@ def test_l14_a_rate_holds_over_the_starts_of_runs_that_arrive(finished: bool) ->
 
 
 @pytest.mark.parametrize("finished", [False, True])
-def test_l14_a_gap_counts_from_the_last_start_of_a_run_that_arrives(finished: bool) -> None:
+def test_l14_a_gap_counts_from_the_last_start_that_arrives(finished: bool) -> None:
     world = shared(workflow="lake.core.count", **GAP)
     world.pass_by("40m")
     if finished:
@@ -186,18 +186,21 @@ def test_l14_a_gap_counts_from_the_last_start_of_a_run_that_arrives(finished: bo
     assert all(late - early >= 30 * MINUTE for early, late in pairwise(starts)), starts
 
 
-def test_l14_jobs_that_wait_for_a_grant_go_on_when_it_arrives() -> None:
+@pytest.mark.parametrize("order", [("demo", "lake"), ("lake", "demo")], ids=lambda order: order[0])
+def test_l14_jobs_that_wait_for_a_grant_go_on_beside_it(order: tuple[str, str]) -> None:
+    """The grants arrive where the jobs wait, or the jobs arrive where the grants are."""
     world = shared(pool="lake.p", slots=2)
     new = World(**APPLICATIONS)
     for each in (world, new):
         each.ports = each.with_ports(settings=replace(each.ports.settings, authorization="enforce"))
     world.grant("lake", {"grants": [{"to": "demo", "pools": ["*"]}]})
     world.settle()
-    new = moved(world, "demo", into=new)
-    new.pass_by("2m")
-    waiting = [job.reason for job in new.jobs("daily") if job.state == "PENDING_CONSTRAINTS"]
-    assert waiting and all("lake" in why for why in waiting)
-    new = moved(world, "lake", into=new)
+    new = moved(world, order[0], into=new)
+    apart = new if order[0] == "demo" else world
+    apart.pass_by("2m")
+    waiting = [job.reason for job in apart.jobs("daily") if job.state == "PENDING_CONSTRAINTS"]
+    assert waiting and all(why.startswith("waits for a grant of lake") for why in waiting)
+    new = moved(world, order[1], into=new)
     end(new)
     assert [run.state for run in new.runs("daily")] == ["SUCCEEDED"] * 4
 
