@@ -189,7 +189,8 @@ class Repair:
                 self._write(Replace(alone))
 
     def next_attempts(self) -> None:
-        """A run that waits for its next attempt has the job of it, and no other run has one."""
+        """A run that waits for its next attempt has the job of it, and no other run has one. One whose schedule is not
+        in the catalog, not even as a deleted one, waits elsewhere: its namespace has moved."""
         for job in [job for job in self.stock.jobs.values() if job.kind == "retry"]:
             before = self.stock.runs.get((job.job_id, job.attempt - 1))
             if before is None or before.state != "RETRYING":
@@ -199,7 +200,7 @@ class Repair:
         for run in list(self.stock.runs.values()):
             after = (run.run_id, run.attempt + 1)
             known = after in waiting or after in self.stock.runs or self.ports.runs.run(*after) is not None
-            if run.state == "RETRYING" and not known:
+            if run.state == "RETRYING" and not known and run.schedule in self.stock.schedule_states:
                 self._found("next attempt", f"{run.run_id}-{after[1]}", "created again: its job was lost")
                 self._create(complete.retry_of(run, run.reason, self.now))
 
