@@ -29,7 +29,7 @@ def waiting(trigger: dict[str, Any]) -> World:
 
 
 @pytest.mark.parametrize("trigger", TRIGGERS.values(), ids=TRIGGERS)
-def test_an_absence_without_its_grant_is_on_record(trigger: dict[str, Any]) -> None:
+def test_t18_an_absence_without_its_grant_is_on_record(trigger: dict[str, Any]) -> None:
     world = waiting(trigger)
     world.pass_by("5m")
     world.grant("lake", {"grants": []})
