@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from chalicelib.core.access.grants import is_waiting_for
 from chalicelib.core.archive.limits import Moving, Use, as_used, is_active
-from chalicelib.core.archive.outboxes import posted, unheard
+from chalicelib.core.archive.outboxes import notifies, posted, unheard
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits import names
 from chalicelib.core.rows.backfill import PlanPart
@@ -40,7 +40,7 @@ class Arrival:
 
 def arriving(row: Row | LimitState, arrival: Arrival) -> tuple[Row | LimitState, ...]:
     """The row as it is stored in the new installation; empty if it is left out. Of a row of another namespace, the
-    events that its schedules have not got."""
+    events and the notice that its schedules have not got."""
     buckets = arrival.buckets
     match row:
         case PrefixRow():
@@ -51,7 +51,7 @@ def arriving(row: Row | LimitState, arrival: Arrival) -> tuple[Row | LimitState,
     if arrival.everything:
         return (row,)
     if not isinstance(row, PlanPart) and not arrival.limits.moves(row):
-        return tuple(posted(event, arrival.now) for event in unheard(row))
+        return (row,) if notifies(row) is not None else tuple(posted(event, arrival.now) for event in unheard(row))
     stored = _of_namespaces(row, arrival)
     return (stored,) if stored is not None else ()
 

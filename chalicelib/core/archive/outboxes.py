@@ -1,4 +1,4 @@
-"""Events that may not have reached every schedule yet. They stay, or go, with each schedule that waits for them.
+"""Events and notices that may not have reached every schedule yet. They stay, or go, with each schedule of theirs.
 
 An event belongs to the namespace of its dataset, its workflow or its custom event type, and the change of an alarm to
 none. Schedules of other namespaces wait for it, too. So an export has the open outboxes of other namespaces for which
@@ -8,10 +8,12 @@ its schedules wait, and the source keeps the events of what it gives up for the 
 from __future__ import annotations
 
 from chalicelib.core import ids
+from chalicelib.core.archive.owner import namespace_in
 from chalicelib.core.events.build import status_event
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import CountedObject, Event, Partition, PostedEvent
 from chalicelib.core.rows.limit import LimitState
+from chalicelib.core.rows.notice import PendingNotice
 from chalicelib.core.rows.run import Run
 from chalicelib.core.writes import Row
 
@@ -26,6 +28,12 @@ def unheard(row: Row | LimitState) -> tuple[Event, ...]:
             return tuple(status_event(row, status) for status in row.announce)
         case _:
             return ()
+
+
+def notifies(row: Row | LimitState) -> str | None:
+    """The namespace of the schedule that a pending notice reports on; None for any other row. The row belongs to the
+    workflow. If both are apart, each installation notifies the targets that it knows."""
+    return namespace_in(row.schedule) if isinstance(row, PendingNotice) else None
 
 
 def posted(event: Event, now: Instant) -> PostedEvent:

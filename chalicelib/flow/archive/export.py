@@ -15,7 +15,7 @@ from typing import Any
 
 from chalicelib.core.archive import manifest as manifests
 from chalicelib.core.archive.manifest import MANIFEST, PROGRESS, Manifest, Part, Source, Table
-from chalicelib.core.archive.outboxes import unheard
+from chalicelib.core.archive.outboxes import notifies, unheard
 from chalicelib.core.archive.owner import LEFT_OUT, namespace_of
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant, iso
@@ -39,8 +39,10 @@ class Wanted:
     keys: set[str] = field(default_factory=set)
 
     def has(self, copy: StoredCopy) -> bool:
-        """Whether the export has a row: one of its namespaces, or an event for its schedules from outside."""
-        return self.owns(copy) or any(event.key in self.keys for event in unheard(copy.row))
+        """Whether the export has a row: one of its namespaces, or an event or a notice of its schedules from
+        outside."""
+        told = notifies(copy.row) in self.namespaces or any(event.key in self.keys for event in unheard(copy.row))
+        return self.owns(copy) or told
 
     def owns(self, copy: StoredCopy) -> bool:
         row = copy.row

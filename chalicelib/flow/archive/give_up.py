@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from chalicelib.core.archive import manifest
 from chalicelib.core.archive.limits import Moving, held, is_active, used
 from chalicelib.core.archive.manifest import MANIFEST, Manifest
-from chalicelib.core.archive.outboxes import posted, unheard
+from chalicelib.core.archive.outboxes import notifies, posted, unheard
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits import returns
@@ -24,6 +24,7 @@ from chalicelib.core.rows.backfill import PlanPart
 from chalicelib.core.rows.event import PostedEvent
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
+from chalicelib.core.rows.notice import PendingNotice
 from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Subscription
 from chalicelib.core.runs import queued
@@ -114,6 +115,8 @@ def _goes(copy: StoredCopy, stays: Stays) -> bool:
             return stays.limits.has(copy.row.limit_name)
         case PostedEvent() if unheard(copy.row) and copy.row.event.key in stays.keys:
             return False
+        case PendingNotice():
+            return not stays.limits.namespaces or notifies(copy.row) in stays.limits.namespaces
         case row:
             return not isinstance(row, _HISTORY)
 

@@ -1,4 +1,4 @@
-"""Events that had not reached every schedule when a namespace moved reach each of them once, wherever it is (L14)."""
+"""Events and notices that were on their way when a namespace moved reach each schedule once, wherever it is (L14)."""
 
 from __future__ import annotations
 
@@ -111,3 +111,35 @@ def test_l14_an_event_that_has_reached_all_is_left_out() -> None:
     new = elsewhere(exported(world, "demo"), world)
     kinds = [row["pk"]["S"] for _, row in new.tables.rows() if row["pk"]["S"].startswith("EVENT#")]
     assert kinds == []
+
+
+TOPIC = "arn:aws:sns:eu-west-1:123456789012:"
+
+
+def failed() -> World:
+    """A run of `demo` has failed, of a workflow of `lake`. Both want a notice, which nobody has sent yet."""
+    told = {who: [{"on": ["failed"], "to": {"type": "sns", "topic_arn": f"{TOPIC}{who}"}}] for who in ("demo", "lake")}
+    world = World(**SMALL)
+    world.deploy({"workflows": {"count": {"target": EMR, "notify": told["lake"]}}}, "lake", "core")
+    starts = {"type": "event", "event": "go"}
+    world.deploy(flights({"a": {"workflow": "lake.core.count", "trigger": starts, "enabled": True,
+                                "notify": told["demo"]}}))  # fmt: skip
+    world.post("go")
+    world.settle()
+    world.finish("FAILED")
+    world.hints.sent = []
+    assert [row["pk"]["S"] for _, row in world.tables.rows() if row["pk"]["S"].startswith("NOTICE#")] != []
+    return world
+
+
+@pytest.mark.parametrize("moving", [["demo"], ["lake"], ["demo", "lake"]], ids="-".join)
+def test_l14_a_notice_reaches_who_stays_and_who_moves(moving: list[str]) -> None:
+    whole = failed()
+    begun(whole)
+    expected = len(whole.targets.queue.messages)
+    world = failed()
+    archive = exported(world, *moving)
+    given_up(world, archive)
+    new = elsewhere(archive, world, copy=False)
+    begun(world, new)
+    assert len(world.targets.queue.messages) == expected == 2
