@@ -189,8 +189,7 @@ class Repair:
                 self._write(Replace(alone))
 
     def next_attempts(self) -> None:
-        """A run that waits for its next attempt has the job of it, and no other run has one. One whose schedule is not
-        in the catalog, not even as a deleted one, waits elsewhere: its namespace has moved."""
+        """A run that waits for its next attempt has the job of it, and no other run has one."""
         for job in [job for job in self.stock.jobs.values() if job.kind == "retry"]:
             before = self.stock.runs.get((job.job_id, job.attempt - 1))
             if before is None or before.state != "RETRYING":
@@ -200,9 +199,14 @@ class Repair:
         for run in list(self.stock.runs.values()):
             after = (run.run_id, run.attempt + 1)
             known = after in waiting or after in self.stock.runs or self.ports.runs.run(*after) is not None
-            if run.state == "RETRYING" and not known and run.schedule in self.stock.schedule_states:
+            if run.state == "RETRYING" and not known and not self._is_elsewhere(run):
                 self._found("next attempt", f"{run.run_id}-{after[1]}", "created again: its job was lost")
                 self._create(complete.retry_of(run, run.reason, self.now))
+
+    def _is_elsewhere(self, run: Run) -> bool:
+        """Whether the namespace of a run has moved, and left this row as history. The catalog has a state of each
+        schedule, also of a deleted one."""
+        return run.schedule not in self.stock.schedule_states
 
     def closed_schedules(self) -> None:
         """Hold each schedule whose state may be older than a change that another table shows."""
@@ -258,6 +262,8 @@ class Repair:
     def _counted(self, run: Run) -> list[Mapping[str, Any]] | None:
         """The events in the context of a run since the instant; None if it has no list of events that it gathered."""
         if run.claimed_at < self.since or run.event is not None or run.kind not in ("gathering", "detached"):
+            return None
+        if self._is_elsewhere(run):
             return None
         context = self.ports.payloads.context(run.run_id)
         if context is None:

@@ -155,3 +155,17 @@ def test_l14_a_repair_of_the_source_repeats_no_attempt() -> None:
     for each in (world, new):
         each.pass_by("11m")
     assert [run.state for run in new.runs("daily")] == ["RETRYING", "STARTING"]
+
+
+def test_l14_a_repair_of_the_source_marks_no_event() -> None:
+    """The runs of what has moved stay as history; their marks of events have moved."""
+    world = busy()
+    world.finish()
+    world.settle()
+    archive = exported(world, "demo")
+    given_up(world, archive)
+    before = set(rows(world))
+    since = world.clock.now() - HOUR
+    found = Repair(world.ports, copies_of(world), since, world.targets.emr.started_since(since)).run()
+    assert set(rows(world)) == before
+    assert all(each.done.startswith("left alone: its schedule is gone") for each in found)
