@@ -147,6 +147,33 @@ def test_l14_a_full_pool_stays_full_after_both_have_moved() -> None:
     end(new)
 
 
+@pytest.mark.parametrize("order", [("demo", "lake"), ("lake", "demo")], ids=lambda order: order[0])
+def test_l14_jobs_in_parts_of_a_foreign_queue_go_on(order: tuple[str, str]) -> None:
+    """A policy was fast, so its queue has parts, and is slow now. The jobs of `demo` wait in the parts."""
+    world = World(**APPLICATIONS)
+    world.deploy({**LAKE, "policies": {"calm": {"max_events": 300, "interval": "1s"}}}, "lake", "core")
+    fields = {"workflow": "notify", "policy": "lake.calm", "coalesce": False}
+    world.deploy(flights({"daily": partitions(by=["day"], **fields)}))
+    world.upload(day(1))
+    world.settle()
+    world.pass_by("2s")
+    store.put(world.ports, "policy", "lake.calm", {"max_events": 1, "interval": "5m"}, "tester")
+    for number in range(2, 8):
+        world.upload(day(number))
+    world.settle()
+    queues = {job.queued_in for job in world.jobs("daily") if job.queued_in is not None}
+    assert any("/" in name for name in queues), queues
+    new = moved(world, order[0])
+    counted(new)
+    new = moved(world, order[1], into=new)
+    counted(new)
+    for _ in range(14):
+        new.pass_by("5m")
+        new.settle()
+    assert len(new.targets.queue.messages) == 7
+    counted(new)
+
+
 @pytest.mark.parametrize("finished", [False, True])
 def test_l14_a_rate_holds_over_the_starts_of_runs_that_arrive(finished: bool) -> None:
     """Two starts an hour: both were in the source, in the namespace that moves last, and no third one follows."""
