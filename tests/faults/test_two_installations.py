@@ -75,6 +75,8 @@ step = st.one_of(
     st.tuples(st.just("upload_app"), st.integers(1, 3), st.sampled_from(["carry", "drop"])),
     st.tuples(st.just("backfill_it"), st.integers(1, 2), st.integers(1, 2)),
     st.tuples(st.just("reprocess_it"), st.integers(1, 2)),
+    st.tuples(st.just("message"), st.integers(1, 25)),
+    st.tuples(st.just("message"), st.integers(1, 25)),
     st.tuples(st.just("repair"), st.integers(0, 1), st.sampled_from([0, 1, 10])),
 )  # fmt: skip
 everything = given(schedules(), st.lists(step, min_size=12, max_size=40), st.integers(0, 1000))

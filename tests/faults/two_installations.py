@@ -28,7 +28,7 @@ from tests.support import backfills
 from tests.support.archives import copies_of, exported, given_up, imported
 from tests.support.crash import Crash, lost, redelivered, wrap
 from tests.support.fakes import APPLICATION
-from tests.support.world import EMR, World, full
+from tests.support.world import EMR, SQS, World, full
 
 LAKE, DEMO = "lake", "demo"
 TUNED = {**dying.SMALL, "start_burst": 9, "emr_run_limits": ((APPLICATION, 6),)}
@@ -80,6 +80,7 @@ class Pair:
         self.home = dict.fromkeys((LAKE, DEMO), first)
         self.schedules, self.numbers, self.moves = schedules, 0, 0
         self.uploaded: Counter[str] = Counter()
+        self.messages: list[str] = []  # that were acknowledged
         first.deploy(OWNED, LAKE, "core")
         first.grant(LAKE, GRANTS)
         first.deploy(self._app(schedules))
@@ -180,6 +181,16 @@ class Pair:
 
         self.demo(send)
 
+    def message(self, minutes: int) -> None:
+        self.numbers += 1
+        name, world = f"m{self.numbers}", self.home[DEMO]
+
+        def put() -> None:
+            world.message(name, due_time=f"{minutes}m", target=SQS, data=name)
+            self.messages.append(name)
+
+        self.people(world, put)
+
     def backfill_it(self, most: int, number: int) -> None:
         values = [{"month": "03", "day": f"{day:02}"} for day in (1, 2, 3)]
         fields = {"partitions": {"values": values, "dataset": "sales"}}
@@ -252,6 +263,7 @@ class Pair:
         self.check()
         self._fires_are_accounted_for()
         self._days_are_counted()
+        self._messages_are_sent()
 
     def _stocks(self) -> Sequence[invariants.Stock]:
         return [invariants.Stock(world) for world in self.worlds]
@@ -290,6 +302,14 @@ class Pair:
             count = len(found.get(number, ()))
             assert 1 <= count <= versions, f"day {number} counted {count} times, with {versions} versions of its flag"
         assert set(found) <= set(self.uploaded)
+
+    def _messages_are_sent(self) -> None:
+        """Each message was sent, under one id. After a death it may be sent again, under the same id."""
+        queue, sent = self.worlds[0].targets.queue, dict[str, set[str]]()
+        for (run_id, _), data in zip(queue.messages, queue.data, strict=True):
+            sent.setdefault(str((data or {}).get("text")), set()).add(run_id)
+        ids = {name: len(sent.get(name, ())) for name in set(self.messages)}
+        assert ids == dict.fromkeys(ids, 1), f"messages by the number of their ids: {ids}"
 
 
 CHANGED = ("days", "rainy")  # schedules that people pause, update and deploy
