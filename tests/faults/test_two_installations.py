@@ -74,7 +74,7 @@ step = st.one_of(
     st.tuples(st.just("update"), names, st.sampled_from(["carry", "carry", "drop"])),
     st.tuples(st.just("upload_app"), st.integers(1, 3), st.sampled_from(["carry", "drop"])),
     st.tuples(st.just("backfill_it"), st.integers(1, 2), st.integers(1, 2)),
-    st.tuples(st.just("reprocess_it"), st.integers(1, 2)),
+    st.tuples(st.just("reprocess_it"), st.sampled_from(["sales", "rain", "rain"]), st.integers(1, 4)),
     st.tuples(st.just("message"), st.integers(1, 25)),
     st.tuples(st.just("message"), st.integers(1, 25)),
     st.tuples(st.just("repair"), st.integers(0, 1), st.sampled_from([0, 1, 10])),

@@ -42,8 +42,12 @@ OWNED = {
     "pools": {"p": {"size": 4, "shares": {"core.count": {"reserved": 1}}}},
     "policies": {"calm": {"max_events": 3, "interval": "1m"}},
     "datasets": {"rain": {"bucket": "lake-bucket", "prefix": "raw/rain/", "keys": KEYS}},
-    "schedules": {"own": {"workflow": "count", "trigger": {"type": "event", "event": "go"}, "coalesce": False,
-                          "pool": "p", "enabled": True}},
+    "schedules": {
+        "own": {"workflow": "count", "trigger": {"type": "event", "event": "go"}, "coalesce": False, "pool": "p",
+                "enabled": True},
+        "daily": {"workflow": "count", "trigger": {"type": "partition", "dataset": "rain"}, "by": KEYS,
+                  "enabled": True},
+    },
 }  # fmt: skip
 DATASETS = {"sales": {"bucket": "lake-bucket", "prefix": "raw/sales/", "keys": KEYS, **FLAG}}
 # Timers that nobody changes: each of their fires runs or is on record.
@@ -196,9 +200,12 @@ class Pair:
         fields = {"partitions": {"values": values, "dataset": "sales"}}
         self.demo(lambda world: backfills.begin(world, "days", f"b{number}", concurrency=most, **fields))
 
-    def reprocess_it(self, number: int) -> None:
-        asked = request.Reprocess.model_validate({"dataset": "sales", "from": {"month": "03"}, "concurrency": 2})
-        self.demo(lambda world: reprocess.begin(world.ports, DEMO, asked, "tester", f"p{number}"))
+    def reprocess_it(self, dataset: str, number: int) -> None:
+        """Partitions of `rain` have steps in both namespaces."""
+        namespace = LAKE if dataset == "rain" else DEMO
+        world = self.home[namespace]
+        asked = request.Reprocess.model_validate({"dataset": dataset, "from": {"month": "03"}, "concurrency": 2})
+        self.people(world, lambda: reprocess.begin(world.ports, namespace, asked, "tester", f"p{number}"))
 
     def repair(self, number: int, minutes: int) -> None:
         """Repair an installation that needs no repair, with what has happened within these minutes."""

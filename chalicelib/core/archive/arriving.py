@@ -17,6 +17,7 @@ from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
+from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Run
 from chalicelib.core.writes import Row
 
@@ -73,6 +74,8 @@ def _of_namespaces(row: Row | LimitState, arrival: Arrival) -> Row | LimitState 
             return row if limits.has(row.limit_name) else None
         case LimitState() if limits.has(row.limit_name):
             return as_used(row, arrival.use, limits.namespaces)
+        case Reprocess() if row.expires_at is None:  # the backfill of its step may be elsewhere
+            return replace(row, wake_at=arrival.now, rev=row.rev + 1)
         case GrantsRow():  # jobs that have arrived before may wait for these grants
             return replace(row, wake_at=arrival.now, rev=row.rev + 1)
         case _:

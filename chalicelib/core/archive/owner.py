@@ -82,6 +82,17 @@ def namespace_of(row: Row | LimitState) -> str | None:
             assert_never(row)
 
 
+def plans_of(row: Row | LimitState) -> tuple[str, ...]:
+    """The plans that a row names: that of a backfill, and those of the steps of a re-processing."""
+    match row:
+        case Backfill():
+            return (row.plan,)
+        case Reprocess():
+            return tuple(str(step["plan"]) for step in row.steps)
+        case _:
+            return ()
+
+
 def of_limit(limit_name: str) -> str | None:
     """The namespace of a limit; None for one that all namespaces share: an EMR application, and EMR's start rate."""
     kind, _, name = limit_name.partition(":")

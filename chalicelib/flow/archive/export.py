@@ -16,11 +16,10 @@ from typing import Any
 from chalicelib.core.archive import manifest as manifests
 from chalicelib.core.archive.manifest import MANIFEST, PROGRESS, Manifest, Part, Source, Table
 from chalicelib.core.archive.outboxes import notifies, unheard
-from chalicelib.core.archive.owner import LEFT_OUT, namespace_of
+from chalicelib.core.archive.owner import LEFT_OUT, namespace_of, plans_of
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant, iso
-from chalicelib.core.rows.backfill import Backfill, PlanPart
-from chalicelib.core.rows.reprocess import Reprocess
+from chalicelib.core.rows.backfill import PlanPart
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.ports import Archive, Copies, StoredCopy
 
@@ -54,13 +53,9 @@ class Wanted:
             return row.plan in self.plans
         if namespace_of(row) not in self.namespaces:
             return False
-        match row:
-            case Backfill():
-                self.plans.add(row.plan)
-            case Reprocess():
-                self.plans.update(step["plan"] for step in row.steps)
-            case Subscription():
-                self.keys.add(row.event_key)
+        self.plans.update(plans_of(row))
+        if isinstance(row, Subscription):
+            self.keys.add(row.event_key)
         return True
 
     def counts(self, copy: StoredCopy) -> bool:

@@ -12,15 +12,18 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from chalicelib.core import ids
 from chalicelib.core.archive import manifest
 from chalicelib.core.archive.limits import Moving, held, is_active, used
 from chalicelib.core.archive.manifest import MANIFEST, Manifest
 from chalicelib.core.archive.outboxes import notifies, posted, unheard
+from chalicelib.core.archive.owner import plans_of
+from chalicelib.core.backfills import reprocess
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits import returns
 from chalicelib.core.limits.writes import LeaveQueue
-from chalicelib.core.rows.backfill import PlanPart
+from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.event import PostedEvent
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
@@ -28,7 +31,7 @@ from chalicelib.core.rows.notice import PendingNotice
 from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Subscription
 from chalicelib.core.runs import queued
-from chalicelib.core.writes import Delete, Put, RemoveWaiter, Row, Write
+from chalicelib.core.writes import Delete, Put, RemoveWaiter, Replace, Row, Write
 from chalicelib.flow.archive.export import TABLES, Wanted, digest, pages_of, put_manifest
 from chalicelib.ports import Archive, Copies, JobTable, Ledger, StoredCopy
 
@@ -59,8 +62,9 @@ def give_up(copies: Copies, archive: Archive, ledger: Ledger, jobs: JobTable, no
         if wanted.owns(copy):
             ledger.put_all([Put(posted(event, now)) for event in unheard(copy.row) if event.key in stays.keys])
             _release(ledger, jobs, copy.row, stays, now)
+            _ends_step(ledger, jobs, copy.row, stays, now)
     # While the rows that name them are there: a command that broke off finds the parts of plans by these names.
-    _delete(copies, wanted, lambda copy: isinstance(copy.row, PlanPart))
+    _delete(copies, wanted, lambda copy: isinstance(copy.row, PlanPart) and copy.row.plan not in stays.plans)
     _delete(copies, wanted, lambda copy: _goes(copy, stays))
     closed = made.model_copy(update={"closed": True})
     put_manifest(archive, closed)
@@ -70,25 +74,28 @@ def give_up(copies: Copies, archive: Archive, ledger: Ledger, jobs: JobTable, no
 @dataclass(frozen=True, slots=True)
 class Stays:
     """What rows of other namespaces still need in the source: the ``limits`` that move are those they do not use, and
-    ``keys`` are those of the events for which their schedules wait."""
+    ``keys`` are those of the events for which their schedules wait. ``plans`` are those that their backfills and
+    re-processings name."""
 
     limits: Moving
-    keys: frozenset[str]
+    keys: frozenset[str] = frozenset()
+    plans: frozenset[str] = frozenset()
 
     @classmethod
     def read(cls, copies: Copies, wanted: Wanted) -> Stays:
         own = Moving(wanted.namespaces)
         if not wanted.namespaces:
-            return cls(own, frozenset())
-        shared, keys = set[str](), set[str]()
+            return cls(own)
+        shared, keys, plans = set[str](), set[str](), set[str]()
         for copy in _rows(copies):
             if wanted.owns(copy):
                 continue
+            plans.update(plans_of(copy.row))
             if isinstance(copy.row, Job | Run):
                 shared.update(filter(own.is_of_namespaces, used(copy.row)))
             elif isinstance(copy.row, Subscription):
                 keys.add(copy.row.event_key)
-        return cls(replace(own, shared=frozenset(shared)), frozenset(keys))
+        return cls(replace(own, shared=frozenset(shared)), frozenset(keys), frozenset(plans))
 
 
 def _rows(copies: Copies) -> Iterator[StoredCopy]:
@@ -113,12 +120,24 @@ def _goes(copy: StoredCopy, stays: Stays) -> bool:
             return is_active(copy.row)
         case LimitState():
             return stays.limits.has(copy.row.limit_name)
+        case PlanPart():
+            return copy.row.plan not in stays.plans
         case PostedEvent() if unheard(copy.row) and copy.row.event.key in stays.keys:
             return False
         case PendingNotice():
             return not stays.limits.namespaces or notifies(copy.row) in stays.limits.namespaces
         case row:
             return not isinstance(row, _HISTORY)
+
+
+def _ends_step(ledger: Ledger, jobs: JobTable, row: Row | LimitState, stays: Stays, now: Instant) -> None:
+    """Wake the re-processing of another namespace of which a backfill is a step: it finds that the backfill is gone."""
+    reprocess_id = ids.reprocess_of(row.id) if isinstance(row, Backfill) else None
+    if not isinstance(row, Backfill) or row.namespace is None or reprocess_id is None:
+        return
+    parent = jobs.reprocess(row.namespace, reprocess_id)
+    if parent is not None and not stays.limits.moves(parent) and row.ended_at is None:
+        ledger.commit([Replace(reprocess.woken(parent, now))])
 
 
 def _release(ledger: Ledger, jobs: JobTable, row: Row | LimitState, stays: Stays, now: Instant) -> None:
