@@ -83,8 +83,8 @@ test-long: $(STAMP) ## the tests that take longer than a minute, and the scenari
 mutants: $(STAMP) ## change the modules that decide in small ways and see whether a test fails: ONLY=jobs.check, MINUTES=8
 	@nice -n 19 $(BIN)/python -m tests.mutants $(ONLY) $(if $(MINUTES),--minutes $(MINUTES))
 
-worlds: $(STAMP) ## play and count random worlds, twenty of each seed: FIRST=1 LAST=500; ranges may run side by side
-	$(BIN)/python -m tests.faults.play_worlds $(FIRST) $(LAST)
+worlds: $(STAMP) ## play and count random worlds, twenty of each seed: FIRST=1 LAST=500 KIND=moves; ranges may run side by side
+	$(BIN)/python -m tests.faults.play_worlds $(FIRST) $(LAST) $(KIND)
 
 up: $(STAMP) ## start the local cloud (SLUICE_PORT, SLUICE_EMR_PORT) or bring it to the present code
 	@$(BIN)/python -m infra.local.cloud up

@@ -631,6 +631,12 @@ class Copies(Protocol):
     def put_limit(self, state: LimitState) -> None:
         """Store the counts of a limit, which nothing else writes at present. No job waits there any more."""
 
+    def put_beside(self, copies: Sequence[StoredCopy]) -> None:
+        """Store limits that exist already; what they count stays. A repeat changes nothing."""
+
+    def put_later(self, limit_name: str, instants: Mapping[str, Instant]) -> None:
+        """Store instants of a limit by their attributes, each unless it has a later one."""
+
 
 class Archive(Protocol):
     """The files of an export, each small enough for the memory."""

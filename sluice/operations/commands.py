@@ -95,10 +95,10 @@ def repair(stack: str, restored_to: int, unknown: Unknown, dry_run: bool) -> lis
 def import_(stack: str, address: str, buckets: Mapping[str, str], copy: bool, tell: Tell) -> Manifest:
     session = boto3.Session()
     installation = Installation.of(stack, session)
-    files, settings = archive(address, session), installation.settings
+    files, settings, copies = archive(address, session), installation.settings, installation.copies()
     try:
-        made = load.known(installation.copies(), files)
+        made = load.known(copies, files)
         own = {made.source.lake: settings.lake_bucket, made.source.control: settings.control_bucket, **buckets}
-        return load.load(installation.copies(), files, stack, own, now(), copy, tell)
+        return load.load(copies, files, stack, own, installation.ports(), copy, tell)
     except SluiceError as error:
         raise refused(error) from None

@@ -6,7 +6,7 @@ The checks read the stored rows, not the results of the flows under test.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -132,14 +132,15 @@ class Stock:
         return [(parse_instant(row["wake_at"]["S"]), f"{pk} {sk}") for _, pk, sk, row in waking]
 
 
-def check(world: World) -> Stock:
-    """Check what must hold at every moment. Returns the rows that were read."""
+def check(world: World, beside: Sequence[World] = ()) -> Stock:
+    """Check what must hold at every moment. Returns the rows that were read. Installations ``beside`` this one call the
+    same targets."""
     stock = Stock(world)
     _slots_are_counted(stock)
     _queues_are_what_jobs_say(stock)
     _the_index_matches_the_schedule_states(stock)
     _events_are_accounted_for(stock)
-    _each_run_started_once(world, stock)
+    _each_run_started_once(world, [stock, *map(Stock, beside)])
     _what_lives_stays(stock)
     _what_lives_is_counted(world, stock)
     for backfill in stock.backfills:
@@ -147,11 +148,11 @@ def check(world: World) -> Stock:
     return stock
 
 
-def check_rest(world: World, one_clock: bool = True) -> None:
+def check_rest(world: World, one_clock: bool = True, beside: Sequence[World] = ()) -> None:
     """Check what must also hold when all runs have ended, all schedules are closed or enabled, and time has passed.
     With ``one_clock``, limits are checked from history, because all its instants come from one clock.
     """
-    stock, now = check(world), world.clock.now()
+    stock, now = check(world, beside), world.clock.now()
     if one_clock:
         check_limits(stock.runs, stock.versions)
     for state in stock.lines.values():
@@ -181,9 +182,9 @@ def check_rest(world: World, one_clock: bool = True) -> None:
             assert job.wake_at is not None or schedule_state.mode in states.PAUSED_MODES, f"nothing will wake {job}"
 
 
-def check_awake(world: World) -> None:
+def check_awake(world: World, beside: Sequence[World] = ()) -> None:
     """Check that all work that can proceed is checked soon: by the sweep if no hint comes."""
-    stock, now = check(world), world.clock.now()
+    stock, now = check(world, beside), world.clock.now()
     # What a drain leaves behind after a conflict is dropped by the next drain, which the closed row of the generation
     # causes.
     draining = {(job.schedule, job.generation) for job in stock.jobs
@@ -356,10 +357,26 @@ def _counts_are_those_of_markers(job: Job, markers: list[AppliedEvent]) -> None:
         assert max(counts) <= len(markers) <= sum(counts), answer
 
 
-def _each_run_started_once(world: World, stock: Stock) -> None:
+def check_apart(*stocks: Stock) -> None:
+    """Check installations between which namespaces move: each schedule, each job and each active run is in one of them,
+    and no schedule has counted an event in two."""
+    places = Counter(
+        place
+        for stock in stocks
+        for place in [
+            *(("schedule", row.schedule, 0) for row in stock.schedule_states),
+            *(("job", job.job_id, job.attempt) for job in stock.jobs if job.job_id and not job.closed),
+            *(("run", run.run_id, run.attempt) for run in stock.runs if not states.is_terminal(run.state)),
+            *(("event", f"{row.schedule}@{row.generation} {row.event.id}", 0) for row in stock.applied),
+        ]
+    )
+    assert [place for place, count in places.items() if count > 1] == [], "in two places at once"
+
+
+def _each_run_started_once(world: World, stocks: Sequence[Stock]) -> None:
     names = Counter(made.name for made in world.targets.emr.runs.values())
     assert [name for name, count in names.items() if count > 1] == [], "no attempt starts two EMR runs"
-    known = {run.request.name for run in stock.runs}
+    known = {run.request.name for stock in stocks for run in stock.runs}
     assert set(names) <= known, "every EMR run is on record"
 
 

@@ -1,5 +1,6 @@
-"""Play and count many random worlds, by ranges of seeds: `python -m tests.faults.play_worlds FIRST LAST`.
+"""Play and count many random worlds, by ranges of seeds: `python -m tests.faults.play_worlds FIRST LAST [moves]`.
 
+With `moves`, they are those of two installations (`test_two_installations.py`), else those of one.
 Each seed determines twenty worlds, so ranges can be played in parallel and in any order. A broken rule is printed with
 its seed, and the next seed is played. The exit code is nonzero if a rule was broken.
 """
@@ -15,12 +16,12 @@ from typing import Any
 import hypothesis
 from hypothesis import HealthCheck, Phase
 
-from tests.faults import test_random_worlds
+from tests.faults import test_random_worlds, test_two_installations
 
 WORLDS = 20  # worlds per seed
 
 
-def play_seed(number: int, count: Callable[[], None]) -> None:
+def play_seed(number: int, count: Callable[[], None], kind: Any = test_random_worlds) -> None:
     """Play and count the worlds of one seed. Raises the error of the first world that breaks a rule."""
     played = 0
 
@@ -29,7 +30,7 @@ def play_seed(number: int, count: Callable[[], None]) -> None:
         played += 1
         count()
         try:
-            test_random_worlds.play(documents, steps, seed)
+            kind.play(documents, steps, seed)
         except BaseException:
             print(f"seed {number}, world {played}: play({documents!r}, {steps!r}, {seed})", flush=True)
             raise
@@ -42,11 +43,11 @@ def play_seed(number: int, count: Callable[[], None]) -> None:
         suppress_health_check=list(HealthCheck),
         report_multiple_bugs=False,
     )
-    hypothesis.seed(number)(quick(test_random_worlds.everything(world)))()
+    hypothesis.seed(number)(quick(kind.everything(world)))()
 
 
-def main(first: int, last: int) -> int:
-    """Play these seeds, the last one included. Returns how many of them broke a rule."""
+def main(first: int, last: int, *kind: str) -> int:
+    """Play these seeds, the last one included, in worlds of this ``kind``. Returns how many broke a rule."""
     began, worlds, broken = time.monotonic(), 0, 0
 
     def count() -> None:
@@ -55,7 +56,7 @@ def main(first: int, last: int) -> int:
 
     for number in range(first, last + 1):
         try:
-            play_seed(number, count)
+            play_seed(number, count, test_two_installations if kind == ("moves",) else test_random_worlds)
         except Exception:
             broken += 1
             traceback.print_exc()
@@ -65,4 +66,4 @@ def main(first: int, last: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(1 if main(int(sys.argv[1]), int(sys.argv[2])) else 0)
+    sys.exit(1 if main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:]) else 0)

@@ -176,6 +176,25 @@ def test_h3_late_lines_are_added_to_their_day_only(spark: SparkSession, lake: An
     assert lake.files("history_compact/day=2026-03-01") == before
 
 
+def test_h3_a_late_line_keeps_a_day_without_raw_lines(spark: SparkSession, lake: Any, run: Any) -> None:
+    """A lifecycle rule has deleted the raw lines of the day, and not the compacted ones."""
+    land(lake, 1, ended("r1", rev=3), ended("r2", nominal_at=NOON - 5_000), ended("r3"))
+    run(work, properties(lake), **NO_EVENTS)
+    first = {row.id: row for row in settled(spark, lake)}
+    for path in Path(lake.root(f"history/day={DAY}")).rglob("*.gz"):
+        path.unlink()
+    land(lake, 50, ended("r1", rev=5, billed=(1_500, 6_000, 0)), ended("r4"))
+    summary = run(work, properties(lake), **NO_EVENTS)
+
+    found = {row.id: row for row in settled(spark, lake)}
+    assert (found["r1"].rev, found["r1"].vcpu_hours) == (5, 1.5)
+    assert sorted(found) == ["r1", "r2", "r3", "r4"]
+    assert (found["r2"], found["r3"]) == (first["r2"], first["r3"])
+    assert {name: summary[name] for name in ("rows_in", "kept", "duplicates", "rows_out")} == {
+        "rows_in": 2, "kept": 2, "duplicates": 0, "rows_out": 4,
+    }  # fmt: skip
+
+
 def test_h3_an_incomplete_version_is_ignored_and_removed_next(spark: SparkSession, lake: Any, run: Any) -> None:
     land(lake, 1, ended("r1"))
     run(work, properties(lake), **NO_EVENTS)

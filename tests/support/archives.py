@@ -42,7 +42,7 @@ def exported(world: World, *namespaces: str) -> MemoryArchive:
 
 def imported(world: World, archive: MemoryArchive, **how: Any) -> Manifest:
     given = {"into": "here", "buckets": {}, "copy": True, **how}
-    return loads.load(copies_of(world), archive, now=world.clock.now(), **given)
+    return loads.load(copies_of(world), archive, ports=world.ports, **given)
 
 
 def given_up(world: World, archive: MemoryArchive) -> Manifest:

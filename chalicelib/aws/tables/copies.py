@@ -15,12 +15,16 @@ from chalicelib.aws.tables import items, keys, kinds
 from chalicelib.aws.tables.items import Item
 from chalicelib.aws.tables.keys import Key, TableName
 from chalicelib.aws.tables.tries import Patience, Tries, code_of, tried
+from chalicelib.core.instants import Instant
+from chalicelib.core.limits import names as limit_names
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.ports import StoredCopy
 from chalicelib.settings import Settings
 
 MAX_PUTS = 25  # of DynamoDB, in a batch
 _INDEX = ("wake_shard", "wake_at")
+# What a limit counts of the jobs and runs that use it.
+_COUNTS = ("active", "waiters", "starts", "untracked_start", "rev")
 # The ``wake_at`` of a row that no tick may find yet. A write that keeps the instant of a row keeps this one, too, and
 # one that sets another leaves nothing to wake.
 _ASLEEP = "9999-12-31T00:00:00.000Z"
@@ -100,11 +104,41 @@ class DynamoCopies:
             ExpressionAttributeValues=values,
         )
 
+    def put_beside(self, copies: Sequence[StoredCopy]) -> None:
+        for copy in copies:
+            item = _from_json(copy.item)
+            stays = {"pk", "sk", *_INDEX, *_COUNTS}
+            if limit_names.is_rate_window(item["pk"]["S"].removeprefix("LIMIT#")):
+                stays -= {"starts"}  # no end of a run removes them, and the source knows all of them
+            given = {name: part for name, part in item.items() if name not in stays}
+            self._set(copy.table, item, given)
+
+    def put_later(self, limit_name: str, instants: Mapping[str, Instant]) -> None:
+        key = keys.limit(limit_name)
+        place = {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
+        for name, at in instants.items():
+            later = f"attribute_not_exists(#{name}) OR #{name} < :{name}"
+            given = {name: items.value(at), "format": items.value(items.FORMAT)}
+            self._set(key.table, place, given, ConditionExpression=later)
+
+    def _set(self, table: TableName, place: Item, given: Item, **arguments: Any) -> None:
+        """Set attributes of a row, which need not exist."""
+        self._unless_refused(
+            self._client.update_item,
+            TableName=self._names[table],
+            Key={"pk": place["pk"], "sk": place["sk"]},
+            UpdateExpression=f"SET {', '.join(f'#{name} = :{name}' for name in given)}",
+            ExpressionAttributeNames={f"#{name}": name for name in given},
+            ExpressionAttributeValues={f":{name}": part for name, part in given.items()},
+            **arguments,
+        )
+
     def _item(self, copy: StoredCopy) -> Item:
-        """The item of a row, with the shards of these tables."""
+        """The item of a row, with the shards of these tables. That of a limit keeps attributes that its row has not."""
         if not isinstance(copy.row, LimitState):
             return items.to_item(copy.row, self._settings.wake_shards, self._settings.history_shards)
         item = {name: part for name, part in _from_json(copy.item).items() if name not in _INDEX}
+        item |= {name: items.value(getattr(copy.row, name)) for name in ("active", "waiters", "starts") if name in item}
         woken = items.wake(copy.row.wake_at, item["pk"]["S"], self._settings.wake_shards)
         return item | {name: {"S": text} for name, text in woken.items()}
 

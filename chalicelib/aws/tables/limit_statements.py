@@ -144,8 +144,9 @@ def _start_in_slot(made: _Update, holder: str, write: AcquirePermit | RecordStar
     """Record a start. With a gap, the write expects the starts that were read; it always expects the rates."""
     now, read = write.now, write.read
     made.counts_up()
-    made.sets.append("last_start = :now")
-    made.values["now"] = now
+    if read.last_start is None or read.last_start <= now:
+        made.sets.append("last_start = :now")
+        made.values["now"] = now
     if write.numbers:
         made.numbers(read)
     if limit_names.is_of_workflow(request.limit_name):
@@ -161,6 +162,7 @@ def _start_in_slot(made: _Update, holder: str, write: AcquirePermit | RecordStar
         made.remembers(read, holder, now)
     else:
         made.sets.append("untracked_start = :now")
+        made.values["now"] = now
 
 
 def _enter_window(made: _Update, write: AcquirePermit, request: RateWindow) -> None:

@@ -1,58 +1,95 @@
-"""Rows as they arrive in another installation: without permits of limits that the namespaces there share, and with the
+"""Rows as they arrive in another installation: without permits of limits that do not move with them, and with the
 buckets that are there."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
-from chalicelib.core import states
-from chalicelib.core.archive.owner import of_limit
+from chalicelib.core.access.grants import is_waiting_for
+from chalicelib.core.archive.limits import Moving, Use, as_used, is_active
+from chalicelib.core.archive.outboxes import notifies, posted, unheard
 from chalicelib.core.instants import Instant
+from chalicelib.core.limits import names
+from chalicelib.core.rows.backfill import PlanPart
 from chalicelib.core.rows.definition import Definition, PrefixRow
+from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
+from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Run
 from chalicelib.core.writes import Row
 
+W = TypeVar("W", Job, Run)
 
-def arriving(
-    row: Row | LimitState, buckets: Mapping[str, str], everything: bool, now: Instant
-) -> Row | LimitState | None:
-    """The row as it is stored in the new installation; None if it is left out. ``buckets`` maps the buckets of the
-    source to those that take their place. ``everything``: the export has all limits of the source."""
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """``buckets`` maps the buckets of the source to those that take their place. ``limits`` are those that move with
+    the rows, and ``use`` is how the rows use them."""
+
+    buckets: Mapping[str, str]
+    now: Instant
+    limits: Moving
+    use: Use = field(default_factory=Use)
+
+    @property
+    def everything(self) -> bool:
+        return not self.limits.namespaces
+
+
+def arriving(row: Row | LimitState, arrival: Arrival) -> tuple[Row | LimitState, ...]:
+    """The row as it is stored in the new installation; empty if it is left out. Of a row of another namespace, the
+    events and the notice that its schedules have not got."""
+    buckets = arrival.buckets
     match row:
         case PrefixRow():
-            return replace(row, bucket=buckets.get(row.bucket, row.bucket))
+            row = replace(row, bucket=buckets.get(row.bucket, row.bucket))
         case Definition(kind="dataset"):
             bucket = str(row.document.get("bucket", ""))
-            return replace(row, document={**row.document, "bucket": buckets.get(bucket, bucket)})
-        case Job() if not everything:
-            return _job(row, now)
-        case Run() if not everything:
-            return _run(row, now)
-        case Waiter() if not everything:
-            return None if of_limit(row.limit_name) is None else row
+            row = replace(row, document={**row.document, "bucket": buckets.get(bucket, bucket)})
+    if arrival.everything:
+        return (row,)
+    if not isinstance(row, PlanPart) and not arrival.limits.moves(row):
+        return (row,) if notifies(row) is not None else tuple(posted(event, arrival.now) for event in unheard(row))
+    stored = _of_namespaces(row, arrival)
+    return (stored,) if stored is not None else ()
+
+
+def _of_namespaces(row: Row | LimitState, arrival: Arrival) -> Row | LimitState | None:
+    limits = arrival.limits
+    match row:
+        case Job():
+            held = tuple(filter(limits.has, row.held))
+            units = row.units if any(map(names.is_pool, held)) else 0
+            job = _out_of_other_queues(replace(row, held=held, units=units), arrival)
+            # The grants may be here already, so that no change of them wakes it.
+            return replace(job, wake_at=arrival.now) if is_waiting_for(job.reason) else job
+        case Run() if is_active(row):
+            other = set(lacking(row, limits))
+            kept = replace(row, permits=tuple(name for name in row.permits if name not in other))
+            return _out_of_other_queues(kept, arrival)
+        case Waiter():
+            return row if limits.has(row.limit_name) else None
+        case LimitState() if limits.has(row.limit_name):
+            return as_used(row, arrival.use, limits.namespaces)
+        case Reprocess() if row.expires_at is None:  # the backfill of its step may be elsewhere
+            return replace(row, wake_at=arrival.now, rev=row.rev + 1)
+        case GrantsRow():  # jobs that have arrived before may wait for these grants
+            return replace(row, wake_at=arrival.now, rev=row.rev + 1)
         case _:
             return row
 
 
-def _job(job: Job, now: Instant) -> Job:
-    """The job with the permits of its own namespace. It requests those of shared limits again."""
-    queues = job.queued_in is not None and of_limit(job.queued_in) is None
-    kept = replace(job, held=own(job.held))
-    return replace(kept, queued_in=None, rank=None, wake_at=now, rev=job.rev + 1) if queues else kept
+def lacking(run: Run, limits: Moving) -> tuple[str, ...]:
+    """The limits of which a run arrives without the permit that it held. The new installation counts it there. A permit
+    that no run releases, such as that of a pace, is in no count."""
+    return tuple(filter(names.returns_permit, limits.others(run.permits))) if is_active(run) else ()
 
 
-def _run(run: Run, now: Instant) -> Run:
-    """The run with the permits of its own namespace. The permit of a pace is for an instant, which has passed."""
-    if states.is_terminal(run.state):
-        return run
-    queues = run.queued_in is not None and of_limit(run.queued_in) is None
-    kept = replace(run, permits=own(run.permits, paces=True))
-    return replace(kept, queued_in=None, rank=None, wake_at=now, rev=run.rev + 1) if queues else kept
-
-
-def own(permits: tuple[str, ...], paces: bool = False) -> tuple[str, ...]:
-    """The permits of limits that belong to a namespace; with ``paces``, also EMR's start rate, which no row returns."""
-    return tuple(name for name in permits if of_limit(name) is not None or (paces and name.startswith("emr:")))
+def _out_of_other_queues(row: W, arrival: Arrival) -> W:
+    """The job or run in its queue if that queue moves, too; else it requests its permits again."""
+    if row.queued_in is None or arrival.limits.has(row.queued_in):
+        return row
+    return replace(row, queued_in=None, rank=None, wake_at=arrival.now, rev=row.rev + 1)

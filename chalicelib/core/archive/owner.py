@@ -34,29 +34,32 @@ LEFT_OUT: dict[type, str] = {
 
 def namespace_of(row: Row | LimitState) -> str | None:
     """The namespace that a row belongs to. None for a row of the whole installation, such as the limit of an EMR
-    application. None also for a part of a plan, because its backfill names the namespace."""
+    application. None also for a part of a plan, because the backfill or re-processing that names it has the
+    namespace."""
     match row:
         case AccessRow() | AllowedRow() | AuditRow() | GrantsRow() | QuotasRow() | Reprocess():
             return row.namespace
         case Definition():
-            return _first(row.name)
+            return namespace_in(row.name)
         case PrefixRow() | Partition() | ManifestRow() | CountedObject() | IgnoredObjects():
-            return _first(row.dataset)
+            return namespace_in(row.dataset)
         case Deployment():
-            return _first(row.app)
+            return namespace_in(row.app)
         case PendingNotice() | NoticeWindow():
-            return _first(row.workflow)
+            return namespace_in(row.workflow)
         case PostedEvent():
             kind, _, rest = row.event.key.partition(":")
             return rest.partition(":")[0] if kind == "event" else None
         case Requested():
-            return _first(row.job_id)
+            return namespace_in(row.job_id)
         case Output() | Pointer() | Offer():
-            return _first(row.run_id)
+            return namespace_in(row.run_id)
         case DagRun():
-            return _first(row.dag_run)
-        case LimitState() | Waiter():
+            return namespace_in(row.dag_run)
+        case LimitState():
             return of_limit(row.limit_name)
+        case Waiter():
+            return namespace_in(row.job_schedule)
         case DeliveryLease() | ClosingCount() | PlanPart():
             return None
         case (
@@ -75,16 +78,28 @@ def namespace_of(row: Row | LimitState) -> str | None:
             | Record()
             | DeadLetter()
         ):
-            return _first(row.schedule)
+            return namespace_in(row.schedule)
         case _:
             assert_never(row)
+
+
+def plans_of(row: Row | LimitState) -> tuple[str, ...]:
+    """The plans that a row names: that of a backfill, and those of the steps of a re-processing."""
+    match row:
+        case Backfill():
+            return (row.plan,)
+        case Reprocess():
+            return tuple(str(step["plan"]) for step in row.steps)
+        case _:
+            return ()
 
 
 def of_limit(limit_name: str) -> str | None:
     """The namespace of a limit; None for one that all namespaces share: an EMR application, and EMR's start rate."""
     kind, _, name = limit_name.partition(":")
-    return None if kind in ("application", "emr") else _first(name)
+    return None if kind in ("application", "emr") else namespace_in(name)
 
 
-def _first(full_name: str) -> str:
+def namespace_in(full_name: str) -> str:
+    """The namespace in a full name."""
     return full_name.partition(".")[0]

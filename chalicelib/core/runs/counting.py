@@ -14,7 +14,8 @@ from dataclasses import replace
 from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.ids import holder_of
-from chalicelib.core.limits import names
+from chalicelib.core.instants import Instant
+from chalicelib.core.limits import names, returns
 from chalicelib.core.limits.names import pool_of
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import AcquirePermit
@@ -55,28 +56,41 @@ def lacks_pool(run: Run, ask: Slots) -> bool:
     return not any(names.is_pool(limit_name) and pool_of(limit_name) == pool for limit_name in run.permits)
 
 
-def with_group(run: Run, state: LimitState) -> tuple[Run, Write]:
-    """The run with a permit of a group, even beyond the group's limit, and the write that acquires the permit."""
-    after = replace(run, permits=(*run.permits, state.limit_name))
-    holder = holder_of(run.run_id, run.attempt)
-    return after, AcquirePermit(Slots(state.limit_name, None), run.claimed_at, state, from_queue=False, begins=holder)
+def with_permit(run: Run, state: LimitState, pool: Definition | None = None) -> tuple[Run, list[Write]]:
+    """The run with a permit of a limit, even beyond the limit, and the writes that acquire the permit. ``pool`` is the
+    definition of the pool to which the limit belongs, if there is one.
+
+    The part of the pool may then have more units in use than its size; ``shrunk`` names it, so that the pool withholds
+    the surplus from all other parts. The edition rises, so that a claim that read the pool before cannot acquire the
+    same units. The last start of a workflow stays the last: the write expects the starts that were read."""
+    name = state.limit_name
+    after = replace(run, permits=(*run.permits, name))
+    gap = 0 if names.is_of_workflow(name) else None
+    ask = Slots(name, None, gap, units=returns.units_at(name, run.units))
+    begins = holder_of(run.run_id, run.attempt) if names.names_starts(name) else None
+    plan: list[Write] = [AcquirePermit(ask, run.claimed_at, state, from_queue=False, begins=begins)]
+    if pool is not None:
+        shrunk = replace(pool, shrunk=tuple(sorted({*pool.shrunk, name})), edition=pool.edition + 1)
+        plan.append(PutDefinition(shrunk, pool.version, pool.edition))
+    return after, plan
 
 
 def with_pool(run: Run, ask: Slots, row: Definition, share: LimitState) -> tuple[Run, list[Write]]:
     """The run with a permit of a pool, and its writes: of its share while that has free units, else of the common part.
-    A run that holds units of another pool counts here with as many.
-
-    The part may then have more units in use than its size; ``shrunk`` names it, so that the pool withholds the surplus
-    from all other parts. The edition rises, so that a claim that read the pool before cannot acquire the same units."""
+    A run that holds units of another pool counts here with as many."""
     units = run.units or ask.units
     full = ask.limit is not None and share.active + units > ask.limit
     part = ask.fallback if ask.fallback is not None and full else ask
-    taken = Slots(part.limit_name, None, units=units, unit=ask.unit)
-    shrunk = replace(row, shrunk=tuple(sorted({*row.shrunk, part.limit_name})), edition=row.edition + 1)
-    after = replace(run, permits=(*run.permits, part.limit_name), units=units)
-    state = LimitState(part.limit_name)  # a pool remembers no starts, so the write depends on no state that was read
-    permit = AcquirePermit(taken, run.claimed_at, state, from_queue=False)
-    return after, [permit, PutDefinition(shrunk, row.version, row.edition)]
+    # A pool remembers no starts, so the write depends on no state that was read.
+    return with_permit(replace(run, units=units), LimitState(part.limit_name), row)
+
+
+def instants_of(run: Run) -> dict[str, Instant]:
+    """What the limit of its workflow remembers of a run when it has ended, by the attributes of `LimitState`."""
+    found = {"last_start": run.claimed_at}
+    if run.state == "SUCCEEDED" and run.state_at is not None:
+        found |= {"last_success_start": run.claimed_at, "last_success_at": run.state_at}
+    return found
 
 
 def living(state: LimitState, schedule: str | None) -> list[tuple[str, int]]:

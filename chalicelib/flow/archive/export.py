@@ -15,10 +15,12 @@ from typing import Any
 
 from chalicelib.core.archive import manifest as manifests
 from chalicelib.core.archive.manifest import MANIFEST, PROGRESS, Manifest, Part, Source, Table
-from chalicelib.core.archive.owner import LEFT_OUT, namespace_of
+from chalicelib.core.archive.outboxes import notifies, unheard
+from chalicelib.core.archive.owner import LEFT_OUT, namespace_of, plans_of
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant, iso
-from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.backfill import PlanPart
+from chalicelib.core.rows.schedule import Subscription
 from chalicelib.ports import Archive, Copies, StoredCopy
 
 TABLES: tuple[Table, ...] = ("catalog", "jobs", "runs")
@@ -28,12 +30,20 @@ Tell = Callable[[str, int], None]  # gets the table, and how many rows of it wer
 
 @dataclass
 class Wanted:
-    """Which rows an export has. ``plans`` are the plans of its backfills, which the first read finds."""
+    """Which rows an export has. The first read finds the plans of its backfills and of the steps of its re-processings,
+    and the ``keys`` of the events for which its schedules wait."""
 
     namespaces: frozenset[str]
     plans: set[str] = field(default_factory=set)
+    keys: set[str] = field(default_factory=set)
 
     def has(self, copy: StoredCopy) -> bool:
+        """Whether the export has a row: one of its namespaces, or an event or a notice of its schedules from
+        outside."""
+        told = notifies(copy.row) in self.namespaces or any(event.key in self.keys for event in unheard(copy.row))
+        return self.owns(copy) or told
+
+    def owns(self, copy: StoredCopy) -> bool:
         row = copy.row
         if type(row) in LEFT_OUT:
             return False
@@ -41,10 +51,17 @@ class Wanted:
             return True
         if isinstance(row, PlanPart):
             return row.plan in self.plans
-        found = namespace_of(row)
-        if isinstance(row, Backfill) and found in self.namespaces:
-            self.plans.add(row.plan)
-        return found in self.namespaces
+        if namespace_of(row) not in self.namespaces:
+            return False
+        self.plans.update(plans_of(row))
+        if isinstance(row, Subscription):
+            self.keys.add(row.event_key)
+        return True
+
+    def counts(self, copy: StoredCopy) -> bool:
+        """Whether a row is in the digest. Parts of plans never change, and the first read may meet one, or an event
+        from outside, before it has found what names it."""
+        return self.owns(copy) and not isinstance(copy.row, PlanPart)
 
 
 @dataclass
@@ -91,7 +108,10 @@ def export(
     if progress.total.as_text() != first.as_text():
         archive.put(PROGRESS, "{}")
         message = f"expected the same {first.rows} rows in both reads, got changes while the export read the tables"
-        hint = "freeze the installation as docs/export.md describes (sluice freeze), then export again"
+        hint = (
+            "freeze the installation as docs/export.md describes (sluice freeze), then export again with this --to; "
+            f"the files there now are incomplete, since they have no {MANIFEST}: the next export overwrites them"
+        )
         raise SluiceError("conflict", message, None, hint)
     made = Manifest(
         layout=copies.layout,
@@ -119,13 +139,13 @@ def _about(text: str) -> str:
 
 
 def digest(copies: Copies, wanted: Wanted, tell: Tell = lambda table, rows: None) -> Sum:
-    """The digest of all rows of an export. Parts of plans never change, and are no part of it."""
+    """The digest of the rows of an export that `Wanted.counts`."""
     total, names = Sum(), set[str]()
     for table in TABLES:
         for copy in pages_of(copies, table):
             if copy.kind == "Definition" and copy.item["pk"] == {"S": "NAMESPACES"}:
                 names.add(copy.item["sk"]["S"])
-            if wanted.has(copy) and not isinstance(copy.row, PlanPart):
+            if wanted.counts(copy):
                 total.add(line_of(copy))
         tell(table, total.rows)
     if missing := sorted(wanted.namespaces - names):
@@ -205,7 +225,7 @@ class _Progress:
             if wanted.has(copy):
                 line = line_of(copy)
                 self.kinds[copy.kind] += 1
-                if not isinstance(copy.row, PlanPart):
+                if wanted.counts(copy):
                     self.total.add(line)
                 yield line
 

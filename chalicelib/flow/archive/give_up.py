@@ -1,27 +1,37 @@
 """The source gives namespaces up that were exported: from then on nothing of them starts there.
 
 Their rows are deleted, schedule states first: a claim and a start call expect the state, so both are refused. History
-stays: ended runs, records and dead letters. What active runs and waiting jobs hold of shared limits is released.
+stays: ended runs, records and dead letters. Active runs and waiting jobs release what they hold of limits that stay.
+Those are the limits of other namespaces, and each limit of which a row of another namespace holds a permit: it stays
+until the holder has ended. Schedules of other namespaces still get the events that had not reached them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
-from chalicelib.core import states
+from chalicelib.core import ids
 from chalicelib.core.archive import manifest
+from chalicelib.core.archive.limits import Moving, held, is_active, used
 from chalicelib.core.archive.manifest import MANIFEST, Manifest
-from chalicelib.core.archive.owner import of_limit
+from chalicelib.core.archive.outboxes import notifies, posted, unheard
+from chalicelib.core.archive.owner import plans_of
+from chalicelib.core.backfills import reprocess
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant
-from chalicelib.core.limits import names, returns
-from chalicelib.core.limits.writes import LeaveQueue, ReleasePermit
+from chalicelib.core.limits import returns
+from chalicelib.core.limits.writes import LeaveQueue
+from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.event import PostedEvent
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
-from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.limit import LimitState
+from chalicelib.core.rows.notice import PendingNotice
+from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
+from chalicelib.core.rows.schedule import ScheduleState, Subscription
 from chalicelib.core.runs import queued
-from chalicelib.core.writes import Delete, RemoveWaiter, Write
+from chalicelib.core.writes import Delete, Put, RemoveWaiter, Replace, Row, Write
 from chalicelib.flow.archive.export import TABLES, Wanted, digest, pages_of, put_manifest
 from chalicelib.ports import Archive, Copies, JobTable, Ledger, StoredCopy
 
@@ -47,48 +57,102 @@ def give_up(copies: Copies, archive: Archive, ledger: Ledger, jobs: JobTable, no
             raise SluiceError("conflict", message, None, hint)
         archive.put(STARTED, json.dumps({"exported_at": made.exported_at}))
     _delete(copies, wanted, lambda copy: isinstance(copy.row, ScheduleState))
-    for table in TABLES:
-        for copy in pages_of(copies, table):
-            if wanted.has(copy) and isinstance(copy.row, Job | Run):
-                _release(ledger, jobs, copy.row, now)
-    _delete(copies, wanted, _goes)
+    stays = Stays.read(copies, wanted)
+    for copy in _rows(copies):
+        if wanted.owns(copy):
+            ledger.put_all([Put(posted(event, now)) for event in unheard(copy.row) if event.key in stays.keys])
+            _release(ledger, jobs, copy.row, stays, now)
+            _ends_step(ledger, jobs, copy.row, stays, now)
+    # While the rows that name them are there: a command that broke off finds the parts of plans by these names.
+    _delete(copies, wanted, lambda copy: isinstance(copy.row, PlanPart) and copy.row.plan not in stays.plans)
+    _delete(copies, wanted, lambda copy: _goes(copy, stays))
     closed = made.model_copy(update={"closed": True})
     put_manifest(archive, closed)
     return closed
 
 
+@dataclass(frozen=True, slots=True)
+class Stays:
+    """What rows of other namespaces still need in the source: the ``limits`` that move are those they do not use, and
+    ``keys`` are those of the events for which their schedules wait. ``plans`` are those that their backfills and
+    re-processings name."""
+
+    limits: Moving
+    keys: frozenset[str] = frozenset()
+    plans: frozenset[str] = frozenset()
+
+    @classmethod
+    def read(cls, copies: Copies, wanted: Wanted) -> Stays:
+        own = Moving(wanted.namespaces)
+        if not wanted.namespaces:
+            return cls(own)
+        shared, keys, plans = set[str](), set[str](), set[str]()
+        for copy in _rows(copies):
+            if wanted.owns(copy):
+                continue
+            plans.update(plans_of(copy.row))
+            if isinstance(copy.row, Job | Run):
+                shared.update(filter(own.is_of_namespaces, used(copy.row)))
+            elif isinstance(copy.row, Subscription):
+                keys.add(copy.row.event_key)
+        return cls(replace(own, shared=frozenset(shared)), frozenset(keys), frozenset(plans))
+
+
+def _rows(copies: Copies) -> Iterator[StoredCopy]:
+    return (copy for table in TABLES for copy in pages_of(copies, table))
+
+
 def _delete(copies: Copies, wanted: Wanted, goes: Callable[[StoredCopy], bool]) -> None:
     found: list[StoredCopy] = []
-    for table in TABLES:
-        for copy in pages_of(copies, table):
-            if wanted.has(copy) and goes(copy):
-                found.append(copy)
-            if len(found) >= BATCH:
-                copies.delete(found)
-                found = []
+    for copy in _rows(copies):
+        if wanted.owns(copy) and goes(copy):
+            found.append(copy)
+        if len(found) >= BATCH:
+            copies.delete(found)
+            found = []
     copies.delete(found)
 
 
-def _goes(copy: StoredCopy) -> bool:
+def _goes(copy: StoredCopy, stays: Stays) -> bool:
     """Whether a row is deleted: history stays, for as long as history is kept."""
-    row = copy.row
-    if isinstance(row, Run):
-        return not states.is_terminal(row.state)
-    return isinstance(row, Offer) or not isinstance(row, _HISTORY)
+    match copy.row:
+        case Run():
+            return is_active(copy.row)
+        case LimitState():
+            return stays.limits.has(copy.row.limit_name)
+        case PlanPart():
+            return copy.row.plan not in stays.plans
+        case PostedEvent() if unheard(copy.row) and copy.row.event.key in stays.keys:
+            return False
+        case PendingNotice():
+            return not stays.limits.namespaces or notifies(copy.row) in stays.limits.namespaces
+        case row:
+            return not isinstance(row, _HISTORY)
 
 
-def _release(ledger: Ledger, jobs: JobTable, row: Job | Run, now: Instant) -> None:
-    """Delete a job or an active run together with what it holds of limits that all namespaces share."""
-    permits = row.held if isinstance(row, Job) else row.permits
-    if isinstance(row, Run) and states.is_terminal(row.state):
+def _ends_step(ledger: Ledger, jobs: JobTable, row: Row | LimitState, stays: Stays, now: Instant) -> None:
+    """Wake the re-processing of another namespace of which a backfill is a step: it finds that the backfill is gone."""
+    reprocess_id = ids.reprocess_of(row.id) if isinstance(row, Backfill) else None
+    if not isinstance(row, Backfill) or row.namespace is None or reprocess_id is None:
         return
-    shared = [name for name in permits if of_limit(name) is None and names.returns_permit(name)]
+    parent = jobs.reprocess(row.namespace, reprocess_id)
+    if parent is not None and not stays.limits.moves(parent) and row.ended_at is None:
+        ledger.commit([Replace(reprocess.woken(parent, now))])
+
+
+def _release(ledger: Ledger, jobs: JobTable, row: Row | LimitState, stays: Stays, now: Instant) -> None:
+    """Delete a job or an active run together with what it holds of limits that stay."""
+    if not isinstance(row, Job | Run) or not is_active(row):
+        return
+    others = stays.limits.others(held(row))
+    limit_states = {name: jobs.limit_state(name) for name in others}
     plan: list[Write] = [Delete(row)]
-    for name in shared:
-        wake = now if jobs.limit_state(name).waiters else None
-        plan.append(ReleasePermit(name, wake, units=returns.units_at(name, row.units)))
+    if isinstance(row, Job):
+        plan += returns.return_held(replace(row, held=others), limit_states, now)
+    else:
+        plan += returns.give_back(others, limit_states, now, row)
     waiter = queued.waiter_of(row)
-    if waiter is not None and of_limit(waiter.limit_name) is None and jobs.is_queued(waiter):
+    if waiter is not None and not stays.limits.has(waiter.limit_name) and jobs.is_queued(waiter):
         plan += [RemoveWaiter(waiter), LeaveQueue(waiter.limit_name)]
     if len(plan) > 1 and ledger.commit(plan) is not None:
         what = waiter.job_id if waiter else "a row"

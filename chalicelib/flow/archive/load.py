@@ -2,27 +2,32 @@
 
 1. Check every file.
 2. Put all rows but the entry rows, without a ``wake_at``: no tick finds them, and no event or request reaches them.
-3. Create the entry rows: the subscriptions, the prefixes of datasets, and the namespaces.
-4. Give the rows their ``wake_at``.
+3. Count the active runs at limits that did not move with them.
+4. Create the entry rows: the subscriptions, the prefixes of datasets, and the namespaces.
+5. Give the rows their ``wake_at``.
 
-Each step may be repeated, so a second import continues one that broke off. Before step 3 no schedule of the namespaces
+Each step may be repeated, so a second import continues one that broke off. Before step 4 no schedule of the namespaces
 starts a run, and no request finds one.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from chalicelib.core.archive import arriving, manifest
+from chalicelib.core.archive.arriving import Arrival
+from chalicelib.core.archive.limits import Moving
 from chalicelib.core.archive.manifest import MANIFEST, Manifest, Table
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.instants import Instant
 from chalicelib.core.rows.definition import Definition, PrefixRow
+from chalicelib.core.rows.event import PostedEvent
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.schedule import Subscription
+from chalicelib.flow.archive import sharing
 from chalicelib.flow.archive.export import TABLES, Tell, pages_of
-from chalicelib.ports import Archive, Copies, StoredCopy
+from chalicelib.ports import Archive, Copies, Ports, StoredCopy
 
 
 def load(
@@ -30,7 +35,7 @@ def load(
     archive: Archive,
     into: str,
     buckets: Mapping[str, str],
-    now: Instant,
+    ports: Ports,
     copy: bool = False,
     tell: Tell = lambda table, rows: None,
 ) -> Manifest:
@@ -48,19 +53,21 @@ def load(
     for part in made.parts:
         manifest.checked(part, archive.text(part.file))
     opened = f"opened-{into}.json"
-    doors: list[StoredCopy] = []
-    if archive.text(opened) is None:
+    was_opened = archive.text(opened) is not None
+    if not was_opened:
         _refuse_known(copies, made)
+    limits = _moving(copies, archive, made, into)
+    files = _Files(copies, archive, made, Arrival(buckets, ports.clock.now(), limits))
+    if not was_opened:
         for table in TABLES:
-            doors += _put(copies, archive, made, table, buckets, now, tell)
+            files.put(table, tell)
         archive.put(opened, json.dumps({"into": into}))
-    else:
-        doors = [each for part in made.parts for each in _arriving(copies, archive, made, part, buckets, now)
-                 if _is_door(each)]  # fmt: skip
+    sharing.count(ports, copies, files.as_exported("runs"), limits)
+    doors = [copy for copy in files.arriving() if _is_door(copy)]
     # The namespaces are last: a request that finds one finds all of it.
     copies.create(sorted(doors, key=lambda door: isinstance(door.row, Definition)))
     for part in made.parts:
-        copies.wake(list(_arriving(copies, archive, made, part, buckets, now)))
+        copies.wake(list(files.arriving(part)))
     return made
 
 
@@ -88,42 +95,62 @@ def _refuse_known(copies: Copies, made: Manifest) -> None:
         raise SluiceError("conflict", f"expected {what}, got one with {', '.join(taken)}", "namespaces", hint)
 
 
-def _put(
-    copies: Copies,
-    archive: Archive,
-    made: Manifest,
-    table: Table,
-    buckets: Mapping[str, str],
-    now: Instant,
-    tell: Tell,
-) -> Iterator[StoredCopy]:
-    """Put the rows of a table without a ``wake_at``. Yields the entry rows among them, which are not put."""
-    count = 0
-    for part in made.parts:
-        if part.table == table:
-            found = list(_arriving(copies, archive, made, part, buckets, now))
-            copies.put_asleep([each for each in found if not _is_door(each)])
-            count += len(found)
-            tell(table, count)
-            yield from filter(_is_door, found)
+def _moving(copies: Copies, archive: Archive, made: Manifest, into: str) -> Moving:
+    """The limits that move with the rows: those of their namespaces, unless this installation has such a limit already.
+    It has if runs that use it were imported before, or were left when the namespace was deleted. The archive remembers
+    these limits, because a repeated import finds those that it has put itself."""
+    own, name = Moving(frozenset(made.namespaces)), f"limits-{into}.json"
+    if made.everything:
+        return own
+    known = archive.text(name)
+    if known is None:
+        rows = (copy.row for copy in pages_of(copies, "jobs"))
+        here = {row.limit_name for row in rows if isinstance(row, LimitState) and own.has(row.limit_name)}
+        archive.put(name, known := json.dumps(sorted(here)))
+    return replace(own, shared=frozenset(json.loads(known)))
 
 
-def _arriving(
-    copies: Copies, archive: Archive, made: Manifest, part: manifest.Part, buckets: Mapping[str, str], now: Instant
-) -> Iterator[StoredCopy]:
-    """The rows of a file as they are stored here. The file is checked again: it may have changed since."""
-    text = manifest.checked(part, archive.text(part.file))
-    for found in _copies(copies, part, text.split("\n")[:-1]):
-        row = arriving.arriving(found.row, buckets, made.everything, now)
-        if row is not None:
-            yield replace(found, row=row)
+class _Files:
+    """The rows in the files of an export, as they were there, and as they are stored here. Each file is checked again
+    as it is read: it may have changed since."""
 
+    def __init__(self, copies: Copies, archive: Archive, made: Manifest, arrival: Arrival) -> None:
+        self._copies, self._archive, self._made, self._arrival = copies, archive, made, arrival
+        if not arrival.everything:
+            for copy in self.as_exported("jobs", "runs"):
+                for row in arriving.arriving(copy.row, arrival):
+                    arrival.use.add(row)
 
-def _copies(copies: Copies, part: manifest.Part, lines: Sequence[str]) -> Iterator[StoredCopy]:
-    for number, line in enumerate(lines, 1):
-        try:
-            found = copies.copy_of(part.table, json.loads(line)["item"])
-        except (ValueError, KeyError, TypeError) as error:
-            message = f"expected a row in line {number} of {part.file}, got: {error}"
-            raise SluiceError("invalid", message, part.file, manifest.AGAIN) from None
-        yield found
+    def as_exported(self, *tables: Table) -> Iterator[StoredCopy]:
+        return (copy for part in self._made.parts if part.table in tables for copy in self._read(part))
+
+    def arriving(self, *parts: manifest.Part) -> Iterator[StoredCopy]:
+        for part in parts or self._made.parts:
+            for found in self._read(part):
+                for row in arriving.arriving(found.row, self._arrival):
+                    yield replace(found, row=row, table="jobs" if isinstance(row, PostedEvent) else found.table)
+
+    def put(self, table: Table, tell: Tell) -> None:
+        """Put the rows of a table without a ``wake_at``, all but the entry rows."""
+        count = 0
+        for part in self._made.parts:
+            if part.table == table:
+                found = list(self.arriving(part))
+                self._copies.put_asleep([each for each in found if not (_is_door(each) or self._is_shared(each))])
+                self._copies.put_beside(list(filter(self._is_shared, found)))
+                count += len(found)
+                tell(table, count)
+
+    def _is_shared(self, copy: StoredCopy) -> bool:
+        row = copy.row
+        return isinstance(row, LimitState) and row.limit_name in self._arrival.limits.shared
+
+    def _read(self, part: manifest.Part) -> Iterator[StoredCopy]:
+        text = manifest.checked(part, self._archive.text(part.file))
+        for number, line in enumerate(text.split("\n")[:-1], 1):
+            try:
+                found = self._copies.copy_of(part.table, json.loads(line)["item"])
+            except (ValueError, KeyError, TypeError) as error:
+                message = f"expected a row in line {number} of {part.file}, got: {error}"
+                raise SluiceError("invalid", message, part.file, manifest.AGAIN) from None
+            yield found

@@ -123,6 +123,11 @@ def _uses_of(schedule: Schedule, name: str, leaf: str) -> tuple[ForeignUse, ...]
     return tuple(use for use in foreign.of_leaf(name, found) if use.kind != "run") if found is not None else ()
 
 
+def missing_grants(ports: Ports, schedule: Schedule, name: str, leaf: str) -> tuple[ForeignUse, ...]:
+    """The grants that a leaf of a schedule lacks at present. Without them no event counts for it."""
+    return grants.used_of(ports, _uses_of(schedule, name, leaf)).missing
+
+
 def _granted(
     leaves: tuple[str, ...], uses: Mapping[str, Sequence[ForeignUse]], granted: UsedGrants
 ) -> tuple[str, ...]:  # fmt: skip

@@ -6,6 +6,7 @@ fire was prepared. So it is decided again when the fire is due; if it moved, the
 
 from __future__ import annotations
 
+from chalicelib.core.access.grants import waiting_for
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import continued, fire
 from chalicelib.core.fires import timer as fire_timer
@@ -14,14 +15,15 @@ from chalicelib.core.jobs import check, gather
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.schedule import ScheduleState, Subscription
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import TimedLeaf, timed
-from chalicelib.core.writes import DeleteJob, Replace
+from chalicelib.core.writes import DeleteJob, Put, Replace
 from chalicelib.flow import lookup
 from chalicelib.flow.fires.emit import emit_soon
-from chalicelib.flow.ingest.apply import apply_event
+from chalicelib.flow.ingest.apply import apply_event, missing_grants
 from chalicelib.ports import Ports
 
 
@@ -77,10 +79,18 @@ def _count(
         ports.jobs.job(job.schedule, job.generation, job.sort_key) is not None
         and ports.catalog.schedule_state(job.schedule) == schedule_state
     ):
-        ports.ledger.commit([DeleteJob(job)])  # a duplicate: its event had already been applied
+        ports.ledger.commit([DeleteJob(job), *_record(ports, job, event.id, schedule, now)])
     if ref is not None:
         ports.hints.send([ref], now, now)
     return f"fire of {iso(event.instant)} counted"
+
+
+def _record(ports: Ports, job: Job, event_id: str, schedule: Schedule, now: Instant) -> list[Put]:
+    """The record of a fire that does not count, for lack of a grant; empty for a duplicate, whose event has counted."""
+    missing = missing_grants(ports, schedule, job.schedule, str(job.leaf))
+    if not missing or ports.jobs.applied([(job.schedule, job.generation, event_id)]):
+        return []
+    return [Put(record_of(job, "DROPPED", f"the absence does not count: {waiting_for(missing)}", now))]
 
 
 def _is_detached(schedule_state: ScheduleState, schedule: Schedule) -> bool:

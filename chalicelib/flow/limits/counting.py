@@ -66,8 +66,8 @@ def _count(ports: Ports, run_id: str, attempt: int, schedule: Schedule, workflow
             return
         after, plan = run, list[Write]()
         for limit_name in counting.missing_groups(run, schedule):
-            after, taken = counting.with_group(after, ports.jobs.limit_state(limit_name))
-            plan.append(taken)
+            after, taken = counting.with_permit(after, ports.jobs.limit_state(limit_name))
+            plan += taken
         pooled = pools.ask_of(ports, workflow, schedule)
         if pooled is not None and counting.lacks_pool(run, pooled[0]):
             after, in_pool = counting.with_pool(after, *pooled, ports.jobs.limit_state(pooled[0].limit_name))

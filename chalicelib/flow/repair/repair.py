@@ -202,9 +202,14 @@ class Repair:
         for run in list(self.stock.runs.values()):
             after = (run.run_id, run.attempt + 1)
             known = after in waiting or after in self.stock.runs or self.ports.runs.run(*after) is not None
-            if run.state == "RETRYING" and not known:
+            if run.state == "RETRYING" and not known and not self._is_elsewhere(run):
                 self._found("next attempt", f"{run.run_id}-{after[1]}", "created again: its job was lost")
                 self._create(complete.retry_of(run, run.reason, self.now))
+
+    def _is_elsewhere(self, run: Run) -> bool:
+        """Whether the namespace of a run has moved, and left this row as history. The catalog has a state of each
+        schedule, also of a deleted one."""
+        return run.schedule not in self.stock.schedule_states
 
     def closed_schedules(self) -> None:
         """Hold each schedule whose state may be older than a change that another table shows."""
@@ -260,6 +265,8 @@ class Repair:
     def _counted(self, run: Run) -> list[Mapping[str, Any]] | None:
         """The events in the context of a run since the instant; None if it has no list of events that it gathered."""
         if run.claimed_at < self.since or run.event is not None or run.kind not in ("gathering", "detached"):
+            return None
+        if self._is_elsewhere(run):
             return None
         context = self._context(run.run_id)
         if context is None:

@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 
 from chalicelib.core.archive.manifest import MANIFEST, Manifest
+from chalicelib.core.backfills.request import Reprocess
 from chalicelib.core.errors import SluiceError
 from chalicelib.flow.archive import export as exports
 from chalicelib.flow.archive import load as loads
+from chalicelib.flow.backfills import reprocess
 from tests.faults import invariants
+from tests.support import backfills
 from tests.support.archives import SOURCE, MemoryArchive, copies_of, emptied, exported, imported
-from tests.support.schedules import at_most, partitions
+from tests.support.schedules import BY_DAY, after, at_most, partitions
 from tests.support.world import EMR, World, day, flights
 
 SMALL: dict[str, Any] = {"wake_shards": 1, "history_shards": 1}
@@ -37,9 +40,9 @@ def rows(world: World) -> dict[tuple[str, str, str], Any]:
     return {(table, row["pk"]["S"], row["sk"]["S"]): row for table, row in world.tables.rows()}
 
 
-def elsewhere(archive: MemoryArchive, world: World, **how: Any) -> World:
+def elsewhere(archive: MemoryArchive, world: World, new: World | None = None, **how: Any) -> World:
     """Another world at the same instant, with what an archive has."""
-    new = World(**SMALL)
+    new = new or World(**SMALL)
     new.clock.wait_until(world.clock.now())
     new.targets, new.payloads = world.targets, world.payloads
     new.ports = new.with_ports(targets=world.targets, payloads=world.payloads)
@@ -173,6 +176,7 @@ def test_l14_rows_that_change_meanwhile_refuse_the_export() -> None:
     with pytest.raises(SluiceError, match="changes while the export read") as refused:
         exports.export(copies, archive, ["demo"], SOURCE, world.clock.now())
     assert "freeze the installation" in str(refused.value.hint)
+    assert "the files there now are incomplete" in str(refused.value.hint)
     assert MANIFEST not in archive.files
     exports.export(copies_of(world), archive, ["demo"], SOURCE, world.clock.now())
     assert MANIFEST in archive.files
@@ -267,6 +271,29 @@ def test_l14_datasets_get_the_buckets_of_the_new_installation() -> None:
     new.upload(day(5), bucket="new-lake")
     new.settle()
     assert len(new.runs("two")) == 1
+
+
+def test_l14_plans_of_backfills_and_of_waiting_steps_arrive() -> None:
+    """A step that waits has a plan, and no backfill yet."""
+    world = World(**SMALL)
+    world.deploy(flights({"daily": partitions(by=BY_DAY), "next": after("clean", "join", by=BY_DAY), "every": EVERY}))
+    world.upload(day(1))
+    for _ in range(3):
+        world.settle()
+        world.finish()
+    asked = Reprocess.model_validate({"dataset": "flights", "from": {"year": 2013}})
+    made = reprocess.begin(world.ports, "demo", asked, "tester", "r1")
+    fires = {"from_": "2026-03-01T00:00:00Z", "to": "2026-03-01T01:00:00Z"}
+    backfills.begin(world, "every", "r2", concurrency=1, **fires)
+    plans = {key for key in rows(world) if key[1].startswith("PLAN#")}
+    assert len(made.steps) == 2 and len(plans) == 3
+    new = elsewhere(exported(world, "demo"), world)
+    assert {key for key in rows(new) if key[1].startswith("PLAN#")} == plans
+    for _ in range(9):
+        new.pass_by("61s")
+        new.settle()
+        new.finish()
+    assert [len(new.runs(name)) for name in ("daily", "next", "every")] == [2, 2, 6]
 
 
 def test_l14_the_manifest_counts_rows_by_kind() -> None:

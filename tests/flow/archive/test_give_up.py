@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import HOUR
+from chalicelib.flow.repair.repair import Repair
 from chalicelib.flow.runs import launch
 from tests.flow.archive.test_export import busy, elsewhere, rows
-from tests.support.archives import exported, given_up, imported
+from tests.support.archives import copies_of, exported, given_up, imported
 from tests.support.fakes import APPLICATION
 from tests.support.schedules import partitions
 from tests.support.world import EMR, World, day, flights
@@ -134,3 +136,36 @@ def test_l14_a_call_in_flight_starts_nothing_after_the_giving_up() -> None:
     new = World(wake_shards=1, history_shards=1)
     imported(new, archive, copy=False)
     assert [run.run_id for run in new.runs("daily")] == [run.run_id for run in [*made]]
+
+
+def test_l14_a_repair_of_the_source_repeats_no_attempt() -> None:
+    """A run has failed, and its next attempt has moved. The row of the run stays in the source as history."""
+    world = World(wake_shards=1, history_shards=1)
+    retried = {"target": EMR, "retries": {"attempts": 2, "delay": "10m"}}
+    world.deploy(flights({"daily": partitions()}, clean=retried))
+    world.upload(day(1))
+    world.settle()
+    world.finish("FAILED")
+    archive = exported(world, "demo")
+    given_up(world, archive)
+    since = world.clock.now() - HOUR
+    Repair(world.ports, copies_of(world), since, world.targets.emr.started_since(since)).run()
+    assert [key for key in rows(world) if key[2].startswith("RETRY#")] == []
+    new = elsewhere(archive, world, copy=False)
+    for each in (world, new):
+        each.pass_by("11m")
+    assert [run.state for run in new.runs("daily")] == ["RETRYING", "STARTING"]
+
+
+def test_l14_a_repair_of_the_source_marks_no_event() -> None:
+    """The runs of what has moved stay as history; their marks of events have moved."""
+    world = busy()
+    world.finish()
+    world.settle()
+    archive = exported(world, "demo")
+    given_up(world, archive)
+    before = set(rows(world))
+    since = world.clock.now() - HOUR
+    found = Repair(world.ports, copies_of(world), since, world.targets.emr.started_since(since)).run()
+    assert set(rows(world)) == before
+    assert all(each.done.startswith("left alone: its schedule is gone") for each in found)
