@@ -89,7 +89,8 @@ def stand_ins() -> Iterator[tuple[type, str]]:
     """Each fake with the calls that are requests to AWS."""
     yield from ((MemoryHints, name) for name in ("send", "send_all"))
     yield from ((MemoryPayloads, name) for name in
-                ("put_context", "context", "log", "put_manifest", "put_deployment", "put_data", "upload"))  # fmt: skip
+                ("put_context", "context", "log", "put_manifest", "put_deployment", "put_data", "upload", "put_seen",
+                 "seen"))  # fmt: skip
     yield from ((MemoryLake, name) for name in ("text", "content", "metadata_location", "names"))
     yield from ((FakeEmr, name) for name in ("start", "status", "status_many", "find", "cancel", "run_name"))
     yield from ((FakeQueue, name) for name in ("start",))

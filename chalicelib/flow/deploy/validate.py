@@ -148,13 +148,18 @@ def _check_prefixes(ports: Ports, plan: Plan, problems: Problems) -> None:
 def check_removals(ports: Ports, plan: Plan, hint: str, messages_too: bool = False) -> None:
     """Raise ``in_use`` if another app, an untouched schedule or a message refers to a workflow that will be deleted.
     With ``messages_too`` the messages of the app are deleted as well, so they do not count."""
-    removed = [part.name for part in plan.of("workflow", "deleted")]
-    decided = {part.name for part in plan.parts if part.kind == "schedule" and part.action != "untouched"}
-    decided |= {name for part in plan.of("dag", *AS_SENT, "deleted") for name in actions.owned(ports, part.name)}
-    left = store.referrers(ports, removed, but=decided | ({plan.app} if messages_too else set()))
+    left = referrers_of_removed(ports, plan, messages_too)
     for name in sorted(left):
         got = f"the default target of {plan.app}" if ids.is_of_message(name) else name
         raise store.in_use("workflow", got, left[name], hint)
+
+
+def referrers_of_removed(ports: Ports, plan: Plan, messages_too: bool = False) -> dict[str, list[str]]:
+    """What still refers to the workflows that a plan deletes, by their names."""
+    removed = [part.name for part in plan.of("workflow", "deleted")]
+    decided = {part.name for part in plan.parts if part.kind == "schedule" and part.action != "untouched"}
+    decided |= {name for part in plan.of("dag", *AS_SENT, "deleted") for name in actions.owned(ports, part.name)}
+    return store.referrers(ports, removed, but=decided | ({plan.app} if messages_too else set()))
 
 
 def _field(part: Part) -> str:
