@@ -104,9 +104,7 @@ def test_l8_the_error_of_a_failed_deployment_is_shown(app: PlayedApi, sluice: Sl
     assert "expected a workflow" in result.stderr
 
 
-def test_l8_a_superseded_deployment_is_an_error_that_says_by_whom(
-    app: PlayedApi, sluice: Sluice, tmp_path: Path
-) -> None:
+def test_l8_a_superseded_deployment_is_an_error(app: PlayedApi, sluice: Sluice, tmp_path: Path) -> None:
     by = "a request of bob at 2026-03-02T12:00:00.000Z"
     app.play("GET", f"{APP}/deployments/u1", {**RUNNING, "state": "SUPERSEDED", "superseded_by": by})
     result = sluice("apply", written(tmp_path, LARGE))

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.stored import StoredRow
 
-DeploymentState = Literal["RUNNING", "DONE", "FAILED", "SUPERSEDED"]
+DeploymentState = Literal["RUNNING", "DONE", "FAILED"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,10 @@ class Deployment(StoredRow):
     the signer for the audit records; empty if nothing checks who signs. Until ``busy_until`` an invocation works on it.
     At ``wake_at`` Sluice goes on with it. ``error`` is that of a failed one, as the API answers it.
 
-    ``edition`` is its mark in the row of the app: it goes on while that is so. ``superseded_by`` says who has taken it
-    over. ``seen`` names what it saw at its acceptance. ``left`` are the first parts that it left alone, because they
-    were changed since, as ``kind name``. ``tries`` counts the slices since the last one that succeeded.
+    ``edition`` is its mark in the row of the app: it goes on while that is so. ``superseded_by`` says who has taken
+    over from a failed one. ``seen`` names what it saw at its acceptance. ``left`` are the first parts that it left
+    alone, because they were changed since, as ``kind name``. ``tries`` counts the slices since the last one that
+    succeeded.
     """
 
     app: str

@@ -127,7 +127,7 @@ def _failed(ports: Ports, held: Deployment, error: Exception) -> None:
     """End a deployment that has lost the turn, or whose document is wrong by now. After another error, which a later
     slice may not have, it rests for a while; after too many it has failed."""
     if (by := _taken_over(ports, held)) is not None:
-        _store(ports, held, **_ended(ports, "SUPERSEDED"), superseded_by=by)
+        _store(ports, held, **_ended(ports, "FAILED"), superseded_by=by)
     elif isinstance(error, SluiceError) and error.code not in LATER:
         # Who reads the answer is not known here, so it names nothing of other namespaces.
         own = held.app.partition(".")[0]
@@ -160,12 +160,17 @@ def _taken_over(ports: Ports, row: Deployment) -> str | None:
     return f"a request of {app.by or 'an unknown user'} at {iso(app.updated_at)}"
 
 
+def state_of(row: Deployment) -> str:
+    """The state of a deployment as users see it. Older code knows no superseded one, and takes it for a failed one."""
+    return "SUPERSEDED" if row.superseded_by else row.state
+
+
 def view(row: Deployment) -> dict[str, Any]:
     """A deployment as the API returns it."""
     return {
         "name": row.app,
         "deployment": row.id,
-        "state": row.state,
+        "state": state_of(row),
         "counts": dict(row.counts),
         "error": dict(row.error) or None,
         "superseded_by": row.superseded_by or None,

@@ -69,6 +69,10 @@ def row(world: World, upload: str) -> Deployment:
     return uploaded.existing(world.ports, APP, upload)
 
 
+def state(world: World, upload: str) -> str:
+    return uploaded.state_of(row(world, upload))
+
+
 def work(world: World, upload: str) -> bool:
     """One short slice. Returns whether the deployment goes on."""
     world.clock.pass_by("1s")
@@ -116,7 +120,7 @@ def count_of_slices(world: World) -> int:
     return row(world, FIRST).slices
 
 
-def test_l8_of_two_uploads_the_later_one_holds_in_every_order_of_their_slices(make_world: Callable[..., World]) -> None:
+def test_l8_of_two_uploads_the_later_one_holds(make_world: Callable[..., World]) -> None:
     start = _with_old(make_world)
     slices = count_of_slices(start.again())
     assert slices >= 3
@@ -132,7 +136,7 @@ def test_l8_of_two_uploads_the_later_one_holds_in_every_order_of_their_slices(ma
             finish(world, FIRST, SECOND)
             case = (before, order)
             first = row(world, FIRST)
-            assert (first.state, row(world, SECOND).state) == ("SUPERSEDED", "DONE"), case
+            assert (state(world, FIRST), state(world, SECOND)) == ("SUPERSEDED", "DONE"), case
             assert first.superseded_by.startswith("a request of bob at 20"), case
             assert words(world) == deployed(NEWER), case
             assert (workflows(world), row(world, SECOND).left) == (["clean", "notify"], ()), case
@@ -172,7 +176,7 @@ def test_l8_an_upload_undoes_no_later_request_of_its_app(name: str, make_world: 
         REQUESTS[name](world)
         acknowledged = rows(world, "catalog")
         finish(world, FIRST)
-        assert row(world, FIRST).state == "SUPERSEDED", before
+        assert state(world, FIRST) == "SUPERSEDED", before
         assert rows(world, "catalog") == acknowledged, before
 
 
@@ -255,8 +259,8 @@ def test_l8_an_upload_undoes_no_later_change_of_a_schedule(
         begin(world, NEW, FIRST)
         for _ in range(before):
             work(world, FIRST)
-        state = world.ports.catalog.schedule_state(f"{APP}.{name}")
-        if change in (disabled, deleted) and (state is None or not state.exists):
+        found = world.ports.catalog.schedule_state(f"{APP}.{name}")
+        if change in (disabled, deleted) and (found is None or not found.exists):
             continue  # `z` is deleted by now, `f` not created yet
         due = words(world).get(name) == ("old" if name in "aez" else None) and name != "n"
         world.clock._now -= 1000  # the clock of another Lambda
@@ -305,7 +309,7 @@ def test_l8_a_change_before_any_write_of_a_slice_stays(
     assert number > 8
 
 
-def test_l8_what_sluice_itself_changes_is_no_reason_to_leave_a_schedule_alone(
+def test_l8_a_schedule_that_sluice_holds_gets_its_new_document(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A schedule whose runs fail is held by Sluice between the acceptance and the slice: its new document is put."""
@@ -403,7 +407,7 @@ def recover(world: World) -> None:
         world.settle()
 
 
-def test_l8_the_order_holds_after_a_death_at_any_write_of_the_later_request(make_world: Callable[..., World]) -> None:
+def test_l8_the_order_holds_after_deaths_of_the_later_request(make_world: Callable[..., World]) -> None:
     def build() -> World:
         world = make_world(wake_shards=1, history_shards=1)
         send(world, OLD)
@@ -415,7 +419,7 @@ def test_l8_the_order_holds_after_a_death_at_any_write_of_the_later_request(make
     for number, world in deaths(Start(build), lambda world: begin(world, NEWER, SECOND) and None):
         begin(world, NEWER, SECOND)  # the client repeats its request
         recover(world)
-        assert (row(world, FIRST).state, row(world, SECOND).state) == ("SUPERSEDED", "DONE"), number
+        assert (state(world, FIRST), state(world, SECOND)) == ("SUPERSEDED", "DONE"), number
         assert words(world) == deployed(NEWER), number
 
 
@@ -451,7 +455,7 @@ def denying(world: World) -> None:
     vars(world.payloads)["upload"] = upload
 
 
-def test_l8_an_upload_that_meets_an_error_again_and_again_fails_on_record(make_world: Callable[..., World]) -> None:
+def test_l8_an_upload_that_always_meets_an_error_fails(make_world: Callable[..., World]) -> None:
     world = _with_old(make_world).again()
     begin(world, NEW, FIRST)
     denying(world)
@@ -512,7 +516,7 @@ def test_l8_an_upload_whose_slices_all_die_fails_on_record(make_world: Callable[
     assert (found.state, found.slices, found.error["code"]) == ("FAILED", uploaded.MAX_TRIES + 1, "internal")
 
 
-def test_l8_a_slow_slice_does_not_end_the_deployment_of_its_successor(make_world: Callable[..., World]) -> None:
+def test_l8_a_slow_slice_does_not_end_what_another_works_on(make_world: Callable[..., World]) -> None:
     """The lease of a slice ends while it works, and another invocation takes the deployment: its state counts."""
     world = _with_old(make_world).again()
     begin(world, NEW, FIRST)
