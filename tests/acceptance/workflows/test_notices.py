@@ -212,7 +212,7 @@ def test_w9_notices_of_many_targets_are_sent_in_several_writes(world: World, sch
     document = {f"s{number}": on(partition(), "clean", limit, notify=mine(f"s{number}")) for number in range(schedules)}
     world.deploy(flights({"first": partitions(), **document}))
     world.ports = world.with_ports(ledger=Watched(world.ports.ledger))
-    for number in range(1, 4):
+    for number in (1, 2):
         world.upload(day(number))
         world.settle()
     world.pass_by("20m")
@@ -222,4 +222,4 @@ def test_w9_notices_of_many_targets_are_sent_in_several_writes(world: World, sch
     assert max(sizes) <= 100
     assert world.ports.jobs.notices("demo.flights.clean", 1000) == ()
     assert sum(notice["count"] for notice in sent) == len(ids) == targets * len(set(ids))
-    assert len(set(ids)) >= 2 * schedules
+    assert len(set(ids)) >= schedules
