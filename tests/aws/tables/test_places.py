@@ -233,7 +233,7 @@ def test_c5_puts_at_the_same_time_do_not_pass_what_a_claim_takes(world: World) -
         except SluiceError as error:
             assert error.code == "changed_meanwhile"
     assert len(world.limit_state(CLEAN).rates) == MOST_RATES
-    world.put("again", rated(1, 40), checked=True)  # rates that are counted already
+    world.put("again", rated(1, MOST_RATES), checked=True)  # rates that are counted already
     world.upload(day(1))
     world.settle()
     assert len(world.runs("s0")) + len(world.runs("again")) > 0
