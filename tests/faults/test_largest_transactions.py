@@ -362,6 +362,26 @@ def plays_events() -> Sizes:
     return sizes
 
 
+def plays_runs() -> Sizes:
+    """Runs with the properties of the largest workflow, schedule and request: they fail, and their hints are lost."""
+    world = World(wake_shards=1, history_shards=1)
+    half = {"w" * 20: "w" * 99_000}, {"s" * 20: "s" * 99_000}
+    daily = at("0 5 * * *", properties=half[1])
+    world.deploy(flights({"daily": daily}, clean={"target": EMR, "properties": half[0], "retries": {"attempts": 2}}))
+    sizes = measured(world)
+    for number in range(30):
+        world.run_now("daily", f"r{number}", **{"r" * 20: "r" * 99_000})
+    world.settle()
+    world.hints.lose = True
+    world.clock.pass_by("2h")
+    world.tick()
+    world.hints.lose = False
+    world.finish("FAILED")
+    world.settle()
+    world.pass_by("1m")
+    return sizes
+
+
 Case = Callable[[], Sizes]
 CASES: dict[str, Case] = {
     case.__name__.removeprefix("plays_"): case
@@ -376,6 +396,7 @@ CASES: dict[str, Case] = {
         plays_notices,
         plays_queues,
         plays_events,
+        plays_runs,
     )
 }
 # The case that plays the largest input of a place, and how many writes this has at least.
