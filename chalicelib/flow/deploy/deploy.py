@@ -192,7 +192,7 @@ def _record_deployment(ports: Ports, plan: Plan, by: str, edition: int, keeps_tu
     for _ in range(MAX_CONFLICTS):
         row = ports.catalog.definition("app", plan.app)
         if row is None or row.edition != edition:
-            raise errors.changed_meanwhile(f"app {plan.app}")
+            raise turns.overtaken(plan.app)
         now, before = ports.clock.now(), row.document.get("deployed") or {}
         same = {key: value for key, value in before.items() if key not in ("at", "by")} == summary
         deployed = before if same else {"at": iso(now), "by": by, **summary}

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import errors, ids
+from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.writes import Conflict, ExpectDefinition, PutDefinition, PutState, RemoveDefinition, Write
 from chalicelib.ports import MAX_CONFLICTS, Ledger, Ports
@@ -52,7 +53,7 @@ def take(
 def end(ports: Ports, app: str, mark: int) -> None:
     """End the turn of a deployment, unless another one has it."""
     row = ports.catalog.definition("app", app)
-    if row is not None and row.edition == mark:
+    if row is not None and row.edition == mark and mark != NONE:
         ports.ledger.commit([PutDefinition(replace(row, edition=NONE), row.version, mark)])
 
 
@@ -75,7 +76,7 @@ class InTurn:
             return self._ledger.commit(writes)
         refused = self._ledger.commit([*writes, self._expected])
         if refused is not None and self._expected in refused.writes:
-            raise errors.changed_meanwhile(f"app {self._row.name}")
+            raise overtaken(self._row.name)
         return refused
 
     def put_all(self, writes: Sequence[Any]) -> None:
@@ -86,6 +87,13 @@ class InTurn:
 
     def number(self, limit_name: str) -> int:
         return self._ledger.number(limit_name)
+
+
+def overtaken(app: str) -> SluiceError:
+    """The error of a deployment that has lost the turn."""
+    hint = "read what the app is now, and deploy again if needed"
+    message = f"expected to deploy the whole document of app {app}, got a later request that took over"
+    return SluiceError("changed_meanwhile", message, None, hint)
 
 
 def _is_of(write: Write, row: Definition) -> bool:

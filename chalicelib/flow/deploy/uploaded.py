@@ -82,7 +82,7 @@ def _accepted(ports: Ports, plan: Plan, upload: str, digest: str, by: str) -> De
     # Another request has begun the same one, or another deployment has the turn.
     known = ports.jobs.deployment(plan.app, upload)
     if known is None:
-        raise errors.changed_meanwhile(f"app {plan.app}")
+        raise turns.overtaken(plan.app)
     return known
 
 
@@ -116,7 +116,6 @@ def advance(ports: Ports, app: str, upload: str) -> None:
     left = tuple(accepted.left[:MAX_LEFT])
     if whole:
         _store(ports, held, **_ended(ports, "DONE"), left=left)
-        turns.end(ports, held.app, held.edition)
         return
     now = ports.clock.now()
     _store(ports, held, busy_until=0, wake_at=now, tries=0, left=left)
@@ -194,7 +193,7 @@ def _slice(ports: Ports, row: Deployment, accepted: Seen) -> bool:
     """Carry out as much of the plan as there is time for. Returns whether all is done."""
     turn = ports.catalog.definition("app", row.app)
     if turn is None or turn.edition != row.edition:
-        raise errors.changed_meanwhile(f"app {row.app}")
+        raise turns.overtaken(row.app)
     sent = content(ports, row.app, row.id)
     if digest_of(sent) != row.digest:
         raise SluiceError("conflict", "expected the document that was checked, got another", "upload", "deploy again")
@@ -234,5 +233,6 @@ def _store(ports: Ports, held: Deployment, **changes: Any) -> None:
             return
         after = replace(after, rev=current.rev + 1)
     if after.ended_at is not None:
+        turns.end(ports, held.app, held.edition)
         logger.info("deployment ended", extra={"app": held.app, "deployment": held.id, "state": after.state,
                                                "error": after.error, "left": after.left})  # fmt: skip

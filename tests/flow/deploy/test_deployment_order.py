@@ -478,6 +478,10 @@ def test_l8_an_upload_that_always_meets_an_error_fails(make_world: Callable[...,
     assert found.ended_at is not None
     assert found.ended_at - found.created_at > 5 * HOUR  # it outlasts an outage of some hours
     assert sum(world.metrics.of(metrics.ROWS_PARKED)) == 1
+    send(world, OLD)
+    before = rows(world)
+    send(world, OLD)  # nothing is in progress any more
+    assert rows(world) == before
 
 
 def _quiet(act: Callable[[], object]) -> bool:
