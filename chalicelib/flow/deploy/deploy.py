@@ -46,18 +46,24 @@ def deploy(
     With ``update_schedules`` false no schedule changes, except that schedules of removed workflows are deleted; None is
     the setting of the installation. Raises SluiceError before anything is stored if any part is invalid.
     """
-    plan = checked(ports, namespace, app, document, update_schedules, new_namespace=dry_run)
-    if not dry_run:
-        carry_out(ports, plan, by, _turn(ports, plan, by))
-    return plan.report()
+    for _ in range(MAX_CONFLICTS):
+        plan = checked(ports, namespace, app, document, update_schedules, new_namespace=dry_run)
+        if dry_run:
+            return plan.report()
+        row = _turn(ports, plan, by)
+        if row is not None:
+            carry_out(ports, plan, by, row)
+            return plan.report()
+    raise turns.overtaken(f"{namespace}.{app}")
 
 
-def _turn(ports: Ports, plan: Plan, by: str) -> Definition:
-    """The row of the app, with the turn of this deployment. It needs none if nothing changes and no other one runs."""
-    row = ports.catalog.definition("app", plan.app)
-    if row is not None and row.edition == turns.NONE and not any(part.action in seen.CHANGING for part in plan.parts):
-        return row
-    return turns.take(ports, plan.app, by, shell=shell_of(plan.document))
+def _turn(ports: Ports, plan: Plan, by: str) -> Definition | None:
+    """The row of the app, with the turn of this deployment. It needs none if nothing changes and no other one runs.
+    None if another one has run since the plan was made."""
+    idle = plan.row is not None and plan.row.edition == turns.NONE
+    if idle and not any(part.action in seen.CHANGING for part in plan.parts):
+        return plan.row
+    return turns.take(ports, plan, by, shell=shell_of(plan.document))
 
 
 def dry_run(
@@ -96,7 +102,10 @@ def delete_app(ports: Ports, name: str, by: str, if_match: int | None = None) ->
         raise errors.changed_meanwhile(f"app {name}")
     plan = make_plan(ports, name, App(), update_schedules=True)
     validate.check_removals(ports, plan, "delete or change these first", messages_too=True)
-    ports = turns.in_turn(ports, turns.take(ports, name, by))
+    row = turns.take(ports, plan, by)
+    if row is None:
+        raise turns.overtaken(name)
+    ports = turns.in_turn(ports, row)
     messages.delete_all(ports, name, by)
     for part in plan.parts:
         if part.action == "deleted":
@@ -200,6 +209,8 @@ def _record_deployment(ports: Ports, plan: Plan, by: str, edition: int, keeps_tu
         new = replace(row, edition=edition if keeps_turn else turns.NONE)
         if (new.edition, document) == (row.edition, row.document):
             return
+        if edition == turns.NONE and row != plan.row:
+            raise turns.overtaken(plan.app)
         if document != row.document:
             ports.payloads.put_deployment(plan.app, digest, sent)
             new = replace(new, document=document, version=row.version + 1, updated_at=now, by=by)

@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import errors, ids
+from chalicelib.core import ids
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.writes import Conflict, ExpectDefinition, PutDefinition, PutState, RemoveDefinition, Write
-from chalicelib.ports import MAX_CONFLICTS, Ledger, Ports
+from chalicelib.flow.deploy.plan import Plan
+from chalicelib.ports import Ledger, Ports
 
 NONE = 0  # the mark of an app without a deployment in progress
 
@@ -26,28 +27,26 @@ def of_upload(app: str, upload: str) -> int:
 
 
 def take(
-    ports: Ports, app: str, by: str, mark: int | None = None, shell: Mapping[str, Any] | None = None
-) -> Definition:  # fmt: skip
-    """Give a deployment the turn, and return the row of its app, which has the mark: ``mark``, or a new one. A
-    ``shell`` is stored if the app does not exist. Raises ``changed_meanwhile`` if there is neither of the two."""
-    for _ in range(MAX_CONFLICTS):
-        row, now = ports.catalog.definition("app", app), ports.clock.now()
-        if row is None and shell is None:
-            break
-        if row is not None and row.edition == mark:
-            return row
-        # The row that was read is part of a new mark, so two requests at one instant have different ones.
-        edition = mark or _mark(app, now, by, row.edition if row is not None else NONE)
-        if row is not None:
-            after = replace(row, edition=edition, updated_at=now, by=by)
-            write = PutDefinition(after, row.version, row.edition, before=row)
-        else:
-            # The app must exist before its parts. A null in ``deployed`` means that no deployment has finished yet.
-            after = Definition("app", app, {**(shell or {}), "deployed": None}, 1, now, by, edition=edition)
-            write = PutDefinition(after, None)
-        if ports.ledger.commit([write]) is None:
-            return after
-    raise errors.changed_meanwhile(f"app {app}")
+    ports: Ports, plan: Plan, by: str, mark: int | None = None, shell: Mapping[str, Any] | None = None
+) -> Definition | None:  # fmt: skip
+    """Give the deployment of a plan the turn, and return the row of its app, which has the mark: ``mark``, or a new
+    one. A ``shell`` is stored if the app does not exist. None if another deployment had the turn since the plan was
+    made: then the plan may be wrong."""
+    row, now = ports.catalog.definition("app", plan.app), ports.clock.now()
+    if row is not None and row.edition == mark:
+        return row
+    if row != plan.row or (row is None and shell is None):
+        return None
+    # The row that was read is part of a new mark, so two requests at one instant have different ones.
+    edition = mark or _mark(plan.app, now, by, row.edition if row is not None else NONE)
+    if row is not None:
+        after = replace(row, edition=edition, updated_at=now, by=by)
+        write = PutDefinition(after, row.version, row.edition, before=row)
+    else:
+        # The app must exist before its parts. A null in ``deployed`` means that no deployment has finished yet.
+        after = Definition("app", plan.app, {**(shell or {}), "deployed": None}, 1, now, by, edition=edition)
+        write = PutDefinition(after, None)
+    return after if ports.ledger.commit([write]) is None else None
 
 
 def end(ports: Ports, app: str, mark: int) -> None:

@@ -68,7 +68,9 @@ def begin(ports: Ports, plan: Plan, upload: str, sent: bytes, by: str) -> Deploy
 
 def _accepted(ports: Ports, plan: Plan, upload: str, digest: str, by: str) -> Deployment:
     """Take the turn of the app, store the definitions, and create the row of a deployment."""
-    turn = turns.take(ports, plan.app, by, turns.of_upload(plan.app, upload), shell_of(plan.document))
+    turn = turns.take(ports, plan, by, turns.of_upload(plan.app, upload), shell_of(plan.document))
+    if turn is None:
+        raise turns.overtaken(plan.app)
     deploy.carry_out_definitions(ports, plan, by, turn)
     counts = {action: len(names) for action, names in plan.report().items()}
     author, now = ports.author(), ports.clock.now()

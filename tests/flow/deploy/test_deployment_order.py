@@ -187,18 +187,41 @@ def test_l8_an_unchanged_document_takes_no_turn(make_world: Callable[..., World]
     assert rows(world) == before
 
 
-def test_l8_a_request_that_is_overtaken_is_refused(make_world: Callable[..., World]) -> None:
-    """Two requests at the same time: the one that was accepted first ends with its next write."""
-    world = _with_old(make_world).again()
-    inner = world.ports.ledger
-    second = Acting(inner, lambda: begin(world, NEWER, SECOND), 4)
-    world.ports = world.with_ports(ledger=second)
-    second.owner = world
-    with pytest.raises(SluiceError) as caught:
-        send(world, NEW)
-    assert caught.value.code == "changed_meanwhile"
-    finish(world, SECOND)
-    assert words(world) == deployed(NEWER)
+@pytest.mark.parametrize("first", [NEW, NEWER, document("old", "abcz")], ids=["new", "newer", "fewer"])
+@pytest.mark.parametrize("is_upload", [False, True], ids=["request", "upload"])
+def test_l8_of_two_requests_one_document_holds(
+    is_upload: bool, first: dict[str, Any], make_world: Callable[..., World]
+) -> None:
+    """A second request comes before any write of the first. If that has the turn, it ends with its next write; else it
+    plans again."""
+    start, number, outcomes = _with_old(make_world), 0, set()
+    while True:
+        number += 1
+        world = start.again()
+        plain = world.ports
+
+        def second(world: World = world) -> None:
+            if is_upload:
+                begin(world, NEWER, SECOND)
+            else:
+                send(world, NEWER)
+
+        acting = Acting(plain.ledger, second, number)
+        world.ports, acting.owner = world.with_ports(ledger=acting), world
+        try:
+            send(world, first)
+            outcome = "deployed"
+        except SluiceError as error:
+            outcome = error.code
+        world.ports = plain
+        if acting.left > 0:
+            break
+        if is_upload:
+            finish(world, SECOND)
+        assert words(world) == deployed(first if outcome == "deployed" else NEWER), (number, outcome)
+        outcomes.add(outcome)
+    assert outcomes == {"deployed", "changed_meanwhile"}
+    assert number > 8
 
 
 class Acting(LedgerBetween):
