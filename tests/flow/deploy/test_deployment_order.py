@@ -374,6 +374,30 @@ def test_l8_a_dag_and_its_start_that_changed_stay(make_world: Callable[..., Worl
         assert {name: facts(world, name) for name in living(world) if name.startswith("graph~")} == before
 
 
+def test_l8_a_dag_that_is_disabled_before_any_write_stays(make_world: Callable[..., World]) -> None:
+    start, number = _with_old(make_world), 0
+    while True:
+        number += 1
+        world = start.again()
+        begin(world, NEW, FIRST)
+        found: list[tuple[Any, ...]] = []
+
+        def act(world: World = world, found: list[tuple[Any, ...]] = found) -> None:
+            world.disable("graph~")
+            found.append(facts(world, "graph~"))
+
+        acting = Acting(world.ports.ledger, act, number)
+        acting.owner = world
+        _quiet(partial(uploaded.advance, world.with_ports(ledger=acting), APP, FIRST))
+        if acting.left > 0:
+            break
+        world.clock.pass_by("5m")
+        finish(world, FIRST)
+        assert facts(world, "graph~") == found[0], number
+        assert row(world, FIRST).state == "DONE", number
+    assert number > 8
+
+
 def _full(dag: dict[str, Any]) -> dict[str, Any]:
     return {**dag, "nodes": {"load": {"workflow": f"{APP}.clean"}}}
 
