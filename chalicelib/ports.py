@@ -437,6 +437,11 @@ class Payloads(Protocol):
         """An uploaded document; None if there is none. Of a document of more than ``most`` bytes, the first ones and at
         least one more."""
 
+    def put_seen(self, app: str, upload: str, stamps: Mapping[str, str]) -> str:
+        """Write what the deployment of an upload saw at its acceptance, and return the digest that names it."""
+
+    def seen(self, app: str, upload: str, digest: str) -> Mapping[str, str] | None: ...
+
     def put_data(self, uri: str, content: bytes, content_type: str) -> None:
         """Write large data of a schedule or message. Raises SluiceError if the bucket denies the write."""
 

@@ -44,6 +44,7 @@ STATE_STYLES = {
     "COALESCED": "dim",
     "DONE": "green",
     "ENDED": "yellow",
+    "SUPERSEDED": "yellow",
     "created": "green",
     "replaced": "cyan",
     "deleted": "bold red",

@@ -18,7 +18,8 @@ TIMEOUT = 300  # seconds of the upload
 def deploy(
     client: Client, path: str, document: Document, query: Query, pause: Callable[[float], None] = time.sleep
 ) -> Document:
-    """Deploy a document to the app at ``path``, and return the report: the names of all parts by action.
+    """Deploy a document to the app at ``path``, and return the report: the names of all parts by action. ``left_alone``
+    are those that were changed after the deployment was accepted.
 
     Raises `ApiRefused` for a wrong document, also if a deployment fails that has begun, and `NotReachable`."""
     content = json.dumps(document, ensure_ascii=False).encode()
@@ -32,8 +33,9 @@ def deploy(
     if query.get("dry_run"):
         return report
     client.request("PUT", path, query=uploaded)
-    _follow(client, f"{path}/deployments/{begun['upload']}", pause)
-    return {name: part for name, part in report.items() if name != "changes"}
+    left = _follow(client, f"{path}/deployments/{begun['upload']}", pause).get("left_alone")
+    made = {name: part for name, part in report.items() if name != "changes"}
+    return {**made, "left_alone": left} if left else made
 
 
 def send(url: str, content: bytes) -> None:
@@ -54,8 +56,8 @@ def send(url: str, content: bytes) -> None:
     raise NotReachable(f"expected S3 to take the upload, got {got}", hint=hint)
 
 
-def _follow(client: Client, path: str, pause: Callable[[float], None]) -> None:
-    """Wait until a deployment has ended. Raises the error of one that failed."""
+def _follow(client: Client, path: str, pause: Callable[[float], None]) -> Document:
+    """Wait until a deployment has ended, and return it. Raises the error of one that failed or was superseded."""
     span = FIRST_PAUSE
     while (view := client.get(path))["state"] == "RUNNING":
         pause(span)
@@ -64,3 +66,9 @@ def _follow(client: Client, path: str, pause: Callable[[float], None]) -> None:
         error: Document = view.get("error") or {}
         message = str(error.get("message") or "the deployment failed")
         raise refusal(409, str(error.get("code") or "unknown"), message, error.get("field"), error.get("hint"))
+    if view["state"] == "SUPERSEDED":
+        message = f"expected to deploy the whole document, got superseded by {view.get('superseded_by')}"
+        raise refusal(
+            409, "changed_meanwhile", message, None, "look at what the app is now, and deploy again if needed"
+        )
+    return view

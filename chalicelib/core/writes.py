@@ -176,7 +176,8 @@ class CountFailure:
 
 @dataclass(frozen=True, slots=True)
 class PutDefinition:
-    """Put a document over the version that was read (None: there must be none); a pool also over its ``edition``.
+    """Put a document over the version that was read (None: there must be none); a pool or an app also over its
+    ``edition``.
 
     ``before`` is the document that was read, for the audit record of the change."""
 

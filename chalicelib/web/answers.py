@@ -269,13 +269,16 @@ class ErrorOfDeployment(Answer):
 
 
 class LaterDeployment(Answer):
-    """A deployment of an uploaded document. ``counts`` are the numbers of parts by what it does to them."""
+    """A deployment of an uploaded document. ``counts`` are the numbers of parts by what it does to them.
+    ``superseded_by`` says who has taken over, ``left_alone`` names the first parts that were changed meanwhile."""
 
     name: str
     deployment: str
-    state: Literal["RUNNING", "DONE", "FAILED"]
+    state: Literal["RUNNING", "DONE", "FAILED", "SUPERSEDED"]
     counts: dict[str, int]
     error: ErrorOfDeployment | None
+    superseded_by: str | None
+    left_alone: list[str]
     created_at: At
     created_by: str
     ended_at: At | None

@@ -158,3 +158,5 @@ def _show(name: str, report: Document, dry_run: bool, new_namespace: str | None)
     line = Text.assemble(f"{name}: ", Text(", ").join(parts) if parts else wording.NOTHING)
     console.print()
     console.print(line.append("  (dry run: nothing was stored)" if dry_run else ""), soft_wrap=True)
+    if left := report.get("left_alone"):
+        render.note(f"left alone, because they were changed after this deployment was accepted: {', '.join(left)}")

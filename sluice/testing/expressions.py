@@ -207,7 +207,7 @@ class _Reader:
             inner = self.either()
             self.take(")")
             return inner
-        if self.peek() in ("attribute_exists", "attribute_not_exists", "begins_with"):
+        if self.peek() in ("attribute_exists", "attribute_not_exists", "begins_with", "contains"):
             return self._function()
         left = self.operand()
         sign = self.take()
@@ -230,6 +230,8 @@ class _Reader:
             return lambda item, bound: str((first(item, bound) or {}).get("S", "")).startswith(
                 rest[0](item, bound)["S"]
             )
+        if name == "contains":  # of a set of texts
+            return lambda item, bound: rest[0](item, bound)["S"] in (first(item, bound) or {}).get("SS", ())
         return lambda item, bound: (first(item, bound) is not None) == (name == "attribute_exists")
 
     def _listed(self) -> list[Operand]:

@@ -66,6 +66,7 @@ class MemoryPayloads:
         self.manifests: dict[str, list[Mapping[str, Any]]] = {}
         self.deployments: dict[str, Any] = {}
         self.uploads: dict[tuple[str, str], bytes] = {}
+        self.stamps: dict[tuple[str, str, str], Mapping[str, str]] = {}
         self.data: dict[str, tuple[bytes, str]] = {}
         self.logs: dict[str, str] = {}
 
@@ -105,6 +106,14 @@ class MemoryPayloads:
 
     def upload(self, app: str, upload: str, most: int) -> bytes | None:
         return self.uploads.get((app, upload))
+
+    def put_seen(self, app: str, upload: str, stamps: Mapping[str, str]) -> str:
+        digest = f"seen-{len(self.stamps)}"
+        self.stamps[app, upload, digest] = json.loads(json.dumps(stamps))
+        return digest
+
+    def seen(self, app: str, upload: str, digest: str) -> Mapping[str, str] | None:
+        return self.stamps.get((app, upload, digest))
 
     def put_data(self, uri: str, content: bytes, content_type: str) -> None:
         self.data[uri] = (content, content_type)

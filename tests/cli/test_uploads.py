@@ -104,6 +104,22 @@ def test_l8_the_error_of_a_failed_deployment_is_shown(app: PlayedApi, sluice: Sl
     assert "expected a workflow" in result.stderr
 
 
+def test_l8_a_superseded_deployment_is_an_error(app: PlayedApi, sluice: Sluice, tmp_path: Path) -> None:
+    by = "a request of bob at 2026-03-02T12:00:00.000Z"
+    app.play("GET", f"{APP}/deployments/u1", {**RUNNING, "state": "SUPERSEDED", "superseded_by": by})
+    result = sluice("apply", written(tmp_path, LARGE))
+    assert result.exit_code == 1
+    assert f"got superseded by {by}" in " ".join(result.stderr.split())
+
+
+def test_l8_what_a_deployment_left_alone_is_named(app: PlayedApi, sluice: Sluice, tmp_path: Path) -> None:
+    left = ["schedule demo.orders.s1"]
+    app.play("GET", f"{APP}/deployments/u1", {**RUNNING, "state": "DONE", "left_alone": left})
+    result = sluice("apply", written(tmp_path, LARGE))
+    assert result.exit_code == 0, result.output
+    assert "changed after this deployment was accepted: schedule demo.orders.s1" in " ".join(result.stderr.split())
+
+
 def test_l8_an_upload_that_s3_refuses_is_an_error(
     app: PlayedApi, bucket: Bucket, sluice: Sluice, tmp_path: Path
 ) -> None:

@@ -332,6 +332,18 @@ class Payloads(MemoryPayloads):
         self._check()
         return super().deployment(app, digest)
 
+    def upload(self, app: str, upload: str, most: int) -> bytes | None:
+        self._check()
+        return super().upload(app, upload, most)
+
+    def put_seen(self, app: str, upload: str, stamps: Mapping[str, str]) -> str:
+        self._check()
+        return super().put_seen(app, upload, stamps)
+
+    def seen(self, app: str, upload: str, digest: str) -> Mapping[str, str] | None:
+        self._check()
+        return super().seen(app, upload, digest)
+
     def _check(self) -> None:
         if self._services.refuses("s3", SDK_TRIES):
             raise self._services.error("s3")

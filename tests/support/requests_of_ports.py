@@ -88,17 +88,9 @@ class RecordingClient:
 def stand_ins() -> Iterator[tuple[type, str]]:
     """Each fake with the calls that are requests to AWS."""
     yield from ((MemoryHints, name) for name in ("send", "send_all"))
-    of_payloads = (
-        "put_context",
-        "context",
-        "log",
-        "put_manifest",
-        "manifest",
-        "put_deployment",
-        "deployment",
-        "put_data",
-    )
-    yield from ((MemoryPayloads, name) for name in (*of_payloads, "upload"))
+    of_payloads = ["put_context", "context", "log", "put_manifest", "manifest", "put_data", "upload"]
+    of_deployments = ["put_deployment", "deployment", "put_seen", "seen"]
+    yield from ((MemoryPayloads, name) for name in (*of_payloads, *of_deployments))
     yield from ((MemoryLake, name) for name in ("text", "content", "stored", "metadata_location", "names"))
     yield from ((FakeEmr, name) for name in ("start", "status", "status_many", "find", "cancel", "run_name"))
     yield from ((FakeQueue, name) for name in ("start",))

@@ -9,6 +9,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from chalicelib.core import ids
 from chalicelib.core.errors import invalid
 
 # The user's bucket does not exist, or its policy does not let Sluice write.
@@ -73,6 +74,20 @@ class S3Payloads:
         content: bytes = answer["Body"].read(most + 1)
         return content
 
+    def put_seen(self, app: str, upload: str, stamps: Mapping[str, str]) -> str:
+        text = json.dumps(stamps, sort_keys=True)
+        digest = ids.digest(text)
+        self._put(_seen_key(app, upload, digest), text, "application/json")
+        return digest
+
+    def seen(self, app: str, upload: str, digest: str) -> Mapping[str, str] | None:
+        try:
+            answer = self._client.get_object(Bucket=self._bucket, Key=_seen_key(app, upload, digest))
+        except self._client.exceptions.NoSuchKey:
+            return None
+        stamps: Mapping[str, str] = json.loads(answer["Body"].read())
+        return stamps
+
     def put_data(self, uri: str, content: bytes, content_type: str) -> None:
         bucket, _, key = uri.removeprefix("s3://").partition("/")
         try:
@@ -120,6 +135,10 @@ def _manifest_key(run_id: str) -> str:
 
 def _upload_key(app: str, upload: str) -> str:
     return f"uploads/{app}/{upload}.json"
+
+
+def _seen_key(app: str, upload: str, digest: str) -> str:
+    return f"uploads/{app}/{upload}.seen-{digest}.json"
 
 
 def _deployment_key(app: str, digest: str) -> str:

@@ -16,7 +16,7 @@ from chalicelib.aws.tables.pace_statements import acquire_block, advance_pace, h
 from chalicelib.core.limits import names as limit_names
 from chalicelib.core.limits import permits, rate_window, slots
 from chalicelib.core.limits.permits import PermitRequest
-from chalicelib.core.limits.rate_window import RateWindow
+from chalicelib.core.limits.rate_window import MOST_RATES, RateWindow
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import (
     AcquireBlock,
@@ -249,13 +249,19 @@ def _remember_success(made: _Update, write: ReleasePermit) -> None:
 
 
 def _track_rates(write: TrackRates, _: Shards) -> Built:
-    key = keys.limit(write.limit_name)
+    """Add rates to those that a workflow counts. It keeps at most `MOST_RATES`; more would let no claim succeed."""
+    known = " AND ".join(f"contains(rates, :rate{number})" for number in range(len(write.rates)))
     return (
         "Update",
-        key,
+        keys.limit(write.limit_name),
         {
             "UpdateExpression": "ADD rates :rates",
-            "ExpressionAttributeValues": {":rates": {"SS": list(write.rates)}},
+            "ConditionExpression": f"attribute_not_exists(rates) OR size(rates) <= :room OR ({known})",
+            "ExpressionAttributeValues": {
+                ":rates": {"SS": list(write.rates)},
+                ":room": {"N": str(MOST_RATES - len(write.rates))},
+                **{f":rate{number}": {"S": rate} for number, rate in enumerate(write.rates)},
+            },
         },
     )
 

@@ -7,6 +7,7 @@ retries included.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -35,6 +36,7 @@ MAX_ENTRIES = 10_000
 PART = 100
 # Jobs created in one transaction, which also writes the backfill and expects the schedule state.
 BATCH_SIZE = 50
+MAX_BYTES, ROW_BYTES = 3_000_000, 4_000  # of a transaction, which takes 4 MB, and of a job without properties
 
 # How often the step of a DAG is checked: no transaction of a node's run names the re-processing (L21).
 DAG_CHECK = MINUTE
@@ -181,10 +183,11 @@ def advance(row: Backfill, seen: Mapping[str, EntryState], generation: int, ende
     free = max(0, row.concurrency - len(live) - len(again)) if goes_on else 0
     fresh = range(row.next, min(row.total, row.next + free))
     wanted = [*again, *fresh]
-    hand_out = wanted[:BATCH_SIZE]
+    most = _batch_size(row)
+    hand_out = wanted[:most]
     # The next transaction creates the jobs that do not fit into this one. Entries that need another job stay active.
     live |= {str(entry): generation for entry in hand_out} | {
-        str(entry): row.live[str(entry)] for entry in again[BATCH_SIZE:]
+        str(entry): row.live[str(entry)] for entry in again[most:]
     }
     following = row.next + sum(entry >= row.next for entry in hand_out)
     if goes_on and not live and following >= row.total:
@@ -209,6 +212,11 @@ def advance(row: Backfill, seen: Mapping[str, EntryState], generation: int, ende
         wake_at=now if len(wanted) > len(hand_out) or (closing and row.state == "RUNNING") else None,
     )
     return Step(moved, tuple(hand_out))
+
+
+def _batch_size(row: Backfill) -> int:
+    """How many jobs one transaction creates: each has the properties of the backfill."""
+    return max(1, min(BATCH_SIZE, MAX_BYTES // (ROW_BYTES + len(json.dumps(dict(row.properties))))))
 
 
 def is_dag_step(row: Backfill) -> bool:

@@ -14,6 +14,11 @@ from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.limits.names import rate_limit
 from chalicelib.core.rows.limit import LimitState
 
+MAX_RATES = 20  # different rates of one workflow that definitions may have: a claim writes an entry of each
+# As many as a claim has room for besides its other writes. Puts that are made at the same time may pass the first
+# number, and no write passes this one.
+MOST_RATES = 22
+
 
 @dataclass(frozen=True, slots=True)
 class RateWindow:

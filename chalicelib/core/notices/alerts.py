@@ -20,7 +20,7 @@ from chalicelib.core.rows.notice import NoticeWindow, PendingNotice
 WINDOW: Millis = 5 * MINUTE  # in which notices of one workflow for one target are combined
 
 
-MAX_TAKEN = 30  # pending notices for one transaction: with the messages of ten targets it writes less than 100 rows
+MAX_MESSAGE = 7  # rows that the message of one notice writes
 
 
 MAX_LISTED = 10  # events that a combined notice lists; it counts the others
@@ -41,6 +41,11 @@ def channels(rules: Iterable[Notify], what: str) -> dict[str, dict[str, Any]]:
     """The targets of the rules about ``what``, each once. The key, the channel, follows from the target."""
     targets = [rule.to.model_dump(mode="json") for rule in rules if what in rule.on]
     return {ids.digest(json.dumps(target, sort_keys=True), length=12): target for target in targets}
+
+
+def writes_of(window: NoticeWindow | None) -> int:
+    """How many rows a channel with this window writes at most when it takes notices in: without one, also a message."""
+    return 1 if window is not None else 1 + MAX_MESSAGE
 
 
 def rests_until(alerts: Collection[NoticeWindow | None], now: Instant) -> Instant | None:

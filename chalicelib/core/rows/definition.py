@@ -23,7 +23,9 @@ class Definition(StoredRow):
 
     ``edition`` of a workflow counts its changes, and keeps its value through a deletion. The workflow's limit carries
     the same number, and a claim expects it there. ``edition`` of a pool counts the runs that acquired units of it after
-    they had begun. ``uncounted``: active runs of a workflow may lack units of its pool (`core/runs/counting.py`).
+    they had begun. ``edition`` of an app is the mark of the deployment in progress, 0 without one
+    (`flow/deploy/turns.py`). ``uncounted``: active runs of a workflow may lack units of its pool
+    (`core/runs/counting.py`).
     """
 
     kind: Literal["namespace", "app", "workflow", "dataset", "policy", "pool", "dag"]

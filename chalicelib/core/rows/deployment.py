@@ -20,6 +20,11 @@ class Deployment(StoredRow):
     ``counts`` are the numbers of parts that it creates, replaces, keeps, and so on. ``author`` are the fields of
     the signer for the audit records; empty if nothing checks who signs. Until ``busy_until`` an invocation works on it.
     At ``wake_at`` Sluice goes on with it. ``error`` is that of a failed one, as the API answers it.
+
+    ``edition`` is its mark in the row of the app: it goes on while that is so. ``superseded_by`` says who has taken
+    over from a failed one. ``seen`` names what it saw at its acceptance. ``left`` are the first parts that it left
+    alone, because they were changed since, as ``kind name``. ``tries`` counts the slices since the last one that
+    succeeded.
     """
 
     app: str
@@ -33,6 +38,11 @@ class Deployment(StoredRow):
     author: Mapping[str, str] = field(default_factory=dict)
     error: Mapping[str, Any] = field(default_factory=dict)
     slices: int = 0
+    edition: int = 0
+    superseded_by: str = ""
+    seen: str = ""
+    left: tuple[str, ...] = ()
+    tries: int = 0
     busy_until: Instant = 0
     ended_at: Instant | None = None
     rev: int = 1

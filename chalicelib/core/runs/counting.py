@@ -25,6 +25,10 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import PutDefinition, Write
 
+# Permits that a run gets at most by being counted: the transaction that ends the run releases all of them. Only a
+# schedule that names other groups several times during one run reaches it.
+MAX_PERMITS = 60
+
 
 def is_uncounted(schedule_state: ScheduleState | None, new: Schedule, old: Schedule | None) -> bool:
     """Whether active runs of a schedule may lack a permit of a group or pool that its new version names.
@@ -47,13 +51,15 @@ def missing_groups(run: Run, schedule: Schedule) -> list[str]:
     """The limits of the groups that a schedule names and of which its run has no permit."""
     namespace = run.schedule.partition(".")[0]
     named = [names.group_limit(namespace, group) for group in groups_of(schedule)]
-    return [limit_name for limit_name in named if limit_name not in run.permits]
+    missing = [limit_name for limit_name in named if limit_name not in run.permits]
+    return missing[: max(0, MAX_PERMITS - len(run.permits))]
 
 
 def lacks_pool(run: Run, ask: Slots) -> bool:
     """Whether a run holds no permit of the pool of ``ask``, neither of a share nor of the common part."""
     pool = pool_of(ask.limit_name)
-    return not any(names.is_pool(limit_name) and pool_of(limit_name) == pool for limit_name in run.permits)
+    holds = any(names.is_pool(limit_name) and pool_of(limit_name) == pool for limit_name in run.permits)
+    return not holds and len(run.permits) <= MAX_PERMITS
 
 
 def with_permit(run: Run, state: LimitState, pool: Definition | None = None) -> tuple[Run, list[Write]]:

@@ -27,18 +27,26 @@ from chalicelib.flow import lookup
 from chalicelib.flow.definitions import references, store
 from chalicelib.flow.definitions.store import Change
 from chalicelib.flow.schedules import actions, over
+from chalicelib.flow.schedules.actions import MayChange
 from chalicelib.ports import MAX_CONFLICTS, Ports
 
 Body = Mapping[str, Any]
 
 
 def put(
-    ports: Ports, name: str, document: NewDag, by: str, if_match: int | None = None, checked: bool = False
+    ports: Ports,
+    name: str,
+    document: NewDag,
+    by: str,
+    if_match: int | None = None,
+    checked: bool = False,
+    may_put: MayChange = actions.always,
 ) -> Change:
     """Create or replace a DAG. Runs that have begun continue with their graph. An identical document changes nothing.
 
     ``checked`` means that the caller has checked the references, together with other documents of the same deploy.
-    Raises SluiceError for a bad document or reference, and if ``if_match`` is not the present version.
+    Raises SluiceError for a bad document or reference, if ``if_match`` is not the present version, and if ``may_put``
+    does not allow the put in the present state of the start.
     """
     dag = document.definition()
     made, body = compile.compiled(name, dag), body_of(dag)
@@ -64,7 +72,7 @@ def put(
             new = replace(new, version=old.version + 1, unknown=old.unknown)
         graph = Definition("dag", made.graph, body_of(compile.resolved(dag, name)), 1, now, by)
         along: list[Write] = [PutDefinition(new, old.version if old else None, before=old), Put(graph)]
-        if _put(ports, ids.dag_start(name), made.start, document.enabled, by, along):
+        if _put(ports, ids.dag_start(name), made.start, document.enabled, by, along, may_put):
             tidy(ports, name, by)
             return Change("replaced" if old else "created", new.version)
     raise errors.changed_meanwhile(f"dag {name}")
@@ -135,17 +143,22 @@ def existing(ports: Ports, name: str) -> tuple[Definition, ScheduleState]:
     return row, lookup.existing(ports, ids.dag_start(name))[0]
 
 
-def delete(ports: Ports, name: str, by: str, if_match: int | None = None) -> None:
+def delete(
+    ports: Ports, name: str, by: str, if_match: int | None = None, may_delete: MayChange = actions.always
+) -> None:
     """Delete a DAG and its schedules: the start first, the document last, so a repeat finishes it.
 
-    Once this returns, no job of the DAG starts any more; active runs continue.
+    Once this returns, no job of the DAG starts any more; active runs continue. If ``may_delete`` does not allow it in
+    the present state of the start, the DAG stays.
     """
     row = store.get(ports, "dag", name)
     if if_match is not None and if_match != row.version:
         raise errors.changed_meanwhile(f"dag {name}")
     for schedule in sorted(owned(ports, name)):  # the name of the start sorts before the names of the nodes
         try:
-            actions.delete(ports, schedule, by)
+            may = may_delete if schedule == ids.dag_start(name) else actions.always
+            if not actions.delete(ports, schedule, by, may_delete=may):
+                return
         except SluiceError as error:
             if error.code != "not_found":  # another request has deleted it
                 raise
@@ -197,12 +210,20 @@ def body_of(dag: Dag) -> Body:
 
 
 def _put(
-    ports: Ports, name: str, sent: Schedule, enabled: bool | None, by: str, along: list[Write] | None = None
+    ports: Ports,
+    name: str,
+    sent: Schedule,
+    enabled: bool | None,
+    by: str,
+    along: list[Write] | None = None,
+    may_put: MayChange = actions.always,
 ) -> bool:
     """Put one schedule of a DAG, with the writes ``along`` in one transaction. Gathered events stay if its trigger is
     the same (L6). Returns False if a row in ``along`` was changed by another request."""
     for _ in range(MAX_CONFLICTS):
         found = over.read(ports, name, sent, enabled)
+        if not may_put(name, found.schedule_state):
+            raise errors.changed_meanwhile(f"dag {ids.dag_of(name)}")
         if found.is_same and not along:
             return True
         after, plan = found.plan(name, enabled, by, carry=True)

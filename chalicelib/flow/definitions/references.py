@@ -15,6 +15,7 @@ from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.errors import Problems, SluiceError
 from chalicelib.core.jobs.permits import rates_of
 from chalicelib.core.limits import names
+from chalicelib.core.limits.rate_window import MAX_RATES
 from chalicelib.core.rows.schedule import WAKE
 from chalicelib.core.targets.target import require_lifecycle
 from chalicelib.core.triggers import tree
@@ -25,7 +26,6 @@ from chalicelib.flow.definitions import addresses, allowed
 from chalicelib.flow.limits import pools
 from chalicelib.ports import Ports
 
-MAX_RATES = 20
 MAX_DOWNSTREAM = 1_000  # schedules that the search for a cycle follows
 
 Start = tuple[str, str]  # a schedule, and the workflow that it starts

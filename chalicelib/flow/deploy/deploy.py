@@ -2,13 +2,16 @@
 
 Plan, check, carry out. A dry run stops before the last step and returns the same report, that of the plan. Each part is
 changed atomically, but not the whole. The order is definitions, schedules, absent schedules, DAGs, absent workflows,
-then the record of the deployment. So the same request finishes a deployment that was interrupted at any point.
+then the record of the deployment. So the same request finishes a deployment that was interrupted at any point. Of two
+deployments of an app, the later one ends the other (`turns.py`).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from itertools import groupby
 
 from chalicelib.core import errors, ids
@@ -20,9 +23,10 @@ from chalicelib.core.writes import PutDefinition
 from chalicelib.flow import lookup
 from chalicelib.flow.dags import actions
 from chalicelib.flow.definitions import store
-from chalicelib.flow.deploy import changes, effects, validate
+from chalicelib.flow.deploy import changes, effects, seen, turns, validate
 from chalicelib.flow.deploy.effects import Effects
 from chalicelib.flow.deploy.plan import Part, Plan, Report, make_plan, shell_of
+from chalicelib.flow.deploy.seen import EVERYTHING, Seen
 from chalicelib.flow.schedules import actions as schedule_actions
 from chalicelib.flow.schedules import messages, together
 from chalicelib.ports import MAX_CONFLICTS, Ports
@@ -44,20 +48,44 @@ def deploy(
     With ``update_schedules`` false no schedule changes, except that schedules of removed workflows are deleted; None is
     the setting of the installation. Raises SluiceError before anything is stored if any part is invalid.
     """
-    plan = checked(ports, namespace, app, document, update_schedules, new_namespace=dry_run)
-    if not dry_run:
-        carry_out(ports, plan, by)
-    return plan.report()
+    if dry_run:
+        return checked(ports, namespace, app, document, update_schedules, new_namespace=True).report()
+    return _deploy(ports, namespace, app, document, by, update_schedules, lambda plan: {})[0]
+
+
+def _deploy(
+    ports: Ports,
+    namespace: str,
+    app: str,
+    document: App,
+    by: str,
+    update_schedules: bool | None,
+    say: Callable[[Plan], Effects],
+) -> tuple[Report, Effects]:
+    """Deploy the document. Returns also what ``say`` finds about the plan before it is carried out."""
+    for _ in range(MAX_CONFLICTS):
+        plan = checked(ports, namespace, app, document, update_schedules)
+        said, row = say(plan), _turn(ports, plan, by)
+        if row is not None:
+            carry_out(ports, plan, by, row)
+            return plan.report(), said
+    raise turns.overtaken(f"{namespace}.{app}")
+
+
+def _turn(ports: Ports, plan: Plan, by: str) -> Definition | None:
+    """The row of the app, with the turn of this deployment. It needs none if nothing changes and no other one runs.
+    None if another one has run since the plan was made."""
+    idle = plan.row is not None and plan.row.edition == turns.NONE
+    if idle and not any(part.action in seen.CHANGING for part in plan.parts):
+        return plan.row
+    return turns.take(ports, plan, by, shell=shell_of(plan.document))
 
 
 def deploy_and_say(
     ports: Ports, namespace: str, app: str, document: App, by: str, update_schedules: bool | None = None
 ) -> tuple[Report, Effects]:
     """The same, and what the deployment did to the triggers and jobs of the schedules that it has replaced."""
-    plan = checked(ports, namespace, app, document, update_schedules)
-    said = effects.of_plan(ports, plan)
-    carry_out(ports, plan, by)
-    return plan.report(), said
+    return _deploy(ports, namespace, app, document, by, update_schedules, partial(effects.of_plan, ports))
 
 
 def dry_run(
@@ -69,15 +97,22 @@ def dry_run(
 
 
 def checked(
-    ports: Ports, namespace: str, app: str, document: App, update_schedules: bool | None, new_namespace: bool = False
+    ports: Ports,
+    namespace: str,
+    app: str,
+    document: App,
+    update_schedules: bool | None,
+    new_namespace: bool = False,
+    accepted: Seen | None = None,
 ) -> Plan:
     """The plan of a deployment, once every part is known to be valid. With ``new_namespace`` the namespace need not
-    exist: a dry run may come before it is created."""
+    exist: a dry run may come before it is created. ``accepted`` is what a deployment saw that was accepted before."""
     _check_names(namespace, app, document)
     if not new_namespace:
         lookup.require(ports, "namespace", namespace)
     update = ports.settings.update_schedules if update_schedules is None else update_schedules
     plan = make_plan(ports, f"{namespace}.{app}", document, update)
+    plan = plan if accepted is None else accepted.only_seen(ports, plan)
     validate.check(ports, plan)
     return plan
 
@@ -89,6 +124,10 @@ def delete_app(ports: Ports, name: str, by: str, if_match: int | None = None) ->
         raise errors.changed_meanwhile(f"app {name}")
     plan = make_plan(ports, name, App(), update_schedules=True)
     validate.check_removals(ports, plan, "delete or change these first", messages_too=True)
+    row = turns.take(ports, plan, by)
+    if row is None:
+        raise turns.overtaken(name)
+    ports = turns.in_turn(ports, row)
     messages.delete_all(ports, name, by)
     for part in plan.parts:
         if part.action == "deleted":
@@ -103,61 +142,72 @@ def _check_names(namespace: str, app: str, document: App) -> None:
             raise errors.invalid(field, f"{expected!r}, as the path says", named, "correct the document or the path")
 
 
-def carry_out(ports: Ports, plan: Plan, by: str, has_time: Callable[[], bool] = lambda: True) -> bool:
+def carry_out(
+    ports: Ports,
+    plan: Plan,
+    by: str,
+    row: Definition,
+    has_time: Callable[[], bool] = lambda: True,
+    accepted: Seen = EVERYTHING,
+    keeps_turn: bool = False,
+) -> bool:
     """Carry out a checked plan, as long as there is time. Returns whether all is done; a repeat goes on with the rest.
-    Some parts are carried out in any case, so repeats come to an end."""
+    Some parts are carried out in any case, so repeats come to an end. ``row`` is that of the app, with the turn, which
+    ends with the last write unless the deployment ``keeps_turn``.
+
+    Raises ``changed_meanwhile`` if a later deployment has the turn."""
+    ports = turns.in_turn(ports, row)
     for kind, parts in groupby(plan.parts, key=lambda part: (part.kind, part.action == "deleted")):
         if kind == ("schedule", False):
             changed = [part for part in parts if part.action in ("created", "replaced")]
             documents = {part.name: part.schedule for part in changed if part.schedule is not None}
-            if not together.put_all(ports, documents, by, plan.document.data_bucket, has_time):
+            bucket = plan.document.data_bucket
+            if not together.put_all(ports, documents, by, bucket, has_time, accepted.may_put):
                 return False
             continue
         for number, part in enumerate(part for part in parts if part.action in ("created", "replaced", "deleted")):
             if number % SLICE == SLICE - 1 and not has_time():
                 return False
+            if not accepted.may_change(ports, part):
+                continue
             if part.action == "deleted":
-                _remove(ports, part, by)
+                _remove(ports, part, by, accepted)
             else:
-                _put(ports, plan, part, by)
-    _record_deployment(ports, plan, by)
+                _put(ports, part, by, accepted)
+    _record_deployment(ports, plan, by, row.edition, keeps_turn)
     return True
 
 
-def carry_out_definitions(ports: Ports, plan: Plan, by: str) -> None:
-    """Carry out the parts of a checked plan that precede its schedules: the app, datasets, policies, pools and
-    workflows."""
+def carry_out_definitions(ports: Ports, plan: Plan, by: str, row: Definition) -> None:
+    """Carry out the parts of a checked plan that precede its schedules: datasets, policies, pools and workflows."""
+    ports = turns.in_turn(ports, row)
     for part in plan.parts:
         if part.kind not in ("schedule", "dag") and part.action in ("created", "replaced"):
-            _put(ports, plan, part, by)
+            _put(ports, part, by, EVERYTHING)
 
 
-def _put(ports: Ports, plan: Plan, part: Part, by: str) -> None:
+def _put(ports: Ports, part: Part, by: str, accepted: Seen) -> None:
     if part.dag is not None:
-        actions.put(ports, part.name, part.dag, by, checked=True)
+        actions.put(ports, part.name, part.dag, by, checked=True, may_put=accepted.may_put)
     elif part.kind in ("dataset", "policy", "pool", "workflow") and part.document is not None:
         store.put(ports, part.kind, part.name, part.document, by)
-    elif part.action == "created" and part.document is not None:
-        # The app must exist before its parts. A null in ``deployed`` means that no deployment has finished yet.
-        shell = {**part.document, "deployed": None}
-        ports.ledger.commit([PutDefinition(Definition("app", part.name, shell, 1, ports.clock.now(), by), None)])
 
 
-def _remove(ports: Ports, part: Part, by: str) -> None:
+def _remove(ports: Ports, part: Part, by: str, accepted: Seen = EVERYTHING) -> None:
     if part.row is not None:
         store.remove(ports, part.row)
         return
     try:
         if part.kind == "dag":
-            actions.delete(ports, part.name, by)
+            actions.delete(ports, part.name, by, may_delete=accepted.may_put)
         else:
-            schedule_actions.delete(ports, part.name, by)
+            schedule_actions.delete(ports, part.name, by, may_delete=accepted.may_put)
     except SluiceError as error:
         if error.code != "not_found":  # another request has deleted it
             raise
 
 
-def _record_deployment(ports: Ports, plan: Plan, by: str) -> None:
+def _record_deployment(ports: Ports, plan: Plan, by: str, edition: int, keeps_turn: bool) -> None:
     """Record the deployment: the document in the control bucket, and a summary in the app's row.
 
     Another deployment of the same document changes nothing: ``at`` and ``by`` are those of its first one in a row.
@@ -172,16 +222,20 @@ def _record_deployment(ports: Ports, plan: Plan, by: str) -> None:
     summary = {"uri": uri, "counts": counts, "update_schedules": plan.update_schedules}
     for _ in range(MAX_CONFLICTS):
         row = ports.catalog.definition("app", plan.app)
-        if row is None:
-            raise errors.changed_meanwhile(f"app {plan.app}")
+        if row is None or row.edition != edition:
+            raise turns.overtaken(plan.app)
         now, before = ports.clock.now(), row.document.get("deployed") or {}
         same = {key: value for key, value in before.items() if key not in ("at", "by")} == summary
         deployed = before if same else {"at": iso(now), "by": by, **summary}
         document = {**shell_of(plan.document), "deployed": deployed}
-        if document == row.document:
+        new = replace(row, edition=edition if keeps_turn else turns.NONE)
+        if (new.edition, document) == (row.edition, row.document):
             return
-        ports.payloads.put_deployment(plan.app, digest, sent)
-        new = Definition("app", plan.app, document, row.version + 1, now, by, unknown=row.unknown)
-        if ports.ledger.commit([PutDefinition(new, row.version, before=row)]) is None:
+        if edition == turns.NONE and row != plan.row:
+            raise turns.overtaken(plan.app)
+        if document != row.document:
+            ports.payloads.put_deployment(plan.app, digest, sent)
+            new = replace(new, document=document, version=row.version + 1, updated_at=now, by=by)
+        if ports.ledger.commit([PutDefinition(new, row.version, edition, before=row)]) is None:
             return
     raise errors.changed_meanwhile(f"app {plan.app}")

@@ -61,13 +61,15 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The parts of a deployment, in the order in which they are carried out."""
+    """The parts of a deployment, in the order in which they are carried out. ``row`` is that of the app, as it was read
+    before everything else."""
 
     app: str
     document: App
     update_schedules: bool
     parts: tuple[Part, ...]
     made_at: Instant = 0
+    row: Definition | None = None
     _resolved: dict[str, Schedule] = field(default_factory=dict, compare=False, repr=False)
 
     def report(self) -> Report:
@@ -94,12 +96,12 @@ class Plan:
 def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) -> Plan:
     """The plan to deploy a document, from the definitions that are stored now."""
     namespace = name.partition(".")[0]
+    app = ports.catalog.definition("app", name)
     stored = {row.name: row for row in lookup.definitions_in(ports, "workflow", name)}
     default = ports.catalog.definition("workflow", ids.default_workflow(name))
     stored |= {default.name: default} if default else {}
     workflows = _workflows(name, document)
     absent = sorted(stored.keys() - workflows.keys())
-    app = ports.catalog.definition("app", name)
     parts = [_definition_part("app", name, app, shell_of(document))]
     for short, dataset in document.datasets.items():
         full, body = f"{namespace}.{short}", store.resolve_bucket(ports, dataset.model_dump(mode="json"))
@@ -116,7 +118,7 @@ def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) ->
     parts += _schedule_parts(ports, name, document, absent, update_schedules, app)
     parts += _dag_parts(ports, name, document, absent, update_schedules or _is_first(app))
     parts += [Part("workflow", full, "deleted", row=stored[full]) for full in absent]
-    return Plan(name, document, update_schedules, tuple(parts), ports.clock.now())
+    return Plan(name, document, update_schedules, tuple(parts), ports.clock.now(), app)
 
 
 def _workflows(name: str, document: App) -> dict[str, Mapping[str, Any]]:

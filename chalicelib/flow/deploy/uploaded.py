@@ -2,7 +2,8 @@
 
 The request checks the whole document and stores all its parts but schedules and DAGs. These are put by `check`, hint by
 hint, in the order of an ordinary deployment. Each slice plans anew, so it goes on where the one before has ended or
-died. A repeated hint changes nothing: one invocation at a time holds the row.
+died. A repeated hint changes nothing: one invocation at a time holds the row. What users change after the answer stays,
+and a later deployment of the app ends this one.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ from chalicelib.core.access.principal import Principal
 from chalicelib.core.audit.author import Author
 from chalicelib.core.definitions.app import App
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.instants import DAY, MINUTE, SECOND, Instant, Millis, iso, iso_or_none
-from chalicelib.core.rows.deployment import Deployment
+from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND, Millis, iso, iso_or_none
+from chalicelib.core.rows.deployment import Deployment, DeploymentState
 from chalicelib.core.rows.ref import deployment_ref
-from chalicelib.core.writes import Create, Replace
-from chalicelib.flow.deploy import deploy
-from chalicelib.flow.deploy.plan import Plan
+from chalicelib.core.runs import metrics
+from chalicelib.core.targets import backoff
+from chalicelib.core.writes import Create, ExpectDefinition, Replace
+from chalicelib.flow.deploy import deploy, seen, turns
+from chalicelib.flow.deploy.plan import Plan, shell_of
+from chalicelib.flow.deploy.seen import Seen
 from chalicelib.log import logger
 from chalicelib.ports import MAX_CONFLICTS, Ports
 
@@ -30,7 +34,9 @@ OPERATION = "deploy_app"  # in the audit records, as for a document in the body
 LEASE: Millis = 3 * MINUTE  # longer than an invocation of `check`: a row whose lease has ended has no worker
 NEEDED: Millis = 25 * SECOND  # what is left of an invocation when its slice ends
 KEPT: Millis = 30 * DAY
-MAX_SLICES = 200  # a deployment that needs more makes no progress
+MAX_TRIES = 12  # slices in a row that fail or die: as many as hints of a row before it is parked
+MAX_LEFT = 100  # parts that the row names which were left alone
+MAX_REASON = 300  # characters of an error that is no answer of Sluice
 LATER = ("unavailable", "throttled", "changed_meanwhile", "internal")  # errors that a later slice may not have
 
 
@@ -48,24 +54,37 @@ def content(ports: Ports, app: str, upload: str) -> bytes:
 
 def begin(ports: Ports, plan: Plan, upload: str, sent: bytes, by: str) -> Deployment:
     """Begin the deployment of a checked plan, from the bytes that were uploaded, and return its row. A repeat returns
-    the same one. Raises ``conflict`` if the upload was replaced since."""
+    the same one. Raises ``conflict`` if the upload was replaced since, and ``changed_meanwhile`` if another deployment
+    of the app was accepted meanwhile."""
     now, digest = ports.clock.now(), digest_of(sent)
-    known = ports.jobs.deployment(plan.app, upload)
-    if known is None:
-        deploy.carry_out_definitions(ports, plan, by)
-        counts = {action: len(names) for action, names in plan.report().items()}
-        author = ports.author()
-        signer = asdict(author.principal) if author is not None and author.principal is not None else {}
-        row = Deployment(
-            plan.app, upload, "RUNNING", digest, now, by, plan.update_schedules, counts, signer, wake_at=now
-        )
-        # A conflict means that another request has begun the same one.
-        known = row if ports.ledger.commit([Create(row)]) is None else existing(ports, plan.app, upload)
+    known = ports.jobs.deployment(plan.app, upload) or _accepted(ports, plan, upload, digest, by)
     if known.digest != digest:
         hint = "upload it under another id"
         raise SluiceError("conflict", f"expected the document that upload {upload} had, got another", "upload", hint)
     if known.state == "RUNNING":
         ports.hints.send([deployment_ref(plan.app, upload)], now, now)
+    return known
+
+
+def _accepted(ports: Ports, plan: Plan, upload: str, digest: str, by: str) -> Deployment:
+    """Take the turn of the app, store the definitions, and create the row of a deployment."""
+    turn = turns.take(ports, plan, by, turns.of_upload(plan.app, upload), shell_of(plan.document))
+    if turn is None:
+        raise turns.overtaken(plan.app)
+    deploy.carry_out_definitions(ports, plan, by, turn)
+    counts = {action: len(names) for action, names in plan.report().items()}
+    author, now = ports.author(), ports.clock.now()
+    signer = asdict(author.principal) if author is not None and author.principal is not None else {}
+    row = Deployment(
+        plan.app, upload, "RUNNING", digest, now, by, plan.update_schedules, counts, signer, wake_at=now,
+        edition=turn.edition, seen=ports.payloads.put_seen(plan.app, upload, seen.stamps_of(ports, plan)),
+    )  # fmt: skip
+    if ports.ledger.commit([Create(row), ExpectDefinition(turn)]) is None:
+        return row
+    # Another request has begun the same one, or another deployment has the turn.
+    known = ports.jobs.deployment(plan.app, upload)
+    if known is None:
+        raise turns.overtaken(plan.app)
     return known
 
 
@@ -82,26 +101,69 @@ def advance(ports: Ports, app: str, upload: str) -> None:
     row, now = ports.jobs.deployment(app, upload), ports.clock.now()
     if row is None or row.wake_at is None or row.busy_until > now:
         return
-    held = _next(row, busy_until=now + LEASE, wake_at=now + LEASE, slices=row.slices + 1, leases=0)
+    # A slice that dies leaves its number, so that the deployment fails if all of them die.
+    held = _next(row, busy_until=now + LEASE, wake_at=now + LEASE, slices=row.slices + 1, tries=row.tries + 1, leases=0)
     if ports.ledger.commit([Replace(held)]) is not None:
         return  # another invocation has taken it
+    if row.tries >= MAX_TRIES:
+        _give_up(ports, held, "each slice ended before it was done, for want of time or memory")
+        return
+    accepted = Seen(_seen(ports, held))
     try:
         with ports.acting(_author(held)):
-            whole = _slice(ports, held)
-    except SluiceError as error:
-        if error.code in LATER and held.slices < MAX_SLICES:
-            _release(ports, held, ports.clock.now() + MINUTE)
-            raise
+            whole = _slice(ports, held, accepted)
+    except Exception as error:
+        _failed(ports, held, error)
+        return
+    left = tuple(accepted.left[:MAX_LEFT])
+    if whole:
+        _store(ports, held, **_ended(ports, "DONE"), left=left)
+        return
+    now = ports.clock.now()
+    _store(ports, held, busy_until=0, wake_at=now, tries=0, left=left)
+    ports.hints.send([deployment_ref(app, upload)], now, now)
+
+
+def _failed(ports: Ports, held: Deployment, error: Exception) -> None:
+    """End a deployment that has lost the turn, or whose document is wrong by now. After another error, which a later
+    slice may not have, it rests for a while; after too many it has failed."""
+    if (by := _taken_over(ports, held)) is not None:
+        _store(ports, held, **_ended(ports, "FAILED"), superseded_by=by)
+    elif isinstance(error, SluiceError) and error.code not in LATER:
         # Who reads the answer is not known here, so it names nothing of other namespaces.
         own = held.app.partition(".")[0]
         shown = error.concealing(lambda name: name.partition(".")[0] == own)
-        _end(ports, held, "FAILED", shown.to_dict()["error"])
-        return
-    if whole:
-        _end(ports, held, "DONE")
-        return
-    _release(ports, held, ports.clock.now())
-    ports.hints.send([deployment_ref(app, upload)], ports.clock.now(), ports.clock.now())
+        _store(ports, held, **_ended(ports, "FAILED"), error=shown.to_dict()["error"])
+    elif held.tries >= MAX_TRIES:
+        _give_up(ports, held, f"{type(error).__name__}: {error}"[:MAX_REASON])
+    else:
+        until = ports.clock.now() + min(backoff.doubled(MINUTE, held.tries), HOUR)
+        _store(ports, held, busy_until=until, wake_at=until)
+        raise error
+
+
+def _give_up(ports: Ports, held: Deployment, why: str) -> None:
+    hint = "mend the cause, then deploy the document again"
+    message = f"expected to put the rest of the deployment, got {held.tries} slices that failed; the last one: {why}"
+    error = SluiceError("internal", message, None, hint).to_dict()["error"]
+    logger.error("parked", extra={"ref": deployment_ref(held.app, held.id), "why": why, "hint": hint})
+    ports.metrics.add(metrics.ROWS_PARKED, 1)
+    _store(ports, held, **_ended(ports, "FAILED"), error=error)
+
+
+def _taken_over(ports: Ports, row: Deployment) -> str | None:
+    """Who has the turn in place of a deployment; None if it still has it."""
+    app = ports.catalog.definition("app", row.app)
+    if app is None:
+        return "the deletion of the app"
+    if app.edition == row.edition:
+        return None
+    return f"a request of {app.by or 'an unknown user'} at {iso(app.updated_at)}"
+
+
+def state_of(row: Deployment) -> str:
+    """The state of a deployment as users see it. Older code knows no superseded one, and takes it for a failed one."""
+    return "SUPERSEDED" if row.superseded_by else row.state
 
 
 def view(row: Deployment) -> dict[str, Any]:
@@ -109,9 +171,11 @@ def view(row: Deployment) -> dict[str, Any]:
     return {
         "name": row.app,
         "deployment": row.id,
-        "state": row.state,
+        "state": state_of(row),
         "counts": dict(row.counts),
         "error": dict(row.error) or None,
+        "superseded_by": row.superseded_by or None,
+        "left_alone": list(row.left),
         "created_at": iso(row.created_at),
         "created_by": row.by,
         "ended_at": iso_or_none(row.ended_at),
@@ -127,14 +191,23 @@ def parsed(sent: bytes, read: Callable[[bytes], Mapping[str, Any]]) -> App:
     return App.model_validate(read(sent))
 
 
-def _slice(ports: Ports, row: Deployment) -> bool:
+def _slice(ports: Ports, row: Deployment, accepted: Seen) -> bool:
     """Carry out as much of the plan as there is time for. Returns whether all is done."""
+    turn = ports.catalog.definition("app", row.app)
+    if turn is None or turn.edition != row.edition:
+        raise turns.overtaken(row.app)
     sent = content(ports, row.app, row.id)
     if digest_of(sent) != row.digest:
         raise SluiceError("conflict", "expected the document that was checked, got another", "upload", "deploy again")
     namespace, _, app = row.app.partition(".")
-    plan = deploy.checked(ports, namespace, app, App.model_validate_json(sent), row.update_schedules)
-    return deploy.carry_out(ports, plan, row.by, lambda: ports.has_time(NEEDED))
+    document = App.model_validate_json(sent)
+    plan = deploy.checked(ports, namespace, app, document, row.update_schedules, accepted=accepted)
+    return deploy.carry_out(ports, plan, row.by, turn, lambda: ports.has_time(NEEDED), accepted, True)
+
+
+def _seen(ports: Ports, row: Deployment) -> Mapping[str, str] | None:
+    """What a deployment saw at its acceptance; None if older code has begun it."""
+    return (ports.payloads.seen(row.app, row.id, row.seen) or {}) if row.seen else None
 
 
 def _author(row: Deployment) -> Author:
@@ -145,20 +218,23 @@ def _next(row: Deployment, **changes: Any) -> Deployment:
     return replace(row, rev=row.rev + 1, **changes)
 
 
-def _release(ports: Ports, held: Deployment, at: Instant) -> None:
-    """Let another invocation go on at an instant."""
-    ports.ledger.commit([Replace(_next(held, busy_until=0, wake_at=at))])
-
-
-def _end(ports: Ports, held: Deployment, state: Any, error: Mapping[str, Any] | None = None) -> None:
+def _ended(ports: Ports, state: DeploymentState) -> dict[str, Any]:
     now = ports.clock.now()
-    after = _next(held, state=state, error=error or {}, busy_until=0, wake_at=None, ended_at=now, expires_at=now + KEPT)
+    return {"state": state, "busy_until": 0, "wake_at": None, "ended_at": now, "expires_at": now + KEPT}
+
+
+def _store(ports: Ports, held: Deployment, **changes: Any) -> None:
+    """Store what has become of a deployment, unless another invocation has taken it since."""
+    after = _next(held, **changes)
     for _ in range(MAX_CONFLICTS):
         if ports.ledger.commit([Replace(after)]) is None:
             break
-        # The sweep has leased the row, because this invocation was slow. A worker after it finds nothing to do.
+        # The sweep has leased the row, because this invocation was slow.
         current = ports.jobs.deployment(held.app, held.id)
         if current is None or current.slices != held.slices:
             return
         after = replace(after, rev=current.rev + 1)
-    logger.info("deployment ended", extra={"app": held.app, "deployment": held.id, "state": state, "error": error})
+    if after.ended_at is not None:
+        turns.end(ports, held.app, held.edition)
+        logger.info("deployment ended", extra={"app": held.app, "deployment": held.id, "state": after.state,
+                                               "error": after.error, "left": after.left})  # fmt: skip

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import Problems, SluiceError
+from chalicelib.core.jobs.permits import rates_of
+from chalicelib.core.limits import names
 from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.schedule import ScheduleState, Subscription, Version
 from chalicelib.core.schedules import effect, lifecycle, past
 from chalicelib.flow import lookup, many
@@ -30,7 +33,8 @@ def check(ports: Ports, plan: Plan) -> None:
     problems.end()  # bounds that leave no instant; without instants nothing else can be checked
     ports = many.rows_of(ports, [part.name for part in plan.of("schedule", "replaced")])
     ports = replace(ports, catalog=ReadOnce(ports.catalog), jobs=ReadOnce(ports.jobs))
-    seen = replace(ports, catalog=PlannedCatalog(ports, plan))
+    counted = CountedRates(ports.jobs)
+    seen = replace(ports, catalog=PlannedCatalog(ports, plan), jobs=counted)
     _check_prefixes(ports, plan, problems)
     removed = {part.name for part in plan.of("workflow", "deleted")}
     for part in plan.parts:
@@ -38,6 +42,7 @@ def check(ports: Ports, plan: Plan) -> None:
             _check_part(ports, seen, plan, part, removed)
         except SluiceError as error:
             problems.add(_in_document(part, error))
+        counted.add(_rates_of(ports, plan, part))
     if not problems:  # a removal may follow from a name that is wrong
         with problems.caught():
             check_removals(ports, plan, "keep it in the document, or change these first")
@@ -147,13 +152,18 @@ def _check_prefixes(ports: Ports, plan: Plan, problems: Problems) -> None:
 def check_removals(ports: Ports, plan: Plan, hint: str, messages_too: bool = False) -> None:
     """Raise ``in_use`` if another app, an untouched schedule or a message refers to a workflow that will be deleted.
     With ``messages_too`` the messages of the app are deleted as well, so they do not count."""
-    removed = [part.name for part in plan.of("workflow", "deleted")]
-    decided = {part.name for part in plan.parts if part.kind == "schedule" and part.action != "untouched"}
-    decided |= {name for part in plan.of("dag", *AS_SENT, "deleted") for name in actions.owned(ports, part.name)}
-    left = store.referrers(ports, removed, but=decided | ({plan.app} if messages_too else set()))
+    left = referrers_of_removed(ports, plan, messages_too)
     for name in sorted(left):
         got = f"the default target of {plan.app}" if ids.is_of_message(name) else name
         raise store.in_use("workflow", got, left[name], hint)
+
+
+def referrers_of_removed(ports: Ports, plan: Plan, messages_too: bool = False) -> dict[str, list[str]]:
+    """What still refers to the workflows that a plan deletes, by their names."""
+    removed = [part.name for part in plan.of("workflow", "deleted")]
+    decided = {part.name for part in plan.parts if part.kind == "schedule" and part.action != "untouched"}
+    decided |= {name for part in plan.of("dag", *AS_SENT, "deleted") for name in actions.owned(ports, part.name)}
+    return store.referrers(ports, removed, but=decided | ({plan.app} if messages_too else set()))
 
 
 def _field(part: Part) -> str:
@@ -179,6 +189,41 @@ class ReadOnce:
             return self._answers[asked]
 
         return once
+
+
+def _rates_of(ports: Ports, plan: Plan, part: Part) -> dict[str, tuple[str, ...]]:
+    """The rates that a part adds to the limits of workflows."""
+    if part.action not in AS_SENT:
+        return {}
+    namespace, app, *_ = f"{part.name}.".split(".")
+    made = [plan.resolved(ports, part)] if part.schedule is not None else []
+    if part.dag is not None:
+        made += [each.resolved(namespace, app, plan.made_at) for each in part.compiled.schedules.values()]
+    found: dict[str, tuple[str, ...]] = {}
+    for schedule in made:
+        limit_name = names.workflow_limit(schedule.workflow)
+        found[limit_name] = (*found.get(limit_name, ()), *rates_of(schedule))
+    return found
+
+
+class CountedRates:
+    """The table of jobs, in which each limit of a workflow also has the rates of the parts that were checked before."""
+
+    def __init__(self, jobs: Any) -> None:
+        self._jobs = jobs
+        self._added: dict[str, set[str]] = {}
+
+    def add(self, rates: Mapping[str, Collection[str]]) -> None:
+        for limit_name, added in rates.items():
+            self._added.setdefault(limit_name, set()).update(added)
+
+    def limit_state(self, limit_name: str) -> LimitState:
+        state: LimitState = self._jobs.limit_state(limit_name)
+        added = self._added.get(limit_name, set()) - set(state.rates)
+        return replace(state, rates=(*state.rates, *sorted(added))) if added else state
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self._jobs, attribute)
 
 
 class PlannedCatalog:

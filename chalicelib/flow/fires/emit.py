@@ -24,7 +24,7 @@ from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.system import bursts
-from chalicelib.core.writes import ExpectMode, Put, Replace, Write
+from chalicelib.core.writes import MAX_WRITES, ExpectMode, Put, Replace, Write
 from chalicelib.flow import shards
 from chalicelib.flow.each import run_each
 from chalicelib.log import logger
@@ -374,8 +374,16 @@ def _groups(steps: Sequence[TimerStep], many: bool) -> Iterator[list[TimerStep]]
     alone = [] if many else [step for step in planned if len(step.plan) == 1]
     together = [step for step in planned if step not in alone]
     yield from ([step] for step in alone)
-    for start in range(0, len(together), MAX_MOVES):
-        yield together[start : start + MAX_MOVES]
+    group: list[TimerStep] = []
+    for step in together:
+        # After an outage, each leaf of a timer may have a record of its skipped fires.
+        writes = sum(len(each.plan) for each in group) + len(step.plan)
+        if group and (len(group) == MAX_MOVES or writes > MAX_WRITES):
+            yield group
+            group = []
+        group.append(step)
+    if group:
+        yield group
 
 
 def _commit(ports: Ports, steps: list[TimerStep]) -> list[TimerStep]:

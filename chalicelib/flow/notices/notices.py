@@ -26,7 +26,7 @@ from chalicelib.core.rows.ref import Ref, notice_ref, window_ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import messages
-from chalicelib.core.writes import Create, DeleteNotice, Put, Replace, Write
+from chalicelib.core.writes import MAX_WRITES, Create, DeleteNotice, Put, Replace, Write
 from chalicelib.flow import lookup
 from chalicelib.flow.fires import emit
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
@@ -115,24 +115,33 @@ def close_window(ports: Ports, workflow: str, channel: str) -> None:
 
 def _take_all(ports: Ports, workflow: str, now: Instant) -> bool:
     """Add all pending notices of a workflow to their windows. Returns False after a conflict: then read them again."""
-    while notices_due := ports.jobs.notices(workflow, notice_alerts.MAX_TAKEN):
+    while notices_due := ports.jobs.notices(workflow, MAX_WRITES):
         if not _take(ports, notices_due, now):
             return False
     return True
 
 
 def _take(ports: Ports, notices_due: Sequence[PendingNotice], now: Instant) -> bool:
-    """Move pending notices of one workflow to the windows of their channels, in one transaction. Returns False after a
-    conflict."""
+    """Move the first pending notices of one workflow, as many as fit, to the windows of their channels, in one
+    transaction. Returns False after a conflict."""
     workflow = notices_due[0].workflow
-    plan: list[Write] = [DeleteNotice(notice) for notice in notices_due]
+    plan: list[Write] = []
     hints_due: list[tuple[Ref, Instant]] = []
+    windows: dict[str, NoticeWindow | None] = {}
     wanted: dict[str, tuple[dict[str, Any], list[PendingNotice]]] = {}
+    writes = 0
     for notice in notices_due:
-        for channel, target in _channels(ports, notice).items():
+        channels = _channels(ports, notice)
+        new = {channel: ports.jobs.notice_window(workflow, channel) for channel in channels if channel not in windows}
+        writes += 1 + sum(map(notice_alerts.writes_of, new.values()))
+        if plan and writes > MAX_WRITES:
+            break
+        plan.append(DeleteNotice(notice))
+        windows |= new
+        for channel, target in channels.items():
             wanted.setdefault(channel, (target, []))[1].append(notice)
     for channel, (target, added) in wanted.items():
-        window = ports.jobs.notice_window(workflow, channel)
+        window = windows[channel]
         step = notice_alerts.add_notices(added, channel, target, window, now)
         plan += _plan_of(ports, window, step, channel, added[0].id, now)
         if window is None and step.window is not None:

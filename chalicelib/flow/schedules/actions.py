@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,12 @@ from chalicelib.flow.limits import counting
 from chalicelib.flow.lookup import existing
 from chalicelib.flow.schedules import carried, over, pauses
 from chalicelib.ports import MAX_CONFLICTS, Ports
+
+MayChange = Callable[[str, ScheduleState | None], bool]  # whether a schedule may be changed in this state
+
+
+def always(name: str, state: ScheduleState | None) -> bool:
+    return True
 
 
 def put(
@@ -137,17 +143,22 @@ def disable(ports: Ports, name: str, by: str) -> ScheduleState:
     raise errors.changed_meanwhile(f"schedule {name}")
 
 
-def delete(ports: Ports, name: str, by: str, if_match: int | None = None) -> None:
-    """Delete a schedule: once this returns, no waiting job starts any more; active runs continue."""
+def delete(
+    ports: Ports, name: str, by: str, if_match: int | None = None, may_delete: MayChange = always
+) -> bool:  # fmt: skip
+    """Delete a schedule: once this returns, no waiting job starts any more; active runs continue. Returns False if
+    ``may_delete`` does not allow it in its present state: then it stays."""
     for _ in range(MAX_CONFLICTS):
         schedule_state, schedule = existing(ports, name)
         _expect(if_match, schedule_state, name)
+        if not may_delete(name, schedule_state):
+            return False
         timer = lookup.timer_of(ports, schedule_state, schedule)
         _, plan = lifecycle.delete(schedule_state, schedule, ports.clock.now(), by, timer)
         if ports.ledger.commit(plan) is None:
             drain(ports, name, schedule_state.generation)
             backfill.notice(ports, name)
-            return
+            return True
     raise errors.changed_meanwhile(f"schedule {name}")
 
 

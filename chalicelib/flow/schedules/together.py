@@ -1,6 +1,6 @@
 """Put many schedules: their rows are read a hundred per call, and many are written in one transaction.
 
-Each schedule is atomic for itself. A schedule whose write is refused leaves its transaction and is put alone, so it
+Each schedule is atomic for itself. A schedule whose write is refused leaves its transaction and is put later, so it
 delays no other one. A repeat of the same puts finishes what a crash has left.
 """
 
@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from chalicelib.core import errors
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.limits.writes import TrackRates
 from chalicelib.core.writes import MAX_WRITES, TrackStarts, Write
 from chalicelib.flow import many
 from chalicelib.flow.definitions import data
 from chalicelib.flow.schedules import actions
-from chalicelib.flow.schedules.actions import Change
-from chalicelib.ports import Ports
+from chalicelib.flow.schedules.actions import Change, MayChange
+from chalicelib.ports import MAX_CONFLICTS, Ports
 
 BATCH_SIZE = 100  # schedules that are read together
 Changes = dict[str, Change]
@@ -27,9 +28,11 @@ def put_all(
     by: str,
     data_bucket: str | None,
     has_time: Callable[[], bool] = lambda: True,
+    may_put: MayChange = actions.always,
 ) -> bool:
     """Create or replace schedules, by their full names. The caller has checked them as for `actions.put`. Returns
-    whether there was time for all; the first hundred are put in any case.
+    whether there was time for all; the first hundred are put in any case. ``may_put`` says whether a schedule may be
+    put over its present state; if not, it is left out.
 
     Raises SluiceError as `actions.put` for the first schedule that cannot be put; those before it are put.
     """
@@ -37,29 +40,41 @@ def put_all(
     for start in range(0, len(names), BATCH_SIZE):
         if start and not has_time():
             return False
-        _put(ports, {name: documents[name] for name in names[start : start + BATCH_SIZE]}, by, data_bucket)
+        left = {name: documents[name] for name in names[start : start + BATCH_SIZE]}
+        for _ in range(MAX_CONFLICTS):
+            if not (left := _put(ports, left, by, data_bucket, may_put)):
+                break
+        else:
+            raise errors.changed_meanwhile(f"schedule {next(iter(left))}")
     return True
 
 
-def _put(ports: Ports, documents: Mapping[str, NewSchedule], by: str, data_bucket: str | None) -> None:
+def _put(
+    ports: Ports, documents: Mapping[str, NewSchedule], by: str, data_bucket: str | None, may_put: MayChange
+) -> dict[str, NewSchedule]:
+    """Put schedules as they are now. Returns those whose writes were refused, because they have changed meanwhile."""
     sent = {name: data.stored(ports, name, one.definition(), data_bucket) for name, one in documents.items()}
     for name, document in documents.items():
         data.keep(ports, name, document, data_bucket)
     seen = many.rows_of(ports, list(documents), timers=True)
-    changes = {name: actions.planned(seen, name, documents[name], sent[name], by, checked=True) for name in documents}
+    changes = {
+        name: actions.planned(seen, name, document, sent[name], by, checked=True)
+        for name, document in documents.items()
+        if may_put(name, seen.catalog.schedule_state(name))
+    }
     done: Changes = {}
     for group in _groups({name: change for name, change in changes.items() if change.plan}):
         done |= _commit(ports, group)
     actions.complete_puts(ports, done)
-    for name, change in changes.items():
+    for change in changes.values():
         if not change.plan:
             actions.counted(ports, change)
-        elif name not in done:
-            actions.put(ports, name, documents[name], by, checked=True, data_bucket=data_bucket)
+    return {name: documents[name] for name, change in changes.items() if change.plan and name not in done}
 
 
 def _groups(changes: Changes) -> Iterator[Changes]:
-    """The changes of each transaction, with room for an audit record of each schedule."""
+    """The changes of each transaction, with room for an audit record of each schedule, and for what a deployment
+    expects."""
     group: Changes = {}
     for name, change in changes.items():
         if group and _size({**group, name: change}) > MAX_WRITES:
@@ -71,7 +86,7 @@ def _groups(changes: Changes) -> Iterator[Changes]:
 
 
 def _size(group: Changes) -> int:
-    return len(_plan(group)) + len(group)
+    return len(_plan(group)) + len(group) + 1
 
 
 def _plan(group: Changes) -> list[Write]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
@@ -42,6 +42,7 @@ GRACES: dict[shards.TableName, Millis] = {
     "catalog": sweep.GRACE,
 }
 LEASES = 25  # rows that are leased in one transaction
+MAX_BYTES = 3_000_000  # of these rows; DynamoDB allows 4 MB
 MAX_SINGLE = 4  # so many rows are leased one by one, for half of the write units
 SLOW: Millis = 5 * SECOND  # needed for one slice
 
@@ -229,8 +230,7 @@ def _lease_all(ports: Ports, now: Instant, found: Sequence[tuple[Ref, Found]]) -
         return _failures(found, partial(_lease, ports, now))
     together = [one for one in found if not isinstance(one[1], Outbox)]
     alone = [one for one in found if isinstance(one[1], Outbox)]
-    for start in range(0, len(together), LEASES):
-        part = together[start : start + LEASES]
+    for part in _in_parts(together):
         writes = [write for one in part if (write := _leased(ports, one, now)) is not None]
         try:
             while writes and (refused := ports.ledger.commit(writes)) is not None:
@@ -239,6 +239,21 @@ def _lease_all(ports: Ports, now: Instant, found: Sequence[tuple[Ref, Found]]) -
             logger.exception("rows not leased together", extra={"size": len(part)})
             alone += part
     return _failures(alone, partial(_lease, ports, now))
+
+
+def _in_parts(found: Sequence[tuple[Ref, Found]]) -> Iterator[list[tuple[Ref, Found]]]:
+    """Rows that one transaction leases, by number and by bytes: a run may have 300 KB of properties."""
+    part: list[tuple[Ref, Found]] = []
+    size = 0
+    for ref, row in found:
+        own = len(repr(row))
+        if part and (len(part) == LEASES or size + own > MAX_BYTES):
+            yield part
+            part, size = [], 0
+        part.append((ref, row))
+        size += own
+    if part:
+        yield part
 
 
 def _lease(ports: Ports, now: Instant, found: tuple[Ref, Found]) -> None:

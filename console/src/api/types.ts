@@ -658,9 +658,11 @@ export interface LastRun {
 export interface LaterDeployment {
   name: string;
   deployment: string;
-  state: "RUNNING" | "DONE" | "FAILED";
+  state: "RUNNING" | "DONE" | "FAILED" | "SUPERSEDED";
   counts: Record<string, number>;
   error: ErrorOfDeployment | null;
+  superseded_by: string | null;
+  left_alone: string[];
   created_at: string;
   created_by: string;
   ended_at: string | null;

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.notices import alerts
 from tests.acceptance.words import concurrency, day, on, partition, window
 from tests.support.ledgers import LedgerBetween
 from tests.support.schedules import at, partitions
@@ -193,5 +192,34 @@ def test_w9_many_failures_hardly_write_the_row_that_counts_them(world: World) ->
     assert [notice["count"] for notice in notices(world)] == [1, 99]
     answer = [event["at"] for event in notices(world)[1]["events"]]
     assert (len(answer), answer) == (10, sorted(answer))
-    assert written.count("NoticeWindow") <= 1 + 99 // alerts.MAX_TAKEN + 2
+    assert written.count("NoticeWindow") <= 1 + 2 + 2  # the first notice, two transactions, and the end of two windows
     assert written.count("PendingNotice") >= 100, "each is noted for itself"
+
+
+@pytest.mark.parametrize(("schedules", "targets"), [(30, 3), (12, 5), (70, 1)])
+def test_w9_notices_of_many_targets_are_sent_in_several_writes(world: World, schedules: int, targets: int) -> None:
+    """Each schedule has targets of its own and fails twice: more rows than one transaction takes."""
+    sizes: list[int] = []
+
+    class Watched(LedgerBetween):
+        def after(self, writes: Any, conflict: Any) -> None:
+            sizes.append(len(writes))
+
+    def mine(name: str) -> list[dict[str, Any]]:
+        return [tells("aborted", to={**DUTY, "url": f"https://{name}-{number}.example/x"}) for number in range(targets)]
+
+    limit = concurrency(1, on_unmet="abort")
+    document = {f"s{number}": on(partition(), "clean", limit, notify=mine(f"s{number}")) for number in range(schedules)}
+    world.deploy(flights({"first": partitions(), **document}))
+    world.ports = world.with_ports(ledger=Watched(world.ports.ledger))
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+    world.pass_by("20m")
+
+    sent = notices(world)
+    ids = [event["id"] for notice in sent for event in notice["events"]]
+    assert max(sizes) <= 100
+    assert world.ports.jobs.notices("demo.flights.clean", 1000) == ()
+    assert sum(notice["count"] for notice in sent) == len(ids) == targets * len(set(ids))
+    assert len(set(ids)) >= schedules

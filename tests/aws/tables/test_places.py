@@ -11,6 +11,7 @@ from chalicelib.aws.tables.catalog import DynamoCatalog
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.limits.rate_window import MOST_RATES
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, LeaveQueue
 from chalicelib.core.rows.job import Job
@@ -208,3 +209,31 @@ def test_c5_a_workflow_has_at_most_twenty_different_rates(world: World) -> None:
     world.put("another", rated(1, 20))
     world.put("elsewhere", rated(21) | {"workflow": "join"})
     assert world.limit_state("workflow:demo.flights.join").rates == ("21/3600000",)
+
+
+def test_c5_the_rates_of_a_whole_deployment_are_counted(world: World) -> None:
+    with pytest.raises(SluiceError) as refused:
+        world.deploy(flights({f"s{number:02d}": rated(number + 1) for number in range(98)}))
+    assert {problem.field for problem in refused.value.problems} == {
+        f"schedules.s{number:02d}.constraints" for number in range(20, 98)
+    }
+    world.deploy(flights({f"s{number}": rated(number + 1) for number in range(20)}))
+    more = {f"s{number}": rated(number + 1) for number in range(20)} | {"again": rated(3, 5)}
+    world.deploy(flights(more))
+    with pytest.raises(SluiceError):
+        world.deploy(flights(more | {"new": rated(21)}))
+
+
+def test_c5_puts_at_the_same_time_do_not_pass_what_a_claim_takes(world: World) -> None:
+    """Each of many puts passes the check before any of them writes. No write passes the second limit."""
+    world.deploy(flights({}))
+    for number in range(60):
+        try:
+            world.put(f"s{number}", rated(number + 1), checked=True)
+        except SluiceError as error:
+            assert error.code == "changed_meanwhile"
+    assert len(world.limit_state(CLEAN).rates) == MOST_RATES
+    world.put("again", rated(1, MOST_RATES), checked=True)  # rates that are counted already
+    world.upload(day(1))
+    world.settle()
+    assert len(world.runs("s0")) + len(world.runs("again")) > 0

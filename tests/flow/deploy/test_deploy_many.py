@@ -48,7 +48,7 @@ def plans(world: World) -> Plans:
 def test_l8_many_schedules_are_put_in_full_transactions(world: World) -> None:
     watched = plans(world)
     world.deploy(many(60))
-    assert [len(names) for names in watched.puts] == [20, 20, 20]
+    assert [len(names) for names in watched.puts] == [19, 19, 19, 3]
     assert max(watched.sizes) <= MAX_WRITES
     assert living(world) == dict.fromkeys(sorted(many(60)["schedules"]), "enabled")
 
@@ -143,11 +143,11 @@ def test_l8_a_death_between_transactions_is_finished_by_a_repeat(make_world: Any
     broken.ports = broken.with_ports(ledger=Before(first, _die, lambda writes: len(first.puts) == 1))
 
     assert lost(lambda: broken.deploy(many(45)))
-    assert len(living(broken)) == 20
+    assert len(living(broken)) == 19
     assert note(broken) is None
     broken.deploy(many(45))
 
-    assert [len(names) for names in first.puts] == [20, 20, 5]
+    assert [len(names) for names in first.puts] == [19, 19, 7]
     assert rows(broken, "catalog") == rows(whole, "catalog")
 
 
