@@ -9,22 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, time, timedelta
+from functools import partial
 from typing import Literal
 from zoneinfo import ZoneInfo
 
 from chalicelib.core.instants import Instant, millis
 
 _SECOND = timedelta(seconds=1)
+MAX_LEAPS = 4_000  # excluded days, or spans of them, in a row that are left out before no fire follows
+FreeFrom = Callable[[date], date | None]  # the first day from a day on that is not excluded; None if there is none
 
 
 @dataclass(frozen=True, slots=True)
 class Daylight:
     """``gap``: a wall time that does not exist fires at the first instant after the gap (``after``), or not at all
-    (``skip``). ``overlap``: one that exists twice fires the ``first`` time only, the ``second`` only, or ``both``."""
+    (``skip``). ``overlap``: one that exists twice fires the ``first`` time only, the ``second`` only, or ``both``.
+    ``free_from`` leaves out wall times by their day, also those in a gap, which fire on another day."""
 
     gap: Literal["after", "skip"] = "after"
     overlap: Literal["first", "second", "both"] = "first"
+    free_from: FreeFrom | None = None
 
 
 DEFAULT = Daylight()
@@ -73,6 +78,8 @@ def next_instant(
 
     ``next_wall`` returns the first wall time strictly after a given one, None after the last. Several wall times in one
     gap cause one fire. The work does not grow with the length of gaps and overlaps, which are skipped as a whole."""
+    if rule.free_from is not None:
+        next_wall = partial(_next_free, next_wall, rule.free_from)
     shown = datetime.fromtimestamp(after // 1000, tz)
     past = shown.replace(tzinfo=None, fold=0)
     change = change_of(past, tz)
@@ -92,6 +99,19 @@ def next_instant(
         if rule.gap == "after":
             return change.at
         past = change.ends - _SECOND
+    return None
+
+
+def _next_free(
+    next_wall: Callable[[datetime], datetime | None], free_from: FreeFrom, past: datetime
+) -> datetime | None:
+    """The first wall time strictly after ``past`` whose day is not excluded."""
+    for _ in range(MAX_LEAPS):
+        wall = next_wall(past)
+        day = free_from(wall.date()) if wall is not None else None
+        if wall is None or day is None or day == wall.date():
+            return wall if day is not None else None
+        past = datetime.combine(day, time()) - _SECOND
     return None
 
 

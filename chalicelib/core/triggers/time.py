@@ -25,10 +25,10 @@ from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.time import exclusions, expressions
 from chalicelib.core.time.days import Excluded
-from chalicelib.core.time.wall import Daylight
+from chalicelib.core.time.wall import MAX_LEAPS, Daylight
 from chalicelib.core.triggers import occurrences
 from chalicelib.core.triggers.leaf import TimedLeaf, since
-from chalicelib.core.triggers.occurrences import MAX_LEAPS, Recurrence
+from chalicelib.core.triggers.occurrences import Recurrence
 
 MAX_REPEATS = 1_000_000_000
 
