@@ -133,14 +133,14 @@ def nuuk(expression: str, *excluding: Any, **fields: Any) -> list[str]:
          ["03-27T13:00", "03-28T01:00", "03-29T01:00", "03-29T13:00", "03-30T01:00"]),
     ],
 )  # fmt: skip
-def test_t6_a_day_excludes_its_wall_times_also_if_they_fire_on_the_next(
+def test_t6_a_day_excludes_its_wall_times_also_those_in_a_gap(
     expression: str, excluding: list[Any], fires: list[str]
 ) -> None:
     assert nuuk(expression, *excluding) == fires
     assert nuuk(expression, *excluding, jitter="1ms") == fires
 
 
-def test_t6_exclusions_leave_the_rules_for_gaps_and_overlaps_as_they_are() -> None:
+def test_t6_exclusions_leave_gap_and_overlap_as_they_are() -> None:
     assert nuuk("30 23 * * *", "2026-03-30", gap="skip") == ["03-28T01:30", "03-30T00:30"]
     autumn = rule(expression="30 23 * * *", zone="America/Nuuk", overlap="both", excluding=["2026-10-23"])
     shown = first(autumn, 3, parse_instant("2026-10-23T12:00:00Z"))

@@ -143,7 +143,7 @@ def test_a_ttl_that_ends_before_the_first_fire_is_refused(world: World) -> None:
         never_fires(world, lambda document=document: world.put("short", document | {"enabled": False}))
 
 
-def test_a_ttl_at_the_first_fire_or_beside_other_leaves_is_accepted(world: World) -> None:
+def test_a_ttl_at_the_first_fire_or_beside_data_is_accepted(world: World) -> None:
     world.put("inclusive", short_lived(world, HOUR, "1h"))
     world.put("now", short_lived(world, 0, "1ms"))
     data = {"type": "partition", "dataset": "flights"}
@@ -156,7 +156,7 @@ def time_of(minutes: int) -> dict[str, Any]:
     return {"type": "time", "due_time": f"{minutes}m"}
 
 
-def test_an_app_with_a_ttl_before_the_first_fire_is_refused_and_so_is_its_dry_run(world: World) -> None:
+def test_a_deployment_and_its_dry_run_refuse_a_short_ttl(world: World) -> None:
     document = flights({"short": short_lived(world, 2 * HOUR, "1h")})
     never_fires(world, lambda: send(world, document), "schedules.short.ttl")
     never_fires(world, lambda: send(world, document, dry_run=True), "schedules.short.ttl")
@@ -178,7 +178,7 @@ def test_an_enable_refuses_a_ttl_before_the_first_fire(world: World) -> None:
     never_fires(world, lambda: world.enable("late"))
 
 
-def test_an_update_that_carries_the_progress_may_end_after_the_fire_it_waits_for(world: World) -> None:
+def test_a_carried_interval_counts_from_where_it_began(world: World) -> None:
     world.put("hourly", at("@every 1h"))
     world.clock.pass_by("50m")
     never_fires(world, lambda: world.put("hourly", at("@every 1h", ttl="30m")))
