@@ -37,6 +37,11 @@ def zone(name: str) -> ZoneInfo | None:
     return _read(_rules, name) if name in _names(_rules) else None
 
 
+def unknown(name: str) -> str:
+    """Why nothing can be computed in a zone that the rules no longer have."""
+    return f"expected a zone that version {version()} of the time zones has, got {name!r}; name another zone"
+
+
 @cache
 def _names(rules: Rules) -> frozenset[str]:
     return frozenset((rules.folder / "zones").read_text().split())

@@ -27,7 +27,8 @@ class ScheduleState(StoredRow):
 
     ``rev`` counts its changes. ``since`` is when the generation began to gather, ``mode_at`` when the mode began.
     ``pauses`` are the spans in which timeouts were stopped; the last one has no end while it lasts. ``skips`` are the
-    nominal instants to skip. ``wake_at`` makes the row an outbox: Sluice has to check the jobs of the generation.
+    nominal instants to skip, and ``skip_offsets`` the offsets of the zone there, for those at a wall time. ``wake_at``
+    makes the row an outbox: Sluice has to check the jobs of the generation.
     ``wake_cursor`` is how far it has come, `woken_to`.
     ``expires_at`` is set for a deleted message, whose state expires with its history. ``former`` are earlier
     generations of a DAG's node. ``uncounted``: active runs may lack a permit of a group or pool that this version names
@@ -51,6 +52,7 @@ class ScheduleState(StoredRow):
     wake_at: Instant | None = None
     expires_at: Instant | None = None
     wake_cursor: str | None = None
+    skip_offsets: Mapping[str, Millis] = field(default_factory=dict)
 
     @property
     def woken_to(self) -> str | None:
@@ -102,6 +104,10 @@ class Timer(StoredRow):
     ``fired`` is how often each leaf with ``repeats`` has fired. ``begun`` are the fires whose events are not all
     written yet (E2). Each has the nominal instant, the instant at which the first event is due, and how many are
     written.
+
+    ``rules`` is the version of the rules of time zones by which ``next`` was computed. ``walls`` has, for each leaf
+    that depends on a zone, its next instant and the offset there, then the same for the instant before it
+    (`core/fires/walls.py`).
     """
 
     schedule: str
@@ -111,6 +117,8 @@ class Timer(StoredRow):
     next: Mapping[str, Instant]
     fired: Mapping[str, int] = field(default_factory=dict)
     begun: tuple[tuple[Instant, Instant, int], ...] = ()
+    rules: str = ""
+    walls: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     rev: int = 1
     wake_at: Instant | None = None
 

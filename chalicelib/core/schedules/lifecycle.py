@@ -16,7 +16,7 @@ from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import lifetime, upcoming
 from chalicelib.core.fires import timer as fire_timer
-from chalicelib.core.instants import DAY, Instant
+from chalicelib.core.instants import DAY, Instant, Millis
 from chalicelib.core.jobs import permits
 from chalicelib.core.limits import names
 from chalicelib.core.limits.writes import TrackRates
@@ -188,13 +188,15 @@ def complete(
 
 
 def skip(
-    schedule_state: ScheduleState, at: Instant, wanted: bool, now: Instant, by: str
+    schedule_state: ScheduleState, at: Instant, wanted: bool, now: Instant, by: str, offset: Millis | None = None
 ) -> tuple[ScheduleState, list[Write]]:
     """Skips the occurrence at ``at``, or with ``wanted`` False no longer skips it (L19). Skips older than a day are
-    removed."""
+    removed. ``offset`` is that of the zone of the occurrence, if a wall time decides it."""
     kept = {instant for instant in schedule_state.skips if instant > now - DAY and instant != at}
     skips = tuple(sorted(kept | {at} if wanted else kept))
-    after = replace(schedule_state, skips=skips, rev=schedule_state.rev + 1)
+    known = {**schedule_state.skip_offsets, **({} if offset is None else {str(at): offset})}
+    offsets = {str(instant): known[str(instant)] for instant in skips if str(instant) in known}
+    after = replace(schedule_state, skips=skips, skip_offsets=offsets, rev=schedule_state.rev + 1)
     return after, [PutState(after, schedule_state)]
 
 

@@ -14,9 +14,9 @@ from functools import partial
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from chalicelib.core.instants import Instant, millis
+from chalicelib.core.instants import Instant, Millis, millis
 
-_SECOND = timedelta(seconds=1)
+_SECOND, _MILLISECOND = timedelta(seconds=1), timedelta(milliseconds=1)
 MAX_LEAPS = 4_000  # excluded days, or spans of them, in a row that are left out before no fire follows
 FreeFrom = Callable[[date], date | None]  # the first day from a day on that is not excluded; None if there is none
 
@@ -69,6 +69,19 @@ def wall_to_instant(wall: datetime, tz: ZoneInfo) -> Instant:
     """The instant of a wall time by the default rule: the end of its gap, and the first of two in an overlap."""
     change = change_of(wall, tz)
     return change.at if change and change.forward else millis(wall.replace(tzinfo=tz, fold=0))
+
+
+def offset_at(instant: Instant, tz: ZoneInfo) -> Millis:
+    """The offset of a zone at an instant."""
+    return round(_offset(datetime.fromtimestamp(instant // 1000, tz)) / _MILLISECOND)
+
+
+def instant_of(instant: Instant, offset: Millis, tz: ZoneInfo) -> Instant:
+    """The instant at which the clocks of a zone show what clocks with an ``offset`` show at ``instant``: the first of
+    two, and just before a gap that skips this wall time."""
+    shown = datetime(1970, 1, 1) + (instant + offset) * _MILLISECOND  # noqa: DTZ001 - wall time
+    change = change_of(shown, tz)
+    return change.at - 1 if change and change.forward else millis(shown.replace(tzinfo=tz, fold=0))
 
 
 def next_instant(

@@ -162,13 +162,13 @@ def _next_free(rule: Recurrence, expression: str, base: Instant, after: Instant)
     """The next instant that is not excluded. A day excludes the wall times of a cron expression that it has, also those
     that fire on the next day because the clocks skip them. It excludes the instants of an interval."""
     listed = days.read(rule.excluding, rule.zone_name)
-    is_interval = isinstance(expressions.parse(expression), expressions.Interval)
-    daylight = rule.daylight if is_interval else replace(rule.daylight, free_from=listed.free_from)
+    has_walls = expressions.has_walls(expression)
+    daylight = replace(rule.daylight, free_from=listed.free_from) if has_walls else rule.daylight
     for _ in range(MAX_LEAPS):
         found = expressions.next_fire(expression, rule.zone_name, base, after, daylight)
         if found is None:
             return None
-        end = listed.end_of(found) if is_interval else listed.window_end(found)
+        end = listed.window_end(found) if has_walls else listed.end_of(found)
         if end is None:
             return found
         after = end - 1
