@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from chalicelib.core import ids, zones
+from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import catch_up, lifetime, spread, walls
 from chalicelib.core.fires.catch_up import Skipped
@@ -52,7 +52,7 @@ def first_timer(schedule: Schedule, schedule_state: ScheduleState, now: Instant)
         nominal = _next(leaf.trigger, schedule, blank, now - 1 if is_now else now)
         if nominal is not None:
             upcoming[leaf.id] = nominal
-    made = walls.kept(replace(blank, next=upcoming, rules=zones.version()), schedule)
+    made = walls.stamped(walls.kept(replace(blank, next=upcoming), schedule), schedule)
     if lifetime.is_used_up(made, schedule):
         return replace(made, wake_at=now)  # complete before it began, so the next emit completes the schedule
     wake_at = wakes_at(made, schedule)

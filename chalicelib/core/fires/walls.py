@@ -31,9 +31,18 @@ def kept(timer: Timer, schedule: Schedule) -> Timer:
     return replace(timer, walls=walls)
 
 
-def follows(timer: Timer) -> bool:
-    """Whether the instants of a timer were computed by the present rules."""
-    return timer.rules == zones.version()
+def stamped(timer: Timer, schedule: Schedule) -> Timer:
+    """The timer with the version of the present rules, by which its instants were computed, if they depend on any."""
+    return replace(timer, rules=zones.version()) if _depends(schedule) else timer
+
+
+def follows(timer: Timer, schedule: Schedule) -> bool:
+    """Whether the instants of a timer were computed by the present rules, or depend on none."""
+    return timer.rules == zones.version() or not _depends(schedule)
+
+
+def _depends(schedule: Schedule) -> bool:
+    return any(leaf.trigger.wall_zone is not None for leaf in tree.timed_leaves(schedule.trigger))
 
 
 def unknown(schedule: Schedule) -> list[str]:
@@ -59,7 +68,7 @@ def following(timer: Timer, schedule: Schedule, now: Instant) -> Timer:
             del upcoming[leaf.id]
         elif moved != nominal:
             upcoming[leaf.id], walls[leaf.id] = moved, (moved, _offset(zone, moved), *known[2:])
-    return replace(timer, next=upcoming, rules=zones.version(), walls=walls)
+    return stamped(replace(timer, next=upcoming, walls=walls), schedule)
 
 
 def moved_to(

@@ -319,10 +319,13 @@ def _plan_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> 
     if schedule_state.mode == "enabled" and lifetime.is_used_up(timer, definition):
         # The last repeat was prepared during a pause, or the repeats ended before the schedule began.
         return _moved(TimerStep(schedule), replace(timer, rev=timer.rev + 1), definition, schedule_state, now, now)
-    if not walls.follows(timer) and (gone := walls.unknown(definition)):
+    if not walls.follows(timer, definition) and (gone := walls.unknown(definition)):
         logger.warning("zone unknown", extra={"schedule": schedule, "hint": "; ".join(gone)})
         return None
-    stored, timer = timer, timer if walls.follows(timer) else fire_timer.by_present_rules(timer, definition, now)
+    stored, timer = (
+        timer,
+        timer if walls.follows(timer, definition) else fire_timer.by_present_rules(timer, definition, now),
+    )
     has_moved = timer.next != stored.next
     if not has_moved and (timer.wake_at is None or timer.wake_at >= horizon):
         return None

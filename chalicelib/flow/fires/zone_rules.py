@@ -107,7 +107,7 @@ def _bring_timers(ports: Ports, refs: Sequence[Ref]) -> None:
 def _depends(timer: Timer, state: ScheduleState | None) -> bool:
     """Whether instants of a schedule may have to follow. An emitter may have moved the timer alone."""
     has_skips = state is not None and bool(state.skip_offsets)
-    return has_skips or (not walls.follows(timer) and bool(timer.walls or not timer.rules))
+    return has_skips or timer.rules != zones.version()
 
 
 def _bring(ports: Ports, seen: Ports, timer: Timer) -> None:
@@ -124,7 +124,7 @@ def _bring(ports: Ports, seen: Ports, timer: Timer) -> None:
         and ports.ledger.commit([PutState(replace(after, rev=state.rev + 1), state)]) is not None
     ):
         raise changed_meanwhile(f"schedule {timer.schedule}")
-    if walls.follows(timer):
+    if walls.follows(timer, schedule):
         return
     has_moved = fire_timer.by_present_rules(timer, schedule, now).next != timer.next
     if fire_timer.may_have_moved(timer, schedule, now):
