@@ -11,13 +11,13 @@ from chalicelib.core.triggers import tree
 LATE: Millis = MINUTE
 
 
-def check(schedule: Schedule, now: Instant, before: Schedule | None = None, carried: Instant | None = None) -> None:
+def check(schedule: Schedule, now: Instant, before: Schedule | None = None, carries: bool = False) -> None:
     """Raise ``invalid`` if the schedule has ended before ``now``, if a time of its trigger never fires from then on, or
     if its trigger is never met before its ``ttl``.
 
     ``before`` is the schedule that this one replaces, unless this one begins. What that one has already is not checked,
-    so that an app whose one-off is over stays deployable. ``carried`` is the instant from which the intervals of an
-    update count that keeps the progress. The schedule must be resolved.
+    so that an app whose one-off is over stays deployable. ``carries``: the update keeps the progress, and may end a
+    schedule that has fired. The schedule must be resolved.
     """
     problems = Problems()
     kept_end = before is not None and before.ttl == schedule.ttl
@@ -29,22 +29,20 @@ def check(schedule: Schedule, now: Instant, before: Schedule | None = None, carr
             bounds = ", its start or its end" if field.endswith(".expression") else ""
             hint = f"correct it{bounds}, or remove the schedule: it would never fire"
             problems.add(_past(field, value, now, hint))
-    if not problems and not (kept_end and kept_trigger):
-        _check_fires_by(schedule, now, carried if kept_trigger else None)
+    if not problems and not (kept_trigger and (kept_end or carries)):
+        _check_fires_by(schedule, now)
     problems.end()
 
 
-def _check_fires_by(schedule: Schedule, now: Instant, carried: Instant | None) -> None:
+def _check_fires_by(schedule: Schedule, now: Instant) -> None:
     """Raise ``invalid`` if the trigger cannot be met by the ``ttl`` of the schedule."""
     end = schedule.ends_at
     if end is None:
         return
     firsts: dict[str, Instant] = {}
     for leaf in tree.timed_leaves(schedule.trigger):
-        if leaf.trigger.span is not None and carried is not None:
-            continue  # it counts from an event that is not known here
         after = now - 1 if leaf.trigger.is_due_at(now) else now
-        first = leaf.trigger.next_due(now if carried is None else carried, after)
+        first = leaf.trigger.next_due(now, after)
         if first is not None and first > end:
             firsts[leaf.id] = first
     if not tree.can_be_met(schedule.trigger, without=firsts):

@@ -99,8 +99,7 @@ def _check_past(seen: Ports, part: Part, new: Schedule) -> None:
     alive = seen.catalog.schedule_state(part.name) if part.action == "replaced" else None
     started = schedule_actions.is_started_by(alive, part.schedule.enabled)
     before = None if started else lookup.definition_of(seen, alive)
-    carried = alive.since if alive is not None and part.schedule.on_update == "carry" else None
-    past.check(new, seen.clock.now(), before, carried)
+    past.check(new, seen.clock.now(), before, part.schedule.on_update == "carry")
 
 
 def _check_dag(seen: Ports, part: Part, removed: Collection[str]) -> None:

@@ -94,8 +94,7 @@ def planned(
     carry = document.on_update == "carry"
     timer = ports.catalog.timer(name) if carry else None
     if not checked:
-        carried = alive.since if alive is not None and carry else None
-        past.check(new, now, None if is_started_by(alive, enabled) else old, carried)
+        past.check(new, now, None if is_started_by(alive, enabled) else old, carry)
     after, plan = lifecycle.put(name, new, old, schedule_state, enabled, now, by, carry, timer)
     return Change(alive, after, new, tuple(plan))
 
