@@ -63,9 +63,7 @@ def play(monkeypatch: pytest.MonkeyPatch, folder: Path, death: int | None) -> in
     return points.in_act or 0
 
 
-def test_t2_a_death_while_instants_follow_loses_and_doubles_nothing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_t2_a_death_while_instants_follow_loses_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     effects = play(monkeypatch, tmp_path, None)
     assert effects >= 5
     for death in range(1, effects + 1):

@@ -158,8 +158,8 @@ def class_of(item: dict[str, Any]) -> str:
         "AUDIT": "AuditRow", "QUOTAS": "QuotasRow",
         "OBJECTS": "CountedObject", "EVENT": "PostedEvent", "DELIVERY": "DeliveryLease", "REQUEST": "Requested",
         "BACKFILL": "Backfill", "NOTICE": "PendingNotice", "WINDOW": "NoticeWindow", "DEADLINE": "DeadlineWatch",
-        "REPROCESS": "Reprocess", "DEPLOYMENT": "Deployment",
-        "ZONES": "ZoneRules", "CLOSINGS": "ClosingCount", "PLAN": "PlanPart", "OFFER": "Offer", "DEAD": "DeadLetter", "TARGET": "Pointer",
+        "REPROCESS": "Reprocess", "DEPLOYMENT": "Deployment", "ZONES": "ZoneRules",
+        "CLOSINGS": "ClosingCount", "PLAN": "PlanPart", "OFFER": "Offer", "DEAD": "DeadLetter", "TARGET": "Pointer",
     }  # fmt: skip
     if table == "APP" or (table == "SCHEDULE" and sort_key == "WORKFLOW"):
         return "Listing" if sort_key in ("SCHEDULE", "MESSAGE") else "Definition"
