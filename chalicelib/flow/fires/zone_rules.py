@@ -17,7 +17,6 @@ from chalicelib.core.errors import changed_meanwhile
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.fires import walls
 from chalicelib.core.instants import LATEST, MINUTE, SECOND, Instant, Millis, iso
-from chalicelib.core.jobs import check
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import record_of
@@ -137,7 +136,7 @@ def _prepare_again(ports: Ports, timer: Timer, schedule: Schedule, now: Instant)
     """Take back the prepared fires that have another instant by the present rules, so that the emitter prepares them
     again. Returns whether there are such. More than one transaction can delete stay, and fire as they were prepared."""
     read = partial(ports.jobs.jobs, timer.schedule, timer.generation)
-    prepared = [job for page in every_page(read, PAGE) for job in page.items if check.is_prepared(job)]
+    prepared = [job for page in every_page(read, PAGE) for job in page.items if sort_keys.is_fire(job.sort_key)]
     earlier, gone = fire_timer.before_moved(timer, schedule, prepared, now)
     if earlier is timer or len(gone) > MAX_DELETED:
         return False
