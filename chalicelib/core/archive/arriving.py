@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from chalicelib.core import states
+from chalicelib.core import states, zones
 from chalicelib.core.archive.owner import of_limit
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.writes import Row
 
 
@@ -31,6 +32,8 @@ def arriving(
             return _job(row, now)
         case Run() if not everything:
             return _run(row, now)
+        case Timer(walls=walls) if walls and row.rules != zones.version():
+            return replace(row, wake_at=now)  # the emitter brings it to the rules of time zones that are here
         case Waiter() if not everything:
             return None if of_limit(row.limit_name) is None else row
         case _:

@@ -162,7 +162,7 @@ def _prepared(timer: Timer, own: Series, leaf: NumberedLeaf[TimedLeaf], now: Ins
 def by_present_rules(timer: Timer, schedule: Schedule, now: Instant) -> Timer:
     """The timer, with each next instant at the same wall time by the present rules of its zone."""
     later = walls.following(timer, schedule, now)
-    return replace(later, wake_at=wakes_at(later, schedule)) if later.next != timer.next else later
+    return replace(later, wake_at=wakes_at(later, schedule)) if timer.next else later
 
 
 def before_moved(

@@ -326,7 +326,7 @@ def _plan_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> 
         timer,
         timer if walls.follows(timer, definition) else fire_timer.by_present_rules(timer, definition, now),
     )
-    has_moved = timer.next != stored.next
+    has_moved = (timer.next, timer.wake_at) != (stored.next, stored.wake_at)
     if not has_moved and (timer.wake_at is None or timer.wake_at >= horizon):
         return None
     emission = fire_timer.emit(timer, definition, now, horizon) if schedule_state.mode in GATHERING_MODES else None

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.archive.arriving import arriving
 from chalicelib.core.instants import HOUR, iso, parse_instant
 from chalicelib.core.writes import Put
 from chalicelib.flow.fires import zone_rules as following
@@ -107,6 +108,28 @@ def test_t2_an_emitter_moves_a_timer_that_no_pass_has_reached(use: Use) -> None:
     assert nominals(world) == []
     world.pass_by("1h")
     assert nominals(world) == ["02T14:00"]
+
+
+def test_t2_a_timer_of_another_installation_follows(use: Use) -> None:
+    """An import wakes a timer that other rules made. The emitter stores its instants, and leaves it alone then."""
+    use(-8)
+    world = World()
+    world.deploy(flights({"tick": daily()}))
+    exported = world.ports.catalog.timer(full("tick"))
+    use(-7)
+    for zone_offset, instant in ((-7, "02T13:00"), (-8, "02T14:00")):
+        use(zone_offset)
+        arrived = arriving(exported, {}, True, world.clock.now())
+        world.ports.ledger.put_all([Put(arrived)])
+        world.tick()
+        timer = world.ports.catalog.timer(full("tick"))
+        assert (iso(timer.next["0"])[8:16], timer.wake_at, timer.rules) == (
+            instant,
+            timer.next["0"],
+            f"2026{zone_offset}",
+        )
+        world.tick()
+        assert world.ports.catalog.timer(full("tick")) == timer
 
 
 def test_t2_repeats_count_a_fire_once_that_was_taken_back(use: Use) -> None:
