@@ -161,12 +161,18 @@ def _check_waits(ports: Ports, refs: Sequence[Ref]) -> None:
     seen = ports.prefetch.read(ports, [("schedule_state", name) for name in names])
     states = [state for name in names if (state := seen.catalog.schedule_state(name)) is not None]
     seen = seen.prefetch.read(seen, [("version", state.schedule, state.version) for state in states])
-    zoned = set()
-    for state in states:
-        version = seen.catalog.version(state.schedule, state.version)
-        schedule = Schedule.model_validate(version.definition) if version is not None else None
-        if schedule is not None and any(constraint.wall_zone for constraint in schedule.constraints):
-            zoned.add(state.schedule)
+    zoned = {state.schedule for state in states if _has_hours(seen, state)}
     now = ports.clock.now()
     if hinted := [ref for ref in jobs if ref.parts[0] in zoned]:
         ports.hints.send(hinted, now, now)
+
+
+def _has_hours(seen: Ports, state: ScheduleState) -> bool:
+    """Whether rules of a zone decide when a constraint of a schedule is met."""
+    version = seen.catalog.version(state.schedule, state.version)
+    try:
+        schedule = Schedule.model_validate(version.definition) if version is not None else None
+    except Exception:  # one schedule does not stop the others
+        logger.exception("definition not read", extra={"schedule": state.schedule})
+        return False
+    return schedule is not None and any(constraint.wall_zone for constraint in schedule.constraints)
