@@ -251,7 +251,8 @@ def _state_row(
         if same or not ids.is_dag_node(name)
         else (*schedule_state.former, schedule_state.generation)[-MAX_FORMER:]
     )
-    after = replace(after, expires_at=None, former=former)
+    # In another generation the trigger may have another zone. Its skips are instants alone.
+    after = replace(after, expires_at=None, former=former, skip_offsets=schedule_state.skip_offsets if same else {})
     wake_at = schedule_state.wake_at if same else None
     after = replace(after, rev=schedule_state.rev + 1, since=since, pauses=pauses, skips=skips, wake_at=wake_at)
     return after if mode == schedule_state.mode else replace(after, mode_at=now, reason="")

@@ -193,6 +193,18 @@ def test_l19_a_skip_moves_with_its_wall_time(use: Use, old: float, new: float, s
     assert (len(of_day), skipped in of_day) == (2, False)
 
 
+def test_l19_a_skip_of_another_zone_stays_where_it_is(use: Use) -> None:
+    use(-8)
+    world = World()
+    world.deploy(flights({"tick": daily("0 5,6,7 * * *")}))
+    instant = parse_instant("2026-03-04T14:00:00Z")
+    pauses.skip(world.ports, full("tick"), instant, "tester")
+    world.put("tick", at("", "notify", trigger=time("0 23 * * *", zone="Asia/Tokyo")))
+    use(-7)
+    Follower().step(world.ports)
+    assert world.ports.catalog.schedule_state(full("tick")).skips == (instant,)
+
+
 def test_t2_zones_whose_rules_stay_the_same_are_not_written(use: Use) -> None:
     use(-8)
     world = World()
