@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from chalicelib import collector  # noqa: F401 - sets how often the garbage collector runs, before other imports
@@ -20,6 +20,7 @@ from chalicelib.wiring import failed_messages, metrics, ports
 
 if TYPE_CHECKING:
     from chalicelib.core.events.alarms import AlarmChange
+    from chalicelib.flow.fires.zone_rules import Follower
     from chalicelib.flow.ingest.custom_events import Envelope
 
 gc.freeze()  # what is imported by now stays, so a full search need not visit it
@@ -45,10 +46,11 @@ def serves_routes() -> bool:
 
 
 def tick() -> dict[str, int]:
-    """One tick: prepare the fires of the next minute, hint the jobs that wake soon, then sweep overdue rows.
+    """One tick: prepare the fires of the next minute, hint the jobs that wake soon, then sweep overdue rows. After a
+    deployment with other rules of time zones, bring stored instants to them.
 
-    Returns the counts of the three steps, which share what they read of the wake indexes. One failure does not stop the
-    others; the errors are raised at the end.
+    Returns the counts of the steps. The first three share what they read of the wake indexes. One failure does not stop
+    the others; the errors are raised at the end.
     """
     from chalicelib.flow.each import run_each
     from chalicelib.flow.fires.emit import emit_due
@@ -59,13 +61,23 @@ def tick() -> dict[str, int]:
     shared = read_once(ports())
     began = shared.clock.now()
     run_each(
-        (("emitted", emit_due), ("soon", hint_soon), ("hinted", lambda ports: sweep_all(ports, began))),
+        (
+            *(("emitted", emit_due), ("soon", hint_soon), ("hinted", lambda ports: sweep_all(ports, began))),
+            ("zones", lambda _: _follower().step(ports())),
+        ),
         lambda step: done.update({step[0]: step[1](shared)}),
     )
     if ports().settings.keep_warm:
         ports().hints.keep_warm()
     logger.info("tick", extra=done)
     return done
+
+
+@cache
+def _follower() -> Follower:
+    from chalicelib.flow.fires.zone_rules import Follower
+
+    return Follower()
 
 
 def objects(event: dict[str, Any]) -> dict[str, Any]:

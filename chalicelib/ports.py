@@ -35,6 +35,7 @@ from chalicelib.core.rows.run import DeadLetter, Offer, Output, Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Subscription, Timer, Version
 from chalicelib.core.rows.spans import RunSpan
 from chalicelib.core.rows.stamps import Stamp
+from chalicelib.core.rows.zone_rules import ZoneRules
 from chalicelib.core.runs.metrics import Measure
 from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, RunUpdate
@@ -137,6 +138,9 @@ class Catalog(Protocol):
 
     def quotas(self, namespace: str) -> QuotasRow | None:
         """The quotas that a namespace has of its own."""
+
+    def zone_rules(self) -> ZoneRules | None:
+        """By which rules of time zones the stored instants were computed; None before the first tick."""
 
     def accesses(self, limit: int, cursor: str | None) -> Page[AccessRow]: ...
 

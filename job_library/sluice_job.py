@@ -12,6 +12,7 @@ import datetime
 import hashlib
 import hmac
 import http.client
+import importlib.resources
 import json
 import os
 import re
@@ -23,13 +24,14 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = [
     "ContextError", "DagRun", "Data", "Day", "Event", "Increment", "JobError", "Partition", "RegistrationError",
-    "RunContext", "metric", "progress", "register_partition", "run_job",
+    "RunContext", "metric", "progress", "register_partition", "run_job", "zone",
 ]  # fmt: skip
 
 SCHEMA = 1
@@ -48,6 +50,31 @@ class ContextError(JobError):
 
 class RegistrationError(JobError):
     """A partition was not registered: the API refused it, or gave no answer."""
+
+
+def zone(name: str) -> ZoneInfo:
+    """The time zone with this name, by the rules of the package ``tzdata`` if the job was given it, else of its image.
+
+    Give a job the version that Sluice has (``requirements.txt``), so that its days are those of its schedule. Raises
+    ContextError for a zone that is unknown."""
+    try:
+        file = importlib.resources.files("tzdata") / "zoneinfo"
+        for part in name.split("/"):
+            file = file / part
+        with file.open("rb") as rules:
+            return ZoneInfo.from_file(rules, key=name)
+    except ModuleNotFoundError:
+        pass
+    except (OSError, KeyError, ValueError):
+        raise _unknown_zone(name) from None
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, OSError, ValueError):
+        raise _unknown_zone(name) from None
+
+
+def _unknown_zone(name: str) -> ContextError:
+    return ContextError(f"expected a time zone such as Europe/Paris, got {name!r}; correct the zone")
 
 
 class Day(NamedTuple):

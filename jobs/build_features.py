@@ -8,12 +8,11 @@ from __future__ import annotations
 import datetime
 import sys
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from flight_features import days_before, read_days, transform
 from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
-from sluice_job import ContextError, Day, RunContext, run_job
+from sluice_job import ContextError, Day, RunContext, run_job, zone
 
 ZONE = "America/New_York"
 
@@ -23,15 +22,15 @@ def day_of(context: RunContext) -> datetime.date:
 
     So a nightly run and the backfill run for the same night have the same day. Raises ContextError for invalid values.
     """
-    day, zone = context.properties.get("day"), str(context.properties.get("zone", ZONE))
+    day, place = context.properties.get("day"), str(context.properties.get("zone", ZONE))
     try:
         if day is not None:
             return datetime.date.fromisoformat(str(day))
-        start = datetime.datetime.fromtimestamp(context.logical_start_time / 1000, ZoneInfo(zone))
-    except (ValueError, ZoneInfoNotFoundError) as error:
+        start = datetime.datetime.fromtimestamp(context.logical_start_time / 1000, zone(place))
+    except (ValueError, ContextError) as error:
         raise ContextError(
             f"run {context.run_id}: expected a day such as 2013-02-01 and a zone such as {ZONE}, "
-            f"got {day!r} and {zone!r} ({error}); correct the properties"
+            f"got {day!r} and {place!r} ({error}); correct the properties"
         ) from None
     return start.date() - datetime.timedelta(days=1)
 

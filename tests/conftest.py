@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import zoneinfo
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -30,6 +31,10 @@ CLOUD = ("AWS_ENDPOINT_URL", "SLUICE_")  # variables that direct a client to one
 CLOUDY = ("tests/aws/", "tests/e2e/", "tests/jobs/", "tests/local/", "tests/faults/test_races.py")
 # Files that take longer than a minute, and whose tests share no set-up: each test may have another worker.
 LONGEST = ("tests/faults/test_crash_points.py", "tests/faults/test_memory_tables.py", "tests/faults/test_paces_slow.py")
+
+# The tests that read zones by themselves have the rules of the service, whatever the machine has.
+zoneinfo.reset_tzpath(to=())
+zoneinfo.ZoneInfo.clear_cache()
 
 # A mocked AWS begins with a new session each time, and reads its methods at each call. The parsed models of botocore's
 # services, and moto's classes, stay the same.

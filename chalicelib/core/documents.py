@@ -8,8 +8,9 @@ from functools import reduce
 from operator import or_
 from typing import Annotated, Any, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationInfo
 
+from chalicelib.core import instants
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import duration
 
@@ -32,6 +33,16 @@ class Document(BaseModel):
 
     # Validators are built at first use: most Lambdas need few of them, and to build all would delay a cold start.
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+# The context in which a document is validated that was valid when it was stored.
+STORED = {"stored": True}
+
+
+def check_zone(name: str, info: ValidationInfo, field: str = "zone") -> None:
+    """Raises ``invalid`` for an unknown zone, but not in a stored document: the present rules may no longer have it."""
+    if info.context != STORED:
+        instants.zone(name, field)
 
 
 def check_name(name: str, field: str | None = None) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
+from chalicelib.core import zones
 from chalicelib.core.errors import invalid
 
 Instant = int
@@ -144,10 +145,10 @@ def _instant(text: str) -> Instant | None:
 
 def zone(name: str, field: str = "zone") -> ZoneInfo:
     """The zone with this name. Raises ``invalid`` if the IANA database has none."""
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise invalid(field, "a time zone such as Europe/Paris or UTC", name, _zone_hint(name)) from None
+    found = zones.zone(name)
+    if found is None:
+        raise invalid(field, "a time zone such as Europe/Paris or UTC", name, _zone_hint(name))
+    return found
 
 
 # Abbreviations that are no names of zones: an abbreviation belongs to several zones, and to one half of the year.
@@ -182,10 +183,8 @@ def _zone_hint(name: str) -> str:
         return "an offset is no zone, for it has no daylight saving: write the name of a place, such as Europe/Paris"
     places = "/".join("_".join(word.capitalize() for word in part.split("_")) for part in name.split("/"))
     for candidate in (name.upper(), places):
-        try:
-            return f"did you mean {ZoneInfo(candidate).key!r}?"
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            continue
+        if zones.zone(candidate) is not None:
+            return f"did you mean {candidate!r}?"
     return "use a name of the IANA time zone database"
 
 

@@ -45,6 +45,7 @@ from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
+from chalicelib.core.rows.zone_rules import ZoneRules
 from chalicelib.core.states import Mode
 
 MAX_WRITES = 100  # of a plan: DynamoDB takes so many in a transaction
@@ -89,6 +90,7 @@ Row = (
     | Version
     | Waiter
     | DeadlineWatch
+    | ZoneRules
 )
 
 

@@ -15,11 +15,11 @@ from collections import Counter
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from rich.console import Console
 from rich.table import Table
 
+from chalicelib.core.instants import zone
 from examples.features.expected import WINDOW_DAYS, expected
 from examples.flights import data, watch
 from examples.progress import counting
@@ -27,7 +27,7 @@ from examples.stage import ENDED, Document, Stage, check, exit_code_of, most_at_
 from infra.local import cloud
 
 HERE = Path(__file__).parent
-ZONE = ZoneInfo("America/New_York")
+ZONE = zone("America/New_York")
 NIGHT = 3  # the hour in the app's expression
 MONTH = [date(2013, 2, 1) + timedelta(days=number) for number in range(28)]
 BATCH_SIZE = 2  # concurrent runs of the workflow, as in the app's constraint

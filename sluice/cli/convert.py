@@ -79,13 +79,12 @@ def convert(
 
 
 def _zone(name: str | None) -> str | None:
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+    from sluice import zones
 
-    try:
-        return ZoneInfo(name).key if name else None
-    except (ZoneInfoNotFoundError, ValueError, OSError):
+    if name and zones.zone(name) is None:
         hint = "write its name in the IANA database, such as Europe/Paris"
-        raise WrongUsage(f"expected a time zone, got {name!r}", "--zone", hint) from None
+        raise WrongUsage(f"expected a time zone, got {name!r}", "--zone", hint)
+    return name or None
 
 
 def _read(file: str) -> str:

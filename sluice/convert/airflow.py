@@ -9,8 +9,8 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
+from sluice import zones
 from sluice.client import Document
 from sluice.convert import cron
 from sluice.convert.airflow_reader import Reader
@@ -170,7 +170,7 @@ class App:
         for key, field in (("start_date", "start"), ("end_date", "end")):
             value = dag.named.get(key, defaults.get(key))
             if isinstance(value, When):
-                found[field] = value.wall.replace(tzinfo=ZoneInfo(value.zone or zone))
+                found[field] = _in_zone(value.wall, value.zone or zone)
             elif value is not None:
                 todo = f"add `{field}:` to the trigger if it matters"
                 self.draft.find(where, f"{key} is not carried over", "its value is computed at run time", todo)
@@ -216,7 +216,7 @@ class App:
         if table.kind == "DeltaTriggerTimetable" and isinstance(first, Span):
             return {"type": "time", "expression": f"@every {span(first.seconds)}", **limits}
         if table.kind == "EventsTimetable" and isinstance(first, list) and all(isinstance(at, When) for at in first):
-            due = [_iso(at.wall.replace(tzinfo=ZoneInfo(at.zone or zone))) for at in first]
+            due = [_iso(_in_zone(at.wall, at.zone or zone)) for at in first]
             return {"type": "any", "triggers": [{"type": "time", "due_time": at} for at in due]}
         if table.kind in ("AssetOrTimeSchedule", "DatasetOrTimeSchedule"):
             assets = table.named.get("assets", table.named.get("datasets"))
@@ -608,6 +608,13 @@ def _dict(value: Any) -> dict[str, Any]:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _in_zone(wall: datetime, name: str) -> datetime:
+    zone = zones.zone(name)
+    if zone is None:
+        raise NotCarried(f"the time zone {name}", "no such zone is known", "name an IANA time zone")
+    return wall.replace(tzinfo=zone)
 
 
 def _iso(at: datetime) -> str:

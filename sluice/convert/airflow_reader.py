@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 from datetime import datetime
 from typing import Any, ClassVar
-from zoneinfo import ZoneInfo
 
+from sluice import zones
 from sluice.convert.airflow_values import (
     Asset,
     Assets,
@@ -479,7 +479,4 @@ class Reader:
 
 
 def _is_zone(name: str) -> bool:
-    try:
-        return bool(ZoneInfo(name))
-    except (KeyError, ValueError, OSError):
-        return False
+    return zones.zone(name) is not None

@@ -11,8 +11,8 @@ import re
 import shlex
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from sluice import zones
 from sluice.client import Document
 from sluice.convert import cron
 from sluice.convert.draft import Draft, NotCarried, name_of
@@ -150,9 +150,7 @@ def _arguments(command: str, settings: Settings) -> list[str]:
 
 def _set(draft: Draft, where: str, name: str, value: str, settings: Settings) -> None:
     if name == "CRON_TZ":
-        try:
-            ZoneInfo(value)
-        except (ZoneInfoNotFoundError, ValueError, OSError):
+        if zones.zone(value) is None:
             draft.find(where, f"CRON_TZ={value} is ignored", "no such time zone is known", "convert with --zone")
             return
         settings.zone = value

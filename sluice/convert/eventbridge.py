@@ -14,8 +14,9 @@ import json
 import re
 from datetime import UTC, datetime
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
+from sluice import zones
 from sluice.client import Document
 from sluice.convert import aws_targets, cron, jsons
 from sluice.convert.draft import Draft, NotCarried, name_of, without_empty
@@ -270,10 +271,10 @@ def _given(data: Any) -> Document:
 
 
 def _zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise NotCarried(f"the time zone {name}", "no such zone is known", "name an IANA time zone") from None
+    found = zones.zone(name)
+    if found is None:
+        raise NotCarried(f"the time zone {name}", "no such zone is known", "name an IANA time zone")
+    return found
 
 
 def _instant(value: Any) -> str | None:

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ("sluice", "chalicelib", "pyproject.toml", "setup.py", "MANIFEST.in", "LICENSE", "README.md")
 BUILD_OF_CONSOLE = ("index.html", "favicon.svg", "assets/index-1a2b.js", ".vite/manifest.json")  # of make console
 CLIENT = {"botocore", "pyyaml", "rich", "typer", "tzdata"}
-MODULES = {"botocore": "botocore", "yaml": "pyyaml", "rich": "rich", "typer": "typer"}
+MODULES = {"botocore": "botocore", "yaml": "pyyaml", "rich": "rich", "typer": "typer", "tzdata": "tzdata"}
 # The plugin of pytest is loaded by pytest alone; `sluice.testing` and `sluice.operations` need the extra ``testing``.
 OF_TESTS = ("sluice/testing/", "sluice/operations/", "sluice/pytest_plugin.py")
 

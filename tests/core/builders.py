@@ -11,7 +11,7 @@ from hypothesis import settings
 from chalicelib.core.constraints.load import LoadReading
 from chalicelib.core.constraints.probe import ProbeResult
 from chalicelib.core.definitions.dataset import Dataset
-from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.definitions.schedule import NewSchedule, Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import SECOND, Instant, iso, parse_instant
 from chalicelib.core.jobs.facts import Facts
@@ -65,6 +65,11 @@ def concurrency(most: int, on_unmet: str = "abort") -> dict[str, Any]:
 
 def schedule(trigger: dict[str, Any] | None = None, **fields: Any) -> Schedule:
     return Schedule.model_validate({"workflow": NAME, "trigger": trigger or PARTITION, **fields})
+
+
+def sent(trigger: dict[str, Any] | None = None, **fields: Any) -> NewSchedule:
+    """The same as a user sends it: its zones must exist."""
+    return NewSchedule.model_validate({"workflow": NAME, "trigger": trigger or PARTITION, **fields})
 
 
 def trigger(document: dict[str, Any]) -> AnyTrigger:

@@ -29,12 +29,14 @@ from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
+from chalicelib.core.rows.zone_rules import ZoneRules
 from tests.support.world import World
 
 # These rows are deleted explicitly: no TTL, ever.
 NEVER: frozenset[type] = frozenset({
     AccessRow, AllowedRow, ClosingCount, NoticeWindow, Definition, Failures, Listing, PendingNotice, Offer,
     Partition, PrefixRow, LastArrival, CountedObject, IgnoredObjects, GrantsRow, QuotasRow, Subscription, Timer, Waiter,
+    ZoneRules,
 })  # fmt: skip
 
 

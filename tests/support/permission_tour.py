@@ -11,6 +11,8 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
@@ -20,10 +22,12 @@ from chalicelib.aws.failures import FailedMessages
 from chalicelib.aws.s3.history import S3HistoryLake
 from chalicelib.aws.tables.catalog import NEAR_PREFIXES
 from chalicelib.aws.targets.secrets import Secrets
+from chalicelib.core import zones
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.history.lines import Part
 from chalicelib.core.writes import Put
 from chalicelib.flow import shards
+from chalicelib.flow.fires.zone_rules import Follower
 from chalicelib.flow.ingest.objects import match_object
 from chalicelib.flow.jobs import joining
 from chalicelib.flow.runs import actions
@@ -34,7 +38,7 @@ from tests.acceptance.words import absent, all_of, event, on, partition, size, s
 from tests.faults.dying import play as play_scenario
 from tests.faults.dying import world_for
 from tests.faults.test_crash_points import SCENARIOS
-from tests.support import requests_of_ports, roles
+from tests.support import requests_of_ports, roles, zone_rules
 from tests.support.clock import NOON
 from tests.support.iceberg_files import BUCKET, TABLE, file, lay_down
 from tests.support.ledgers import LedgerBetween
@@ -63,6 +67,7 @@ def play() -> None:
         play_scenario(scenario, world)
     steps = (_ready_datasets, _many_datasets, _delivered_late, _gathered, _statuses_arrive, _joined_again)
     steps += (_failed_without_event, _claimed_late, _read_late, _granted, _many_timers, _deferred, _ended)
+    steps += (_other_zone_rules,)
     for step in (*steps, _asked_outside, _other_targets, _listed_application, _executions, _adapters):
         step()
     with installation() as api:
@@ -227,6 +232,21 @@ def _many_timers() -> None:
             world.upload(day(number))
         world.hints.lose = False
         world.pass_by("2m")
+
+
+def _other_zone_rules() -> None:
+    """The tick takes back a fire that was prepared by former rules of time zones."""
+    with TemporaryDirectory() as folder:
+        former, present = (
+            zone_rules.made(Path(folder), str(offset), {"America/Vancouver": zone_rules.hours(offset)})
+            for offset in (-7, -8)
+        )
+        with patch.object(zones, "_rules", former):
+            world = World()
+            world.deploy(flights({"daily": at("0 6 * * *", "notify", zone="America/Vancouver")}))
+            world.pass_by("59m")
+        with patch.object(zones, "_rules", present), acting("tick"):
+            Follower().step(world.ports)
 
 
 def _failed_without_event() -> None:

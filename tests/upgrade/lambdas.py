@@ -158,7 +158,7 @@ def class_of(item: dict[str, Any]) -> str:
         "AUDIT": "AuditRow", "QUOTAS": "QuotasRow",
         "OBJECTS": "CountedObject", "EVENT": "PostedEvent", "DELIVERY": "DeliveryLease", "REQUEST": "Requested",
         "BACKFILL": "Backfill", "NOTICE": "PendingNotice", "WINDOW": "NoticeWindow", "DEADLINE": "DeadlineWatch",
-        "REPROCESS": "Reprocess", "DEPLOYMENT": "Deployment",
+        "REPROCESS": "Reprocess", "DEPLOYMENT": "Deployment", "ZONES": "ZoneRules",
         "CLOSINGS": "ClosingCount", "PLAN": "PlanPart", "OFFER": "Offer", "DEAD": "DeadLetter", "TARGET": "Pointer",
     }  # fmt: skip
     if table == "APP" or (table == "SCHEDULE" and sort_key == "WORKFLOW"):

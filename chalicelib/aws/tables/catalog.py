@@ -17,6 +17,7 @@ from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
+from chalicelib.core.rows.zone_rules import ZoneRules
 from chalicelib.ports import Kind, Page
 
 MAX_FOLDERS = 50  # folders of an object's key that are checked, from the outermost
@@ -96,6 +97,9 @@ class DynamoCatalog:
 
     def quotas(self, namespace: str) -> QuotasRow | None:
         return self._dynamo.get(keys.quotas(namespace), QuotasRow)
+
+    def zone_rules(self) -> ZoneRules | None:
+        return self._dynamo.get(keys.ZONE_RULES, ZoneRules)
 
     def accesses(self, limit: int, cursor: str | None) -> Page[AccessRow]:
         page = self._list(keys.ACCESS, "", limit, cursor)

@@ -16,6 +16,7 @@
 | catalog | GRANTS                  | <ns>                      | GrantsRow       | get                            |
 | catalog | ALLOWED#<ns>            | ALLOWED                   | AllowedRow      | get: before calls of targets   |
 | catalog | QUOTAS                  | <ns>                      | QuotasRow       | get                            |
+| catalog | ZONES                   | RULES                     | ZoneRules       | get: by the tick, until done   |
 | catalog | SCHEDULE#<ns.app.~>     | WORKFLOW                  | Definition      | get: an app's default target   |
 | catalog | TRIGGER#<event key>     | <schedule>#<leaf>#<gen>   | Subscription    | query: leaves of an event key  |
 | catalog | BUCKET#<bucket>         | PREFIX#<prefix>           | PrefixRow       | query of a key's folders       |
@@ -84,6 +85,7 @@ from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
 from chalicelib.core.rows.sort_keys import GATHERING
+from chalicelib.core.rows.zone_rules import ZoneRules
 from chalicelib.core.writes import Row
 
 TableName = Literal["catalog", "jobs", "runs"]
@@ -95,6 +97,9 @@ class Key(NamedTuple):
     table: TableName
     pk: str
     sk: str
+
+
+ZONE_RULES = Key("catalog", "ZONES", "RULES")
 
 
 def key_of(row: Row) -> Key:
@@ -110,6 +115,8 @@ def key_of(row: Row) -> Key:
             return audit(row.namespace, row.id)
         case QuotasRow():
             return quotas(row.namespace)
+        case ZoneRules():
+            return ZONE_RULES
         case Definition():
             return definition(row.kind, row.name)
         case ScheduleState():

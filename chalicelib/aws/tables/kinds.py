@@ -24,12 +24,14 @@ from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
+from chalicelib.core.rows.zone_rules import ZoneRules
 
 # (table, beginning of the partition key, beginning of the sort key) of each kind. The first that fits counts.
 _PLACES: tuple[tuple[str, str, str, type[Any]], ...] = (
     ("catalog", ACCESS, "", AccessRow),
     ("catalog", GRANTS, "", GrantsRow),
     ("catalog", "QUOTAS", "", QuotasRow),
+    ("catalog", "ZONES", "RULES", ZoneRules),
     ("catalog", "ALLOWED#", "ALLOWED", AllowedRow),
     ("catalog", "NAMESPACES", "", Definition),
     ("catalog", "NS#", "", Definition),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from chalicelib.core import zones
 from chalicelib.core.access.grants import is_waiting_for
 from chalicelib.core.archive.limits import Moving, Use, as_used, is_active
 from chalicelib.core.archive.outboxes import notifies, posted, unheard
@@ -19,6 +20,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.writes import Row
 
 W = TypeVar("W", Job, Run)
@@ -49,6 +51,8 @@ def arriving(row: Row | LimitState, arrival: Arrival) -> tuple[Row | LimitState,
         case Definition(kind="dataset"):
             bucket = str(row.document.get("bucket", ""))
             row = replace(row, document={**row.document, "bucket": buckets.get(bucket, bucket)})
+        case Timer(walls=walls) if walls and row.rules != zones.version():
+            row = replace(row, wake_at=arrival.now)  # the emitter brings it to the rules of time zones that are here
     if arrival.everything:
         return (row,)
     if not isinstance(row, PlanPart) and not arrival.limits.moves(row):

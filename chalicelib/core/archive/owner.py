@@ -23,11 +23,13 @@ from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
+from chalicelib.core.rows.zone_rules import ZoneRules
 from chalicelib.core.writes import Row
 
 # Kinds that no export contains, each with the reason.
 LEFT_OUT: dict[type, str] = {
     DeliveryLease: "it names the jobs that an invocation sends at present; in a frozen source no invocation runs",
+    ZoneRules: "each installation brings its own rows to the rules of its code",
     ClosingCount: "only invocations that send at present rely on it; each installation counts for itself",
 }
 
@@ -60,7 +62,7 @@ def namespace_of(row: Row | LimitState) -> str | None:
             return of_limit(row.limit_name)
         case Waiter():
             return namespace_in(row.job_schedule)
-        case DeliveryLease() | ClosingCount() | PlanPart():
+        case DeliveryLease() | ClosingCount() | PlanPart() | ZoneRules():
             return None
         case (
             ScheduleState()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import field_validator, model_validator
+from pydantic import ValidationInfo, field_validator, model_validator
 
-from chalicelib.core import instants
+from chalicelib.core import zones
 from chalicelib.core.constraints.constraint import Condition, Constraint, OnUnmet, Situation
+from chalicelib.core.documents import check_zone
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import Instant
+from chalicelib.core.instants import HOUR, Instant
 from chalicelib.core.names import Names
 from chalicelib.core.states import WaitReason
 from chalicelib.core.time import days, exclusions
@@ -40,8 +41,8 @@ class Calendar(Constraint):
         return exclusions.check(given, "")
 
     @model_validator(mode="after")
-    def _allows_a_day(self) -> Calendar:
-        instants.zone(self.zone or "UTC")
+    def _allows_a_day(self, info: ValidationInfo) -> Calendar:
+        check_zone(self.zone or "UTC", info)
         if not self.only and not self.excluding:
             raise invalid("", "a list of days: only, excluding or both", "no list")
         # Days that are past are no contradiction: an app with them can still be deployed.
@@ -50,12 +51,18 @@ class Calendar(Constraint):
             raise invalid("excluding", "at least one day that is not excluded", list(self.excluding), hint)
         return self
 
+    @property
+    def wall_zone(self) -> str | None:
+        return self.zone if self.zone != "UTC" else None
+
     def describe(self) -> str:
         parts = [f"only on {exclusions.describe(self.only)}"] if self.only else []
         parts += [f"not on {exclusions.describe(self.excluding)}"] if self.excluding else []
         return f"{', '.join(parts)} in {self.zone or 'UTC'}"
 
     def evaluate(self, s: Situation) -> Condition:
+        if zones.zone(self.zone or "UTC") is None:
+            return self.patient().unmet(zones.unknown(str(self.zone)), s.now + HOUR)
         opens = self.opens_at(s.now)
         if opens is None:
             return self.unmet("no allowed day is left; replace the days of the calendar, or remove it")

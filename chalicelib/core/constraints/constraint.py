@@ -65,6 +65,11 @@ class Constraint(Document):
         """The same constraint with full names, and with a zone."""
         return self
 
+    @property
+    def wall_zone(self) -> str | None:
+        """The zone whose rules decide when the constraint is met; None if no rules do."""
+        return None
+
     def references(self) -> Iterable[Use]:
         """The references of the constraint. All of them must exist when a schedule is put."""
         return ()

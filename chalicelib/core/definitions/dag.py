@@ -6,14 +6,22 @@ The rules here concern one document: its names fit together, and it has no cycle
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from chalicelib.core import instants
 from chalicelib.core.constraints.registry import AnyConstraint
 from chalicelib.core.definitions.schedule import CatchUp, Timeout, TimeoutOrNever
-from chalicelib.core.documents import Described, Document, Duration, Name, Properties, Reference
+from chalicelib.core.documents import (
+    STORED,
+    Described,
+    Document,
+    Duration,
+    Name,
+    Properties,
+    Reference,
+    check_zone,
+)
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.triggers.tree import AnyTrigger
 
@@ -71,8 +79,8 @@ class Dag(Described):
 
     @field_validator("zone")
     @classmethod
-    def _is_a_zone(cls, zone: str) -> str:
-        instants.zone(zone, "")
+    def _is_a_zone(cls, zone: str, info: ValidationInfo) -> str:
+        check_zone(zone, info, "")
         return zone
 
     @model_validator(mode="after")
@@ -90,6 +98,11 @@ class Dag(Described):
             seen.add((edge.from_, edge.to))
         check_acyclic(self)
         return self
+
+    @classmethod
+    def model_validate(cls, obj: Any, **options: Any) -> Self:
+        """A stored document may name a zone that the present rules no longer have. One that is sent may not."""
+        return super().model_validate(obj, **({"context": STORED} if cls is Dag else {}) | options)
 
     def into(self, node: str) -> tuple[Edge, ...]:
         """The edges that lead to a node."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError, model_validator
 
-from chalicelib.core import ids
+from chalicelib.core import ids, instants
 from chalicelib.core.definitions.data import Carried, refuse_data_uri
 from chalicelib.core.definitions.schedule import Life, Schedule
 from chalicelib.core.documents import Described, Reference
@@ -58,6 +58,7 @@ class Message(Described, Carried):
         if self.schedule is None and self.due_time is None:
             hint = "such as schedule: '@every 1h', or due_time: 10m for a single one"
             raise invalid("schedule", "a schedule, a due_time, or both", "neither", hint)
+        instants.zone(self.zone)
         self._document("a.b.~c")  # checked here, so that errors have the field names of the message
         return self
 

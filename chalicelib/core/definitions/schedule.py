@@ -6,23 +6,33 @@ makes names full, so that every stored row holds full names.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
     Field,
     Tag,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
 
-from chalicelib.core import instants
 from chalicelib.core.constraints import registry
 from chalicelib.core.constraints.registry import AnyConstraint
 from chalicelib.core.definitions.data import Carried, refuse_data_uri
 from chalicelib.core.definitions.notify import Notify
 from chalicelib.core.definitions.workflow import Deadline, check_pool
-from chalicelib.core.documents import Described, Document, Duration, Properties, Reference, StoredReference, one_of
+from chalicelib.core.documents import (
+    STORED,
+    Described,
+    Document,
+    Duration,
+    Properties,
+    Reference,
+    StoredReference,
+    check_zone,
+    one_of,
+)
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, Instant, Millis, duration, iso, parse_when
 from chalicelib.core.names import Names
@@ -154,8 +164,8 @@ class Schedule(Described, Carried):
 
     @field_validator("zone")
     @classmethod
-    def _is_a_zone(cls, zone: str) -> str:
-        instants.zone(zone, "")
+    def _is_a_zone(cls, zone: str, info: ValidationInfo) -> str:
+        check_zone(zone, info, "")
         return zone
 
     @field_validator("pool")
@@ -207,6 +217,11 @@ class Schedule(Described, Carried):
         if self.coalesce:
             hint = "leave coalesce out: each event of a spread fire is a job of its own"
             raise invalid("coalesce", "false with a spread", True, hint)
+
+    @classmethod
+    def model_validate(cls, obj: Any, **options: Any) -> Self:
+        """A stored document may name a zone that the present rules no longer have. One that is sent may not."""
+        return super().model_validate(obj, **({"context": STORED} if cls is Schedule else {}) | options)
 
     @property
     def fresh_upstreams(self) -> tuple[str, ...]:

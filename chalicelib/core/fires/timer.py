@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import catch_up, fire, lifetime, spread
+from chalicelib.core.fires import catch_up, fire, lifetime, spread, walls
 from chalicelib.core.fires.catch_up import Skipped
 from chalicelib.core.fires.fire import Begun
-from chalicelib.core.instants import Instant, iso
+from chalicelib.core.instants import MINUTE, Instant, Millis, iso
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.run import Record
@@ -22,6 +22,8 @@ from chalicelib.core.triggers.tree import NumberedLeaf
 
 # How many fire events of one timer one emit prepares; the next emit prepares the rest.
 MAX_FIRES = 500
+# What a timer prepared last lies ahead no longer than this.
+PREPARED_FOR: Millis = 10 * MINUTE
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def first_timer(schedule: Schedule, schedule_state: ScheduleState, now: Instant)
         nominal = _next(leaf.trigger, schedule, blank, now - 1 if is_now else now)
         if nominal is not None:
             upcoming[leaf.id] = nominal
-    made = replace(blank, next=upcoming)
+    made = walls.stamped(walls.kept(replace(blank, next=upcoming), schedule), schedule)
     if lifetime.is_used_up(made, schedule):
         return replace(made, wake_at=now)  # complete before it began, so the next emit completes the schedule
     wake_at = wakes_at(made, schedule)
@@ -69,10 +71,9 @@ def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant) -> Em
             nominal = _next(leaf.trigger, schedule, timer, max(nominal, now))
         if nominal is not None:
             upcoming[leaf.id] = nominal
-    later = replace(
-        timer, next=upcoming, fired=portion.fired, begun=tuple(one.stored for one in portion.begun), rev=timer.rev + 1
-    )
-    later = replace(later, wake_at=wakes_at(later, schedule))
+    begun = tuple(one.stored for one in portion.begun)
+    later = replace(timer, next=upcoming, fired=portion.fired, begun=begun, rev=timer.rev + 1)
+    later = walls.kept(replace(later, wake_at=wakes_at(later, schedule)), schedule)
     more = later.wake_at is not None and later.wake_at < horizon and not portion.capacity()
     return Emission(tuple(portion.fires), later, tuple(portion.skipped), more or portion.continues)
 
@@ -105,7 +106,7 @@ def carried(timer: Timer, old: Schedule, new: Schedule, version: int, now: Insta
     begun = timer.begun if old.spread == new.spread else _begun_again(timer, old, new, now)
     begun = tuple(one for one in begun if new.ends_at is None or one[0] <= new.ends_at)
     later = replace(timer, version=version, next=upcoming, begun=begun, rev=timer.rev + 1)
-    return replace(later, wake_at=wakes_at(later, new))
+    return walls.kept(replace(later, wake_at=wakes_at(later, new)), new)
 
 
 def reopened(timer: Timer, leaf: NumberedLeaf[TimedLeaf], old: Schedule, new: Schedule, now: Instant) -> Instant | None:
@@ -144,6 +145,61 @@ def _prepared(timer: Timer, own: Series, leaf: str, now: Instant) -> Iterator[In
     while nominal is not None and (stop is None or nominal < stop):
         yield nominal
         nominal = own.after(nominal)
+
+
+def by_present_rules(timer: Timer, schedule: Schedule, now: Instant) -> Timer:
+    """The timer, with each next instant at the same wall time by the present rules of its zone."""
+    later = walls.following(timer, schedule, now)
+    return replace(later, wake_at=wakes_at(later, schedule)) if timer.next else later
+
+
+def before_moved(
+    timer: Timer, schedule: Schedule, prepared: Sequence[Job], now: Instant
+) -> tuple[Timer, tuple[Job, ...]]:
+    """The timer as it was before it prepared fires that the present rules of a zone have at another instant, so that it
+    prepares them again, and those of its ``prepared`` fires that no longer are one. Fires that have begun stay."""
+    upcoming, fired, known = dict(timer.next), dict(timer.fired), dict(timer.walls)
+    gone: list[Job] = []
+    again: set[Instant] = set()
+    for leaf in tree.timed_leaves(schedule.trigger):
+        own = [job for job in prepared if job.leaf == leaf.id and fire.nominal_of(job) > now]
+        last = walls.last_prepared(timer, leaf.id)
+        first = min(map(fire.nominal_of, own), default=None)
+        if first is None or not last:
+            continue
+        moved = walls.moved_to(leaf.trigger, timer.anchor, first, last[1], now, schedule.ends_at)
+        if moved == first:
+            continue
+        upcoming.pop(leaf.id, None)
+        known.pop(leaf.id, None)
+        if moved is not None:
+            upcoming[leaf.id] = moved
+        gone += [job for job in own if moved is None or not _comes_again(leaf.trigger, timer, schedule, moved, job)]
+        nominals = {fire.nominal_of(job) for job in own}
+        again |= nominals
+        if leaf.id in fired:
+            fired[leaf.id] -= len(nominals)
+    begun = tuple(one for one in timer.begun if one[0] not in again)
+    later = replace(timer, next=upcoming, fired=fired, begun=begun, walls=known)
+    later = walls.kept(replace(later, wake_at=wakes_at(later, schedule)), schedule)
+    return later if again else timer, tuple(gone)
+
+
+def _comes_again(leaf: TimedLeaf, timer: Timer, schedule: Schedule, first: Instant, job: Job) -> bool:
+    nominal = fire.nominal_of(job)
+    return nominal >= first and leaf.next_due(timer.anchor, nominal - 1, schedule.ends_at) == nominal
+
+
+def may_have_moved(timer: Timer, schedule: Schedule, now: Instant) -> bool:
+    """Whether fires that were prepared last may have another instant by the present rules. Most have not, and need no
+    search."""
+    for leaf in tree.timed_leaves(schedule.trigger):
+        last = walls.last_prepared(timer, leaf.id)
+        if last and last[0] > now - PREPARED_FOR:
+            moved = walls.moved_to(leaf.trigger, timer.anchor, last[0], last[1], now, schedule.ends_at)
+            if moved != last[0]:
+                return True
+    return False
 
 
 def unwanted(job: Job, schedule: Schedule) -> str | None:
@@ -240,7 +296,7 @@ def rearm(timer: Timer, schedule: Schedule, leaf: str, at: Instant) -> Timer:
     if schedule.ends_at is not None and at > schedule.ends_at:
         del upcoming[leaf]
     later = replace(timer, next=upcoming, rev=timer.rev + 1)
-    return replace(later, wake_at=wakes_at(later, schedule))
+    return walls.kept(replace(later, wake_at=wakes_at(later, schedule)), schedule)
 
 
 def _record(timer: Timer, leaf: str, missed: Skipped, now: Instant) -> Record:

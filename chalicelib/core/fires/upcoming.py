@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import fire
+from chalicelib.core.fires import fire, walls
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.time import expressions
@@ -36,10 +36,11 @@ def fires(
     until: Instant | None = None,
 ) -> list[Occurrence]:
     """The next ``count`` fires of a schedule's timed leaves that are due after ``now``, up to the nominal instant
-    ``until``. Without a timer they are those that the schedule ``name`` would have if it were enabled now."""
+    ``until``. Without a timer they are those that the schedule ``name`` would have if it were enabled now. None in a
+    zone that the rules no longer have."""
     known = timer if timer is not None else Timer(name, 0, 0, now, {})
     found: list[Occurrence] = []
-    for leaf in tree.timed_leaves(schedule.trigger):
+    for leaf in tree.timed_leaves(schedule.trigger) if not walls.unknown(schedule) else ():
         rule = leaf.trigger.recurrence()
         upcoming = (
             _times(schedule, known, leaf.id, rule, now)

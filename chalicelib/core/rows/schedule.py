@@ -27,7 +27,8 @@ class ScheduleState(StoredRow):
 
     ``rev`` counts its changes. ``since`` is when the generation began to gather, ``mode_at`` when the mode began.
     ``pauses`` are the spans in which timeouts were stopped; the last one has no end while it lasts. ``skips`` are the
-    nominal instants to skip. ``wake_at`` makes the row an outbox: Sluice has to check the jobs of the generation.
+    nominal instants to skip, and ``skip_offsets`` the offsets of the zone there, for those at a wall time. ``wake_at``
+    makes the row an outbox: Sluice has to check the jobs of the generation.
     ``wake_cursor`` is how far it has come, `woken_to`.
     ``expires_at`` is set for a deleted message, whose state expires with its history. ``former`` are the earlier
     generations whose trigger goes on in this one; of a DAG's node, all earlier ones. ``held_from`` is when the hold or
@@ -53,6 +54,7 @@ class ScheduleState(StoredRow):
     wake_at: Instant | None = None
     expires_at: Instant | None = None
     wake_cursor: str | None = None
+    skip_offsets: Mapping[str, Millis] = field(default_factory=dict)
 
     @property
     def woken_to(self) -> str | None:
@@ -109,7 +111,9 @@ class Timer(StoredRow):
     ``fired`` is how often each leaf with ``repeats`` has fired. ``begun`` are the fires whose events are not all
     written yet (E2), each with the numbers of `core/fires/fire.py::Begun`.
 
-    ``arrived`` is the last arrival for each absent leaf in former generations with the same trigger.
+    ``arrived`` is the last arrival for each absent leaf in former generations with the same trigger. ``rules`` is the
+    version of the rules of time zones by which ``next`` was computed. ``walls`` has, for each leaf that depends on a
+    zone, its next instant and the offset there, then the same for the instant before it (`core/fires/walls.py`).
     """
 
     schedule: str
@@ -119,6 +123,8 @@ class Timer(StoredRow):
     next: Mapping[str, Instant]
     fired: Mapping[str, int] = field(default_factory=dict)
     begun: tuple[tuple[int, ...], ...] = ()
+    rules: str = ""
+    walls: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     rev: int = 1
     wake_at: Instant | None = None
     arrived: Mapping[str, Instant] = field(default_factory=dict)

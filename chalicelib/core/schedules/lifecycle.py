@@ -16,7 +16,7 @@ from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import continued, fire, lifetime, upcoming
 from chalicelib.core.fires import timer as fire_timer
-from chalicelib.core.instants import DAY, Instant
+from chalicelib.core.instants import DAY, Instant, Millis
 from chalicelib.core.jobs import permits
 from chalicelib.core.limits import names
 from chalicelib.core.limits.writes import TrackRates
@@ -208,14 +208,17 @@ def complete(
 
 
 def skip(
-    schedule_state: ScheduleState, schedule: Schedule, at: Instant, wanted: bool, now: Instant, by: str
-) -> tuple[ScheduleState, list[Write]]:
+    schedule_state: ScheduleState, schedule: Schedule, at: Instant, wanted: bool, now: Instant, by: str,
+    offset: Millis | None = None,
+) -> tuple[ScheduleState, list[Write]]:  # fmt: skip
     """Skips the occurrence at ``at``, or with ``wanted`` False no longer skips it (L19). Skips of occurrences that were
-    over a day ago are removed."""
+    over a day ago are removed. ``offset`` is that of the zone of the occurrence, if a wall time decides it."""
     over = now - DAY - fire.longest_delay(schedule)
     kept = {instant for instant in schedule_state.skips if instant > over and instant != at}
     skips = tuple(sorted(kept | {at} if wanted else kept))
-    after = replace(schedule_state, skips=skips, rev=schedule_state.rev + 1)
+    known = {**schedule_state.skip_offsets, **({} if offset is None else {str(at): offset})}
+    offsets = {str(instant): known[str(instant)] for instant in skips if str(instant) in known}
+    after = replace(schedule_state, skips=skips, skip_offsets=offsets, rev=schedule_state.rev + 1)
     return after, [PutState(after, schedule_state)]
 
 
@@ -254,7 +257,9 @@ def _state_row(
     )
     former = schedule_state.former if same else _former(schedule_state, change.keeps_trigger)
     held_from = schedule_state.held_from if same or mode in HOLDING_MODES else None
-    after = replace(after, expires_at=None, former=former, held_from=held_from)
+    # Another trigger may have another zone. Its skips are instants alone.
+    offsets = schedule_state.skip_offsets if same or change.keeps_trigger else {}
+    after = replace(after, expires_at=None, former=former, held_from=held_from, skip_offsets=offsets)
     wake_at = schedule_state.wake_at if same else None
     after = replace(after, rev=schedule_state.rev + 1, since=since, pauses=pauses, skips=skips, wake_at=wake_at)
     return after if mode == schedule_state.mode else replace(after, mode_at=now, reason="")

@@ -13,18 +13,20 @@ from chalicelib.core.triggers import tree
 LATE: Millis = MINUTE
 
 
-def check(schedule: Schedule, now: Instant, before: Schedule | None = None) -> None:
-    """Raise ``invalid`` if the schedule has ended before ``now``, if a time of its trigger never fires from then on, or
-    if too many windows of its fires overlap.
+def check(schedule: Schedule, now: Instant, before: Schedule | None = None, carries: bool = False) -> None:
+    """Raise ``invalid`` if the schedule has ended before ``now``, if a time of its trigger never fires from then on, if
+    its trigger is never met before its ``ttl``, or if too many windows of its fires overlap.
 
-    ``before`` is the schedule that this one replaces without a new generation. What that one has already is not
-    checked, so that an app whose one-off is over stays deployable. The schedule must be resolved.
+    ``before`` is the schedule that this one replaces, unless this one begins. What that one has already is not checked,
+    so that an app whose one-off is over stays deployable. ``carries``: the update keeps the progress, and may end a
+    schedule that has fired. The schedule must be resolved.
     """
     problems = Problems()
     kept_end = before is not None and before.ttl == schedule.ttl
+    kept_trigger = before is not None and before.trigger == schedule.trigger
     if schedule.ends_at is not None and schedule.ends_at < now and not kept_end:
         problems.add(_past("ttl", schedule.ttl, now, "correct or remove the ttl"))
-    if before is None or before.trigger != schedule.trigger:
+    if not kept_trigger:
         for field, value in tree.past_fields(schedule.trigger, now):
             bounds = ", its start or its end" if field.endswith(".expression") else ""
             hint = f"correct it{bounds}, or remove the schedule: it would never fire"
@@ -32,7 +34,26 @@ def check(schedule: Schedule, now: Instant, before: Schedule | None = None) -> N
     if before is None or (before.trigger, before.spread) != (schedule.trigger, schedule.spread):
         with problems.caught():
             fire.check_windows(schedule, now)
+    if not problems and not (kept_trigger and (kept_end or carries)):
+        _check_fires_by(schedule, now)
     problems.end()
+
+
+def _check_fires_by(schedule: Schedule, now: Instant) -> None:
+    """Raise ``invalid`` if the trigger cannot be met by the ``ttl`` of the schedule."""
+    end = schedule.ends_at
+    if end is None:
+        return
+    firsts: dict[str, Instant] = {}
+    for leaf in tree.timed_leaves(schedule.trigger):
+        after = now - 1 if leaf.trigger.is_due_at(now) else now
+        first = leaf.trigger.next_due(now, after)
+        if first is not None and first > end:
+            firsts[leaf.id] = first
+    if not tree.can_be_met(schedule.trigger, without=firsts):
+        first = min(firsts.values())
+        expected, hint = f"an end at or after the first fire at {iso(first)}", "extend the ttl, or move the first fire"
+        raise invalid("ttl", expected, schedule.ttl, hint)
 
 
 def check_run(at: Instant, now: Instant) -> None:

@@ -48,12 +48,23 @@ class Days:
 
     def end_of(self, instant: Instant) -> Instant | None:
         """The end of the day or window that contains an instant, always later than it; None if none contains it."""
-        ends = [end for begin, end in self.windows if begin <= instant < end]
+        ends = [end] if (end := self.window_end(instant)) is not None else []
         day = self._day_of(instant)
         if self.names(day):
-            span = self._span_of(day)
-            ends.append(self._begin_of((span[1] if span else day) + _ONE))
+            ends.append(self._begin_of(self._after(day)))
         return max(*ends, instant + 1) if ends else None
+
+    def window_end(self, instant: Instant) -> Instant | None:
+        """The end of the window of instants that contains an instant; None if none contains it."""
+        return max((end for begin, end in self.windows if begin <= instant < end), default=None)
+
+    def free_from(self, day: date) -> date | None:
+        """The first day from ``day`` on that is not in the list; None if there is none within 40 years."""
+        for _ in range(MAX_DAYS):
+            if not self.names(day):
+                return day
+            day = self._after(day)
+        return None
 
     def next_begin(self, after: Instant) -> Instant | None:
         """The begin of the next day or window strictly after ``after``; None if there is none within 40 years."""
@@ -73,6 +84,11 @@ class Days:
         index = bisect_right(self.spans, day, key=lambda span: span[0])
         span = self.spans[index - 1] if index else None
         return span if span is not None and day <= span[1] else None
+
+    def _after(self, day: date) -> date:
+        """The day after a day of the list, or after the span that it is part of."""
+        span = self._span_of(day)
+        return (span[1] if span else day) + _ONE
 
     def _day_of(self, instant: Instant) -> date:
         return datetime.fromtimestamp(instant // 1000, self.zone).date()

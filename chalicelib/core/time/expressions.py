@@ -130,6 +130,11 @@ def is_interval(expression: str) -> bool:
     return isinstance(parsed, Interval) and parsed.start is None
 
 
+def has_walls(expression: str) -> bool:
+    """Whether the expression names wall times of a zone, and not instants that follow from each other."""
+    return not isinstance(parse(expression), Interval)
+
+
 def repeats(expression: str) -> int | None:
     """The number of fires in all, such as 4 for ``R4/PT3S``; None for an expression without an end."""
     parsed = parse(expression)

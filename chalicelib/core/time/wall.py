@@ -9,22 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, time, timedelta
+from functools import partial
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from chalicelib.core.instants import Instant, millis
+from chalicelib.core.instants import Instant, Millis, millis
 
-_SECOND = timedelta(seconds=1)
+_SECOND, _MILLISECOND = timedelta(seconds=1), timedelta(milliseconds=1)
+MAX_LEAPS = 4_000  # excluded days, or spans of them, in a row that are left out before no fire follows
+FreeFrom = Callable[[date], date | None]  # the first day from a day on that is not excluded; None if there is none
 
 
 @dataclass(frozen=True, slots=True)
 class Daylight:
     """``gap``: a wall time that does not exist fires at the first instant after the gap (``after``), or not at all
-    (``skip``). ``overlap``: one that exists twice fires the ``first`` time only, the ``second`` only, or ``both``."""
+    (``skip``). ``overlap``: one that exists twice fires the ``first`` time only, the ``second`` only, or ``both``.
+    ``free_from`` leaves out wall times by their day, also those in a gap, which fire on another day."""
 
     gap: Literal["after", "skip"] = "after"
     overlap: Literal["first", "second", "both"] = "first"
+    free_from: FreeFrom | None = None
 
 
 DEFAULT = Daylight()
@@ -66,6 +71,19 @@ def wall_to_instant(wall: datetime, tz: ZoneInfo) -> Instant:
     return change.at if change and change.forward else millis(wall.replace(tzinfo=tz, fold=0))
 
 
+def offset_at(instant: Instant, tz: ZoneInfo) -> Millis:
+    """The offset of a zone at an instant."""
+    return round(_offset(datetime.fromtimestamp(instant // 1000, tz)) / _MILLISECOND)
+
+
+def instant_of(instant: Instant, offset: Millis, tz: ZoneInfo) -> Instant:
+    """The instant at which the clocks of a zone show what clocks with an ``offset`` show at ``instant``: the first of
+    two, and just before a gap that skips this wall time."""
+    shown = datetime(1970, 1, 1) + (instant + offset) * _MILLISECOND  # noqa: DTZ001 - wall time
+    change = change_of(shown, tz)
+    return change.at - 1 if change and change.forward else millis(shown.replace(tzinfo=tz, fold=0))
+
+
 def next_instant(
     next_wall: Callable[[datetime], datetime | None], tz: ZoneInfo, after: Instant, rule: Daylight = DEFAULT
 ) -> Instant | None:
@@ -73,6 +91,8 @@ def next_instant(
 
     ``next_wall`` returns the first wall time strictly after a given one, None after the last. Several wall times in one
     gap cause one fire. The work does not grow with the length of gaps and overlaps, which are skipped as a whole."""
+    if rule.free_from is not None:
+        next_wall = partial(_next_free, next_wall, rule.free_from)
     shown = datetime.fromtimestamp(after // 1000, tz)
     past = shown.replace(tzinfo=None, fold=0)
     change = change_of(past, tz)
@@ -92,6 +112,19 @@ def next_instant(
         if rule.gap == "after":
             return change.at
         past = change.ends - _SECOND
+    return None
+
+
+def _next_free(
+    next_wall: Callable[[datetime], datetime | None], free_from: FreeFrom, past: datetime
+) -> datetime | None:
+    """The first wall time strictly after ``past`` whose day is not excluded."""
+    for _ in range(MAX_LEAPS):
+        wall = next_wall(past)
+        day = free_from(wall.date()) if wall is not None else None
+        if wall is None or day is None or day == wall.date():
+            return wall if day is not None else None
+        past = datetime.combine(day, time()) - _SECOND
     return None
 
 

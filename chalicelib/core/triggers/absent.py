@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import model_validator
+from pydantic import ValidationInfo, model_validator
 
-from chalicelib.core import instants
-from chalicelib.core.documents import Duration
+from chalicelib.core.documents import Duration, check_zone
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, Instant, Millis, duration, format_duration
 from chalicelib.core.names import Names
@@ -32,10 +31,10 @@ class AbsentTrigger(NestedLeaf, TimedLeaf):
     moved_by: ClassVar[Literal["clock", "last_start", "last_arrival"]] = "last_arrival"
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> AbsentTrigger:
+    def _one_of_both(self, info: ValidationInfo) -> AbsentTrigger:
         if (self.within is None) == (self.deadline is None):
             raise invalid("within", "either within (a span) or deadline (a time of day)", "both or neither")
-        instants.zone(self.zone_name)
+        check_zone(self.zone_name, info)
         if self.deadline is not None:
             windows.parse_clock(self.deadline, "deadline")
         elif self.days:
@@ -45,6 +44,10 @@ class AbsentTrigger(NestedLeaf, TimedLeaf):
     @property
     def zone_name(self) -> str:
         return self.zone or "UTC"
+
+    @property
+    def wall_zone(self) -> str | None:
+        return self.zone_name if self.zone_name != "UTC" and self.deadline is not None else None
 
     @property
     def span(self) -> Millis | None:

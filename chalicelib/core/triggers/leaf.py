@@ -169,6 +169,16 @@ class TimedLeaf(Leaf):
         """The span in ms that the leaf measures; None if it fires at instants of the clock."""
         return None
 
+    @property
+    def wall_zone(self) -> str | None:
+        """The zone whose rules decide when the leaf is due; None if no rules do."""
+        return None
+
+    @property
+    def has_walls(self) -> bool:
+        """Whether the leaf names wall times of that zone, and not instants of which the zone leaves some out."""
+        return True
+
     def is_due_at(self, instant: Instant) -> bool:
         """Whether the leaf names exactly this instant, so that a schedule that is enabled then fires at once."""
         return False

@@ -10,16 +10,14 @@ set. The timer counts ``repeats``, because the fires of a cron expression so far
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 from chalicelib.core import ids
 from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, Millis, format_duration, iso, parse_when
-from chalicelib.core.time import exclusions, expressions, wording
+from chalicelib.core.time import days, exclusions, expressions, wording
 from chalicelib.core.time.days import Excluded
-from chalicelib.core.time.wall import Daylight
-
-MAX_LEAPS = 4_000  # excluded spans in a row that are skipped before a trigger counts as one that never fires
+from chalicelib.core.time.wall import MAX_LEAPS, Daylight
 
 
 class Recurrence(Protocol):
@@ -167,10 +165,23 @@ def _next(rule: Recurrence, anchor: Instant, after: Instant) -> Instant | None:
         return None
     after = after if start is None else max(after, start - 1)
     base = _base(rule.expression, rule.zone_name, anchor, due if due is not None else start)
+    if not rule.excluding:
+        return expressions.next_fire(rule.expression, rule.zone_name, base, after, rule.daylight)
+    return _next_free(rule, rule.expression, base, after)
+
+
+def _next_free(rule: Recurrence, expression: str, base: Instant, after: Instant) -> Instant | None:
+    """The next instant that is not excluded. A day excludes the wall times of a cron expression that it has, also those
+    that fire on the next day because the clocks skip them. It excludes the instants of an interval."""
+    listed = days.read(rule.excluding, rule.zone_name)
+    has_walls = expressions.has_walls(expression)
+    daylight = replace(rule.daylight, free_from=listed.free_from) if has_walls else rule.daylight
     for _ in range(MAX_LEAPS):
-        found = _fire(rule, rule.expression, base, after)
-        end = exclusions.end_of(rule.excluding, rule.zone_name, found) if found is not None else None
-        if found is None or end is None:
+        found = expressions.next_fire(expression, rule.zone_name, base, after, daylight)
+        if found is None:
+            return None
+        end = listed.window_end(found) if has_walls else listed.end_of(found)
+        if end is None:
             return found
         after = end - 1
     return None
@@ -192,10 +203,6 @@ def _step(rule: Recurrence) -> Millis | None:
 
 def _interval(expression: str, zone_name: str) -> Millis:
     return expressions.next_fire(expression, zone_name, 0, 0) or 0
-
-
-def _fire(rule: Recurrence, expression: str, base: Instant, after: Instant) -> Instant | None:
-    return expressions.next_fire(expression, rule.zone_name, base, after, rule.daylight)
 
 
 def _when(text: str | None, anchor: Instant) -> Instant | None:

@@ -12,23 +12,24 @@ from pydantic import (
     AfterValidator,
     Field,
     SerializerFunctionWrapHandler,
+    ValidationInfo,
     field_validator,
     model_serializer,
     model_validator,
 )
 
-from chalicelib.core import instants
-from chalicelib.core.documents import Duration
+from chalicelib.core import zones
+from chalicelib.core.documents import Duration, check_zone
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import Instant, Millis, duration, iso, parse_when
 from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.time import exclusions, expressions
 from chalicelib.core.time.days import Excluded
-from chalicelib.core.time.wall import Daylight
+from chalicelib.core.time.wall import MAX_LEAPS, Daylight
 from chalicelib.core.triggers import occurrences
 from chalicelib.core.triggers.leaf import TimedLeaf, since
-from chalicelib.core.triggers.occurrences import MAX_LEAPS, Recurrence
+from chalicelib.core.triggers.occurrences import Recurrence
 
 MAX_REPEATS = 1_000_000_000
 
@@ -76,12 +77,12 @@ class TimeTrigger(TimedLeaf):
         return exclusions.check(given, "")
 
     @model_validator(mode="after")
-    def _can_fire(self) -> TimeTrigger:
-        instants.zone(self.zone_name)
+    def _can_fire(self, info: ValidationInfo) -> TimeTrigger:
+        check_zone(self.zone_name, info)
         if self.expression is None:
             self._check_one_shot()
             return self
-        if self.excluding and not self._is_ever_free(self.expression):
+        if self.excluding and zones.zone(self.zone_name) is not None and not self._is_ever_free(self.expression):
             expected, hint = "an exclusion that leaves fires of the expression", "exclude fewer days"
             raise invalid("excluding", expected, list(self.excluding), hint)
         return self
@@ -98,6 +99,14 @@ class TimeTrigger(TimedLeaf):
     @property
     def zone_name(self) -> str:
         return self.zone or "UTC"
+
+    @property
+    def wall_zone(self) -> str | None:
+        return self.zone_name if self.zone_name != "UTC" and (self.has_walls or self.excluding) else None
+
+    @property
+    def has_walls(self) -> bool:
+        return self.expression is not None and expressions.has_walls(self.expression)
 
     def is_due_at(self, instant: Instant) -> bool:
         """Whether ``due_time`` is exactly this instant."""

@@ -6,7 +6,7 @@ are numbered in reading order; the number of a leaf is its id in every stored ro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -173,6 +173,17 @@ def needed(trigger: Composite) -> int:
     if isinstance(trigger, AtLeastTrigger):
         return trigger.count
     return len(trigger.triggers) if isinstance(trigger, AllTrigger) else 1
+
+
+def can_be_met(trigger: AnyTrigger, without: Collection[str]) -> bool:
+    """Whether a tree can be met if the leaves with the ids ``without`` never are."""
+    return _can_be_met(trigger, without, iter(leaves(trigger)))
+
+
+def _can_be_met(trigger: AnyTrigger, without: Collection[str], numbered: Iterator[NumberedLeaf[Leaf]]) -> bool:
+    if not isinstance(trigger, Composite):
+        return next(numbered).id not in without
+    return sum([_can_be_met(child, without, numbered) for child in trigger.triggers]) >= needed(trigger)
 
 
 def _missing(trigger: Composite, lacking: int, unmet: list[Verdict]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from chalicelib.core.schedules import effect, lifecycle, past
 from chalicelib.flow import lookup, many
 from chalicelib.flow.dags import actions
 from chalicelib.flow.definitions import addresses, buckets, references, store
-from chalicelib.flow.deploy.plan import AS_SENT, Part, PartAction, Plan
+from chalicelib.flow.deploy.plan import AS_SENT, Part, Plan
 from chalicelib.flow.limits import pools
 from chalicelib.ports import Kind, Page, Ports
 
@@ -82,7 +82,7 @@ def _check_schedule(seen: Ports, part: Part, new: Schedule, removed: Collection[
         with problems.caught():
             _check_references(seen, part, new)
         with problems.caught():
-            _check_past(seen, part.name, new, part.action, part.schedule.enabled if part.schedule else None)
+            _check_past(seen, part, new)
         problems.end()
 
 
@@ -96,13 +96,13 @@ def _check_references(seen: Ports, part: Part, new: Schedule) -> None:
             raise
 
 
-def _check_past(seen: Ports, name: str, new: Schedule, action: PartAction, enabled: bool | None) -> None:
+def _check_past(seen: Ports, part: Part, new: Schedule) -> None:
     """Check that a schedule that changes is not over already. One that stays as it is may be."""
-    if action == "kept":
+    if part.action == "kept" or part.schedule is None:
         return
-    alive = seen.catalog.schedule_state(name) if action == "replaced" else None
-    before = None if effect.begins(alive, enabled) else lookup.definition_of(seen, alive)
-    past.check(new, seen.clock.now(), before)
+    alive = seen.catalog.schedule_state(part.name) if part.action == "replaced" else None
+    before = None if effect.begins(alive, part.schedule.enabled) else lookup.definition_of(seen, alive)
+    past.check(new, seen.clock.now(), before, part.schedule.on_update == "carry")
 
 
 def _check_dag(seen: Ports, part: Part, removed: Collection[str]) -> None:

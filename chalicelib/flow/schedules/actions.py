@@ -96,10 +96,10 @@ def planned(
     _expect(if_match, alive, name)
     if alive is not None and found.is_same:
         return Change(alive, alive, new)
-    old = found.old.definition if found.old is not None else None
+    old, carry = found.old.definition if found.old is not None else None, document.on_update == "carry"
     if not checked:
-        past.check(new, found.now, None if effect.begins(alive, enabled) else old)
-    after, plan = found.plan(name, enabled, by, document.on_update == "carry")
+        past.check(new, found.now, None if effect.begins(alive, enabled) else old, carry)
+    after, plan = found.plan(name, enabled, by, carry)
     return Change(alive, after, new, tuple(plan))
 
 

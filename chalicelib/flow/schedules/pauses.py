@@ -7,7 +7,7 @@ from dataclasses import replace
 from chalicelib.core import errors
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError, invalid
-from chalicelib.core.fires import fire
+from chalicelib.core.fires import fire, walls
 from chalicelib.core.fires import upcoming as fire_upcoming
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs import check, gather
@@ -88,7 +88,8 @@ def skip(ports: Ports, name: str, at: Instant, by: str, wanted: bool = True) -> 
             raise _not_running(schedule_state, "skip an occurrence of")
         if wanted:
             _check_occurrence(ports, name, schedule, at, now)
-        after, plan = lifecycle.skip(schedule_state, schedule, at, wanted, now, by)
+        offset = walls.offset_of(schedule, schedule_state.since, at) if wanted else None
+        after, plan = lifecycle.skip(schedule_state, schedule, at, wanted, now, by, offset)
         if len(after.skips) > lifecycle.MAX_SKIPS:
             hint = "disable or pause the schedule to leave out more"
             raise invalid("at", f"at most {lifecycle.MAX_SKIPS} skipped occurrences", "one more", hint)

@@ -15,6 +15,7 @@ from chalicelib.core.dags import rounds
 from chalicelib.core.definitions import foreign
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import upcoming as fire_upcoming
+from chalicelib.core.fires import walls
 from chalicelib.core.history.lines import waited
 from chalicelib.core.instants import Instant, iso, iso_or_none
 from chalicelib.core.jobs import check, conditions, timeout
@@ -186,7 +187,7 @@ def why_and_count(
         why = f"{why}; the last work was {str(last['kind']).lower()} at {last['at']}: {last['reason']}"
     if schedule_state.mode == "enabled":
         unwatched = buckets.not_watched(ports, datasets_of(schedule))
-        why = "; ".join([why, *unwatched, *_not_granted(ports, name, schedule)])
+        why = "; ".join([why, *walls.unknown(schedule), *unwatched, *_not_granted(ports, name, schedule)])
     if schedule_state.mode == "enabled" and searches:
         strays = layouts.ignored(ports, name, schedule, now)
         why = "; ".join([why, *layouts.unjoined([job["correlation"] for job in waiting]), *strays])

@@ -16,7 +16,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import DAY, HOUR, Instant, parse_instant
 from chalicelib.core.jobs import conditions
 from chalicelib.core.jobs.check import Abort, Launch, Wait, decide
-from tests.core.builders import NOON, PARTITION, brief, facts, job, met, schedule
+from tests.core.builders import NOON, PARTITION, brief, facts, job, met, schedule, sent
 
 MORNING = [{"from": "2026-03-02T06:00:00Z", "to": "2026-03-02T13:00:00Z"}]
 
@@ -193,7 +193,7 @@ def test_a_calendar_does_not_delay_catch_up_or_backfill() -> None:
 )
 def test_an_invalid_calendar_is_refused(fields: Any, field: str, expected: str) -> None:
     with pytest.raises(ValidationError) as caught:
-        schedule(constraints=[{"type": "calendar", **fields}])
+        sent(constraints=[{"type": "calendar", **fields}])
     error = errors.from_validation(caught.value)
     assert error.field == field
     assert expected in error.message

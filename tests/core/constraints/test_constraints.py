@@ -12,7 +12,7 @@ from chalicelib.core.constraints.rate import MAX_RATE
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import DAY, HOUR, MINUTE
-from tests.core.builders import PARTITION, schedule
+from tests.core.builders import PARTITION, schedule, sent
 
 DELAY: dict[str, Any] = {"type": "delay", "after": "10m"}
 WINDOW: dict[str, Any] = {"type": "time_window", "start": "22:00", "end": "06:00"}
@@ -30,7 +30,7 @@ def made(document: dict[str, Any]) -> Any:
 
 def refused(document: dict[str, Any]) -> SluiceError:
     with pytest.raises(ValidationError) as caught:
-        schedule(constraints=[document])
+        sent(constraints=[document])
     return errors.from_validation(caught.value)
 
 

@@ -103,6 +103,50 @@ def test_t6_an_exclusion_is_skipped_at_once_however_long() -> None:
     assert first(rule(expression="@every 1s", excluding=[year]), 1) == [parse_instant("2027-03-02T00:00:00Z")]
 
 
+def nuuk(expression: str, *excluding: Any, **fields: Any) -> list[str]:
+    """The fires in Nuuk from 27 to 30 March 2026. On the 28th at 23:00, the clocks go forward to midnight."""
+    trigger = rule(expression=expression, zone="America/Nuuk", excluding=list(excluding), **fields)
+    begin, end = parse_instant("2026-03-27T12:00:00Z"), parse_instant("2026-03-30T12:00:00Z")
+    return [iso(at)[5:16] for at in first(trigger, 20, begin) if at < end]
+
+
+@pytest.mark.parametrize(
+    ("expression", "excluding", "fires"),
+    [
+        ("30 23 * * *", [], ["03-28T01:30", "03-29T01:00", "03-30T00:30"]),
+        ("30 23 * * *", ["2026-03-28"], ["03-28T01:30", "03-30T00:30"]),
+        ("30 23 * * *", ["03-28"], ["03-28T01:30", "03-30T00:30"]),
+        ("30 23 * * *", ["sat"], ["03-28T01:30", "03-30T00:30"]),
+        ("30 23 * * *", [{"from": "2026-03-28", "to": "2026-03-28"}], ["03-28T01:30", "03-30T00:30"]),
+        # The excluded day is the one after the fire, which the clocks move into it.
+        ("30 23 * * *", ["2026-03-29"], ["03-28T01:30", "03-29T01:00"]),
+        ("30 23 * * *", ["sun"], ["03-28T01:30", "03-29T01:00"]),
+        # Two wall times have one instant: the day of either of them is enough.
+        ("0,30 0,23 * * *", ["2026-03-28"], ["03-28T01:00", "03-28T01:30", "03-29T01:00", "03-29T01:30",
+                                             "03-30T00:00", "03-30T00:30", "03-30T01:00", "03-30T01:30"]),
+        ("0,30 0,23 * * *", ["2026-03-29"], ["03-28T01:00", "03-28T01:30", "03-28T02:00", "03-28T02:30",
+                                             "03-29T01:00", "03-30T01:00", "03-30T01:30"]),
+        # A window of instants and an interval have no wall time.
+        ("30 23 * * *", [{"from": "2026-03-29T00:00:00Z", "to": "2026-03-29T01:00:01Z"}],
+         ["03-28T01:30", "03-30T00:30"]),
+        ("R/2026-03-27T13:00:00Z/PT12H", ["2026-03-28"],
+         ["03-27T13:00", "03-28T01:00", "03-29T01:00", "03-29T13:00", "03-30T01:00"]),
+    ],
+)  # fmt: skip
+def test_t6_a_day_excludes_its_wall_times_also_those_in_a_gap(
+    expression: str, excluding: list[Any], fires: list[str]
+) -> None:
+    assert nuuk(expression, *excluding) == fires
+    assert nuuk(expression, *excluding, jitter="1ms") == fires
+
+
+def test_t6_exclusions_leave_gap_and_overlap_as_they_are() -> None:
+    assert nuuk("30 23 * * *", "2026-03-30", gap="skip") == ["03-28T01:30", "03-30T00:30"]
+    autumn = rule(expression="30 23 * * *", zone="America/Nuuk", overlap="both", excluding=["2026-10-23"])
+    shown = first(autumn, 3, parse_instant("2026-10-23T12:00:00Z"))
+    assert [iso(at)[5:16] for at in shown] == ["10-25T00:30", "10-25T01:30", "10-26T01:30"]
+
+
 @pytest.mark.parametrize(
     ("fields", "field", "words"),
     [

@@ -28,7 +28,7 @@ from tests.core.builders import (
     TICK,
     all_of,
     came,
-    schedule,
+    sent,
     trigger,
 )
 from tests.support.leaves import GATHERING_TYPES
@@ -50,7 +50,7 @@ def evaluate(document: dict[str, Any], progress: Progress | None, now: Instant =
 
 def refused(document: dict[str, Any]) -> SluiceError:
     with pytest.raises(ValidationError) as caught:
-        schedule(document)
+        sent(document)
     return errors.from_validation(caught.value)
 
 

@@ -110,3 +110,87 @@ def test_a_run_in_the_past_is_refused_and_its_repeat_is_not(world: World) -> Non
     first = world.run_now("nightly", "r2", now + HOUR)
     world.clock.pass_by("3h")
     assert world.run_now("nightly", "r2", now + HOUR) == first
+
+
+def short_lived(world: World, first: int, ttl: str, **fields: Any) -> dict[str, Any]:
+    """A schedule whose first fire is so long from now, and that ends after ``ttl``."""
+    return once(world, first, ttl=ttl, **fields)
+
+
+def never_fires(world: World, act: Any, field: str = "ttl") -> None:
+    before = everything(world)
+    with pytest.raises(SluiceError, match="expected an end at or after the first fire at 2026-") as caught:
+        act()
+    assert (caught.value.field, caught.value.hint) == (field, "extend the ttl, or move the first fire")
+    assert everything(world) == before
+
+
+def test_a_ttl_that_ends_before_the_first_fire_is_refused(world: World) -> None:
+    daily = {"type": "time", "expression": "0 5 * * *"}
+    absent = {"type": "absent", "of": {"type": "partition", "dataset": "flights"}, "within": "2h"}
+    for trigger in (
+        {"type": "time", "due_time": "2h"},
+        {"type": "time", "expression": "@every 2h"},
+        {"type": "time", "expression": "@every 10m", "start": iso(world.clock.now() + 2 * HOUR)},
+        {"type": "time", "expression": "@every 10m", "due_time": "2h"},
+        daily,
+        absent,
+        {"type": "all", "triggers": [{"type": "partition", "dataset": "flights"}, daily]},
+        {"type": "any", "triggers": [daily, {"type": "time", "due_time": "2h"}]},
+    ):
+        document = at("", trigger=trigger, ttl="1h")
+        never_fires(world, lambda document=document: world.put("short", document))
+        never_fires(world, lambda document=document: world.put("short", document | {"enabled": False}))
+
+
+def test_a_ttl_at_the_first_fire_or_beside_data_is_accepted(world: World) -> None:
+    world.put("inclusive", short_lived(world, HOUR, "1h"))
+    world.put("now", short_lived(world, 0, "1ms"))
+    data = {"type": "partition", "dataset": "flights"}
+    world.put("either", at("", trigger={"type": "any", "triggers": [data, once(world, HOUR)["trigger"]]}, ttl="30m"))
+    two = {"type": "at_least", "count": 2, "triggers": [data, time_of(5), time_of(50)]}
+    world.put("two", at("", trigger=two, ttl="30m"))
+
+
+def time_of(minutes: int) -> dict[str, Any]:
+    return {"type": "time", "due_time": f"{minutes}m"}
+
+
+def test_a_deployment_and_its_dry_run_refuse_a_short_ttl(world: World) -> None:
+    document = flights({"short": short_lived(world, 2 * HOUR, "1h")})
+    never_fires(world, lambda: send(world, document), "schedules.short.ttl")
+    never_fires(world, lambda: send(world, document, dry_run=True), "schedules.short.ttl")
+
+
+def test_a_dag_whose_end_is_before_its_first_fire_is_refused(world: World) -> None:
+    """A DAG has no ttl, but its trigger may have an end."""
+    trigger = {"type": "time", "expression": "@daily", "end": iso(world.clock.now() + HOUR)}
+    dag = {"trigger": trigger, "nodes": {"one": {"workflow": "clean"}}, "edges": []}
+    with pytest.raises(SluiceError, match="expected an expression that still fires") as caught:
+        send(world, flights({}) | {"dags": {"daily": dag}})
+    assert caught.value.field == "dags.daily.trigger.expression"
+
+
+def test_an_enable_refuses_a_ttl_before_the_first_fire(world: World) -> None:
+    """The interval of a disabled schedule counts from the enable, which may come too late for its ttl."""
+    world.put("late", at("@every 1h", ttl="90m", enabled=False))
+    world.clock.pass_by("1h")
+    never_fires(world, lambda: world.enable("late"))
+
+
+def test_an_update_that_carries_may_end_a_schedule_early(world: World) -> None:
+    world.put("hourly", at("@every 1h"))
+    world.clock.pass_by("50m")
+    never_fires(world, lambda: world.put("hourly", at("@every 1h", ttl="30m")))
+    world.put("hourly", at("@every 1h", ttl="30m", on_update="carry"))
+    world.put("hourly", at("@every 1h", ttl="5m", on_update="carry"))
+
+
+def test_a_stored_ttl_is_not_checked_again(world: World) -> None:
+    """After its last fire, the schedule of an app has a ttl before any further fire."""
+    document = flights({"daily": at("0 5 * * *", ttl=iso(world.clock.now() + 20 * HOUR))})
+    world.deploy(document)
+    world.clock.pass_by("19h")
+    world.settle()
+    document["schedules"]["daily"]["description"] = "a change of something else"
+    assert "schedule demo.flights.daily" in world.deploy(document)["replaced"]
