@@ -166,7 +166,7 @@ class TimeTrigger(TimedLeaf):
 
     def _is_ever_free(self, expression: str) -> bool:
         """Whether the recurring exclusions leave a fire. Windows and single dates end, so they are not considered."""
-        lasting = tuple(entry for entry in self.excluding if isinstance(entry, str) and len(entry) < len("2026-12-25"))
+        lasting = tuple(entry for entry in self.excluding if exclusions.recurs(entry))
         at: Instant | None = 0
         for _ in range(MAX_LEAPS):
             at = expressions.next_fire(expression, self.zone_name, 0, at or 0)
