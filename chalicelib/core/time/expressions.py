@@ -37,7 +37,7 @@ from chalicelib.core.instants import (
     zone,
 )
 from chalicelib.core.time import cron, rrule
-from chalicelib.core.time.cron import Cron, CronError, IsHoliday, no_holiday
+from chalicelib.core.time.cron import Cron, CronError
 from chalicelib.core.time.rrule import Rule
 from chalicelib.core.time.wall import DEFAULT, Daylight, next_instant
 
@@ -110,15 +110,10 @@ def check_expression(expression: str, zone_name: str = "UTC") -> None:
 
 
 def next_fire(
-    expression: str,
-    zone_name: str,
-    anchor: Instant,
-    after: Instant,
-    rule: Daylight = DEFAULT,
-    is_holiday: IsHoliday = no_holiday,
+    expression: str, zone_name: str, anchor: Instant, after: Instant, rule: Daylight = DEFAULT
 ) -> Instant | None:
     """The first fire strictly after ``after``; None after the last one. Intervals count from ``anchor``, and nothing
-    fires before it. ``rule`` decides on wall times that do not exist or exist twice, ``is_holiday`` on working days."""
+    fires before it. ``rule`` decides on wall times that do not exist or exist twice, and on working days."""
     parsed = parse(expression)
     if isinstance(parsed, Interval):
         found = parsed.next_fire(anchor, after)
@@ -127,7 +122,7 @@ def next_fire(
         if found is not None and parsed.until_instant is not None and found > parsed.until_instant:
             return None
     else:
-        next_wall = partial(parsed.next_wall, is_holiday=is_holiday)
+        next_wall = partial(parsed.next_wall, is_holiday=rule.is_holiday)
         found = next_instant(next_wall, zone(zone_name), max(after, anchor), rule)
     return found if found is not None and found < LATEST else None
 

@@ -14,6 +14,7 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 from chalicelib.core.instants import Instant, millis
+from chalicelib.core.time.cron import IsHoliday, no_holiday
 
 _SECOND = timedelta(seconds=1)
 
@@ -21,10 +22,12 @@ _SECOND = timedelta(seconds=1)
 @dataclass(frozen=True, slots=True)
 class Daylight:
     """``gap``: a wall time that does not exist fires at the first instant after the gap (``after``), or not at all
-    (``skip``). ``overlap``: one that exists twice fires the ``first`` time only, the ``second`` only, or ``both``."""
+    (``skip``). ``overlap``: one that exists twice fires the ``first`` time only, the ``second`` only, or ``both``.
+    ``is_holiday`` says which days are no working days besides Saturdays and Sundays."""
 
     gap: Literal["after", "skip"] = "after"
     overlap: Literal["first", "second", "both"] = "first"
+    is_holiday: IsHoliday = no_holiday
 
 
 DEFAULT = Daylight()
