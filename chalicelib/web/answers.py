@@ -183,7 +183,8 @@ class StoredQuotas(Answer):
 
 
 class StoredSchedule(Schedule, StoredFields):
-    """A stored schedule, with its mode as ``state``. ``fires_per_day`` is that of its times."""
+    """A stored schedule, with its mode as ``state``. ``fires_per_day`` is that of its times. After a put, ``notes`` say
+    what to check in the document, if there is anything."""
 
     model_config = ConfigDict(extra="allow")
     state: Mode
@@ -193,6 +194,7 @@ class StoredSchedule(Schedule, StoredFields):
     triggered_by: str
     generation: int
     fires_per_day: float | None = None
+    notes: list[str] | None = None
     dag: str | None = None
 
 
@@ -230,7 +232,8 @@ class Change(Answer):
 
 
 class Deployment(Answer):
-    """What a deployment did, or would do: the parts as ``kind name``. ``changes`` are the fields that differ."""
+    """What a deployment did, or would do: the parts as ``kind name``. ``changes`` are the fields that differ. ``notes``
+    say what to check in the document, if there is anything."""
 
     name: str
     created: list[str]
@@ -239,6 +242,7 @@ class Deployment(Answer):
     kept: list[str]
     untouched: list[str]
     changes: Properties | None = None
+    notes: list[str] | None = None
 
 
 class ErrorOfDeployment(Answer):

@@ -148,6 +148,8 @@ def _show(name: str, report: Document, dry_run: bool, new_namespace: str | None)
         for change, kind, full in rows
     ]
     render.table(console, ("CHANGE", "KIND", "NAME", "FIELDS…"), cells)
+    for note in report.get("notes") or ():
+        render.note(f"check {note}")
     counts = [(change, count) for change in CHANGES if (count := sum(row[0] == change for row in rows))]
     parts = [Text.assemble(f"{count} ", render.state(change)) for change, count in counts]
     line = Text.assemble(f"{name}: ", Text(", ").join(parts) if parts else wording.NOTHING)

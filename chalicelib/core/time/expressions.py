@@ -198,9 +198,36 @@ def _own_form(text: str, field: str) -> str:
     if year != "*":
         hint = "write * for the year, and bound the trigger by start and end"
         raise invalid(field, "cron(...) for every year", text, hint)
-    return " ".join(
-        [*own, "6" if weekday.upper() == "L" else _DAY_NUMBER.sub(lambda day: str(int(day[0]) - 1), weekday)]
+    return " ".join([*own, "6" if weekday.upper() == "L" else _from_one(weekday)])
+
+
+def notes(document: object, path: str = "") -> list[str]:
+    """What to check in a document that is valid: each expression that looks like one of Quartz and numbers its days."""
+    if isinstance(document, list | tuple):
+        return [note for number, part in enumerate(document) for note in notes(part, f"{path}.{number}")]
+    if not isinstance(document, Mapping):
+        return []
+    found = [note for key, part in document.items() for note in notes(part, f"{path}.{key}")]
+    written = document.get("expression")
+    note = _of_quartz(written) if isinstance(written, str) else None
+    return found if note is None else [*found, f"{path}.expression: {note}".lstrip(".")]
+
+
+def _of_quartz(text: str) -> str | None:
+    """The note for six fields with a question mark and numbers of days from 1 to 7; None for other texts."""
+    fields = text.split()
+    if len(fields) != 6 or "?" not in (fields[3], fields[5]) or not _DAY_NUMBER.search(fields[5]) or "0" in fields[5]:
+        return None
+    here, there = (str(cron.parse(f"0 0 ? * {week}")).split()[4] for week in (fields[5], _from_one(fields[5])))
+    return (
+        f"{text!r} fires on {here}, because days of the week count from 0, Sunday; "
+        f"if they count from 1, as those of Quartz do, write {there}"
     )
+
+
+def _from_one(weekday: str) -> str:
+    """A field of days of the week that count from 1, Sunday, with numbers that count from 0."""
+    return _DAY_NUMBER.sub(lambda day: str(int(day[0]) - 1), weekday)
 
 
 def _spelling(text: str) -> str | None:

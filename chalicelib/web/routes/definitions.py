@@ -82,6 +82,7 @@ def deploy_app(ns: str, app: str) -> Response:
     replaced, never deleted. With ``upload``, the id of an upload, the document is the uploaded one, and the body empty.
     Sluice checks it as a whole, answers 202, and puts the schedules then."""
     from chalicelib.core.definitions.app import App
+    from chalicelib.core.time import expressions
     from chalicelib.flow.deploy.deploy import deploy, dry_run
 
     request, full = routes.current_request, f"{ns}.{app}"
@@ -89,12 +90,15 @@ def deploy_app(ns: str, app: str) -> Response:
     if upload is not None:
         return _deploy_upload(ns, app, check_upload(upload))
     update = None if query(request, "update_schedules") is None else flag(request, "update_schedules")
-    sent = parse(App, request)
+    given = body(request)
+    sent, notes = validated(App, given), expressions.notes(given)
+    noted = {"notes": notes} if notes else {}
     if flag(request, "dry_run"):
         report, changes = dry_run(ports(), ns, app, sent, update)
-        return document({"name": full, **report, "changes": changes})
+        return document({"name": full, **report, "changes": changes, **noted})
     check_app(ns, app, sent)
-    return document({"name": full, **deploy(ports(), ns, app, sent, caller(request), update_schedules=update)})
+    report = deploy(ports(), ns, app, sent, caller(request), update_schedules=update)
+    return document({"name": full, **report, **noted})
 
 
 def _deploy_upload(ns: str, app: str, upload: str) -> Response:
