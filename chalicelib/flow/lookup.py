@@ -18,6 +18,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.triggers.leaf import Upstream
+from chalicelib.flow import calendars
 from chalicelib.ports import Kind, Page, Ports, every_page
 
 MAX_KNOWN = 1_000  # names among which the one that was meant is searched
@@ -34,7 +35,9 @@ class Stored:
 
 def stored(ports: Ports, schedule_state: ScheduleState | None) -> Stored | None:
     version = ports.catalog.version(schedule_state.schedule, schedule_state.version) if schedule_state else None
-    return Stored(Schedule.model_validate(version.definition), version.created_at) if version else None
+    if version is None:
+        return None
+    return Stored(calendars.read(ports, Schedule.model_validate(version.definition)), version.created_at)
 
 
 def is_same(stored: Stored | None, name: str, sent: Schedule) -> bool:
@@ -70,6 +73,7 @@ _LISTS = {
     "dataset": "sluice get datasets -n {}",
     "policy": "sluice get policies -n {}",
     "pool": "sluice get pools -n {}",
+    "calendar": "sluice get calendars -n {}",
     "workflow": "sluice get workflows -a {}",
     "schedule": "sluice get schedules -a {}",
     "dag": "sluice get dags -a {}",

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from chalicelib.core.access.allowed import Allowed
 from chalicelib.core.access.document import Access
 from chalicelib.core.access.grants import Grants
+from chalicelib.core.definitions.calendar import HolidayCalendar
 from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.definitions.data import Carried
 from chalicelib.core.definitions.dataset import Dataset
@@ -89,6 +90,10 @@ class PartOfQueue(Answer):
     of: str
     waiting: int
     queue: list[Waiter]
+
+
+class StoredCalendar(HolidayCalendar, StoredFields):
+    """A stored holiday calendar."""
 
 
 class StoredPolicy(Policy, StoredFields):
@@ -1279,7 +1284,18 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "openapi": OpenApiDocument,
     **{
         f"put_{kind}": Change
-        for kind in ("namespace", "workflow", "dataset", "policy", "pool", "access", "allowed", "grants", "quotas")
+        for kind in (
+            "namespace",
+            "workflow",
+            "dataset",
+            "policy",
+            "pool",
+            "calendar",
+            "access",
+            "allowed",
+            "grants",
+            "quotas",
+        )
     },
     "list_namespaces": Pages(StoredNamespace),
     "get_namespace": StoredNamespace,
@@ -1297,6 +1313,8 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "list_partitions": Pages(RegisteredPartition, {"at_least": {"type": "boolean"}}),
     "get_partition": OnePartition,
     "register_partition": RegisteredPartition,
+    "list_calendars": Pages(StoredCalendar),
+    "get_calendar": StoredCalendar,
     "list_policies": Pages(StoredPolicy),
     "get_policy": StoredPolicy,
     "list_pools": Pages(StoredPool),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # The order of the summary: first what changed, then what did not.
 LARGE = 100  # definitions; the deployment of more takes so long that a line says it has begun
-PARTS = ("datasets", "policies", "pools", "workflows", "schedules", "dags")
+PARTS = ("datasets", "policies", "pools", "calendars", "workflows", "schedules", "dags")
 CHANGES = ("created", "replaced", "deleted", "untouched", "kept")
 
 

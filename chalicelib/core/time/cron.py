@@ -10,7 +10,8 @@ The rules where implementations of cron differ:
 * ``L`` as a day of month is its last day, ``L-3`` the third day before it. ``friL`` or ``5L`` is the last Friday,
   ``mon#1`` the first Monday of the month.
 * ``15W`` is the working day of the month that is nearest to the 15th, of two the earlier one. ``LW`` is the last
-  working day, ``L-3W`` the nearest to ``L-3``, ``W#3`` the third. Working days are Monday to Friday without holidays.
+  working day, ``L-3W`` the nearest to ``L-3``, ``W#3`` the third, ``W`` each. Working days are Monday to Friday without
+  holidays.
 * A step larger than its field, such as ``*/90`` minutes, is refused: the fires would not be 90 minutes apart.
 """
 
@@ -152,7 +153,8 @@ class Cron:
 
     def __str__(self) -> str:
         """The normal form: equal for expressions that mean the same times."""
-        special = [f"W#{number}" for number in self.working]
+        each = self.working == tuple(range(1, MAX_WORKING + 1))
+        special = ["W"] if each else [f"W#{number}" for number in self.working]
         special += [_from_end(number) for number in reversed(self.from_end)]
         special += [f"{number if number > 0 else _from_end(number)}W" for number in self.nearest]
         days = _listed(DAYS, self.days, special)
@@ -256,7 +258,7 @@ def _unsupported(field: Field, text: str) -> str:
     if field is WEEK and text == "l":
         return "; write sat for Saturday, or friL for the last Friday of the month"
     if field is DAYS and re.search(r"[lw]", text):
-        return "; special days are L, L-1 to L-30, LW, 1W to 31W, and W#1 to W#23"
+        return "; special days are L, L-1 to L-30, LW, W, 1W to 31W, and W#1 to W#23"
     if field is not WEEK and re.search(r"[lw#]", text):
         return "; L and W are for day of month, mon#1 and friL for day of week"
     return ""
@@ -273,13 +275,17 @@ class _Special:
     @classmethod
     def of(cls, items: Iterable[str]) -> _Special:
         read = [found for item in items if (found := cls.reads(item)) is not None]
+        read += [("#", number) for number in range(1, MAX_WORKING + 1) if ("#", 0) in read]
+        read = [each for each in read if each[1]]
         of_kind = [{number for kind, number in read if kind == each} for each in ("l", "w", "#")]
         return cls(*(tuple(sorted(numbers, key=lambda number: (number < 0, number))) for numbers in of_kind))
 
     @staticmethod
     def reads(item: str) -> tuple[str, int] | None:
-        """``l-3`` as ("l", -4), ``15w`` and ``l-3w`` as ("w", 15) and ("w", -4), ``w#3`` as ("#", 3); None for anything
-        else."""
+        """``l-3`` as ("l", -4), ``15w`` and ``l-3w`` as ("w", 15) and ("w", -4), ``w#3`` as ("#", 3), ``w`` as
+        ("#", 0); None for anything else."""
+        if item == "w":
+            return "#", 0
         found = re.fullmatch(r"(?:(l)(?:-(\d{1,2}))?|(\d{1,2}))(w?)|w#(\d{1,2})", item)
         if found is None:
             return None

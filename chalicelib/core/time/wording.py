@@ -150,7 +150,8 @@ def _month_days(found: Cron, runs: list[str], months: str | None) -> str:
 
 def _special(found: Cron) -> list[str]:
     """The days of month that are no plain numbers: ``the last day``, ``the third working day``."""
-    words = [f"the {_ordinal(number)} working day" for number in found.working]
+    each = len(found.working) == cron.MAX_WORKING
+    words = ["each working day"] if each else [f"the {_ordinal(number)} working day" for number in found.working]
     words += [_from_end(number) for number in reversed(found.from_end)]
     for number in found.nearest:
         day = f"day {number}" if number > 0 else _from_end(number)

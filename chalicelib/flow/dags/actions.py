@@ -23,9 +23,10 @@ from chalicelib.core.schedules import lifecycle, past
 from chalicelib.core.targets.target import require_lifecycle
 from chalicelib.core.triggers import tree
 from chalicelib.core.writes import Put, PutDefinition, RemoveDefinition, Write
-from chalicelib.flow import lookup
+from chalicelib.flow import calendars, lookup
 from chalicelib.flow.definitions import references, store
 from chalicelib.flow.definitions.store import Change
+from chalicelib.flow.fires import calendars as of_fires
 from chalicelib.flow.schedules import actions
 from chalicelib.ports import MAX_CONFLICTS, Ports
 
@@ -99,7 +100,7 @@ def check_past(ports: Ports, dag: Dag, made: Compiled, enabled: bool | None) -> 
     stored_row = ports.catalog.definition("dag", made.dag)
     alive = schedule_state if stored_row is not None and schedule_state and schedule_state.exists else None
     before = None if actions.is_started_by(alive, enabled) else lookup.definition_of(ports, alive)
-    past.check(made.start.resolved(namespace, app, now), now, before)
+    past.check(calendars.read(ports, made.start.resolved(namespace, app, now)), now, before)
 
 
 def is_same(ports: Ports, old: Definition, body: Body, made: Compiled, enabled: bool | None) -> bool:
@@ -211,10 +212,11 @@ def _put(
         if has_mode and not along and lookup.is_same(stored, name, sent):
             return True
         timer = ports.catalog.timer(name)
-        new, old = sent.resolved(namespace, app, now), stored.definition if stored else None
+        new, old = calendars.read(ports, sent.resolved(namespace, app, now)), stored.definition if stored else None
         after, plan = lifecycle.put(name, new, old, schedule_state, enabled, now, by, carry=True, timer=timer)
         refused = ports.ledger.commit([*plan, *(along or [])])
         if refused is None:
+            of_fires.after_change(ports, name, new)
             actions.wake_changed(ports, alive, after)
             return True
         if any(isinstance(write, PutDefinition) for write in refused.writes):

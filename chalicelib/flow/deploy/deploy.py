@@ -22,6 +22,7 @@ from chalicelib.flow.dags import actions
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import changes, validate
 from chalicelib.flow.deploy.plan import Part, Plan, Report, make_plan, shell_of
+from chalicelib.flow.fires import calendars
 from chalicelib.flow.schedules import actions as schedule_actions
 from chalicelib.flow.schedules import messages, together
 from chalicelib.ports import MAX_CONFLICTS, Ports
@@ -114,8 +115,8 @@ def carry_out(ports: Ports, plan: Plan, by: str, has_time: Callable[[], bool] = 
 
 
 def carry_out_definitions(ports: Ports, plan: Plan, by: str) -> None:
-    """Carry out the parts of a checked plan that precede its schedules: the app, datasets, policies, pools and
-    workflows."""
+    """Carry out the parts of a checked plan that precede its schedules: the app, datasets, policies, pools, calendars
+    and workflows."""
     for part in plan.parts:
         if part.kind not in ("schedule", "dag") and part.action in ("created", "replaced"):
             _put(ports, plan, part, by)
@@ -124,6 +125,8 @@ def carry_out_definitions(ports: Ports, plan: Plan, by: str) -> None:
 def _put(ports: Ports, plan: Plan, part: Part, by: str) -> None:
     if part.dag is not None:
         actions.put(ports, part.name, part.dag, by, checked=True)
+    elif part.kind == "calendar" and part.document is not None:
+        calendars.put(ports, part.name, part.document, by)
     elif part.kind in ("dataset", "policy", "pool", "workflow") and part.document is not None:
         store.put(ports, part.kind, part.name, part.document, by)
     elif part.action == "created" and part.document is not None:
@@ -153,7 +156,7 @@ def _record_deployment(ports: Ports, plan: Plan, by: str) -> None:
     """
     sent = plan.document.model_dump(mode="json", exclude_unset=True)
     digest = ids.digest(json.dumps(sent, sort_keys=True), length=40)
-    newer = [group for group in ("policies", "pools", "dags") if getattr(plan.document, group)]
+    newer = [group for group in ("policies", "pools", "calendars", "dags") if getattr(plan.document, group)]
     groups = ("datasets", "workflows", "schedules", *newer)
     # Newer groups are counted only if they are used, so that the summary of an unchanged older document stays the same.
     counts = {group: len(getattr(plan.document, group)) for group in groups}

@@ -12,7 +12,7 @@ from chalicelib.core.errors import Problems, SluiceError
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState, Subscription, Version
 from chalicelib.core.schedules import lifecycle, past
-from chalicelib.flow import lookup, many
+from chalicelib.flow import calendars, lookup, many
 from chalicelib.flow.dags import actions
 from chalicelib.flow.definitions import addresses, buckets, references, store
 from chalicelib.flow.deploy.plan import AS_SENT, Part, PartAction, Plan
@@ -98,7 +98,7 @@ def _check_past(seen: Ports, name: str, new: Schedule, action: PartAction, enabl
         return
     alive = seen.catalog.schedule_state(name) if action == "replaced" else None
     before = None if schedule_actions.is_started_by(alive, enabled) else lookup.definition_of(seen, alive)
-    past.check(new, seen.clock.now(), before)
+    past.check(calendars.read(seen, new), seen.clock.now(), before)
 
 
 def _check_dag(seen: Ports, part: Part, removed: Collection[str]) -> None:

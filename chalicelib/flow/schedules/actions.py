@@ -17,10 +17,11 @@ from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import lifecycle, past
 from chalicelib.core.states import CLAIMABLE, GATHERING_MODES, PAUSED_MODES
 from chalicelib.core.writes import ExpectMode, Put, Write
-from chalicelib.flow import lookup, priority, requests, wake
+from chalicelib.flow import calendars, lookup, priority, requests, wake
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.definitions import data, references
 from chalicelib.flow.definitions.store import check_size
+from chalicelib.flow.fires import calendars as of_fires
 from chalicelib.flow.fires import emit
 from chalicelib.flow.jobs.drop import drain
 from chalicelib.flow.limits import counting
@@ -88,7 +89,7 @@ def planned(
     _expect(if_match, alive, name)
     stored = lookup.stored(ports, alive)
     old, enabled, now = stored.definition if stored else None, document.enabled, ports.clock.now()
-    new = sent.resolved(namespace, app, now)
+    new = calendars.read(ports, sent.resolved(namespace, app, now))
     if alive and lookup.is_same(stored, name, sent) and (enabled is None or enabled == (alive.mode != "disabled")):
         return Change(alive, alive, new)
     carry = document.on_update == "carry"
@@ -124,6 +125,7 @@ def enable(ports: Ports, name: str, by: str) -> ScheduleState:
         past.check(schedule, now := ports.clock.now())
         after, plan = lifecycle.enable(schedule_state, schedule, now, by)
         if ports.ledger.commit(plan) is None:
+            of_fires.after_change(ports, name, schedule)
             wake_changed(ports, schedule_state, after)
             return after
     raise errors.changed_meanwhile(f"schedule {name}")
@@ -231,6 +233,8 @@ def complete_puts(ports: Ports, done: Mapping[str, Change]) -> dict[str, Schedul
 
     The plan of a new schedule shows whether it has fires to prepare, so nothing is read for one that has none."""
     states = {name: counted(ports, change) for name, change in done.items()}
+    for name, change in done.items():
+        of_fires.after_change(ports, name, change.schedule)
     gather: dict[str, Change] = {}
     for name, change in done.items():
         if change.before is not None:

@@ -1,7 +1,8 @@
-"""Routes of namespaces, apps, workflows, datasets, partitions and policies."""
+"""Routes of namespaces, apps, workflows, datasets, partitions, policies and calendars."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -299,7 +300,43 @@ def delete_policy(ns: str, name: str) -> Response:
     return _delete("policy", f"{ns}.{name}")
 
 
-def _put(kind: Any, full: str, model: Any) -> Response:
+@route(routes, "GET", NS + "/calendars", needs="read", query=PAGING)
+def list_calendars(ns: str) -> dict[str, Any]:
+    """List the holiday calendars of a namespace."""
+    return _list("calendar", ns)
+
+
+@route(
+    routes,
+    "PUT",
+    NS + "/calendars/{name}",
+    needs="define",
+    body="HolidayCalendar",
+    headers=(IF_MATCH,),
+    status=(200, 201),
+)
+def put_calendar(ns: str, name: str) -> Response:
+    """Create or replace a holiday calendar. The schedules that name it follow it, except for fires that are prepared
+    already, about two minutes ahead."""
+    from chalicelib.core.definitions.calendar import HolidayCalendar
+    from chalicelib.flow.fires.calendars import put
+
+    return _put("calendar", f"{ns}.{name}", HolidayCalendar, put)
+
+
+@route(routes, "GET", NS + "/calendars/{name}", needs="read")
+def get_calendar(ns: str, name: str) -> Response:
+    """Read a holiday calendar."""
+    return _get("calendar", f"{ns}.{name}")
+
+
+@route(routes, "DELETE", NS + "/calendars/{name}", needs="define", headers=(IF_MATCH,), status=(204,))
+def delete_calendar(ns: str, name: str) -> Response:
+    """Delete a holiday calendar that no schedule names."""
+    return _delete("calendar", f"{ns}.{name}")
+
+
+def _put(kind: Any, full: str, model: Any, write: Callable[..., Any] | None = None) -> Response:
     from chalicelib.flow.definitions.store import put
 
     request = routes.current_request
@@ -307,7 +344,8 @@ def _put(kind: Any, full: str, model: Any) -> Response:
     content = parse(model, request).model_dump(mode="json")
     if kind != "namespace":
         check_document(full.partition(".")[0], kind, full)
-    change = put(ports(), kind, full, content, caller(request), if_match(request))
+    write = write or partial(put, kind=kind)
+    change = write(ports(), name=full, document=content, by=caller(request), if_match=if_match(request))
     view = {"name": full, "kind": kind, "did": change.did, "version": change.version}
     return document(view, 201 if change.did == "created" else 200)
 

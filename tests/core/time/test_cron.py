@@ -17,7 +17,7 @@ from tests.core.builders import brief, thorough
 from tests.core.walk import MONTHS, Meaning, expressions
 
 SUNDAY = datetime(2026, 3, 1, 12)
-SPECIAL = "special days are L, L-1 to L-30, LW, 1W to 31W, and W#1 to W#23"
+SPECIAL = "special days are L, L-1 to L-30, LW, W, 1W to 31W, and W#1 to W#23"
 dates = st.dates(date(1999, 12, 25), date(2101, 1, 5))
 moments = st.datetimes(datetime(1999, 12, 25), datetime(2101, 1, 5))
 
@@ -61,6 +61,7 @@ def walls(expression: str, count: int, start: datetime = SUNDAY) -> list[str]:
         ("0 0 31W * *", ["03-31", "05-29", "07-31"]),  # only in months with a 31st
         ("0 0 L-2W * *", ["03-30", "04-28", "05-29"]),
         ("0 0 W#3 * *", ["03-04", "04-03", "05-05"]),
+        ("0 0 W * *", ["03-02", "03-03", "03-04", "03-05", "03-06", "03-09"]),
         ("0 0 W#1,LW * *", ["03-02", "03-31", "04-01", "04-30"]),
     ],
 )
@@ -112,7 +113,7 @@ def test_t1_a_fifth_weekday_of_february_comes_every_28_years() -> None:
         ("0 0 32W * *", f"day of month: '32w' is not from 1 to 31; {SPECIAL}"),
         ("0 0 0W * *", f"day of month: '0w' is not from 1 to 31; {SPECIAL}"),
         ("0 0 L-31 * *", f"day of month: 'l' is not from 1 to 31; {SPECIAL}"),
-        ("0 0 W * *", f"day of month: 'w' is not from 1 to 31; {SPECIAL}"),
+        ("0 0 WW * *", f"day of month: 'ww' is not from 1 to 31; {SPECIAL}"),
         ("0 0 W#24 * *", f"day of month: 'w#24' is not from 1 to 31; {SPECIAL}"),
         ("0 0 1-5W * *", f"day of month: '5w' is not from 1 to 31; {SPECIAL}"),
         (
@@ -151,6 +152,7 @@ def test_t1_the_field_that_is_wrong_is_named(text: str, hint: str) -> None:
         ("0 0 l,15 * 5l", "0 0 15,L * friL"),
         ("0 0 lw,L-0,w#3,15w,l-3w,1,L-2 * *", "0 0 1,W#3,L,L-2,15W,L-3W,LW * *"),
         ("0 0 lw,* * *", "0 0 * * *"),
+        ("0 0 w,w#3 * *", "0 0 W * *"),
         ("*/10 * * * * *", "*/10 * * * * *"),
         ("0 0 */2 * *", "0 0 */2 * *"),
     ],
