@@ -75,6 +75,7 @@ export interface App {
   datasets?: Record<string, Dataset>;
   policies?: Record<string, Policy>;
   pools?: Record<string, Pool>;
+  calendars?: Record<string, HolidayCalendar>;
   workflows?: Record<string, Workflow>;
   schedules?: Record<string, NewSchedule>;
   dags?: Record<string, NewDag>;
@@ -285,6 +286,7 @@ export interface Deployment {
   kept: string[];
   untouched: string[];
   changes?: Record<string, unknown> | null;
+  notes?: string[] | null;
 }
 
 export interface DryRun {
@@ -574,6 +576,13 @@ export interface Holder {
   schedule: string;
   state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
   since: string | null;
+}
+
+export interface HolidayCalendar {
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+  days: (string | Record<string, string>)[];
 }
 
 export interface HttpProbe {
@@ -1511,6 +1520,18 @@ export interface StoredBackfill {
   to?: string | null;
 }
 
+export interface StoredCalendar {
+  name: string;
+  kind: string;
+  version: number;
+  updated_at: string;
+  updated_by: string;
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+  days: (string | Record<string, string>)[];
+}
+
 export interface StoredDag {
   name: string;
   kind: string;
@@ -1709,6 +1730,7 @@ export interface StoredSchedule {
   triggered_by: string;
   generation: number;
   fires_per_day?: number | null;
+  notes?: string[] | null;
   dag?: string | null;
 }
 
@@ -1766,6 +1788,7 @@ export interface TimeTrigger {
   gap?: "after" | "skip";
   overlap?: "first" | "second" | "both";
   excluding?: (string | Record<string, string>)[];
+  calendar?: string | null;
 }
 
 export interface TimeWindow {
@@ -2037,6 +2060,13 @@ export interface Answers {
     items: AuditRecord[];
     next_cursor: string | null;
   };
+  "GET /v1/namespaces/{ns}/calendars": {
+    items: StoredCalendar[];
+    next_cursor: string | null;
+  };
+  "DELETE /v1/namespaces/{ns}/calendars/{name}": null;
+  "GET /v1/namespaces/{ns}/calendars/{name}": StoredCalendar;
+  "PUT /v1/namespaces/{ns}/calendars/{name}": Change;
   "GET /v1/namespaces/{ns}/datasets": {
     items: StoredDataset[];
     next_cursor: string | null;
