@@ -74,3 +74,25 @@ def test_t30_a_calendar_that_is_missing_is_named(api: Api) -> None:
     error = api.refused(400, "PUT", ONE, time("0 17 LW * *", calendar="farnce"))
     assert (error["code"], error["field"]) == ("unknown_reference", "trigger.calendar")
     assert "demo.france" in error["hint"]
+
+
+def test_t30_every_view_knows_the_holidays(api: Api) -> None:
+    """2026-03-31 is a holiday, so the occurrence of March is that of the 30th."""
+    api.put(FRANCE, {"days": ["03-31"]})
+    leaf = {**LAST, "expression": "0 17 W * *"}
+    api.schedule("nightly", trigger=leaf, enabled=True)
+    at = [item for item in api.get(f"{ONE}/preview?count=400")["items"] if item[5:7] == "03"]
+    assert at and not [item for item in at if item[5:10] == "03-31"]
+    assert api.get(f"{ONE}/why")["next_fire"] == api.get(f"{ONE}/preview?count=1")["items"][0]
+    shown = api.get(f"{NS}/fires?from={at[0][:4]}-03-29T00:00:00Z&to={at[0][:4]}-04-02T00:00:00Z")["items"]
+    assert {fire["nominal_at"][5:10] for fire in shown} <= {"03-29", "03-30", "04-01"}
+    api.post(f"{NS}/glance", {"schedules": ["demo.flights.nightly"]})
+    answer = api.post(f"{ONE}/skip", {"at": at[0]})
+    assert at[0] in answer["skips"]
+    holiday = f"{at[0][:4]}-03-31T15:00:00.000Z"
+    assert api.refused(400, "POST", f"{ONE}/skip", {"at": holiday})["field"] == "at"
+    past = {"from": "2026-03-27T00:00:00Z", "to": "2026-04-02T00:00:00Z", "dry_run": True}
+    plan = api.post(f"{ONE}/backfills", past)
+    assert [item[5:16] for item in plan["first"]] == ["03-27T16:00", "03-30T15:00", "04-01T15:00"]
+    fires = api.post(f"{ONE}/dry-run", {"events": [{"type": "time", "at": at[0]}]})
+    assert fires["fires"] == 1
