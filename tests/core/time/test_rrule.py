@@ -261,6 +261,20 @@ def test_t30_dateutil_is_wrong_for_positions_in_its_first_week() -> None:
     assert next(iter(rrulestr(str(meaning).replace(" ", "\n")))) == datetime(2009, 1, 5)
 
 
+@pytest.mark.parametrize(
+    ("eventbridge", "stored"),
+    [
+        ("cron(0 9 LW * ? *)", "0 9 LW * *"),
+        ("cron(0 9 15W * ? *)", "0 9 15W * *"),
+        ("cron(0 9 L-3 * ? *)", "0 9 L-3 * *"),
+        ("cron(0 9 ? * 2#1 *)", "0 9 * * mon#1"),
+        ("cron(0 9 ? * 6L *)", "0 9 * * friL"),
+    ],
+)
+def test_t30_special_days_of_eventbridge_are_those_of_sluice(eventbridge: str, stored: str) -> None:
+    assert expressions.normalise(eventbridge) == stored
+
+
 BIWEEKLY = "DTSTART:20260302T090000 RRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY=MO"
 
 
