@@ -119,7 +119,7 @@ def learn(document: Schedule, days: frozenset[date]) -> None:
     tree.learn(document.trigger, "demo.france", calendar(days).holidays())
 
 
-def test_t30_a_jittered_fire_that_is_no_occurrence_any_more_moves() -> None:
+def test_t30_a_jittered_fire_of_a_new_holiday_moves() -> None:
     """Its nominal instant is before the horizon, and its due instant after it, so it is not prepared."""
     document = schedule({"type": "time", "expression": "0 17 LW * *", "calendar": "demo.france", "jitter": "6h"})
     learn(document, frozenset())
