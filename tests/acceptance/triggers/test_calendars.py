@@ -139,6 +139,21 @@ def test_t30_a_calendar_in_use_is_not_deleted(world: World) -> None:
     assert world.ports.catalog.definition("calendar", "demo.france") is None
 
 
+def test_t30_a_postponed_leaf_keeps_the_fire_of_the_calendar(world: World) -> None:
+    """A run now postpones the elapsed leaf, so its timer is set anew, also for the jittered fire beside it."""
+    leaves = [{"type": "elapsed", "after": "1d"}, {**LAST, "jitter": "3h"}]
+    deploy(world, "2026-03-31", closing=to_queue({"type": "any", "triggers": leaves}))
+    world.pass_by("20h")
+    world.run_now("closing")
+    world.settle()
+    for _ in range(3):
+        world.tick()
+        world.pass_by("12h")
+    assert len(world.runs("closing")) >= 2
+    timer = world.ports.catalog.timer(full("closing"))
+    assert timer is not None and iso(timer.next["1"])[5:10] == "03-30"
+
+
 @pytest.mark.parametrize(
     ("trigger", "field", "words"),
     [
