@@ -50,7 +50,7 @@ T = TypeVar("T")
 RowRequest = tuple[str | int, ...]
 
 
-Kind = Literal["namespace", "app", "workflow", "dataset", "policy", "pool", "dag"]
+Kind = Literal["namespace", "app", "workflow", "dataset", "policy", "pool", "calendar", "dag"]
 
 
 @dataclass(frozen=True, slots=True)

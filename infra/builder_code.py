@@ -38,6 +38,7 @@ NAMED = {
     "Dataset": "datasets",
     "Policy": "policies",
     "Pool": "pools",
+    "HolidayCalendar": "calendars",
     "Workflow": "workflows",
     "NewSchedule": "schedules",
     "NewDag": "dags",

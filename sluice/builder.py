@@ -21,15 +21,15 @@ from typing import Any
 from sluice import builder_parts
 from sluice.builder_base import UNSET, Named, given, plain
 from sluice.builder_parts import *  # noqa: F403 - the parts are made, and listed in its `__all__`
-from sluice.builder_parts import Dag, Dataset, Message, Policy, Pool, Schedule, Target, Workflow
+from sluice.builder_parts import Dag, Dataset, HolidayCalendar, Message, Policy, Pool, Schedule, Target, Workflow
 from sluice.errors import WrongUsage
 
 __all__ = [
     *builder_parts.__all__,
-    *("App", "Named", "app", "dag", "dataset", "message", "policy", "pool", "schedule", "workflow"),
+    *("App", "Named", "app", "dag", "dataset", "holidays", "message", "policy", "pool", "schedule", "workflow"),
 ]
 
-KINDS: tuple[type[Named], ...] = (Dataset, Policy, Pool, Workflow, Schedule, Dag)
+KINDS: tuple[type[Named], ...] = (Dataset, Policy, Pool, HolidayCalendar, Workflow, Schedule, Dag)
 GROUPS = {kind.group: kind for kind in KINDS}
 
 
@@ -52,8 +52,8 @@ class App:
         self._parts: dict[str, dict[str, Named]] = {}
 
     def add(self, *parts: Named) -> App:
-        """Add schedules, workflows, datasets, policies, pools and DAGs. Raises `WrongUsage` for a name used twice, and
-        for a message, which is put by itself."""
+        """Add schedules, workflows, datasets, policies, pools, calendars and DAGs. Raises `WrongUsage` for a name used
+        twice, and for a message, which is put by itself."""
         for part in parts:
             if part.group not in GROUPS:
                 hint = "put it by itself: Client().put(path, message.document()), or sluice message put --file"
@@ -132,6 +132,11 @@ def message(name: str) -> Message:
 
 def pool(name: str) -> Pool:
     return Pool(name)
+
+
+def holidays(name: str) -> HolidayCalendar:
+    """A calendar of holidays."""
+    return HolidayCalendar(name)
 
 
 def dag(name: str) -> Dag:

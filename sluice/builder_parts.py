@@ -343,6 +343,30 @@ def fresh(workflows: Sequence[str], within: str, on_unmet: Literal["abort", "wai
     return Constraint(given({"type": "fresh", "workflows": workflows, "within": within, "on_unmet": on_unmet}))
 
 
+class HolidayCalendar(Named):
+    """The days that are no working days, besides Saturdays and Sundays. Time triggers that name the calendar
+    leave them out when they count working days (T30).
+    """
+
+    group = "calendars"
+
+    def description(self, value: str) -> Self:
+        """Set ``description``."""
+        return self._set("description", value)
+
+    def tags(self, values: Mapping[str, str] | None = None, /, **more: str) -> Self:
+        """Add to ``tags``."""
+        return self._merge("tags", values, more)
+
+    def owner(self, value: str) -> Self:
+        """Set ``owner``."""
+        return self._set("owner", value)
+
+    def days(self, *values: str | Mapping[str, str]) -> Self:
+        """Set ``days``."""
+        return self._set("days", list(values))
+
+
 def http_probe(
     url: str,
     *,
@@ -1171,6 +1195,7 @@ def time(
     gap: Literal["after", "skip"] = UNSET,
     overlap: Literal["first", "second", "both"] = UNSET,
     excluding: Sequence[str | Mapping[str, str]] = UNSET,
+    calendar: str | None = UNSET,
 ) -> Trigger:
     """Fires at the instants of ``expression``, in ``zone`` (None: the schedule's), or at ``due_time`` alone.
     With both, the first fire is at ``due_time`` and the following instants count from there (T3). ``start``
@@ -1178,7 +1203,8 @@ def time(
     first instant. ``repeats`` is the number of fires in all. Each fire is due up to ``jitter`` after its
     nominal instant and before the next one; the delay of a fire never changes. ``gap`` and ``overlap`` are
     the rules for wall times that do not exist or exist twice (T2). ``excluding`` removes instants of the
-    expression (T6).
+    expression (T6). The holidays of ``calendar``, one of the schedule's namespace, are no working days of the
+    expression (T30).
     """
     return Trigger(
         given(
@@ -1194,6 +1220,7 @@ def time(
                 "gap": gap,
                 "overlap": overlap,
                 "excluding": excluding,
+                "calendar": calendar,
             }
         )
     )
@@ -1368,6 +1395,7 @@ class Workflow(Named):
 __all__ = [
     "Dag",
     "Dataset",
+    "HolidayCalendar",
     "Message",
     "Policy",
     "Pool",
@@ -1447,6 +1475,7 @@ MADE_BY: dict[str, tuple[Any, ...]] = {
     "EventBusTarget": (event_bus,),
     "EventTrigger": (event,),
     "Fresh": (fresh,),
+    "HolidayCalendar": (HolidayCalendar,),
     "HttpProbe": (http_probe,),
     "HttpTarget": (http,),
     "LambdaProbe": (lambda_probe,),

@@ -28,11 +28,12 @@ APP = Kind("app", "apps", ("namespace", "app"))
 DATASET = Kind("dataset", "datasets", ("namespace", "dataset"))
 POLICY = Kind("policy", "policies", ("namespace", "policy"))
 POOL = Kind("pool", "pools", ("namespace", "pool"))
+CALENDAR = Kind("calendar", "calendars", ("namespace", "calendar"))
 WORKFLOW = Kind("workflow", "workflows", ("namespace", "app", "workflow"))
 SCHEDULE = Kind("schedule", "schedules", ("namespace", "app", "schedule"))
 MESSAGE = Kind("message", "messages", ("namespace", "app", "message"))
 DAG = Kind("dag", "dags", ("namespace", "app", "dag"))
-KINDS = (NAMESPACE, APP, WORKFLOW, SCHEDULE, DATASET, POLICY, POOL, MESSAGE, DAG)
+KINDS = (NAMESPACE, APP, WORKFLOW, SCHEDULE, DATASET, POLICY, POOL, CALENDAR, MESSAGE, DAG)
 
 
 def kind_of(word: str) -> Kind:

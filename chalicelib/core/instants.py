@@ -145,12 +145,14 @@ def _instant(text: str) -> Instant | None:
 
 def zone(name: str, field: str = "zone") -> ZoneInfo:
     """The zone with this name. Raises ``invalid`` if the IANA database has none."""
-    found = zones.zone(name)
+    found = None if _OF_A_MACHINE.fullmatch(name) else zones.zone(name)
     if found is None:
         raise invalid(field, "a time zone such as Europe/Paris or UTC", name, _zone_hint(name))
     return found
 
 
+# Files that some machines keep beside the zones: their own zone, and zones whose clocks count leap seconds or do not.
+_OF_A_MACHINE = re.compile(r"(?:right|posix)/(.*)|localtime|posixrules")
 # Abbreviations that are no names of zones: an abbreviation belongs to several zones, and to one half of the year.
 _ABBREVIATIONS = {
     "AEDT": "Australia/Sydney",
@@ -176,6 +178,9 @@ _ABBREVIATIONS = {
 
 def _zone_hint(name: str) -> str:
     """The hint for the name of a zone that the database does not have."""
+    local = _OF_A_MACHINE.fullmatch(name)
+    if local is not None:
+        return f"it exists on some machines only: write {local[1] or 'the name of a place, such as Europe/Paris'}"
     likely = _ABBREVIATIONS.get(name.upper())
     if likely is not None:
         return f"write the name of a place, such as {likely}"

@@ -1,5 +1,5 @@
-"""Short and full names. In a document, a workflow without dots belongs to the same app. A dataset, a policy or a pool
-without dots belongs to the same namespace. Stored rows hold full names, which `Names` makes."""
+"""Short and full names. In a document, a workflow without dots belongs to the same app. A dataset, a policy, a pool or
+a calendar without dots belongs to the same namespace. Stored rows hold full names, which `Names` makes."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ class Names:
         return full_name(reference, self.namespace, self.app)
 
     def in_namespace(self, reference: str) -> str:
-        """The full name of a dataset, a policy or a pool."""
+        """The full name of a dataset, a policy, a pool or a calendar."""
         return dataset_name(reference, self.namespace)

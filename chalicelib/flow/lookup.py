@@ -19,6 +19,7 @@ from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules.relative import Counted
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Upstream
+from chalicelib.flow import calendars
 from chalicelib.ports import Kind, Page, Ports, every_page
 
 MAX_KNOWN = 1_000  # names among which the one that was meant is searched
@@ -31,7 +32,7 @@ def stored(ports: Ports, schedule_state: ScheduleState | None) -> Counted | None
     if version is None:
         return None
     began = [version.created_at if at is None else at for at in (version.trigger_from, version.ttl_from)]
-    return Counted(Schedule.model_validate(version.definition), *began)
+    return Counted(calendars.read(ports, Schedule.model_validate(version.definition)), *began)
 
 
 def last_arrival(ports: Ports, schedule_state: ScheduleState, timer: Timer, leaf: str) -> Instant | None:
@@ -70,6 +71,7 @@ _LISTS = {
     "dataset": "sluice get datasets -n {}",
     "policy": "sluice get policies -n {}",
     "pool": "sluice get pools -n {}",
+    "calendar": "sluice get calendars -n {}",
     "workflow": "sluice get workflows -a {}",
     "schedule": "sluice get schedules -a {}",
     "dag": "sluice get dags -a {}",

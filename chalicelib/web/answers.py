@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from chalicelib.core.access.allowed import Allowed
 from chalicelib.core.access.document import Access
 from chalicelib.core.access.grants import Grants
+from chalicelib.core.definitions.calendar import HolidayCalendar
 from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.definitions.data import Carried
 from chalicelib.core.definitions.dataset import Dataset
@@ -98,6 +99,10 @@ class PartOfQueue(Answer):
     of: str
     waiting: int
     queue: list[Waiter]
+
+
+class StoredCalendar(HolidayCalendar, StoredFields):
+    """A stored holiday calendar."""
 
 
 class StoredPolicy(Policy, StoredFields):
@@ -192,7 +197,8 @@ class StoredQuotas(Answer):
 
 
 class StoredSchedule(Schedule, StoredFields):
-    """A stored schedule, with its mode as ``state``. ``fires_per_day`` is that of its times."""
+    """A stored schedule, with its mode as ``state``. ``fires_per_day`` is that of its times. After a put, ``notes`` say
+    what to check in the document, if there is anything."""
 
     model_config = ConfigDict(extra="allow")
     state: Mode
@@ -202,6 +208,7 @@ class StoredSchedule(Schedule, StoredFields):
     triggered_by: str
     generation: int
     fires_per_day: float | None = None
+    notes: list[str] | None = None
     dag: str | None = None
 
 
@@ -247,7 +254,8 @@ class EffectOfPut(Answer):
 
 class Deployment(Answer):
     """What a deployment did, or would do: the parts as ``kind name``. ``changes`` are the fields that differ.
-    ``effects`` say of each replaced schedule whether its trigger goes on, and of others that they have ended."""
+    ``effects`` say of each replaced schedule whether its trigger goes on, and of others that they have ended. ``notes``
+    say what to check in the document, if there is anything."""
 
     name: str
     created: list[str]
@@ -257,6 +265,7 @@ class Deployment(Answer):
     untouched: list[str]
     changes: Properties | None = None
     effects: dict[str, EffectOfPut]
+    notes: list[str] | None = None
 
 
 class ErrorOfDeployment(Answer):
@@ -1299,7 +1308,18 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "openapi": OpenApiDocument,
     **{
         f"put_{kind}": Change
-        for kind in ("namespace", "workflow", "dataset", "policy", "pool", "access", "allowed", "grants", "quotas")
+        for kind in (
+            "namespace",
+            "workflow",
+            "dataset",
+            "policy",
+            "pool",
+            "calendar",
+            "access",
+            "allowed",
+            "grants",
+            "quotas",
+        )
     },
     "list_namespaces": Pages(StoredNamespace),
     "get_namespace": StoredNamespace,
@@ -1317,6 +1337,8 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "list_partitions": Pages(RegisteredPartition, {"at_least": {"type": "boolean"}}),
     "get_partition": OnePartition,
     "register_partition": RegisteredPartition,
+    "list_calendars": Pages(StoredCalendar),
+    "get_calendar": StoredCalendar,
     "list_policies": Pages(StoredPolicy),
     "get_policy": StoredPolicy,
     "list_pools": Pages(StoredPool),

@@ -25,6 +25,7 @@ _KINDS = {
     "allowed": "allowed",
     "apps": "app",
     "backfills": "backfill",
+    "calendars": "calendar",
     "dags": "dag",
     "datasets": "dataset",
     "dead-letters": "dead_letter",

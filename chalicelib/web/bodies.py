@@ -15,6 +15,7 @@ from chalicelib.core.access.document import Access
 from chalicelib.core.access.grants import Grants
 from chalicelib.core.backfills.request import Backfill, Reprocess, Values
 from chalicelib.core.definitions.app import App
+from chalicelib.core.definitions.calendar import HolidayCalendar
 from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.message import Message
@@ -314,6 +315,7 @@ BODIES: dict[str, type[Document]] = {
         Occurrence,
         Pause,
         Policy,
+        HolidayCalendar,
         Pool,
         Quotas,
         Redrive,

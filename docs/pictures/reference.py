@@ -22,6 +22,7 @@ from chalicelib.core.constraints.load import Measured, Metric
 from chalicelib.core.constraints.probe import HttpProbe, LambdaProbe
 from chalicelib.core.constraints.registry import CONSTRAINTS
 from chalicelib.core.definitions.app import App
+from chalicelib.core.definitions.calendar import HolidayCalendar
 from chalicelib.core.definitions.dag import Edge, NewDag, Node
 from chalicelib.core.definitions.dataset import Dataset, Readiness
 from chalicelib.core.definitions.notify import Notify
@@ -100,6 +101,7 @@ SECTIONS = (
     ),
     Section("Target", "targets.md", (*_by_type("Target", TARGETS), ("Secret reference", SecretReference))),
     Section("DAG", "dags.md", (("DAG document", NewDag), ("Node", Node), ("Edge", Edge))),
+    Section("Holiday calendar", "time.md", (("Holiday calendar document", HolidayCalendar),)),
     Section("Policy and pool", "pools.md", (("Policy document", Policy), ("Pool document", Pool), ("Share", Share))),
 )
 HEADINGS = {model.__name__: heading for section in SECTIONS for heading, model in section.models}

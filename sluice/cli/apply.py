@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # The order of the summary: first what changed, then what did not.
 LARGE = 100  # definitions; the deployment of more takes so long that a line says it has begun
-PARTS = ("datasets", "policies", "pools", "workflows", "schedules", "dags")
+PARTS = ("datasets", "policies", "pools", "calendars", "workflows", "schedules", "dags")
 CHANGES = ("created", "replaced", "deleted", "untouched", "kept")
 
 
@@ -153,6 +153,8 @@ def _show(name: str, report: Document, dry_run: bool, new_namespace: str | None)
         for change, kind, full in rows
     ]
     render.table(console, ("CHANGE", "KIND", "NAME", "FIELDS…"), cells)
+    for note in report.get("notes") or ():
+        render.note(f"check {note}")
     counts = [(change, count) for change in CHANGES if (count := sum(row[0] == change for row in rows))]
     parts = [Text.assemble(f"{count} ", render.state(change)) for change, count in counts]
     line = Text.assemble(f"{name}: ", Text(", ").join(parts) if parts else wording.NOTHING)

@@ -12,7 +12,7 @@ from sluice import names, render, states, wording
 from sluice.cli import frame, tables, why
 from sluice.cli.get import KindArgument
 from sluice.client import Client, Document
-from sluice.names import APP, DAG, DATASET, MESSAGE, NAMESPACE, POLICY, POOL, SCHEDULE, WORKFLOW
+from sluice.names import APP, CALENDAR, DAG, DATASET, MESSAGE, NAMESPACE, POLICY, POOL, SCHEDULE, WORKFLOW
 
 LAST = 5
 Parts = dict[str, Document]
@@ -58,6 +58,7 @@ _PARTS = {
     DATASET: ("partitions",),
     POLICY: (),
     POOL: (),
+    CALENDAR: (),
     MESSAGE: ("why", "runs"),
     DAG: ("runs",),
 }
@@ -145,6 +146,11 @@ def _policy(view: Document, _: Parts) -> Pairs:
     ]
 
 
+def _calendar(view: Document, _: Parts) -> Pairs:
+    entries = [day if isinstance(day, str) else f"{day['from']} to {day['to']}" for day in view.get("days", ())]
+    return [("holidays", "\n".join(entries))]
+
+
 def _pool(view: Document, _: Parts) -> Pairs:
     parts = [
         f"{part['in_use']} of {part['units']} in use, {part['waiting']} waiting: {part['of']}"
@@ -215,6 +221,7 @@ _PAGES: dict[names.Kind, Callable[[Document, Parts], Pairs]] = {
     POLICY: _policy,
     DAG: _dag,
     POOL: _pool,
+    CALENDAR: _calendar,
 }
 
 

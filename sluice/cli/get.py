@@ -10,13 +10,13 @@ from sluice import names, render
 from sluice.cli import filters, frame, tables
 from sluice.client import Client, Document
 from sluice.errors import WrongUsage
-from sluice.names import APP, DATASET, NAMESPACE, POLICY, POOL, SCHEDULE, Kind
+from sluice.names import APP, CALENDAR, DATASET, NAMESPACE, POLICY, POOL, SCHEDULE, Kind
 
 KindArgument = Annotated[
     str,
     typer.Argument(
         metavar="KIND",
-        help="namespaces, apps, workflows, schedules, dags, datasets, policies, pools or messages.",
+        help="namespaces, apps, workflows, schedules, dags, datasets, policies, pools, calendars or messages.",
     ),
 ]
 
@@ -83,7 +83,7 @@ def listing(kind: Kind, namespace: str | None, app: str | None, chosen: filters.
     if kind is NAMESPACE:
         return frame.connect().listing(names.collection_path(kind, []))
     space = frame.needed_namespace(namespace)
-    if kind in (APP, DATASET, POLICY, POOL):
+    if kind in (APP, DATASET, POLICY, POOL, CALENDAR):
         return frame.connect().listing(names.collection_path(kind, [space]))
     client = frame.connect()
     apps = [app] if app else [full.rpartition(".")[2] for full in _names(client, space)]

@@ -13,7 +13,7 @@ from sluice import render, wording
 from sluice.cli import frame
 from sluice.cli.search import Found
 from sluice.client import Document
-from sluice.names import APP, DAG, DATASET, MESSAGE, NAMESPACE, POLICY, POOL, SCHEDULE, WORKFLOW, Kind
+from sluice.names import APP, CALENDAR, DAG, DATASET, MESSAGE, NAMESPACE, POLICY, POOL, SCHEDULE, WORKFLOW, Kind
 
 View = Mapping[str, Any]
 Columns = tuple[str, ...]
@@ -61,6 +61,11 @@ def _pools(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
         for v in views
     ]
     return ("NAME", "SIZE", "UNIT", "RESERVED", "CHANGED", "DESCRIPTION…"), rows
+
+
+def _calendars(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
+    rows: Rows = [(v["name"], str(len(v.get("days", ()))), _changed(v, now), v.get("description")) for v in views]
+    return ("NAME", "ENTRIES", "CHANGED", "DESCRIPTION…"), rows
 
 
 def _shares(view: View) -> str:
@@ -134,6 +139,7 @@ _DEFINITIONS = {
     POLICY: _policies,
     DAG: _dags,
     POOL: _pools,
+    CALENDAR: _calendars,
 }
 
 

@@ -13,7 +13,7 @@ from sluice.cli import frame
 from sluice.client import Document
 from sluice.errors import Problem, WrongUsage
 
-PARTS = ("workflows", "schedules", "dags", "datasets", "policies", "pools", "messages")
+PARTS = ("workflows", "schedules", "dags", "datasets", "policies", "pools", "calendars", "messages")
 
 
 def validate(

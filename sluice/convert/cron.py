@@ -73,23 +73,20 @@ def quartz(fields: list[str], both_days: bool = False) -> str:
     for field, text in ((MINUTE, minute), (HOUR, hour), *((SECOND, text) for text in second)):
         _loose(field, text)
     months = _loose(MONTH, month)
-    listed = [item for item in day.split(",") if item not in ("l", "?")]
-    for item in listed:
-        if "w" in item:
-            raise NotCarried(
-                item.upper(),
-                "Sluice names no nearest weekday",
-                f"name the day ({item.replace('w', '') or 'L'}), and add the constraint calendar with excluding: "
-                "[sat, sun], so that the run waits for Monday",
-            )
-        if item.startswith("l-"):
-            raise NotCarried(
-                item.upper(), "Sluice counts no days from the end of the month", "name a day of the month, or L"
-            )
-    days = _loose(DAY, ",".join(listed)) if listed else []
-    if days and "l" not in day.split(",") and week in ("?", "*"):
-        _check_dates(days, months, " ".join(fields))
-    return " ".join([*second, minute, hour, "*" if day == "?" else day.replace("l", "L"), month, _quartz_week(week)])
+    shown = "*" if day == "?" else _month_days(day, months if week in ("?", "*") else None, " ".join(fields))
+    return " ".join([*second, minute, hour, shown, month, _quartz_week(week)])
+
+
+def _month_days(text: str, months: list[int] | None, whole: str) -> str:
+    """The field of the day of the month, in which `L`, `L-3`, `LW` and `15W` mean the same in Sluice. If ``months`` are
+    given, one of them must have the days, if there are no others. Raises `NotCarried`."""
+    items = text.split(",")
+    of_end = [item for item in items if re.fullmatch(r"l(-([12]?\d|30))?w?", item)]
+    plain = [re.sub(r"^(\d{1,2})w$", r"\1", item) for item in items if item not in of_end]
+    days = _loose(DAY, ",".join(plain)) if plain else []
+    if months is not None and not of_end:
+        _check_dates(days, months, whole)
+    return text.replace("l", "L").replace("w", "W")
 
 
 def _quartz_week(text: str) -> str:
@@ -129,8 +126,10 @@ def croniter(text: str) -> str:
     minute, hour, day, month, week, *second = fields
     for field, given in ((MINUTE, minute), (HOUR, hour), (MONTH, month), *((SECOND, given) for given in second)):
         _loose(field, given)
-    plain = [item for item in day.split(",") if item != "l"]
-    days = _loose(DAY, ",".join(plain)) if plain else []
+    days = _month_days(day, _loose(MONTH, month) if week in ("*", "?") else None, text)
+    if late := re.search(r"(29|3[01])W", days):
+        todo = "write L-3W to LW, or a day up to 28"
+        raise NotCarried(late[0], "croniter takes the last day of a shorter month, and Sluice does not fire", todo)
     shown = []
     for item in week.split(","):
         if found := re.fullmatch(r"l([0-7])", item):
@@ -141,9 +140,7 @@ def croniter(text: str) -> str:
         else:
             _loose(VIXIE_WEEK, item)
             shown.append(item)
-    if plain and len(plain) == len(day.split(",")) and week in ("*", "?"):
-        _check_dates(days, _loose(MONTH, month), text)
-    return " ".join([*second, minute, hour, day.replace("l", "L"), month, ",".join(shown)])
+    return " ".join([*second, minute, hour, days, month, ",".join(shown)])
 
 
 def _strict(field: Field, text: str) -> list[int]:

@@ -22,7 +22,7 @@ from sluice.testing.app import App
 _NAME = re.compile(r"'([^' ]+)'")
 SAME = 0.75  # how similar two names are of which one is probably a typing error
 _OF_APP = ("workflows", "schedules", "dags", "messages")  # the other parts have names of the namespace
-_PARTS = (*_OF_APP, "datasets", "policies", "pools")
+_PARTS = (*_OF_APP, "datasets", "policies", "pools", "calendars")
 
 
 @dataclass(frozen=True, slots=True)

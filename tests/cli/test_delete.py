@@ -22,6 +22,7 @@ PATHS = [
     ("dataset", "demo.flights", f"{NS}/datasets/flights"),
     ("policy", "demo.calm", f"{NS}/policies/calm"),
     ("pool", "demo.cluster", f"{NS}/pools/cluster"),
+    ("calendar", "demo.france", f"{NS}/calendars/france"),
     ("message", "demo.flights.backup", f"{APP}/messages/backup"),
     ("dag", "demo.flights.daily", f"{APP}/dags/daily"),
 ]

@@ -60,6 +60,12 @@ def test_l8_a_plan_shows_changes_first_and_then_what_stays(api: PlayedApi, sluic
     assert json.loads(sluice("apply", "-", "--dry-run", "--json", input=DOCUMENT).stdout) == PLAN
 
 
+def test_the_notes_of_a_deployment_are_shown(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("PUT", APP, {**PLAN, "notes": ["schedules.x.trigger.expression: '0 0 5 ? * 2-6' fires on tue-sat"]})
+    done = sluice("apply", "-", "--dry-run", input=DOCUMENT)
+    assert "check schedules.x.trigger.expression: '0 0 5 ? * 2-6' fires on tue-sat" in done.stderr
+
+
 def test_l8_schedules_not_updated_are_named(api: PlayedApi, sluice: Sluice) -> None:
     api.play("PUT", APP, {**PLAN, "created": [], "deleted": [], "untouched": [f"schedule {CLEAN}"]})
     done = sluice("apply", "-", "--no-update-schedules", input=DOCUMENT)

@@ -45,6 +45,16 @@ def test_l20_bad_input_is_an_error_with_what_to_do(kind: str, text: str, words: 
         ("eventbridge", '{"Name": "x"}', "it is neither a schedule nor a rule"),
         ("eventbridge", '{"Name": "x", "ScheduleExpression": "cron(1 2)", "Target": {}}', "none of cron(), rate()"),
         ("eventbridge", '{"Name": "x", "ScheduleExpression": "cron(0 1 * * * *)", "Target": {}}', "must be ?"),
+        (
+            "eventbridge",
+            '{"Name": "x", "ScheduleExpression": "cron(0 1 31W 2 ? *)", "Target": {}}',
+            "no such date exists",
+        ),
+        (
+            "eventbridge",
+            '{"Name": "x", "ScheduleExpression": "cron(0 1 L-31 * ? *)", "Target": {}}',
+            "is not from 1 to 31",
+        ),
         ("cdap", '{"name": "x"}', "the trigger without a type"),
         ("cdap", '{"name": "x", "trigger": {"type": "TIME", "cronExpression": 5}}', "neither 5 nor 6 fields"),
         ("airflow", f"{DAG}DAG('x', schedule='0 25 * * *')", "'25' in hour"),

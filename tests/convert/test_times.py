@@ -4,6 +4,7 @@ clocks (L20).
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -14,8 +15,8 @@ from croniter import croniter
 
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import iso, millis
-from sluice.convert import crontab, eventbridge
-from sluice.convert.draft import Draft
+from sluice.convert import cron, crontab, eventbridge
+from sluice.convert.draft import Draft, NotCarried
 from tests.convert.conftest import accepted
 
 BEGIN, END = datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)
@@ -81,6 +82,20 @@ def test_a_crontab_follows_the_clock_as_cron_does(tmp_path: Path) -> None:
     assert [at for at in found if at[:10] == "2026-10-25"] == ["2026-10-25T00:30:00.000Z"]  # the first of the two
 
 
+def last(day: date) -> int:
+    return monthrange(day.year, day.month)[1]
+
+
+def nearest(day: date, number: int) -> date:
+    """The day from Monday to Friday nearest to a day, in the same month, as Quartz documents it for W."""
+    at, weekday = day.replace(day=number), day.replace(day=number).isoweekday()
+    if weekday == 6:
+        return at + timedelta(days=2 if number == 1 else -1)
+    if weekday == 7:
+        return at + timedelta(days=-2 if number == last(day) else 1)
+    return at
+
+
 @pytest.mark.parametrize(
     ("fields", "matches"),
     [
@@ -91,6 +106,10 @@ def test_a_crontab_follows_the_clock_as_cron_does(tmp_path: Path) -> None:
         ("30 7 L * ? *", lambda day: (day + timedelta(days=1)).day == 1),
         ("30 7 ? * 6L *", lambda day: day.isoweekday() == 5 and (day + timedelta(days=7)).month != day.month),
         ("30 7 ? * 3#2 *", lambda day: day.isoweekday() == 2 and 8 <= day.day <= 14),
+        ("30 7 15W * ? *", lambda day: day == nearest(day, 15)),
+        ("30 7 1W,LW * ? *", lambda day: day in (nearest(day, 1), nearest(day, last(day)))),
+        ("30 7 L-3 * ? *", lambda day: day.day == last(day) - 3),
+        ("30 7 ? * FRI#1,2#3 *", lambda day: (day.isoweekday(), (day.day - 1) // 7) in ((5, 0), (1, 2))),
         ("30 7 1/10 * ? *", lambda day: day.day in (1, 11, 21, 31)),
         ("30 7 * 6 ? 2026", lambda day: day.month == 6),
         ("30 7 * 6 ? 2027-2030", lambda day: False),
@@ -105,6 +124,20 @@ def test_l20_an_eventbridge_cron_fires_as_aws_says(fields: str, matches: object,
         if matches(day) and BEGIN <= at < END:
             wanted.append(text(at))
     assert list(fires(_of_eventbridge(f"cron({fields})", zone, tmp_path))) == wanted
+
+
+@pytest.mark.parametrize(
+    ("given", "carried"),
+    [("0 5 15W * *", "0 5 15W * *"), ("0 5 l * *", "0 5 L * *"), ("0 5 1,28w * *", "0 5 1,28W * *")],
+)
+def test_an_airflow_cron_keeps_its_nearest_weekdays(given: str, carried: str) -> None:
+    assert cron.croniter(given) == carried
+
+
+def test_a_nearest_weekday_that_croniter_moves_is_not_carried() -> None:
+    """croniter takes the last day of a month that has no 31st."""
+    with pytest.raises(NotCarried):
+        cron.croniter("0 5 31W * *")
 
 
 def test_eventbridge_skips_a_time_that_does_not_exist(tmp_path: Path) -> None:

@@ -50,21 +50,39 @@ class Meaning:
     days: frozenset[int] = frozenset()
     months: frozenset[int] = frozenset()
     weekdays: frozenset[int] = frozenset()
-    last_day: bool = False
+    from_end: frozenset[int] = frozenset()  # 0 is the last day of the month, 3 the third day before it
+    nearest: frozenset[int] = frozenset()  # the working day nearest to a day; 0 and below count from the last day
+    working: frozenset[int] = frozenset()  # the n-th working day of the month
     nth: frozenset[tuple[int, int]] = frozenset()  # (Monday is 1 and Sunday 0, which of the month; -1 the last)
 
-    def on(self, day: date) -> bool:
+    def in_month(self, day: date, holidays: frozenset[date]) -> bool:
+        """Whether day of month names this day, from a list of all days of the month."""
+        month = [
+            each for number in range(31) if (each := day.replace(day=1) + timedelta(days=number)).month == day.month
+        ]
+        working = [each for each in month if each.isoweekday() <= 5 and each not in holidays]
+        named = {each for each in month if each.day in self.days}
+        named |= {month[-1 - number] for number in self.from_end if number < len(month)}
+        named |= {working[number - 1] for number in self.working if number <= len(working)}
+        for number in self.nearest:
+            aims = [each for each in month if each.day == number or (each - month[-1]).days == number <= 0]
+            for aim in aims if working else []:
+                named.add(min(working, key=lambda each: (abs((each - aim).days), each)))
+        return day in named
+
+    def on(self, day: date, holidays: frozenset[date] = frozenset()) -> bool:
         if self.months and day.month not in self.months:
             return False
         weekday, week = day.isoweekday() % 7, timedelta(days=7)
-        in_month = day.day in self.days or (self.last_day and (day + timedelta(days=1)).day == 1)
+        in_month = self.in_month(day, holidays)
         earlier = sum((day - week * count).month == day.month for count in range(1, 5))
         latest = (day + week).month != day.month
         in_week = (
             weekday in self.weekdays or (weekday, earlier + 1) in self.nth or (latest and (weekday, -1) in self.nth)
         )
-        by_month, by_week = bool(self.days or self.last_day), bool(self.weekdays or self.nth)
-        if by_month and by_week:  # as in every cron: one of the two is enough
+        by_month = bool(self.days or self.from_end or self.nearest or self.working)
+        by_week = bool(self.weekdays or self.nth)
+        if by_month and by_week:  # one of the two is enough
             return in_month or in_week
         return in_month if by_month else in_week if by_week else True
 
@@ -152,6 +170,23 @@ def times_of_day(draw: st.DrawFn, seconds: bool = False) -> tuple[str, Meaning]:
     return f"{second[0]} {minute[0]} {hour[0]} * * *".strip(), Meaning(second[1], minute[1], hour[1])
 
 
+# Special days of month by their text, each with the kind and the number that `Meaning` has.
+special_days = st.dictionaries(
+    st.sampled_from(["L", "L-1", "L-3", "L-30", "LW", "L-2W", "1W", "15W", "31W", "W#1", "W#3", "W#23", "l-29w"]),
+    st.none(),
+    max_size=3,
+).map(lambda drawn: {text: _special(text.upper()) for text in drawn})
+
+
+def _special(text: str) -> tuple[str, int]:
+    if text.startswith("W#"):
+        return "#", int(text[2:])
+    if not text.startswith("L"):
+        return "W", int(text[:-1])
+    before = int(text.strip("LW-") or 0)
+    return ("W", -before) if text.endswith("W") else ("L", before)
+
+
 @st.composite
 def expressions(draw: st.DrawFn) -> tuple[str, Meaning]:
     """Expressions of every kind, with few times a day, so that a walk soon ends."""
@@ -160,13 +195,17 @@ def expressions(draw: st.DrawFn) -> tuple[str, Meaning]:
     *clock, _, _, _ = text.split()
     day, month = draw(star | _field(1, 31)), draw(star | _field(1, 12, MONTHS))
     weekday = draw(star | _field(0, 6, WEEKDAYS))
-    last = draw(st.booleans()) and day[0] != "*"
+    special = draw(special_days) if day[0] != "*" else {}
     nth = draw(st.sets(st.tuples(st.integers(0, 6), st.sampled_from([1, 2, 3, 4, -1])), max_size=2))
     nth = nth if weekday[0] != "*" else set()
-    special = [WEEKDAYS[kind] + ("L" if number < 0 else f"#{number}") for kind, number in sorted(nth)]
-    days = ",".join([day[0], *(["L"] if last else [])])
-    short_duration = " ".join([*clock, days, month[0], ",".join([weekday[0], *special])])
+    numbered = [WEEKDAYS[kind] + ("L" if number < 0 else f"#{number}") for kind, number in sorted(nth)]
+    kept = draw(st.booleans()) or not special  # else the special days alone
+    days = ",".join([*([day[0]] if kept else []), *special])
+    short_duration = " ".join([*clock, days, month[0], ",".join([weekday[0], *numbered])])
+    kinds = {kind: frozenset(number for each, number in special.values() if each == kind) for kind in "LW#"}
+    named = day[1] if kept else frozenset[int]()
     meaning = Meaning(
-        times.seconds, times.minutes, times.hours, day[1], month[1], weekday[1], last_day=last, nth=frozenset(nth)
-    )
+        times.seconds, times.minutes, times.hours, named, month[1], weekday[1],
+        from_end=kinds["L"], nearest=kinds["W"], working=kinds["#"], nth=frozenset(nth),
+    )  # fmt: skip
     return short_duration, meaning

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
+import yaml
 
 from chalicelib.core import instants
+from chalicelib.core.definitions.calendar import HolidayCalendar
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant, iso, parse_instant
 from chalicelib.core.time import expressions, wall, wording
@@ -51,6 +53,17 @@ def test_t1_page_shows_how_expression_is_stored_and_described(row: list[str]) ->
 @pytest.mark.parametrize("row", rows("expression | first fires after Sunday, 2026-03-01 12:00"), ids=lambda row: row[0])
 def test_t1_the_page_says_when_an_expression_fires(row: list[str]) -> None:
     assert fires(row[0], "UTC", SUNDAY, row[1].count(",") + 1) == row[1]
+
+
+@pytest.mark.parametrize("row", rows("expression, with `calendar: france`"), ids=lambda row: row[0])
+def test_t30_the_page_says_when_working_days_fire(row: list[str]) -> None:
+    app = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), flags=re.S)[-1])
+    holidays = HolidayCalendar.model_validate(app["calendars"]["france"]).holidays()
+    after, found = parse_instant("2026-12-01T00:00:00Z"), []
+    for _ in range(row[1].count(",") + 1):
+        after = expressions.next_fire(row[0].split("`")[0], "UTC", 0, after, Daylight(is_holiday=holidays.names)) or 0
+        found.append(iso(after)[5:10])
+    assert ", ".join(found) == row[1]
 
 
 @pytest.mark.parametrize("row", rows("written | because"), ids=lambda row: row[0])

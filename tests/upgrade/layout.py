@@ -27,7 +27,10 @@ RULE = (
 Described = dict[str, Any]
 PACKED = "packed"  # the attribute into which earlier code packed most others of a run
 # Attributes whose new values older code need not know, with the reason.
-OPEN = {"Event.kind": "a context has the kind, the id and the instant of an event that older code does not know"}
+OPEN = {
+    "Event.kind": "a context has the kind, the id and the instant of an event that older code does not know",
+    "Definition.kind": "each kind has keys of its own, and older code lists and reads the kinds that it knows",
+}
 
 
 @dataclass(frozen=True)
@@ -159,7 +162,9 @@ def _of_groups(what: str, before: Described, after: Described) -> Iterator[Diffe
             yield Difference(f"{what} {name} is gone")
         else:
             if before[name]["keys"] != after[name]["keys"]:
-                yield Difference(f"the keys of {name} were {before[name]['keys']}, are {after[name]['keys']}")
+                more = f"{name}.kind" in OPEN and set(before[name]["keys"]) <= set(after[name]["keys"])
+                text = f"the keys of {name} were {before[name]['keys']}, are {after[name]['keys']}"
+                yield Difference(text, compatible=more)
             yield from _of_attributes(name, before[name]["attributes"], after[name]["attributes"])
 
 

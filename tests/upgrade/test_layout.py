@@ -69,6 +69,7 @@ COMPATIBLE: dict[str, Callable[[Described], Any]] = {
         {"IndexName": "by_hue"}
     ),
     "another table": lambda reported: reported["tables"].update(HuesTable={}),
+    "another kind of definition": lambda reported: reported["rows"]["Definition"]["keys"].append("NS#x / HUE#y"),
     "another kind of event": lambda reported: reported["parts"]["Event"]["kind"].update(values=["hue"]),
 }
 NOT_COMPATIBLE: dict[str, Callable[[Described], Any]] = {
@@ -78,6 +79,7 @@ NOT_COMPATIBLE: dict[str, Callable[[Described], Any]] = {
     "another type": lambda reported: job(reported)["due_at"].update(type="S"),
     "another value": lambda reported: job(reported)["state"]["values"].append("DREAMING"),
     "an attribute that may now be missing": lambda reported: job(reported)["job_id"].update(optional=True),
+    "a kind of definition less": lambda reported: reported["rows"]["Definition"]["keys"].pop(),
     "another key": lambda reported: reported["rows"]["ScheduleState"].update(keys=["GATE#ns.app.schedule / GATE"]),
     "a kind of row less": lambda reported: reported["rows"].pop("DeadlineWatch"),
     "another type of the kind of an event": lambda reported: reported["parts"]["Event"]["kind"].update(type="int"),

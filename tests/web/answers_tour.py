@@ -51,6 +51,7 @@ def _definitions(api: Api) -> None:
     documents = {
         f"{NS}/datasets": ("x", bucket),
         f"{NS}/policies": ("calm", {"max_events": 5}),
+        f"{NS}/calendars": ("france", {"days": ["12-25", {"from": "2026-05-14", "to": "2026-05-15"}]}),
         f"{NS}/pools": ("spark", {"size": 5, "shares": {"orders": {"reserved": 2}}}),
         f"{APP}/workflows": ("other", {"target": EMR}),
     }
@@ -266,7 +267,7 @@ def _deletions(api: Api) -> None:
     api.get(f"{NS}/reports?day=2026-03-02")
     for path in ("messages/backup", "dags/whole", "schedules/next", "schedules/daily", "workflows/other"):
         api.delete(f"{APP}/{path}")
-    for path in ("apps/orders", "datasets/x", "policies/calm", "pools/spark"):
+    for path in ("apps/orders", "datasets/x", "policies/calm", "pools/spark", "calendars/france"):
         api.delete(f"{NS}/{path}")
     api.put("/v1/namespaces/gone")
     api.delete("/v1/namespaces/gone")

@@ -28,6 +28,7 @@ NAMES = {
     "workflows": "plan",
     "datasets": "hidden",
     "policies": "calm",
+    "calendars": "days",
     "pools": "etl",
     "messages": "mine",
     "schedules": "fed",
@@ -57,6 +58,7 @@ def existing() -> Iterator[Values]:
         api.put(f"{OTHER}/datasets/hidden", {"bucket": "lake", "prefix": "raw/hidden/", "keys": ["day"]})
         api.put(f"{OTHER}/policies/calm", {"max_events": 3, "interval": "1m"})
         api.put(f"{OTHER}/pools/etl", {"size": 4})
+        api.put(f"{OTHER}/calendars/days", {"days": ["12-25"]})
         api.put(f"{SECRET}/workflows/plan", EMR)
         api.put(f"{SECRET}/workflows/pulled", {"target": {"type": "worker", "pool": "etl"}})
         plain = {"workflow": "plan", "trigger": WEEKDAYS, "enabled": True}

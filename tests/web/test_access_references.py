@@ -67,8 +67,8 @@ def _triggered(**trigger: Any) -> Callable[[str], Body]:
 
 
 # What exists in the namespace lake, by the word in a name.
-WORKFLOW, SCHEDULE, DATASET, POOL, POLICY = (
-    f"lake.{name}" for name in ("core.clean", "core.nightly", "landed", "spark", "calm")
+WORKFLOW, SCHEDULE, DATASET, POOL, POLICY, CALENDAR = (
+    f"lake.{name}" for name in ("core.clean", "core.nightly", "landed", "spark", "calm", "days")
 )
 # An example of each field, as a part of a schedule, and a name that exists.
 PARTS: dict[str, tuple[Callable[[str], Body], str]] = {
@@ -77,6 +77,7 @@ PARTS: dict[str, tuple[Callable[[str], Body], str]] = {
     "NewSchedule.pool": (lambda name: {"pool": name}, POOL),
     "Fresh.workflows": (_constrained(type="fresh", workflows=["NAME"], within="1d", on_unmet="wait"), WORKFLOW),
     "Measured.pool": (_constrained(type="load", of={"pool": "NAME"}, below=0.5, on_unmet="wait"), POOL),
+    "TimeTrigger.calendar": (_triggered(type="time", expression="0 5 W * *", calendar="NAME"), CALENDAR),
     "PartitionTrigger.dataset": (_triggered(type="partition", dataset="NAME"), DATASET),
     "SizeTrigger.dataset": (_triggered(type="size", dataset="NAME", bytes="1GB"), DATASET),
     "ProgramStatusTrigger.workflow": (_triggered(type="program_status", workflow="NAME"), WORKFLOW),
@@ -191,6 +192,7 @@ def standing() -> Iterator[Api]:
             "schedules": {"nightly": {"workflow": "clean", "trigger": WEEKDAYS, "enabled": True}},
             "pools": {"spark": {"size": 4}},
             "policies": {"calm": {"max_events": 3, "interval": "1m"}},
+            "calendars": {"days": {"days": ["12-25"]}},
         }
         api.put(f"{LAKE}/apps/core", owned)
         api.put(
@@ -217,6 +219,7 @@ def absent_of(name: str) -> str:
         .replace("landed", "lorded")
         .replace("spark", "spork")
         .replace("calm", "palm")
+        .replace(".days", ".dogs")
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.web.conftest import Api
 from tests.web.test_bad_input import CRON
-from tests.web.wrong import ONE, refused, time
+from tests.web.wrong import ONE, WORKFLOW, refused, time
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,31 @@ def test_t1_invalid_expression_is_refused_and_nothing_is_stored(
 def test_t1_the_answer_to_an_expression_has_its_fires_per_day(api: Api, expression: Any, rate: int) -> None:
     api.schedule("nightly", trigger={"type": "time", "expression": expression})
     assert api.get(f"{ONE}/preview")["fires_per_day"] == rate
+
+
+QUARTZ = (
+    "'0 0 5 ? * 2-6' fires on tue-sat, because days of the week count from 0, Sunday; "
+    "if they count from 1, as those of Quartz do, write mon-fri"
+)
+
+
+def test_an_expression_that_looks_like_quartz_has_a_note(api: Api) -> None:
+    """Quartz counts days from 1, Sunday, so its Monday to Friday is Tuesday to Saturday here."""
+    answer = api.put(ONE, time("0 0 5 ? * 2-6"))
+    assert (answer["trigger"]["expression"], answer["notes"]) == ("0 5 * * tue-sat", [f"trigger.expression: {QUARTZ}"])
+    leaf = {"type": "time", "expression": "0 0 5 ? * 2-6"}
+    both = {"workflow": "notify", "trigger": {"type": "any", "triggers": [leaf]}}
+    app = {"workflows": {"notify": WORKFLOW}, "schedules": {"both": both}}
+    for query in ("?dry_run=true", ""):
+        notes = api.put(f"/v1/namespaces/demo/apps/flights{query}", app)["notes"]
+        assert notes == [f"schedules.both.trigger.triggers.0.expression: {QUARTZ}"]
+
+
+@pytest.mark.parametrize(
+    "expression", ["0 0 5 ? * mon-fri", "0 0 5 * * 2-6", "0 5 ? * 2-6", "0 0 5 ? * 0-4", "0 0 5 ? * *", "0 0 5 1 * ?"]
+)
+def test_an_expression_with_one_reading_has_no_note(api: Api, expression: str) -> None:
+    assert "notes" not in api.put(ONE, time(expression))
 
 
 def test_t2_the_daylight_saving_rule_is_two_fields_of_trigger(api: Api) -> None:

@@ -19,6 +19,7 @@ from pydantic import (
 
 from chalicelib.core.constraints import registry
 from chalicelib.core.constraints.registry import AnyConstraint
+from chalicelib.core.definitions.calendar import calendar_key
 from chalicelib.core.definitions.data import Carried, refuse_data_uri
 from chalicelib.core.definitions.notify import Notify
 from chalicelib.core.definitions.workflow import Deadline, check_pool
@@ -229,11 +230,16 @@ class Schedule(Described, Carried):
         return tuple(dict.fromkeys(name for constraint in self.constraints for name in constraint.upstreams()))
 
     @property
+    def calendars(self) -> tuple[str, ...]:
+        """The holiday calendars that its trigger names, each once."""
+        return tree.calendars(self.trigger)
+
+    @property
     def wake_keys(self) -> tuple[str, ...]:
-        """The event keys of the events that may meet a constraint of its waiting jobs, each once (C8)."""
-        return tuple(
-            dict.fromkeys(key for constraint in self.constraints for key in constraint.wake_keys(self.workflow))
-        )
+        """The event keys of the events that may meet a constraint of its waiting jobs (C8), and of its calendars, each
+        once."""
+        of_constraints = (key for constraint in self.constraints for key in constraint.wake_keys(self.workflow))
+        return tuple(dict.fromkeys([*of_constraints, *map(calendar_key, self.calendars)]))
 
     @property
     def timeout_millis(self) -> Millis | None:

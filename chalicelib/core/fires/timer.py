@@ -289,6 +289,24 @@ class _Portion:
             self.fired[leaf] = self.fired.get(leaf, 0) + more
 
 
+def recounted(timer: Timer, schedule: Schedule, horizon: Instant) -> Timer:
+    """The timer after a change of the holiday calendars of its schedule. A fire that may be prepared stays; from the
+    horizon on, the fires are those of the present calendars."""
+    upcoming = dict(timer.next)
+    for leaf in tree.timed_leaves(schedule.trigger):
+        nominal, rule = timer.next.get(leaf.id), leaf.trigger.recurrence()
+        if nominal is None or rule is None or not leaf.trigger.calendars():
+            continue
+        own = fire.series(timer, schedule, leaf.id, rule)
+        if own.due(nominal) < horizon or (nominal < horizon and own.after(nominal - 1) == nominal):
+            continue
+        following = own.after(horizon - 1)
+        upcoming = {key: at for key, at in upcoming.items() if key != leaf.id}
+        upcoming |= {} if following is None else {leaf.id: following}
+    later = replace(timer, next=upcoming, rev=timer.rev + 1)
+    return walls.kept(replace(later, wake_at=wakes_at(later, schedule)), schedule)
+
+
 def rearm(timer: Timer, schedule: Schedule, leaf: str, at: Instant) -> Timer:
     """The timer with another instant for a leaf, because the event from which it counts moved (T12, T13, T18). After
     the end of the schedule's life the leaf has none."""

@@ -24,9 +24,9 @@ MAX_WAITING = 50_000  # jobs that a process counts in about a second
 class Quotas(Document):
     """The quotas of a namespace. A quota that is left out is that of the installation. ``fires_per_second`` is the
     average over a day of all time triggers, with the events of a spread, whether their schedules are enabled or not.
-    ``documents`` counts workflows, schedules (also those of DAGs), DAGs, datasets, policies and pools; not messages,
-    whose number follows from data. ``waiting_jobs`` holds for requests that make jobs: a run now, a rerun, a redrive, a
-    backfill, a re-processing. Events and fires make jobs all the same."""
+    ``documents`` counts workflows, schedules (also those of DAGs), DAGs, datasets, policies, pools and calendars; not
+    messages, whose number follows from data. ``waiting_jobs`` holds for requests that make jobs: a run now, a rerun, a
+    redrive, a backfill, a re-processing. Events and fires make jobs all the same."""
 
     schedules: int | None = Field(default=None, ge=0, le=10_000_000)
     fires_per_second: float | None = Field(default=None, ge=0, le=1_000_000)

@@ -14,8 +14,9 @@ from chalicelib.core.rows.stored import StoredRow
 
 @dataclass(frozen=True, slots=True)
 class Definition(StoredRow):
-    """A document that is not a schedule: namespace, app, workflow, dataset, policy, pool or DAG, by its full name. Each
-    graph that a DAG has or had is a definition, too. Its name comes from `core/dags/compile.py`, and it never changes.
+    """A document that is not a schedule: namespace, app, workflow, dataset, policy, pool, calendar or DAG, by its full
+    name. Each graph that a DAG has or had is a definition, too. Its name comes from `core/dags/compile.py`, and it
+    never changes.
 
     ``counted``: the limit of this workflow counts every start, also at a target without a lifecycle. A schedule depends
     on the number of its starts, or on the last one (C5, T13). ``shrunk`` are the limits of a pool that had more units
@@ -28,7 +29,7 @@ class Definition(StoredRow):
     (`core/runs/counting.py`).
     """
 
-    kind: Literal["namespace", "app", "workflow", "dataset", "policy", "pool", "dag"]
+    kind: Literal["namespace", "app", "workflow", "dataset", "policy", "pool", "calendar", "dag"]
     name: str
     document: Mapping[str, Any]
     version: int

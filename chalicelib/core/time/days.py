@@ -24,6 +24,7 @@ MAX_DAYS = 41 * 366
 HORIZON: Millis = MAX_DAYS * DAY
 _ONE = timedelta(days=1)
 _ANY_YEAR = date(2001, 1, 1)  # the first day of a search among recurring days
+_LEAP_YEAR = date(2024, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +104,22 @@ def read(entries: Sequence[Excluded], zone: str) -> Days:
     dates = [(date.fromisoformat(entry),) * 2 for entry in named if len(entry) == len("2026-12-25")]
     windows = [(entry["from"], entry["to"]) for entry in entries if not isinstance(entry, str)]
     dates += [(date.fromisoformat(a), date.fromisoformat(b)) for a, b in windows if len(a) == len(b) == 10]
+    yearly = {entry for entry in named if len(entry) == len("12-25")}
+    yearly.update(each for a, b in windows if len(a) == len(b) == len("12-25") for each in _of_each_year(a, b))
     return Days(
         zone=instants.zone(zone),
         weekdays=frozenset(DAYS.index(entry) for entry in named if entry in DAYS),
-        yearly=frozenset((int(entry[:2]), int(entry[3:])) for entry in named if len(entry) == len("12-25")),
+        yearly=frozenset((int(entry[:2]), int(entry[3:])) for entry in yearly),
         spans=_merged(dates),
-        windows=tuple((parse_instant(a), parse_instant(b)) for a, b in windows if not len(a) == len(b) == 10),
+        windows=tuple((parse_instant(a), parse_instant(b)) for a, b in windows if len(a) > 10 or len(b) > 10),
     )
+
+
+def _of_each_year(first: str, last: str) -> Iterable[str]:
+    """The days from ``11-15`` to ``02-15``, both included, in a leap year."""
+    year = [f"{_LEAP_YEAR + timedelta(days=number):%m-%d}" for number in range(366)]
+    begin, end = year.index(first), year.index(last)
+    return year[begin : end + 1] if begin <= end else (*year[begin:], *year[: end + 1])
 
 
 def first_allowed(only: Days | None, excluding: Days, now: Instant) -> Instant | None:

@@ -1,7 +1,8 @@
 """Lists of days: those that a time trigger leaves out (T6), or that a calendar allows or excludes (C17).
 
 An entry is ``2026-12-25``, ``12-25`` (every year), ``sat``, or a window ``{"from": .., "to": ..}``. A window of two
-dates includes both days; a window of two RFC 3339 instants is ``[from, to)``. Dates are days in a time zone. `parse`
+dates includes both days, also one of every year, such as ``11-15`` to ``02-15``; a window of two RFC 3339 instants is
+``[from, to)``. Dates are days in a time zone. `parse`
 checks the entries, `core/time/days.py` finds instants in them.
 """
 
@@ -69,8 +70,7 @@ def _checked(entry: Any, field: str) -> Excluded:
         return text[:3]
     if _DATE.fullmatch(text):
         _check_years(text, field)
-    yearly = _EVERY_YEAR.fullmatch(text)
-    if _is_date(text) or (yearly and _is_date(f"{_LEAP_YEAR}-{text}")):
+    if _is_date(text) or _is_yearly(text):
         return text
     raise invalid(field, _FORMS, entry, _hint(text))
 
@@ -89,6 +89,11 @@ def _window(entry: Mapping[str, Any], field: str) -> Mapping[str, str]:
     if set(entry) != {"from", "to"} or not all(isinstance(end, str) for end in entry.values()):
         raise invalid(field, "a window with from and to, two dates or two instants", dict(entry))
     begins, ends = entry["from"], entry["to"]
+    if _is_yearly(begins) and _is_yearly(ends):
+        return {"from": begins, "to": ends}
+    if _is_yearly(begins) or _is_yearly(ends):
+        hint = "write both with a year, or both without one"
+        raise invalid(field, "two dates with years, or two days of every year", dict(entry), hint)
     if _is_date(begins) and _is_date(ends):
         if ends < begins:
             raise invalid(f"{field}.to", f"a date that is not before {begins}", ends)
@@ -98,6 +103,16 @@ def _window(entry: Mapping[str, Any], field: str) -> Mapping[str, str]:
     if parse_instant(ends, f"{field}.to") <= parse_instant(begins, f"{field}.from"):
         raise invalid(f"{field}.to", f"an instant after {begins}", ends)
     return {"from": begins, "to": ends}
+
+
+def _is_yearly(text: str) -> bool:
+    """Whether a text is a day of every year, such as ``12-25``."""
+    return bool(_EVERY_YEAR.fullmatch(text)) and _is_date(f"{_LEAP_YEAR}-{text}")
+
+
+def recurs(entry: Excluded) -> bool:
+    """Whether an entry comes again every week or every year."""
+    return len(entry if isinstance(entry, str) else entry["from"]) < len("2026-12-25")
 
 
 def _is_date(text: str) -> bool:

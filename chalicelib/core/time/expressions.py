@@ -3,6 +3,7 @@
 An expression is one of:
 
 - a cron expression of five or six fields (`core/time/cron.py`), or an object with these fields;
+- a recurrence rule of iCalendar with its begin (`core/time/rrule.py`), or an object with ``every`` and ``from``;
 - a macro such as ``@daily``, or ``@every 1h30m``;
 - ISO 8601 ``R4/PT3S``, ``R/PT3S`` without an end, or ``R4/2026-01-01T00:00:00Z/PT3S`` from an instant on;
 - ``cron(0 5 * * ? *)`` or ``rate(5 minutes)``, as Amazon EventBridge writes them.
@@ -16,7 +17,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import Any
 
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.instants import (
@@ -34,8 +36,9 @@ from chalicelib.core.instants import (
     short_duration,
     zone,
 )
-from chalicelib.core.time import cron
+from chalicelib.core.time import cron, rrule
 from chalicelib.core.time.cron import Cron, CronError
+from chalicelib.core.time.rrule import Rule
 from chalicelib.core.time.wall import DEFAULT, Daylight, next_instant
 
 MACROS = {
@@ -57,6 +60,7 @@ _RATE = re.compile(r"(\d{1,9})\s+(minute|hour|day)s?", flags=re.IGNORECASE)
 _DAY_NUMBER = re.compile(r"(?<![#/\d])[1-7](?!\d)")  # not the n of mon#n, and not a step
 # The object form: its fields in the order of a cron expression of six, and the default of each. The default of second
 # and minute is 0, so that a forgotten minute does not cause 1,440 fires a day.
+_CLOCK = ("second", "minute", "hour")
 _OBJECT = {"second": "0", "minute": "0", "hour": "*", "day_of_month": "*", "month": "*", "day_of_week": "*"}
 
 
@@ -87,7 +91,7 @@ class Interval:
         return f"R{times}/{start}{_iso_duration(self.every)}"
 
 
-Parsed = Cron | Interval
+Parsed = Cron | Interval | Rule
 
 
 def normalise(expression: object, field: str = "expression") -> str:
@@ -109,12 +113,17 @@ def next_fire(
     expression: str, zone_name: str, anchor: Instant, after: Instant, rule: Daylight = DEFAULT
 ) -> Instant | None:
     """The first fire strictly after ``after``; None after the last one. Intervals count from ``anchor``, and nothing
-    fires before it. ``rule`` decides on wall times that do not exist or exist twice."""
+    fires before it. ``rule`` decides on wall times that do not exist or exist twice, and on working days."""
     parsed = parse(expression)
     if isinstance(parsed, Interval):
         found = parsed.next_fire(anchor, after)
-    else:
+    elif isinstance(parsed, Rule):
         found = next_instant(parsed.next_wall, zone(zone_name), max(after, anchor), rule)
+        if found is not None and parsed.until_instant is not None and found > parsed.until_instant:
+            return None
+    else:
+        next_wall = partial(parsed.next_wall, is_holiday=rule.is_holiday)
+        found = next_instant(next_wall, zone(zone_name), max(after, anchor), rule)
     return found if found is not None and found < LATEST else None
 
 
@@ -135,6 +144,12 @@ def has_walls(expression: str) -> bool:
     return not isinstance(parse(expression), Interval)
 
 
+def has_working_days(expression: str) -> bool:
+    """Whether the fires depend on holidays."""
+    parsed = parse(expression)
+    return isinstance(parsed, Cron) and parsed.has_working_days
+
+
 def repeats(expression: str) -> int | None:
     """The number of fires in all, such as 4 for ``R4/PT3S``; None for an expression without an end."""
     parsed = parse(expression)
@@ -150,6 +165,9 @@ def parse(expression: str, field: str = "expression") -> Parsed:
     interval = _interval(text, field)
     if interval is not None:
         return interval
+    rule = rrule.parse(text, field)
+    if rule is not None:
+        return rule
     try:
         found = cron.parse(MACROS.get(text.lower(), text))
     except CronError as error:
@@ -185,9 +203,36 @@ def _own_form(text: str, field: str) -> str:
     if year != "*":
         hint = "write * for the year, and bound the trigger by start and end"
         raise invalid(field, "cron(...) for every year", text, hint)
-    return " ".join(
-        [*own, "6" if weekday.upper() == "L" else _DAY_NUMBER.sub(lambda day: str(int(day[0]) - 1), weekday)]
+    return " ".join([*own, "6" if weekday.upper() == "L" else _from_one(weekday)])
+
+
+def notes(document: object, path: str = "") -> list[str]:
+    """What to check in a document that is valid: each expression that looks like one of Quartz and numbers its days."""
+    if isinstance(document, list | tuple):
+        return [note for number, part in enumerate(document) for note in notes(part, f"{path}.{number}")]
+    if not isinstance(document, Mapping):
+        return []
+    found = [note for key, part in document.items() for note in notes(part, f"{path}.{key}")]
+    written = document.get("expression")
+    note = _of_quartz(written) if isinstance(written, str) else None
+    return found if note is None else [*found, f"{path}.expression: {note}".lstrip(".")]
+
+
+def _of_quartz(text: str) -> str | None:
+    """The note for six fields with a question mark and numbers of days from 1 to 7; None for other texts."""
+    fields = text.split()
+    if len(fields) != 6 or "?" not in (fields[3], fields[5]) or not _DAY_NUMBER.search(fields[5]) or "0" in fields[5]:
+        return None
+    here, there = (str(cron.parse(f"0 0 ? * {week}")).split()[4] for week in (fields[5], _from_one(fields[5])))
+    return (
+        f"{text!r} fires on {here}, because days of the week count from 0, Sunday; "
+        f"if they count from 1, as those of Quartz do, write {there}"
     )
+
+
+def _from_one(weekday: str) -> str:
+    """A field of days of the week that count from 1, Sunday, with numbers that count from 0."""
+    return _DAY_NUMBER.sub(lambda day: str(int(day[0]) - 1), weekday)
 
 
 def _spelling(text: str) -> str | None:
@@ -198,7 +243,11 @@ def _spelling(text: str) -> str | None:
         return f"did you mean {near[0]!r}?"
     words = short_duration(re.sub(r"(?i)^every\s+", "", text))
     if words is not None:
-        return f"write '@every {words}', which counts from the instant at which the schedule is enabled"
+        local = " (docs/time.md has spans of days and weeks in local time)" if words[-1] in "dw" else ""
+        return f"write '@every {words}', which counts from the instant at which the schedule is enabled{local}"
+    zoned = re.fullmatch(r"(?:CRON_)?TZ=(\S+)\s+(.+)", text)
+    if zoned is not None:
+        return f"name the zone in a field of its own: 'zone: {zoned[1]}', and 'expression: {zoned[2]}'"
     fields = text.split()
     if len(fields) == 6 and "?" in (fields[2], fields[4]):
         return f"write 'cron({text})' for the six fields of EventBridge; here the first of six is the second"
@@ -228,21 +277,35 @@ def text_of(document: object, field: str = "expression") -> str:
     """The object form as a cron expression. Keys in snake_case or CamelCase; values are text, numbers, or lists."""
     if not isinstance(document, Mapping):
         raise invalid(field, "text, or an object with fields such as minute and hour", document)
-    known = {name.replace("_", ""): name for name in _OBJECT}
-    given: dict[str, str] = {}
+    known = {name.replace("_", ""): name for name in (*_OBJECT, "every", "from")}
+    given: dict[str, Any] = {}
     for key, value in document.items():
         path = f"{field}.{key}" if field else str(key)
         name = known.get(str(key).replace("_", "").lower())
         if name is None:
-            near = get_close_matches(str(key), list(_OBJECT), n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"the fields are {', '.join(_OBJECT)}"
+            near = get_close_matches(str(key), list(known.values()), n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"the fields are {', '.join(known.values())}"
             raise SluiceError("unknown_field", f"unknown field {str(key)!r}", path, hint)
         if name in given:
             raise invalid(path, f"{name} once", f"{name} twice")
-        given[name] = _value(value, path)
+        given[name] = value if name in ("every", "from") else _value(value, path)
     if not given:
         raise invalid(field, "an object with at least one field such as minute or hour", document)
-    return " ".join({**_OBJECT, **given}.values())
+    every, begin = given.pop("every", None), given.pop("from", None)
+    text = " ".join({**_OBJECT, **given}.values())
+    return text if every is None and begin is None else _in_periods(text, every, begin, given, field)
+
+
+def _in_periods(text: str, every: object, begin: object, given: Mapping[str, Any], field: str) -> str:
+    """The object form with ``every`` and ``from`` as a recurrence rule."""
+    clock = next((name for name in _CLOCK if name in given), None)
+    if clock is not None:
+        hint = "write the time of day in from, such as 2026-03-02T09:00"
+        raise invalid(field, f"every and from without {clock}", dict(given), hint)
+    try:
+        return rrule.of_object(every, begin, cron.parse(text), field)
+    except CronError as error:
+        raise invalid(field, "days and months as in a cron expression", dict(given), str(error)) from None
 
 
 def _value(value: object, field: str) -> str:

@@ -15,6 +15,7 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 from chalicelib.core.instants import Instant, Millis, millis
+from chalicelib.core.time.cron import IsHoliday, no_holiday
 
 _SECOND, _MILLISECOND = timedelta(seconds=1), timedelta(milliseconds=1)
 MAX_LEAPS = 4_000  # excluded days, or spans of them, in a row that are left out before no fire follows
@@ -25,11 +26,13 @@ FreeFrom = Callable[[date], date | None]  # the first day from a day on that is 
 class Daylight:
     """``gap``: a wall time that does not exist fires at the first instant after the gap (``after``), or not at all
     (``skip``). ``overlap``: one that exists twice fires the ``first`` time only, the ``second`` only, or ``both``.
-    ``free_from`` leaves out wall times by their day, also those in a gap, which fire on another day."""
+    ``free_from`` leaves out wall times by their day, also those in a gap, which fire on another day. ``is_holiday``
+    says which days are no working days besides Saturdays and Sundays."""
 
     gap: Literal["after", "skip"] = "after"
     overlap: Literal["first", "second", "both"] = "first"
     free_from: FreeFrom | None = None
+    is_holiday: IsHoliday = no_holiday
 
 
 DEFAULT = Daylight()

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import product
 
-from chalicelib.core.instants import DAY, Instant, Millis, parts_of, zone
-from chalicelib.core.time import cron
+from chalicelib.core.instants import DAY, Instant, Millis, iso, parts_of, zone
+from chalicelib.core.time import cron, rrule
 from chalicelib.core.time.cron import Cron, Numbers
 from chalicelib.core.time.expressions import Interval, parse
+from chalicelib.core.time.rrule import Rule
 
 _UNITS = {"d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
 _TIMES = (
@@ -39,7 +40,7 @@ def describe(expression: str, zone_name: str = "UTC", first: Instant | None = No
         first = parsed.start if first is None else first
         tz = "" if first is None or zone_name == "UTC" else f", {zone_name}"
     else:
-        words = _cron(parsed) or ""
+        words = (_rule(parsed) if isinstance(parsed, Rule) else _cron(parsed)) or ""
         if not words:
             words, tz = f"at '{expression}' in {zone_name}", ""
         else:
@@ -62,7 +63,7 @@ def _interval(interval: Interval) -> str:
     every = f"every {span.removeprefix('1 ') if len(parts_of(interval.every)) == 1 else span}"
     if interval.times is None:
         return every
-    return f"{every}, {_TIMES[interval.times] if interval.times < len(_TIMES) else f'{interval.times} times'}"
+    return f"{every}, {_times_in_all(interval.times)}"
 
 
 def _moment(instant: Instant, zone_name: str, now: Instant | None) -> str:
@@ -130,10 +131,11 @@ def _days(found: Cron) -> str | None:
     months = None if found.months == cron.MONTH.every else _and(_ranges(found.months, _MONTHS))
     if every_day and every_weekday:
         return "" if months is None else f"every day in {months}"
-    if not every_day and every_weekday and months and not found.last_day and len(found.days) + len(found.months) == 2:
+    single = every_weekday and months and not _special(found) and len(found.days) + len(found.months) == 2
+    if not every_day and single:
         return f"on {found.days[0]} {months}"
     runs = [*_ranges(found.days, [str(number) for number in range(32)])]
-    if not every_day and len(runs) > _MAX_ITEMS:
+    if not every_day and len(runs) + len(_special(found)) > _MAX_ITEMS:
         return None
     month, week = _month_days(found, runs, months), _week_days(found, months)
     if found.either:
@@ -143,7 +145,78 @@ def _days(found: Cron) -> str | None:
 
 def _month_days(found: Cron, runs: list[str], months: str | None) -> str:
     plain = [f"day{'' if len(found.days) == 1 else 's'} {_and(runs)}"] if runs else []
-    return f"on {_and([*plain, *(['the last day'] if found.last_day else [])])} of {months or 'the month'}"
+    return f"on {_and([*plain, *_special(found)])} of {months or 'the month'}"
+
+
+def _special(found: Cron) -> list[str]:
+    """The days of month that are no plain numbers: ``the last day``, ``the third working day``."""
+    each = len(found.working) == cron.MAX_WORKING
+    words = ["each working day"] if each else [f"the {_ordinal(number)} working day" for number in found.working]
+    words += [_from_end(number) for number in reversed(found.from_end)]
+    for number in found.nearest:
+        day = f"day {number}" if number > 0 else _from_end(number)
+        words.append("the last working day" if number == cron.LAST else f"the working day nearest to {day}")
+    return words
+
+
+def _from_end(number: int) -> str:
+    """``the last day`` for -1, ``the third last day`` for -3."""
+    return "the last day" if number == -1 else f"the {_ordinal(-number)} last day"
+
+
+def _ordinal(number: int) -> str:
+    if number in _NTH:
+        return _NTH[number]
+    suffix = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th") if number not in (11, 12, 13) else "th"
+    return f"{number}{suffix}"
+
+
+def _rule(found: Rule) -> str | None:
+    """``at 09:00 on Monday, every 2 weeks from 2026-03-02``"""
+    unit = rrule.PERIODS[found.freq]
+    days = _rule_days(found)
+    if days is None:
+        return None
+    clock = found.start.time()
+    period = f"every {found.interval} {unit}s" if found.interval > 1 else f"every {unit}"
+    words = f"at {_clock(clock.hour, clock.minute, clock.second)}{f' on {days}' if days else ''}"
+    words += f", {period} from {found.start:%Y-%m-%d}"
+    if found.until is not None:
+        words += f" until {found.until:%Y-%m-%d %H:%M}"
+    if found.until_instant is not None:
+        words += f" until {iso(found.until_instant)}"
+    return words if found.count is None else f"{words}, {_times_in_all(found.count)}"
+
+
+def _rule_days(found: Rule) -> str | None:
+    """The days of a rule; empty for every day, None if no short phrase describes them."""
+    names = [f"day {number}" if number > 0 else _from_end(number) for number in found.days]
+    plain = tuple(day + 1 for number, day in found.days_of_week if not number)
+    week = _ranges(plain, _WEEKDAYS)
+    week += [f"the {_nth_of(number)} {_WEEKDAYS[day + 1]}" for number, day in found.days_of_week if number]
+    if len(names) + len(week) > 2 * _MAX_ITEMS or (names and week and len(names) > 1):
+        return None
+    days = _and(names or week)
+    if names and week:
+        days = f"{days} if it is {' or '.join(week)}"
+    if found.positions:
+        chosen = [f"the {_nth_of(number)}" for number in found.positions]
+        days = f"{_and(chosen)} of {days or 'the days'}"
+    months = _and(_ranges(found.months, _MONTHS))
+    if months and not days:
+        return f"every day in {months}"
+    return f"{days} in {months}" if months else days
+
+
+def _nth_of(number: int) -> str:
+    """``first``, ``last``, ``second last``"""
+    if number > 0:
+        return _ordinal(number)
+    return "last" if number == -1 else f"{_ordinal(-number)} last"
+
+
+def _times_in_all(count: int) -> str:
+    return _TIMES[count] if count < len(_TIMES) else f"{count} times"
 
 
 def _week_days(found: Cron, months: str | None) -> str:

@@ -17,6 +17,7 @@ from chalicelib.core.instants import Instant, Millis, iso
 from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
+from chalicelib.core.time.days import Days
 from chalicelib.core.triggers.given import GivenTime, GivenType
 from chalicelib.core.triggers.occurrences import Recurrence
 
@@ -124,6 +125,14 @@ class Leaf(Document):
     def datasets(self) -> tuple[DatasetReference, ...]:
         """The datasets that have to exist."""
         return ()
+
+    def calendars(self) -> tuple[str, ...]:
+        """The holiday calendars that have to exist."""
+        return ()
+
+    def learn(self, calendar: str, holidays: Days | None) -> None:
+        """Take over the holidays of a calendar that the leaf names; None if there is no such calendar. They are no part
+        of the document: whoever computes instants reads them before."""
 
     def named(self) -> tuple[Named, ...]:
         """What it names that an allow-list may limit."""

@@ -40,6 +40,8 @@ class Recurrence(Protocol):
     @property
     def excluding(self) -> tuple[Excluded, ...]: ...
     @property
+    def calendar(self) -> str | None: ...
+    @property
     def zone_name(self) -> str: ...
     @property
     def daylight(self) -> Daylight: ...
@@ -152,6 +154,7 @@ def describe(rule: Recurrence) -> str:
     parts += [f"from {texts['start']}"] if rule.start else []
     parts += [f"until {texts['end']}"] if rule.end else []
     parts += [f"{rule.repeats} times" if rule.repeats > 1 else "once"] if rule.repeats else []
+    parts += [f"without {rule.calendar}"] if rule.calendar else []
     parts += [f"except on {exclusions.describe(rule.excluding)}"] if rule.excluding else []
     parts += [f"up to {format_duration(rule.jitter_millis)} later"] if rule.jitter else []
     return ", ".join(parts)

@@ -6,11 +6,13 @@ result. `core/triggers/occurrences.py` computes when a leaf is due.
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     AfterValidator,
     Field,
+    PrivateAttr,
     SerializerFunctionWrapHandler,
     ValidationInfo,
     field_validator,
@@ -19,13 +21,14 @@ from pydantic import (
 )
 
 from chalicelib.core import zones
-from chalicelib.core.documents import Duration, check_zone
+from chalicelib.core.documents import Duration, Reference, check_zone
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import Instant, Millis, duration, iso, parse_when
 from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Progress
-from chalicelib.core.time import exclusions, expressions
-from chalicelib.core.time.days import Excluded
+from chalicelib.core.time import days, exclusions, expressions
+from chalicelib.core.time.cron import no_holiday
+from chalicelib.core.time.days import Days, Excluded
 from chalicelib.core.time.wall import MAX_LEAPS, Daylight
 from chalicelib.core.triggers import occurrences
 from chalicelib.core.triggers.leaf import TimedLeaf, since
@@ -49,7 +52,8 @@ class TimeTrigger(TimedLeaf):
     bound the nominal instants, inclusively; intervals count from ``start``, which is then the first instant.
     ``repeats`` is the number of fires in all. Each fire is due up to ``jitter`` after its nominal instant and before
     the next one; the delay of a fire never changes. ``gap`` and ``overlap`` are the rules for wall times that do not
-    exist or exist twice (T2). ``excluding`` removes instants of the expression (T6).
+    exist or exist twice (T2). ``excluding`` removes instants of the expression (T6). The holidays of ``calendar``, one
+    of the schedule's namespace, are no working days of the expression (T30).
     """
 
     type: Literal["time"]
@@ -63,6 +67,9 @@ class TimeTrigger(TimedLeaf):
     gap: Literal["after", "skip"] = "after"
     overlap: Literal["first", "second", "both"] = "first"
     excluding: tuple[Excluded, ...] = ()
+    calendar: Reference | None = None
+
+    _holidays: Days | None = PrivateAttr(None)  # of the calendar; None until they are read
 
     moved_by: ClassVar[Literal["clock", "last_start", "last_arrival"]] = "clock"
 
@@ -79,6 +86,9 @@ class TimeTrigger(TimedLeaf):
     @model_validator(mode="after")
     def _can_fire(self, info: ValidationInfo) -> TimeTrigger:
         check_zone(self.zone_name, info)
+        if self.calendar is not None and not (self.expression and expressions.has_working_days(self.expression)):
+            hint = "write W for each working day, such as 0 9 W * *, or remove the calendar"
+            raise invalid("calendar", "a calendar only with working days (W) in the expression", self.calendar, hint)
         if self.expression is None:
             self._check_one_shot()
             return self
@@ -136,14 +146,36 @@ class TimeTrigger(TimedLeaf):
         return f"the time {self.describe()} came {since(progress)}"
 
     def resolve(self, names: Names) -> Self:
-        return self.resolved(names.zone, names.now)
+        calendar = names.in_namespace(self.calendar) if self.calendar is not None else None
+        return self.resolved(names.zone, names.now).model_copy(update={"calendar": calendar})
 
     def unbounded(self) -> Self:
         return self.model_copy(update={"due_time": None, "start": None, "end": None, "repeats": None})
 
     @property
     def daylight(self) -> Daylight:
-        return Daylight(self.gap, self.overlap)
+        return Daylight(
+            self.gap, self.overlap, is_holiday=self._is_holiday if self.calendar is not None else no_holiday
+        )
+
+    def calendars(self) -> tuple[str, ...]:
+        return () if self.calendar is None else (self.calendar,)
+
+    def learn(self, calendar: str, holidays: Days | None) -> None:
+        if calendar == self.calendar:
+            self._holidays = holidays if holidays is not None else days.read((), "UTC")
+
+    def _is_holiday(self, day: date) -> bool:
+        if self._holidays is None:
+            raise RuntimeError(f"expected the holidays of {self.calendar}, got none: read them first")
+        return self._holidays.names(day)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether two triggers are one document, also if the holidays of one have been read."""
+        return isinstance(other, TimeTrigger) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash((self.expression, self.zone, self.due_time))
 
     @property
     def jitter_millis(self) -> Millis:
@@ -175,7 +207,7 @@ class TimeTrigger(TimedLeaf):
 
     def _is_ever_free(self, expression: str) -> bool:
         """Whether the recurring exclusions leave a fire. Windows and single dates end, so they are not considered."""
-        lasting = tuple(entry for entry in self.excluding if isinstance(entry, str) and len(entry) < len("2026-12-25"))
+        lasting = tuple(entry for entry in self.excluding if exclusions.recurs(entry))
         at: Instant | None = 0
         for _ in range(MAX_LEAPS):
             at = expressions.next_fire(expression, self.zone_name, 0, at or 0)

@@ -17,6 +17,7 @@ from chalicelib.core.errors import invalid
 from chalicelib.core.instants import Instant, Millis, duration, format_duration
 from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Progress
+from chalicelib.core.time.days import Days
 from chalicelib.core.triggers import patterns
 from chalicelib.core.triggers.event import EventTrigger
 from chalicelib.core.triggers.leaf import Leaf, TimedLeaf, Upstream
@@ -107,6 +108,17 @@ def timed_leaves(trigger: AnyTrigger) -> tuple[NumberedLeaf[TimedLeaf], ...]:
 def recurrences(trigger: AnyTrigger) -> tuple[Recurrence, ...]:
     """The rules of instants of its time leaves."""
     return tuple(rule for leaf in _walk(trigger) if (rule := leaf.recurrence()) is not None)
+
+
+def calendars(trigger: AnyTrigger) -> tuple[str, ...]:
+    """The holiday calendars that its leaves name, each once."""
+    return tuple(dict.fromkeys(name for leaf in _walk(trigger) for name in leaf.calendars()))
+
+
+def learn(trigger: AnyTrigger, calendar: str, holidays: Days | None) -> None:
+    """Tell each leaf that names a calendar its holidays."""
+    for leaf in _walk(trigger):
+        leaf.learn(calendar, holidays)
 
 
 def upstreams(trigger: AnyTrigger) -> tuple[Upstream, ...]:

@@ -26,6 +26,7 @@ from chalicelib.core.writes import Put, PutDefinition, RemoveDefinition, Write
 from chalicelib.flow import lookup
 from chalicelib.flow.definitions import references, store
 from chalicelib.flow.definitions.store import Change
+from chalicelib.flow.fires import calendars as of_fires
 from chalicelib.flow.schedules import actions, over
 from chalicelib.flow.schedules.actions import MayChange
 from chalicelib.ports import MAX_CONFLICTS, Ports
@@ -229,6 +230,7 @@ def _put(
         after, plan = found.plan(name, enabled, by, carry=True)
         refused = ports.ledger.commit([*plan, *(along or [])])
         if refused is None:
+            of_fires.after_change(ports, name, found.new.definition)
             actions.wake_changed(ports, found.alive, after)
             return True
         if any(isinstance(write, PutDefinition) for write in refused.writes):

@@ -15,7 +15,7 @@ from chalicelib.flow.definitions.store import Change
 from chalicelib.flow.lookup import definitions_in, every, require
 from chalicelib.ports import Kind, Ports
 
-OF_NAMESPACE: tuple[Kind, ...] = ("dataset", "policy", "pool")
+OF_NAMESPACE: tuple[Kind, ...] = ("dataset", "policy", "pool", "calendar")
 OF_APP: tuple[Kind, ...] = ("workflow", "dag")
 
 

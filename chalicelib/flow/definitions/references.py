@@ -100,6 +100,8 @@ def _check_leaf(ports: Ports, name: str, schedule: Schedule, leaf: Leaf) -> None
     grants.require(ports, foreign.of_leaf(name, leaf), "trigger")
     for dataset in leaf.datasets():
         _check_dataset(ports, name, schedule, dataset)
+    for calendar in leaf.calendars():
+        _check_calendar(ports, name, calendar)
     for upstream in leaf.upstreams():
         _check_upstream(ports, name, upstream.workflow, "trigger")
         _check_starter(ports, name, upstream)
@@ -188,6 +190,16 @@ def _check_dataset(ports: Ports, name: str, schedule: Schedule, dataset: Dataset
         if key not in keys:
             hint = "correct the key, or remove it"
             raise errors.invalid("by", f"partition keys that dataset {dataset.name} has ({', '.join(keys)})", key, hint)
+
+
+def _check_calendar(ports: Ports, name: str, calendar: str) -> None:
+    own = _space(name)
+    if _space(calendar) != own:
+        hint = "put a calendar of the same days into the own namespace"
+        raise errors.invalid("trigger.calendar", f"a calendar of namespace {own}", calendar, hint)
+    if ports.catalog.definition("calendar", calendar) is None:
+        known = [row.name for row in ports.catalog.definitions("calendar", own, 1000, None).items]
+        raise grants.unknown(ports, own, "trigger.calendar", "calendar", calendar, known)
 
 
 def _check_upstream(ports: Ports, name: str, upstream: str, field: str) -> None:

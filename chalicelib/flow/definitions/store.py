@@ -281,11 +281,11 @@ def referrers(
 
 def as_named(kind: Kind, name: str) -> str:
     """A definition as `named` returns it, with the kind where a dataset may have the same name."""
-    return f"{kind} {name}" if kind in ("policy", "pool") else name
+    return f"{kind} {name}" if kind in ("policy", "pool", "calendar") else name
 
 
 def named(document: Any) -> frozenset[str]:
-    """The workflows, datasets, policies and pools that a schedule names in any field."""
+    """The workflows, datasets, policies, pools and calendars that a schedule names in any field."""
     if isinstance(document, list | tuple):
         return frozenset(name for part in document for name in named(part))
     if not isinstance(document, Mapping):
@@ -294,7 +294,7 @@ def named(document: Any) -> frozenset[str]:
     for key, value in document.items():
         if key in ("workflow", "dataset") and isinstance(value, str):
             found.add(value)
-        elif key in ("policy", "pool") and isinstance(value, str):
+        elif key in ("policy", "pool", "calendar") and isinstance(value, str):
             found.add(as_named(key, value))
         elif key == "workflows" and isinstance(value, list | tuple):
             found.update(value)
@@ -323,7 +323,7 @@ def _schedules_in(ports: Ports, namespace: str) -> Iterator[str]:
 
 def _children(ports: Ports, kind: Kind, name: str) -> list[str]:
     if kind == "namespace":
-        kinds: tuple[Kind, ...] = ("app", "dataset", "policy", "pool")
+        kinds: tuple[Kind, ...] = ("app", "dataset", "policy", "pool", "calendar")
         return sorted(member for each in kinds for member in _names(ports, each, name))
     messages = [row.schedule for row in messages_of(ports, name)]
     own = [schedule for schedule in schedules_of(ports, name) if not ids.is_of_dag(schedule)]

@@ -27,6 +27,7 @@ from chalicelib.flow.deploy import changes, effects, seen, turns, validate
 from chalicelib.flow.deploy.effects import Effects
 from chalicelib.flow.deploy.plan import Part, Plan, Report, make_plan, shell_of
 from chalicelib.flow.deploy.seen import EVERYTHING, Seen
+from chalicelib.flow.fires import calendars
 from chalicelib.flow.schedules import actions as schedule_actions
 from chalicelib.flow.schedules import messages, together
 from chalicelib.ports import MAX_CONFLICTS, Ports
@@ -179,7 +180,8 @@ def carry_out(
 
 
 def carry_out_definitions(ports: Ports, plan: Plan, by: str, row: Definition) -> None:
-    """Carry out the parts of a checked plan that precede its schedules: datasets, policies, pools and workflows."""
+    """Carry out the parts of a checked plan that precede its schedules: datasets, policies, pools, calendars and
+    workflows."""
     ports = turns.in_turn(ports, row)
     for part in plan.parts:
         if part.kind not in ("schedule", "dag") and part.action in ("created", "replaced"):
@@ -189,6 +191,8 @@ def carry_out_definitions(ports: Ports, plan: Plan, by: str, row: Definition) ->
 def _put(ports: Ports, part: Part, by: str, accepted: Seen) -> None:
     if part.dag is not None:
         actions.put(ports, part.name, part.dag, by, checked=True, may_put=accepted.may_put)
+    elif part.kind == "calendar" and part.document is not None:
+        calendars.put(ports, part.name, part.document, by)
     elif part.kind in ("dataset", "policy", "pool", "workflow") and part.document is not None:
         store.put(ports, part.kind, part.name, part.document, by)
 
@@ -214,7 +218,7 @@ def _record_deployment(ports: Ports, plan: Plan, by: str, edition: int, keeps_tu
     """
     sent = plan.document.model_dump(mode="json", exclude_unset=True)
     digest = ids.digest(json.dumps(sent, sort_keys=True), length=40)
-    newer = [group for group in ("policies", "pools", "dags") if getattr(plan.document, group)]
+    newer = [group for group in ("policies", "pools", "calendars", "dags") if getattr(plan.document, group)]
     groups = ("datasets", "workflows", "schedules", *newer)
     # Newer groups are counted only if they are used, so that the summary of an unchanged older document stays the same.
     counts = {group: len(getattr(plan.document, group)) for group in groups}

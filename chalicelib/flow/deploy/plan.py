@@ -114,6 +114,10 @@ def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) ->
         full = f"{namespace}.{short}"
         row = ports.catalog.definition("pool", full)
         parts.append(_definition_part("pool", full, row, pool.model_dump(mode="json")))
+    for short, calendar in document.calendars.items():
+        full = f"{namespace}.{short}"
+        row = ports.catalog.definition("calendar", full)
+        parts.append(_definition_part("calendar", full, row, calendar.model_dump(mode="json")))
     parts += [_definition_part("workflow", full, stored.get(full), body) for full, body in workflows.items()]
     parts += _schedule_parts(ports, name, document, absent, update_schedules, app)
     parts += _dag_parts(ports, name, document, absent, update_schedules or _is_first(app))

@@ -15,7 +15,7 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.schedule import ScheduleState, Subscription, Version
 from chalicelib.core.schedules import effect, lifecycle, past
-from chalicelib.flow import lookup, many
+from chalicelib.flow import calendars, lookup, many
 from chalicelib.flow.dags import actions
 from chalicelib.flow.definitions import addresses, buckets, references, store
 from chalicelib.flow.deploy.plan import AS_SENT, Part, Plan
@@ -102,7 +102,7 @@ def _check_past(seen: Ports, part: Part, new: Schedule) -> None:
         return
     alive = seen.catalog.schedule_state(part.name) if part.action == "replaced" else None
     before = None if effect.begins(alive, part.schedule.enabled) else lookup.definition_of(seen, alive)
-    past.check(new, seen.clock.now(), before, part.schedule.on_update == "carry")
+    past.check(calendars.read(seen, new), seen.clock.now(), before, part.schedule.on_update == "carry")
 
 
 def _check_dag(seen: Ports, part: Part, removed: Collection[str]) -> None:

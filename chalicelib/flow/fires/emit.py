@@ -25,7 +25,7 @@ from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.system import bursts
 from chalicelib.core.writes import MAX_WRITES, ExpectMode, Put, Replace, Write
-from chalicelib.flow import shards
+from chalicelib.flow import calendars, shards
 from chalicelib.flow.each import run_each
 from chalicelib.log import logger
 from chalicelib.ports import Page, Ports, RowRequest, every_page
@@ -315,7 +315,7 @@ def _plan_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> 
     version = ports.catalog.version(schedule, timer.version) if timer else None
     if timer is None or schedule_state is None or version is None or schedule_state.generation != timer.generation:
         return None
-    definition = Schedule.model_validate(version.definition)
+    definition = calendars.read(ports, Schedule.model_validate(version.definition))
     if schedule_state.mode == "enabled" and lifetime.is_used_up(timer, definition):
         # The last repeat was prepared during a pause, or the repeats ended before the schedule began.
         return _moved(TimerStep(schedule), replace(timer, rev=timer.rev + 1), definition, schedule_state, now, now)

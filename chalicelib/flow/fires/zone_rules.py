@@ -25,7 +25,7 @@ from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.rows.zone_rules import ZoneRules
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.writes import DeleteJob, Put, PutState, Replace, Write
-from chalicelib.flow import shards
+from chalicelib.flow import calendars, shards
 from chalicelib.flow.fires import emit
 from chalicelib.log import logger
 from chalicelib.ports import Ports, RowRequest, every_page
@@ -113,7 +113,7 @@ def _bring(ports: Ports, seen: Ports, timer: Timer) -> None:
     state, version = seen.catalog.schedule_state(timer.schedule), seen.catalog.version(timer.schedule, timer.version)
     if state is None or version is None or state.generation != timer.generation or state.mode not in GATHERING_MODES:
         return
-    schedule, now = Schedule.model_validate(version.definition), ports.clock.now()
+    schedule, now = calendars.read(ports, Schedule.model_validate(version.definition)), ports.clock.now()
     if gone := walls.unknown(schedule):
         logger.warning("zone unknown", extra={"schedule": timer.schedule, "hint": "; ".join(gone)})
         return

@@ -24,6 +24,7 @@ from chalicelib.flow import lookup, priority, registered, requests, wake
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.definitions import data, references
 from chalicelib.flow.definitions.store import check_size
+from chalicelib.flow.fires import calendars as of_fires
 from chalicelib.flow.fires import emit
 from chalicelib.flow.jobs.drop import drain
 from chalicelib.flow.limits import counting
@@ -123,6 +124,7 @@ def enable(ports: Ports, name: str, by: str) -> ScheduleState:
         past.check(schedule, now := ports.clock.now())
         after, plan = lifecycle.enable(schedule_state, schedule, now, by)
         if ports.ledger.commit(plan) is None:
+            of_fires.after_change(ports, name, schedule)
             wake_changed(ports, schedule_state, after)
             return after
     raise errors.changed_meanwhile(f"schedule {name}")
@@ -256,6 +258,8 @@ def complete_puts(ports: Ports, done: Mapping[str, Change]) -> dict[str, Schedul
 
     The plan of a new schedule shows whether it has fires to prepare, so nothing is read for one that has none."""
     states = {name: counted(ports, change) for name, change in done.items()}
+    for name, change in done.items():
+        of_fires.after_change(ports, name, change.schedule)
     gather: dict[str, Change] = {}
     for name, change in done.items():
         if change.before is not None:

@@ -17,7 +17,7 @@ from chalicelib.core.schedules.effect import Effect
 from chalicelib.core.schedules.relative import Counted
 from chalicelib.core.triggers import tree
 from chalicelib.core.writes import Write
-from chalicelib.flow import lookup
+from chalicelib.flow import calendars, lookup
 from chalicelib.ports import Ports
 
 PAGE = 500  # prepared fires that are read together
@@ -59,12 +59,12 @@ def read(ports: Ports, name: str, sent: Schedule, enabled: bool | None) -> Found
     alive = schedule_state if schedule_state is not None and schedule_state.exists else None
     old, now = lookup.stored(ports, alive), ports.clock.now()
     if alive is None or old is None:
-        return Found(now, schedule_state, None, relative.counted(sent, name, None, now), False)
+        return Found(now, schedule_state, None, _counted(ports, sent, name, None, now), False)
     fits = enabled is None or enabled == (alive.mode != "disabled")
     if fits and relative.is_same(sent, name, old):
         return Found(now, schedule_state, old, old, True)
     begins = effect.begins(alive, enabled)
-    new = relative.counted(sent, name, None if begins else old, now)
+    new = _counted(ports, sent, name, None if begins else old, now)
     found = Found(now, schedule_state, old, new, False)
     if begins or effect.acts_alike(old.definition, new.definition):
         return found
@@ -72,6 +72,12 @@ def read(ports: Ports, name: str, sent: Schedule, enabled: bool | None) -> Found
     if timer is None or not continued.asks_for_prepared(timer, old.definition, new.definition):
         return replace(found, timer=timer)
     return replace(found, timer=timer, prepared=_prepared(ports, alive, now))
+
+
+def _counted(ports: Ports, sent: Schedule, name: str, old: Counted | None, now: Instant) -> Counted:
+    counted = relative.counted(sent, name, old, now)
+    calendars.read(ports, counted.definition)
+    return counted
 
 
 def _timer(ports: Ports, alive: ScheduleState, old: Schedule) -> Timer | None:

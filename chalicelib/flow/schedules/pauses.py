@@ -20,6 +20,7 @@ from chalicelib.core.schedules.lifecycle import PauseMode
 from chalicelib.core.states import PAUSED_MODES
 from chalicelib.core.writes import Create, DeleteJob, Put, Replace, Write
 from chalicelib.flow import lookup, wake
+from chalicelib.flow.fires import calendars
 from chalicelib.flow.fires.emit import emit_soon
 from chalicelib.flow.jobs.drop import drain
 from chalicelib.flow.limits import waiting
@@ -69,6 +70,7 @@ def resume(ports: Ports, name: str, by: str) -> ScheduleState:
             raise _not_running(schedule_state, "resume")
         after, plan = lifecycle.resume(schedule_state, schedule, ports.clock.now(), by)
         if ports.ledger.commit([*plan, *_reopened(ports, schedule_state)]) is None:
+            calendars.after_change(ports, name, schedule)
             emit_soon(ports, name)
             wake.all_of(ports, name)
             return after

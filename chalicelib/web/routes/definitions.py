@@ -1,7 +1,8 @@
-"""Routes of namespaces, apps, workflows, datasets, partitions and policies."""
+"""Routes of namespaces, apps, workflows, datasets, partitions, policies and calendars."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -82,6 +83,7 @@ def deploy_app(ns: str, app: str) -> Response:
     replaced, never deleted. With ``upload``, the id of an upload, the document is the uploaded one, and the body empty.
     Sluice checks it as a whole, answers 202, and puts the schedules then."""
     from chalicelib.core.definitions.app import App
+    from chalicelib.core.time import expressions
     from chalicelib.flow.deploy.deploy import deploy_and_say, dry_run
 
     request, full = routes.current_request, f"{ns}.{app}"
@@ -89,13 +91,15 @@ def deploy_app(ns: str, app: str) -> Response:
     if upload is not None:
         return _deploy_upload(ns, app, check_upload(upload))
     update = None if query(request, "update_schedules") is None else flag(request, "update_schedules")
-    sent = parse(App, request)
+    given = body(request)
+    sent, notes = validated(App, given), expressions.notes(given)
+    noted = {"notes": notes} if notes else {}
     if flag(request, "dry_run"):
         report, changes, effects = dry_run(ports(), ns, app, sent, update)
-        return document({"name": full, **report, "changes": changes, "effects": effects})
+        return document({"name": full, **report, "changes": changes, "effects": effects, **noted})
     check_app(ns, app, sent)
     report, effects = deploy_and_say(ports(), ns, app, sent, caller(request), update_schedules=update)
-    return document({"name": full, **report, "effects": effects})
+    return document({"name": full, **report, "effects": effects, **noted})
 
 
 def _deploy_upload(ns: str, app: str, upload: str) -> Response:
@@ -301,7 +305,43 @@ def delete_policy(ns: str, name: str) -> Response:
     return _delete("policy", f"{ns}.{name}")
 
 
-def _put(kind: Any, full: str, model: Any) -> Response:
+@route(routes, "GET", NS + "/calendars", needs="read", query=PAGING)
+def list_calendars(ns: str) -> dict[str, Any]:
+    """List the holiday calendars of a namespace."""
+    return _list("calendar", ns)
+
+
+@route(
+    routes,
+    "PUT",
+    NS + "/calendars/{name}",
+    needs="define",
+    body="HolidayCalendar",
+    headers=(IF_MATCH,),
+    status=(200, 201),
+)
+def put_calendar(ns: str, name: str) -> Response:
+    """Create or replace a holiday calendar. The schedules that name it follow it, except for fires that are prepared
+    already, about two minutes ahead."""
+    from chalicelib.core.definitions.calendar import HolidayCalendar
+    from chalicelib.flow.fires.calendars import put
+
+    return _put("calendar", f"{ns}.{name}", HolidayCalendar, put)
+
+
+@route(routes, "GET", NS + "/calendars/{name}", needs="read")
+def get_calendar(ns: str, name: str) -> Response:
+    """Read a holiday calendar."""
+    return _get("calendar", f"{ns}.{name}")
+
+
+@route(routes, "DELETE", NS + "/calendars/{name}", needs="define", headers=(IF_MATCH,), status=(204,))
+def delete_calendar(ns: str, name: str) -> Response:
+    """Delete a holiday calendar that no schedule names."""
+    return _delete("calendar", f"{ns}.{name}")
+
+
+def _put(kind: Any, full: str, model: Any, write: Callable[..., Any] | None = None) -> Response:
     from chalicelib.flow.definitions.store import put
 
     request = routes.current_request
@@ -309,7 +349,8 @@ def _put(kind: Any, full: str, model: Any) -> Response:
     content = parse(model, request).model_dump(mode="json")
     if kind != "namespace":
         check_document(full.partition(".")[0], kind, full)
-    change = put(ports(), kind, full, content, caller(request), if_match(request))
+    write = write or partial(put, kind=kind)
+    change = write(ports(), name=full, document=content, by=caller(request), if_match=if_match(request))
     view = {"name": full, "kind": kind, "did": change.did, "version": change.version}
     return document(view, 201 if change.did == "created" else 200)
 

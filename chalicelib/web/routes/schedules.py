@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib.web import unseen
 from chalicelib.web.access import sees
-from chalicelib.web.http import caller, day, document, gone, if_match, number, parse
+from chalicelib.web.http import body, caller, day, document, gone, if_match, number, validated
 from chalicelib.web.paging import MAX_FIRES, PAGING, Read, listing
 from chalicelib.web.quotas import check_schedule
 from chalicelib.web.routes.definitions import APP
@@ -57,15 +58,17 @@ def put_schedule(ns: str, app: str, name: str) -> Response:
     """Create or replace a schedule. A new schedule is disabled and a replaced one keeps its state, unless ``enabled``
     is given."""
     from chalicelib.core.definitions.schedule import NewSchedule
+    from chalicelib.core.time import expressions
     from chalicelib.flow.lookup import require
     from chalicelib.flow.schedules.actions import put
 
     request = routes.current_request
     require(ports(), "app", f"{ns}.{app}")
-    sent = parse(NewSchedule, request)
+    given = body(request)
+    sent = validated(NewSchedule, given)
     check_schedule(ns, f"{ns}.{app}.{name}", sent)
     _, new = put(ports(), f"{ns}.{app}.{name}", sent, caller(request), if_match(request))
-    return shown(ns, app, name, 201 if new else 200)
+    return shown(ns, app, name, 201 if new else 200, expressions.notes(given))
 
 
 @route(routes, "GET", ONE, needs="read")
@@ -169,14 +172,17 @@ def preview(ns: str, app: str, name: str) -> dict[str, Any]:
     }
 
 
-def shown(ns: str, app: str, name: str, status: int = 200) -> Response:
-    """A schedule with the number of fires per day, which shows a cron expression that fires too often (T1)."""
+def shown(ns: str, app: str, name: str, status: int = 200, notes: Sequence[str] = ()) -> Response:
+    """A schedule with the number of fires per day, which shows a cron expression that fires too often (T1), and with
+    notes on its expressions, if there are any."""
     from chalicelib.core.fires import upcoming
     from chalicelib.flow.lookup import existing
     from chalicelib.flow.views.views import schedule_view
 
     schedule_state, schedule = existing(ports(), f"{ns}.{app}.{name}")
-    return document({**schedule_view(schedule_state, schedule), "fires_per_day": upcoming.per_day(schedule)}, status)
+    noted = {"notes": list(notes)} if notes else {}
+    daily = upcoming.per_day(schedule)
+    return document({**schedule_view(schedule_state, schedule), "fires_per_day": daily, **noted}, status)
 
 
 def _living(full: str) -> tuple[ScheduleState, Schedule] | None:

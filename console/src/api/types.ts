@@ -75,6 +75,7 @@ export interface App {
   datasets?: Record<string, Dataset>;
   policies?: Record<string, Policy>;
   pools?: Record<string, Pool>;
+  calendars?: Record<string, HolidayCalendar>;
   workflows?: Record<string, Workflow>;
   schedules?: Record<string, NewSchedule>;
   dags?: Record<string, NewDag>;
@@ -286,6 +287,7 @@ export interface Deployment {
   untouched: string[];
   changes?: Record<string, unknown> | null;
   effects: Record<string, EffectOfPut>;
+  notes?: string[] | null;
 }
 
 export interface DryRun {
@@ -580,6 +582,13 @@ export interface Holder {
   schedule: string;
   state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
   since: string | null;
+}
+
+export interface HolidayCalendar {
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+  days: (string | Record<string, string>)[];
 }
 
 export interface HttpProbe {
@@ -1530,6 +1539,18 @@ export interface StoredBackfill {
   to?: string | null;
 }
 
+export interface StoredCalendar {
+  name: string;
+  kind: string;
+  version: number;
+  updated_at: string;
+  updated_by: string;
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+  days: (string | Record<string, string>)[];
+}
+
 export interface StoredDag {
   name: string;
   kind: string;
@@ -1732,6 +1753,7 @@ export interface StoredSchedule {
   triggered_by: string;
   generation: number;
   fires_per_day?: number | null;
+  notes?: string[] | null;
   dag?: string | null;
 }
 
@@ -1789,6 +1811,7 @@ export interface TimeTrigger {
   gap?: "after" | "skip";
   overlap?: "first" | "second" | "both";
   excluding?: (string | Record<string, string>)[];
+  calendar?: string | null;
 }
 
 export interface TimeWindow {
@@ -2060,6 +2083,13 @@ export interface Answers {
     items: AuditRecord[];
     next_cursor: string | null;
   };
+  "GET /v1/namespaces/{ns}/calendars": {
+    items: StoredCalendar[];
+    next_cursor: string | null;
+  };
+  "DELETE /v1/namespaces/{ns}/calendars/{name}": null;
+  "GET /v1/namespaces/{ns}/calendars/{name}": StoredCalendar;
+  "PUT /v1/namespaces/{ns}/calendars/{name}": Change;
   "GET /v1/namespaces/{ns}/datasets": {
     items: StoredDataset[];
     next_cursor: string | null;

@@ -48,6 +48,7 @@ export const COLLECTIONS = [
   "datasets",
   "policies",
   "pools",
+  "calendars",
   "messages",
   "runs",
   "jobs",

@@ -198,6 +198,39 @@ def test_t6_excluded_dates_weekdays_and_windows_do_not_fire(world: World) -> Non
     assert [iso(run.nominal_at or 0)[5:10] for run in world.runs("daily")] == shown[:4]
 
 
+@pytest.mark.parametrize(
+    ("expression", "fires"),
+    [
+        ({"every": "2 weeks", "from": "2026-02-16T09:00", "day_of_week": "mon"}, ["03-16 08:00", "03-30 07:00"]),
+        ("DTSTART:20260101T090000 RRULE:FREQ=MONTHLY;INTERVAL=2;BYDAY=-1TU", ["03-31 07:00"]),
+        ("0 17 LW,W#4 * *", ["03-05 16:00", "03-31 15:00"]),
+    ],
+)
+def test_t30_calendar_rules_keep_their_local_time(world: World, expression: Any, fires: list[str]) -> None:
+    """The clocks of Paris go forward on 29 March."""
+    world.deploy(flights({"closing": to_queue(time(expression, zone="Europe/Paris", jitter="1m"))}))
+    _, schedule = lookup.existing(world.ports, full("closing"))
+    from chalicelib.core.fires import upcoming
+
+    shown = [iso(at)[5:16].replace("T", " ") for at in upcoming.preview(schedule, NOON, len(fires))]
+    assert shown == fires
+    for text in fires:
+        world.clock.wait_until(parse_instant(f"2026-{text.replace(' ', 'T')}:00Z") - 2 * MINUTE)
+        world.tick()
+        world.pass_by("5m")
+    assert [iso(run.nominal_at or 0)[5:16].replace("T", " ") for run in world.runs("closing")] == fires
+
+
+def test_t30_the_days_of_a_span_do_not_fire_in_any_year(world: World) -> None:
+    excluding = [{"from": "11-15", "to": "03-05"}]
+    world.deploy(flights({"daily": to_queue(time("0 9 * * *", excluding=excluding))}))
+    world.clock.wait_until(parse_instant("2026-03-04T08:58:00Z"))
+    for _ in range(4):
+        world.tick()
+        world.pass_by("1d")
+    assert sorted(iso(run.nominal_at or 0)[5:10] for run in world.runs("daily")) == ["03-06", "03-07"]
+
+
 def test_t6_dates_are_those_of_the_trigger_zone(world: World) -> None:
     from chalicelib.core.triggers import occurrences
     from chalicelib.core.triggers.time import TimeTrigger

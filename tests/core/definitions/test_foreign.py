@@ -31,6 +31,7 @@ COVERED = {
 ELSEWHERE = {
     "Workflow.pool": "test_o9_a_workflow_needs_a_grant_for_a_foreign_pool",
     "Node.workflow": "a node is a schedule: test_o9_every_way_to_enable_a_schedule_needs_the_grant",
+    "TimeTrigger.calendar": "that of another namespace is refused: test_t30_a_calendar_that_does_not_fit_is_refused",
     "Metric.namespace": "the namespace is that of CloudWatch",
 }
 

@@ -21,9 +21,12 @@ from chalicelib.core.triggers.occurrences import Series
 from chalicelib.core.triggers.time import TimeTrigger
 from tests.core.builders import NOON, brief, schedule, schedule_state, thorough
 
-EXPRESSIONS = ["@every 7s", "@every 90m", "R9/PT13M", "* * * * *", "*/7 3 * * mon", "0 5 1 * *", "30 2 * * *"]
+EXPRESSIONS = ["@every 7s", "@every 90m", "R9/PT13M", "* * * * *", "*/7 3 * * mon", "0 5 1 * *", "30 2 * * *",
+               "30 2 LW * *", "0 0 8W,W#4,L-28 * *", "DTSTART:20260301T023000 RRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY=SU,WE",
+               "DTSTART:20260101T023000 RRULE:FREQ=DAILY;INTERVAL=3;COUNT=90"]  # fmt: skip
 ZONES = ["UTC", "America/New_York", "Australia/Lord_Howe"]
-EXCLUSIONS: list[Any] = [["sat", "sun"], ["03-29"], [{"from": "2026-03-08", "to": "2026-03-12"}],
+EXCLUSIONS: list[Any] = [["sat", "sun"], ["03-29"], [{"from": "03-05", "to": "03-09"}, "fri"],
+                         [{"from": "2026-03-08", "to": "2026-03-12"}],
                          [{"from": "2026-03-03T01:30:00Z", "to": "2026-03-03T14:00:00Z"}, "2026-03-04"]]  # fmt: skip
 
 
@@ -147,6 +150,36 @@ def test_t6_exclusions_leave_gap_and_overlap_as_they_are() -> None:
     assert [iso(at)[5:16] for at in shown] == ["10-25T00:30", "10-25T01:30", "10-26T01:30"]
 
 
+def test_t30_a_span_of_every_year_is_left_out_every_year() -> None:
+    winter = {"from": "11-15", "to": "02-15"}
+    found = first(rule(expression="0 9 14,15,16 * *", zone="Europe/Paris", excluding=[winter]), 60)
+    shown = [iso(at)[:10] for at in found]
+    assert [day for day in shown if day[5:] > "11-14" or day[5:] <= "02-15"] == []
+    assert {day[5:] for day in shown if day[:4] == "2027"} >= {"02-16", "03-14", "11-14", "10-16"}
+
+
+def test_t30_a_span_of_the_whole_year_leaves_no_fire() -> None:
+    with pytest.raises(ValidationError) as caught:
+        rule(expression="@daily", excluding=[{"from": "03-01", "to": "02-29"}])
+    assert "an exclusion that leaves fires of the expression" in str(caught.value)
+
+
+def test_t30_the_next_fire_of_a_rule_is_described() -> None:
+    text = {"every": "2 weeks", "from": "2026-03-02T09:00", "day_of_week": "mon"}
+    trigger = rule(expression=text, zone="Europe/Paris", excluding=[{"from": "11-15", "to": "02-15"}], jitter="1h")
+    words = "at 09:00 on Monday, every 2 weeks from 2026-03-02, Europe/Paris, except on 11-15 to 02-15, up to 1h later"
+    assert trigger.describe() == words
+    assert iso(first(trigger, 1)[0]) == "2026-03-16T08:00:00.000Z"
+    assert rule(expression="0 17 LW * *", zone="Europe/Paris").describe() == (
+        "at 17:00 on the last working day of the month, Europe/Paris"
+    )
+
+
+def test_t30_a_rule_that_has_ended_is_refused_when_it_is_put() -> None:
+    over = rule(expression="DTSTART:20260101T090000 RRULE:FREQ=DAILY;COUNT=3")
+    assert over.past_field(NOON) == "expression"
+
+
 @pytest.mark.parametrize(
     ("fields", "field", "words"),
     [
@@ -163,6 +196,10 @@ def test_t6_exclusions_leave_gap_and_overlap_as_they_are() -> None:
         ({"expression": "@daily", "excluding": ["caturday"]}, "trigger.excluding.0", "expected a date such as"),
         ({"expression": "@daily", "excluding": ["sat", "2026-02-30"]}, "trigger.excluding.1", "expected a date"),
         ({"expression": "@daily", "excluding": ["13-01"]}, "trigger.excluding.0", "expected a date such as"),
+        ({"expression": "@daily", "excluding": [{"from": "13-01", "to": "02-15"}]},
+         "trigger.excluding.0", "expected two dates with years"),
+        ({"expression": "@daily", "excluding": [{"from": "11-15", "to": "2027-02-15"}]},
+         "trigger.excluding.0", "expected two dates with years, or two days of every year"),
         ({"expression": "@daily", "excluding": [{"from": "2026-01-01"}]}, "trigger.excluding.0", "expected a window"),
         ({"expression": "@daily", "excluding": [{"from": "2026-01-02", "to": "2026-01-01"}]},
          "trigger.excluding.0.to", "expected a date that is not before"),

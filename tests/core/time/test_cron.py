@@ -17,6 +17,7 @@ from tests.core.builders import brief, thorough
 from tests.core.walk import MONTHS, Meaning, expressions
 
 SUNDAY = datetime(2026, 3, 1, 12)
+SPECIAL = "special days are L, L-1 to L-30, LW, W, 1W to 31W, and W#1 to W#23"
 dates = st.dates(date(1999, 12, 25), date(2101, 1, 5))
 moments = st.datetimes(datetime(1999, 12, 25), datetime(2101, 1, 5))
 
@@ -53,6 +54,15 @@ def walls(expression: str, count: int, start: datetime = SUNDAY) -> list[str]:
         ("0 0 * * mon#1,wed", ["03-02", "03-04", "03-11", "03-18", "03-25", "04-01", "04-06"]),
         ("0 0 * * 0#5", ["03-29", "05-31", "08-30"]),
         ("0 0 13 * friL", ["03-13", "03-27", "04-13", "04-24"]),
+        ("0 0 L-3 * *", ["03-28", "04-27", "05-28"]),
+        ("0 0 LW * *", ["03-31", "04-30", "05-29"]),  # 31 May is a Sunday
+        ("0 0 15W * *", ["03-16", "04-15", "05-15"]),  # 15 March is a Sunday
+        ("0 0 1W * *", ["03-02", "04-01", "05-01", "06-01", "07-01", "08-03"]),  # not before the month begins
+        ("0 0 31W * *", ["03-31", "05-29", "07-31"]),  # only in months with a 31st
+        ("0 0 L-2W * *", ["03-30", "04-28", "05-29"]),
+        ("0 0 W#3 * *", ["03-04", "04-03", "05-05"]),
+        ("0 0 W * *", ["03-02", "03-03", "03-04", "03-05", "03-06", "03-09"]),
+        ("0 0 W#1,LW * *", ["03-02", "03-31", "04-01", "04-30"]),
     ],
 )
 def test_t1_each_cron_field_names_its_times(expression: str, expected: list[str]) -> None:
@@ -100,10 +110,19 @@ def test_t1_a_fifth_weekday_of_february_comes_every_28_years() -> None:
         ("60 * * * * *", "second: '60' is not from 0 to 59"),
         ("*/90 * * * *", "minute: the step '90' is not from 1 to 59; for a longer interval, write @every 90m"),
         ("* * */0 * *", "day of month: the step '0' is not from 1 to 30"),
-        ("0 0 15W * *", "day of month: '15w' is not from 1 to 31; W, H, R and L-n are not supported"),
-        ("0 0 LW * *", "day of month: 'lw' is not from 1 to 31; W, H, R and L-n are not supported"),
-        ("0 0 * * L", "day of week: 'l' is not from 0 to 7 or sun to sat; W, H, R and L-n are not supported"),
-        ("H * * * *", "minute: 'h' is not from 0 to 59; W, H, R and L-n are not supported"),
+        ("0 0 32W * *", f"day of month: '32w' is not from 1 to 31; {SPECIAL}"),
+        ("0 0 0W * *", f"day of month: '0w' is not from 1 to 31; {SPECIAL}"),
+        ("0 0 L-31 * *", f"day of month: 'l' is not from 1 to 31; {SPECIAL}"),
+        ("0 0 WW * *", f"day of month: 'ww' is not from 1 to 31; {SPECIAL}"),
+        ("0 0 W#24 * *", f"day of month: 'w#24' is not from 1 to 31; {SPECIAL}"),
+        ("0 0 1-5W * *", f"day of month: '5w' is not from 1 to 31; {SPECIAL}"),
+        (
+            "0 0 * * L",
+            "day of week: 'l' is not from 0 to 7 or sun to sat; write sat for Saturday, or friL for the last Friday of "
+            "the month",
+        ),
+        ("0 LW * * *", "hour: 'lw' is not from 0 to 23; L and W are for day of month, mon#1 and friL for day of week"),
+        ("H * * * *", "minute: 'h' is not from 0 to 59; H and R are not supported: write a time, and jitter if wanted"),
         ("? * * * *", "minute: '?' is not from 0 to 59"),
         ("1,,2 * * * *", "minute: '' is not from 0 to 59"),
         ("0 0 * * mon#6", "day of week: 'mon#6' is not from 0 to 7 or sun to sat"),
@@ -131,6 +150,9 @@ def test_t1_the_field_that_is_wrong_is_named(text: str, hint: str) -> None:
         ("0 0 1 * 0-6", "0 0 * * *"),
         ("0 0 * * 1#1,1", "0 0 * * mon"),
         ("0 0 l,15 * 5l", "0 0 15,L * friL"),
+        ("0 0 lw,L-0,w#3,15w,l-3w,1,L-2 * *", "0 0 1,W#3,L,L-2,15W,L-3W,LW * *"),
+        ("0 0 lw,* * *", "0 0 * * *"),
+        ("0 0 w,w#3 * *", "0 0 W * *"),
         ("*/10 * * * * *", "*/10 * * * * *"),
         ("0 0 */2 * *", "0 0 */2 * *"),
     ],
@@ -179,7 +201,43 @@ def test_t1_no_wall_time_lies_between_one_and_the_next(written: tuple[str, Meani
         assert parsed.fires_on(found.date())
 
 
-@given(expressions().filter(lambda written: not any(sign in written[0] for sign in "L#")), moments)
+@given(
+    expressions(),
+    dates,
+    st.frozensets(st.dates(date(2026, 1, 1), date(2026, 3, 31)), max_size=90),
+)
+@brief
+def test_t30_working_days_leave_out_holidays(
+    written: tuple[str, Meaning], day: date, holidays: frozenset[date]
+) -> None:
+    text, meaning = written
+    parsed = cron.parse(text)
+    for number in range(90):
+        each = date(2026, 1, 1) + timedelta(days=number)
+        assert parsed.fires_on(each, holidays.__contains__) == meaning.on(each, holidays), (text, each)
+
+
+def test_t30_a_month_of_holidays_has_no_working_day() -> None:
+    parsed = cron.parse("0 17 LW,1W,W#1 * *")
+    found = parsed.next_wall(datetime(2026, 2, 27, 18), lambda day: day.month == 3)
+    assert found == datetime(2026, 4, 1, 17)
+
+
+def test_t30_holidays_change_working_days_alone() -> None:
+    assert not cron.parse("0 17 L * friL").has_working_days
+    assert cron.parse("0 17 L-3 * *").next_wall(SUNDAY, lambda day: True) == datetime(2026, 3, 28, 17)
+    assert cron.parse("0 17 LW * *").next_wall(SUNDAY, lambda day: True) is None
+
+
+@given(st.integers(1, 28), moments)
+@thorough
+def test_t30_croniter_names_the_same_nearest_working_days(number: int, past: datetime) -> None:
+    """In a month without the day, croniter takes the last day, and Sluice has no fire, as for the day without W."""
+    found = cron.parse(f"0 5 {number}W * *").next_wall(past)
+    assert found == croniter(f"0 5 {number}W * *", past, max_years_between_matches=9).get_next(datetime)
+
+
+@given(expressions().filter(lambda written: not any(sign in written[0].upper() for sign in "LW#")), moments)
 @thorough
 def test_t1_croniter_names_the_same_times_where_it_knows_form(written: tuple[str, Meaning], past: datetime) -> None:
     """croniter is an independent implementation. It gets lists of numbers, without ``L`` and ``#``. Where those meet

@@ -23,7 +23,7 @@ ZONES = ["UTC", "Asia/Tokyo", "America/New_York", "Africa/Cairo", "Asia/Beirut",
 ENTRIES: list[Any] = [
     "mon", "sat", "sun", "12-25", "01-01", "02-29", "2026-03-06", "2026-04-24", "2026-12-31",
     {"from": "2026-03-03", "to": "2026-03-05"}, {"from": "2026-03-05", "to": "2026-03-20"},
-    {"from": "2026-12-24", "to": "2027-01-06"},
+    {"from": "2026-12-24", "to": "2027-01-06"}, {"from": "03-10", "to": "03-17"}, {"from": "11-15", "to": "02-15"},
     {"from": "2026-03-04T09:30:00Z", "to": "2026-03-04T17:00:00Z"},
 ]  # fmt: skip
 lists = st.lists(st.sampled_from(ENTRIES), max_size=5)
@@ -39,6 +39,9 @@ def holds(entries: list[Any], zone: str, instant: Instant) -> bool:
     for entry in entries:
         if isinstance(entry, dict) and "T" in entry["from"]:
             found = parse_instant(entry["from"]) <= instant < parse_instant(entry["to"])
+        elif isinstance(entry, dict) and len(entry["from"]) == 5:
+            first, last, shown = entry["from"], entry["to"], f"{day:%m-%d}"
+            found = first <= shown <= last if first <= last else shown >= first or shown <= last
         elif isinstance(entry, dict):
             found = entry["from"] <= day.isoformat() <= entry["to"]
         else:
@@ -162,6 +165,9 @@ WORKING = ["mon", "tue", "wed", "thu", "fri"]
         (["2026-03-07"], ["sat"], True),
         (["2026-03-07", "2026-03-09"], ["sat"], False),
         (["2026-03-09"], [{"from": "2026-03-01", "to": "2026-03-31"}], True),
+        (["12-25", {"from": "12-30", "to": "01-02"}], [{"from": "12-24", "to": "01-02"}], True),
+        (["12-25"], [{"from": "12-26", "to": "12-24"}], False),
+        ([], [{"from": "01-01", "to": "12-31"}], True),
         ([{"from": "2026-03-07", "to": "2026-03-08"}], ["sat", "sun"], True),
         ([{"from": "2026-03-07", "to": "2026-03-09"}], ["sat", "sun"], False),
         ([{"from": "2026-03-07", "to": "9998-12-31"}], [{"from": "2026-03-07", "to": "2090-01-01"}], False),

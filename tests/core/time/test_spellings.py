@@ -77,6 +77,10 @@ def test_another_spelling_of_a_duration_is_corrected(given: str, hint: str | Non
             "an offset is no zone, for it has no daylight saving: write the name of a place, such as Europe/Paris",
         ),
         ("Mars/Base", "use a name of the IANA time zone database"),
+        ("localtime", "it exists on some machines only: write the name of a place, such as Europe/Paris"),
+        ("posixrules", "it exists on some machines only: write the name of a place, such as Europe/Paris"),
+        ("right/Europe/Paris", "it exists on some machines only: write Europe/Paris"),
+        ("posix/America/New_York", "it exists on some machines only: write America/New_York"),
     ],
 )
 def test_another_spelling_of_a_zone_is_corrected(given: str, hint: str) -> None:

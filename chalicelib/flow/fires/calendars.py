@@ -1,0 +1,49 @@
+"""Put a holiday calendar, and move the timers of the schedules that name it (T30)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from chalicelib.core import errors
+from chalicelib.core.definitions.calendar import calendar_key
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.fires import timer as fire_timer
+from chalicelib.core.writes import Replace
+from chalicelib.flow import calendars, lookup
+from chalicelib.flow.definitions import store
+from chalicelib.flow.definitions.store import Change
+from chalicelib.flow.each import run_each
+from chalicelib.flow.fires import emit
+from chalicelib.ports import MAX_CONFLICTS, Ports
+
+
+def put(ports: Ports, name: str, document: Mapping[str, Any], by: str, if_match: int | None = None) -> Change:
+    """Create or replace a calendar, as `store.put`. Once this returns, the timers of all schedules that name it follow
+    it. A repeat of the request moves those that a death left out."""
+    change = store.put(ports, "calendar", name, document, by, if_match)
+    named = {row.schedule for row in lookup.every(partial(ports.catalog.subscriptions, calendar_key(name)))}
+    run_each(sorted(named), partial(follow, ports))
+    return change
+
+
+def after_change(ports: Ports, name: str, schedule: Schedule) -> None:
+    """Move the timer of a schedule that was put, enabled or resumed, if its calendars were changed meanwhile. A change
+    that comes later finds the schedule in the reverse index."""
+    if schedule.calendars:
+        follow(ports, name)
+
+
+def follow(ports: Ports, name: str) -> None:
+    """Move the timer of a schedule to the fires that its calendars have now. Fires up to the horizon stay, because they
+    may be prepared."""
+    for _ in range(MAX_CONFLICTS):
+        timer, horizon = ports.catalog.timer(name), emit.horizon_of(ports)
+        version = ports.catalog.version(name, timer.version) if timer is not None else None
+        if timer is None or version is None:
+            return
+        moved = fire_timer.recounted(timer, calendars.read(ports, Schedule.model_validate(version.definition)), horizon)
+        if moved.next == timer.next or ports.ledger.commit([Replace(moved)]) is None:
+            return
+    raise errors.changed_meanwhile(f"the timer of {name}")
