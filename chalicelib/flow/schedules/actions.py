@@ -58,12 +58,12 @@ def put(
     bucket = data_bucket if checked else data.bucket_of(ports, f"{namespace}.{app}", document)
     sent = data.stored(ports, name, document.definition(), bucket)
     if not checked:
-        new = over.read(ports, name, sent, document.enabled).new.definition
-        check_size(new.model_dump(mode="json"))
-        references.check(ports, name, new, with_disabled=True)
-    data.keep(ports, name, document, bucket)
+        named = sent.resolved(namespace, app)
+        check_size(named.model_dump(mode="json"))
+        references.check(ports, name, named, with_disabled=True)
     for _ in range(MAX_CONFLICTS):
         change = planned(ports, name, document, sent, by, if_match, checked)
+        data.keep(ports, name, document, bucket)
         if not change.plan:
             return counted(ports, change), False
         if ports.ledger.commit(change.plan) is None:
