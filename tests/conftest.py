@@ -32,7 +32,7 @@ CLOUDY = ("tests/aws/", "tests/e2e/", "tests/jobs/", "tests/local/", "tests/faul
 # Files that take longer than a minute, and whose tests share no set-up: each test may have another worker.
 LONGEST = ("tests/faults/test_crash_points.py", "tests/faults/test_memory_tables.py", "tests/faults/test_paces_slow.py")
 
-# The tests that read zones by themselves have the rules of the service, whatever the machine has.
+# The tests that read zones by themselves have the rules of the service, not those of the machine.
 zoneinfo.reset_tzpath(to=())
 zoneinfo.ZoneInfo.clear_cache()
 

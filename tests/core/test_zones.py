@@ -1,4 +1,4 @@
-"""Every process takes the rules of time zones from the pinned package, whatever the machine has."""
+"""Every process takes the rules of time zones from the pinned package, not from the machine."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class Leaf(Document):
 
     def learn(self, calendar: str, holidays: Days | None) -> None:
         """Take over the holidays of a calendar that the leaf names; None if there is no such calendar. They are no part
-        of the document: whoever computes instants reads them before."""
+        of the document: code that computes instants reads them first."""
 
     def named(self) -> tuple[Named, ...]:
         """What it names that an allow-list may limit."""

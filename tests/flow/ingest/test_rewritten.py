@@ -1,4 +1,4 @@
-"""Each version of a flag or manifest counts once, whoever reports it, in whatever order (T22)."""
+"""Each version of a flag or manifest counts once in all reports of it, in any order (T22)."""
 
 from __future__ import annotations
 
