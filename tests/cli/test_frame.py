@@ -213,7 +213,7 @@ def test_on_a_narrow_terminal_nothing_to_copy_is_truncated(
 def test_the_package_never_imports_the_service() -> None:
     """It is installed without the service, so it may only use its own dependencies. pytest loads its plugin."""
     root = Path(str(package.__file__)).parent
-    allowed = {"botocore", "yaml", "rich", "typer", "sluice"} | set(sys.stdlib_module_names)
+    allowed = {"botocore", "yaml", "rich", "typer", "tzdata", "sluice"} | set(sys.stdlib_module_names)
     service = {file for name in ("testing", "operations") for file in (root / name).rglob("*.py")}
     for file in set(root.rglob("*.py")) - {root / "pytest_plugin.py", *service}:
         for node in ast.walk(ast.parse(file.read_text())):

@@ -105,8 +105,10 @@ class Day(World):
         # Messages whose Lambda was killed before it recorded them, and how often. Each may be sent once more per kill
         # (E6).
         self.in_doubt: Counter[str] = Counter()
-        # How often each attempt was leased to a worker, and the attempts whose success Sluice acknowledged.
+        # How often each attempt was leased to a worker, and how often that worker crashed before it began, so that the
+        # attempt is offered again; and the attempts whose success Sluice acknowledged.
         self.leased: Counter[tuple[str, int]] = Counter()
+        self.not_begun: Counter[tuple[str, int]] = Counter()
         self.acknowledged: set[tuple[str, int]] = set()
         self.clock.pass_by("12h")  # from noon to midnight
         self.begin = self.clock.now()
@@ -205,6 +207,7 @@ class Day(World):
             self.leased.update((given["run_id"], given["attempt"]) for given in worker.leases)
             if worker.leases and self.chance.random() < 0.02:
                 self.worker_deaths += 1
+                self.not_begun.update((given["run_id"], given["attempt"]) for given in worker.leases)
                 worker.leases.clear()
         self.settle(self._invoke)
 
@@ -268,10 +271,12 @@ class Day(World):
         assert other == [], "ended in another way at EMR"
 
     def _check_workers(self, runs: list[Run]) -> None:
-        """No attempt was leased to two workers, and no acknowledged work was done again."""
+        """No attempt was leased again unless its worker had crashed before it began, and no acknowledged work was done
+        again."""
         attempts = {(run.run_id, run.attempt): run for run in runs if run.request.target["type"] == "worker"}
         assert self.leased.keys() <= attempts.keys()
-        assert [lease for lease, count in self.leased.items() if count > 1] == [], "two workers at one attempt"
+        twice = [lease for lease, count in self.leased.items() if count > 1 + self.not_begun[lease]]
+        assert twice == [], "two workers at one attempt"
         again = [lease for lease in self.acknowledged if attempts[lease].state != "SUCCEEDED"]
         assert again == [], "done, and tried again"
         retried = sum(run.state == "RETRYING" for run in attempts.values())

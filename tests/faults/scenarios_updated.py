@@ -6,9 +6,10 @@ from typing import Any
 
 from chalicelib.core.targets.answers import NoAnswer
 from chalicelib.flow.jobs import actions
+from chalicelib.flow.schedules import actions as actions_of_schedules
 from tests.faults.dying import Scenario, finish, passes, people, upload
 from tests.support.schedules import at, partitions
-from tests.support.world import World
+from tests.support.world import World, full
 
 ADA = "arn:aws:iam::123456789012:user/ada"
 CARRY = {"on_update": "carry"}
@@ -71,6 +72,13 @@ def _goes_on(world: World) -> None:
     finish(world)
 
 
+def _ended_in_the_middle(world: World) -> None:
+    """Two of six events have been sent when the schedule is deleted. The timer has not prepared the rest."""
+    passes(world, "60s", "61s", "10m", "60s", "60s", "3m")
+    people(world, lambda: actions_of_schedules.delete(world.ports, full("ended"), "tester"))
+    passes(world, "60s", "60s")
+
+
 def _approved_and_tried(world: World) -> None:
     """One fire is approved before it is due, and the target of another does not answer at first."""
     world.targets.queue.answers = [NoAnswer("the server is down")]
@@ -113,6 +121,13 @@ UPDATED = {
         [({"some": ["SUCCEEDED"] * 3, "last": ["SUCCEEDED"] * 2, "spark": ["SUCCEEDED"]}, 1)],
         messages=5,
         holds=lambda world: not any(world.records(name) for name in GOES_ON),
+    ),
+    "an end in the middle of a fire": Scenario(
+        {"ended": at("1 12 2 3 *", "notify", spread={"count": 6, "over": "1h"})},
+        _ended_in_the_middle,
+        [({"ended": ["SUCCEEDED"] * 2}, 0)],
+        messages=2,
+        holds=lambda world: sum(record.count for record in world.records("ended")) == 4,
     ),
     "a fire that is approved early, and one that is tried twice": Scenario(
         {

@@ -426,9 +426,12 @@ LARGEST: dict[str, tuple[str, int]] = {
 # Places whose plans no document lengthens, and those that a longer plan above contains: why they are short.
 SHORT: dict[str, str] = {
     "flow/archive/give_up.py::_release": "the permits of one run",
+    "flow/archive/sharing.py::_count": "one run, and the limits that it holds",
     "flow/backfills/dag_nodes.py::_close": "one node: its tombstone, its record, and what its job holds",
     "flow/backfills/reprocess.py::_step": "one step, and its backfill",
     "flow/definitions/store.py::remove": "one document; with a namespace, its three others",
+    "flow/fires/zone_rules.py::_prepare_again": "as many fires of one timer as fit; others stay",
+    "flow/ingest/fires.py::_count": "one fire, and its record",
     "flow/ingest/snapshots.py::register": "one snapshot, and its size",
     "flow/jobs/actions.py::approve": "one job that moves",
     "flow/jobs/batch.py::_detached": "as many jobs as fit, with four writes each",

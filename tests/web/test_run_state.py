@@ -114,4 +114,4 @@ def test_an_incomplete_state_change_is_error_so_that_it_is_kept(api: Api, missin
 def test_the_rule_lambdas_call_these_handlers(api: Api) -> None:
     invoke = api.client.lambda_.invoke
     assert "was not started by Sluice" in invoke("run_state", change("00nosuchjobrun", "SUCCESS")).payload
-    assert set(invoke("tick", change("x", "x")).payload) == {"emitted", "soon", "hinted"}
+    assert set(invoke("tick", change("x", "x")).payload) == {"emitted", "soon", "hinted", "zones"}

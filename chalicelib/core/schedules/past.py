@@ -13,13 +13,13 @@ from chalicelib.core.triggers import tree
 LATE: Millis = MINUTE
 
 
-def check(schedule: Schedule, now: Instant, before: Schedule | None = None, carries: bool = False) -> None:
+def check(schedule: Schedule, now: Instant, before: Schedule | None = None) -> None:
     """Raise ``invalid`` if the schedule has ended before ``now``, if a time of its trigger never fires from then on, if
     its trigger is never met before its ``ttl``, or if too many windows of its fires overlap.
 
     ``before`` is the schedule that this one replaces, unless this one begins. What that one has already is not checked,
-    so that an app whose one-off is over stays deployable. ``carries``: the update keeps the progress, and may end a
-    schedule that has fired. The schedule must be resolved.
+    so that an app whose one-off is over stays deployable. The same trigger
+    goes on and may have fired, so a ``ttl`` may end it at once. The schedule must be resolved.
     """
     problems = Problems()
     kept_end = before is not None and before.ttl == schedule.ttl
@@ -34,7 +34,7 @@ def check(schedule: Schedule, now: Instant, before: Schedule | None = None, carr
     if before is None or (before.trigger, before.spread) != (schedule.trigger, schedule.spread):
         with problems.caught():
             fire.check_windows(schedule, now)
-    if not problems and not (kept_trigger and (kept_end or carries)):
+    if not problems and not kept_trigger:
         _check_fires_by(schedule, now)
     problems.end()
 

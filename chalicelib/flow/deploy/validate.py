@@ -102,7 +102,7 @@ def _check_past(seen: Ports, part: Part, new: Schedule) -> None:
         return
     alive = seen.catalog.schedule_state(part.name) if part.action == "replaced" else None
     before = None if effect.begins(alive, part.schedule.enabled) else lookup.definition_of(seen, alive)
-    past.check(calendars.read(seen, new), seen.clock.now(), before, part.schedule.on_update == "carry")
+    past.check(calendars.read(seen, new), seen.clock.now(), before)
 
 
 def _check_dag(seen: Ports, part: Part, removed: Collection[str]) -> None:

@@ -300,8 +300,8 @@ class _Batch:
         return not changed
 
     def _read_again(self, part: Sequence[Ready]) -> list[Ready]:
-        found = _as_read(self._ports, part)
-        return found if self._is_single else _uncounted(self._ports, found)  # a single job was decided just now
+        # A single job was decided just now. The states and jobs are read last, right before the call.
+        return _as_read(self._ports, part if self._is_single else _uncounted(self._ports, part))
 
     def put_back(self, calls: Sequence[list[Ready]], made: int) -> None:
         """Put back the calls for which a read was too old after ``made`` calls. The next read is for as many."""

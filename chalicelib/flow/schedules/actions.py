@@ -97,10 +97,10 @@ def planned(
     _expect(if_match, alive, name)
     if alive is not None and found.is_same:
         return Change(alive, alive, new)
-    old, carry = found.old.definition if found.old is not None else None, document.on_update == "carry"
+    old = found.old.definition if found.old is not None else None
     if not checked:
-        past.check(new, found.now, None if effect.begins(alive, enabled) else old, carry)
-    after, plan = found.plan(name, enabled, by, carry)
+        past.check(new, found.now, None if effect.begins(alive, enabled) else old)
+    after, plan = found.plan(name, enabled, by, document.on_update == "carry")
     return Change(alive, after, new, tuple(plan))
 
 

@@ -56,11 +56,11 @@ def agree(world: World, reported: dict[str, Any]) -> None:
     assert shown == {name: (job["queue"]["position"], job["queue"]["waiting"]) for name, job in jobs.items()}
     for name, job in jobs.items():
         words = f"; position {job['queue']['position']} of {job['queue']['waiting']} in its queue"
-        assert job["reason"].endswith(words)
+        assert words in job["reason"]
         why = explain.why_job(
             world.ports, next(j for j in [*world.jobs("low"), *world.jobs("high")] if j.job_id == name)
         )
-        assert (why["why"].endswith(words), why["queue"]) == (True, job["queue"])
+        assert (words in why["why"], why["queue"]) == (True, job["queue"])
 
 
 def test_a_pool_and_its_jobs_agree_while_the_queue_changes() -> None:
@@ -153,7 +153,13 @@ def test_a_run_that_waits_for_its_start_has_a_place_in_its_queue() -> None:
         (run.run_id, 1),
         (world.jobs("low")[0].job_id, None),
     ]
-    assert queues.Queues(world.ports).of(run) == {"of": "policy demo.slow", "position": 1, "waiting": 2}
+    assert queues.Queues(world.ports).of(run) == {
+        "of": "policy demo.slow",
+        "position": 1,
+        "waiting": 2,
+        "more_urgent": 0,
+        "since": "2026-03-02T12:00:00.000Z",
+    }
     why = explain.why_work(world.ports, run.run_id)["why"]
     assert why.startswith("EMR throttles; waits for a permit of policy demo.slow")
-    assert why.endswith("; position 1 of 2 in its queue")
+    assert "; position 1 of 2 in its queue" in why

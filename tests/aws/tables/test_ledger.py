@@ -340,9 +340,9 @@ def test_a_timer_ends_once_and_as_it_was_read(dynamo: Dynamo) -> None:
         assert not ok(dynamo, EndTimer(read))
         assert not ok(dynamo, EndTimer(read, following))
     assert ok(dynamo, EndTimer(timer, following))
-    assert dynamo.timer(timer.schedule) == following
+    assert dynamo.get(keys.timer(timer.schedule), Timer) == following
     assert ok(dynamo, EndTimer(following))
-    assert dynamo.timer(timer.schedule) is None
+    assert dynamo.get(keys.timer(timer.schedule), Timer) is None
 
 
 def test_a_batch_over_the_dynamodb_limit_is_written_repeatably(dynamo: Dynamo) -> None:

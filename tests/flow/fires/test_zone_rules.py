@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.archive.arriving import arriving
+from chalicelib.core.archive.arriving import Arrival, arriving
+from chalicelib.core.archive.limits import Moving
 from chalicelib.core.instants import HOUR, iso, parse_instant
 from chalicelib.core.writes import Put
 from chalicelib.flow.fires import zone_rules as following
@@ -119,7 +120,7 @@ def test_t2_a_timer_of_another_installation_follows(use: Use) -> None:
     use(-7)
     for zone_offset, instant in ((-7, "02T13:00"), (-8, "02T14:00")):
         use(zone_offset)
-        arrived = arriving(exported, {}, True, world.clock.now())
+        [arrived] = arriving(exported, Arrival({}, world.clock.now(), Moving(frozenset({"demo"}))))
         world.ports.ledger.put_all([Put(arrived)])
         world.tick()
         timer = world.ports.catalog.timer(full("tick"))

@@ -67,7 +67,8 @@ def test_l6_carry_of_a_later_end_lets_the_times_go_on(world: World) -> None:
 
 
 def test_l6_carry_of_a_later_end_restores_a_cut_elapsed_span(world: World) -> None:
-    world.deploy(flights({"idle": on(elapsed("10m"), "clean", ttl="5m")}))
+    world.deploy(flights({"idle": on(elapsed("10m"), "clean")}))
+    world.put("idle", on(elapsed("10m"), "clean", ttl="5m", **CARRY))
     world.pass_by("1m")
     world.put("idle", on(elapsed("10m"), "clean", ttl="20m", **CARRY))
     world.pass_by("12m")

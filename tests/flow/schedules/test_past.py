@@ -178,12 +178,12 @@ def test_an_enable_refuses_a_ttl_before_the_first_fire(world: World) -> None:
     never_fires(world, lambda: world.enable("late"))
 
 
-def test_an_update_that_carries_may_end_a_schedule_early(world: World) -> None:
+def test_an_update_that_keeps_the_trigger_may_end_it_early(world: World) -> None:
     world.put("hourly", at("@every 1h"))
     world.clock.pass_by("50m")
-    never_fires(world, lambda: world.put("hourly", at("@every 1h", ttl="30m")))
-    world.put("hourly", at("@every 1h", ttl="30m", on_update="carry"))
+    world.put("hourly", at("@every 1h", ttl="30m"))
     world.put("hourly", at("@every 1h", ttl="5m", on_update="carry"))
+    never_fires(world, lambda: world.put("hourly", at("@every 2h", ttl="30m")))
 
 
 def test_a_stored_ttl_is_not_checked_again(world: World) -> None:
