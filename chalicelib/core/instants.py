@@ -186,6 +186,8 @@ def _zone_hint(name: str) -> str:
             return f"did you mean {ZoneInfo(candidate).key!r}?"
         except (ZoneInfoNotFoundError, ValueError, OSError):
             continue
+    if re.fullmatch("[A-Z]{2,5}", name):
+        return "an abbreviation is no zone: write the name of a place, such as America/New_York"
     return "use a name of the IANA time zone database"
 
 
