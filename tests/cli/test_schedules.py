@@ -127,7 +127,7 @@ def test_l11_the_partition_of_a_run_is_sent_by_its_keys(api: PlayedApi, sluice: 
 
 
 @pytest.mark.parametrize("keys", [["year", "day"], []])
-def test_on_a_terminal_run_says_that_a_schedule_with_keys_gets_no_partition(api: PlayedApi, keys: list[str]) -> None:
+def test_on_a_terminal_run_says_that_it_has_no_partition(api: PlayedApi, keys: list[str]) -> None:
     api.play("GET", f"{SCHEDULES}/clean", {**schedule(), "by": keys})
     api.play("POST", f"{SCHEDULES}/clean/run", Played(202, {"job_id": JOB}))
     code, output = on_a_terminal("run", CLEAN)

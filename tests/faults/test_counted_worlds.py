@@ -74,7 +74,7 @@ class Life:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_c13_nothing_is_sent_that_was_closed_after_it_was_prepared(seed: int) -> None:
+def test_c13_nothing_is_sent_that_was_closed_once_prepared(seed: int) -> None:
     life = Life(seed)
     assert life.problems() == [], f"{life.size} fires, {life.what}"
     assert all(leased.counts == {"demo": 0} for leased in life.leased)

@@ -306,7 +306,7 @@ def test_a_wrong_field_is_named_with_the_one_that_was_meant(
     assert refused.value.hint == hint
 
 
-def test_a_backfill_with_a_wrong_field_is_told_the_one_that_was_meant(sluice_app: type[App]) -> None:
+def test_a_wrong_field_of_a_backfill_names_the_one_meant(sluice_app: type[App]) -> None:
     app = sluice_app(document(on(FLIGHTS)), at=AT)
     with pytest.raises(ApiRefused) as refused:
         app.backfill("join", partition={"values": [{"day": "2026-03-01"}]})

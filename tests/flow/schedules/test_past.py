@@ -78,7 +78,7 @@ def test_a_schedule_that_has_become_past_is_not_enabled(world: World) -> None:
     assert world.ports.catalog.schedule_state("demo.flights.late").mode == "disabled"
 
 
-def test_a_schedule_that_has_completed_is_not_enabled_but_told_what_to_do(world: World) -> None:
+def test_enable_of_a_completed_schedule_says_what_to_do(world: World) -> None:
     world.put("once", once(world, MINUTE))
     world.pass_by("5m")
     assert world.ports.catalog.schedule_state("demo.flights.once").mode == "completed"
