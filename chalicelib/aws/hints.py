@@ -126,8 +126,7 @@ class SqsHints:
         # A part of a burst that is as small as an ordinary message is one.
         rows = max(len(refs), crowd) if len(refs) > MAX_REFS else len(refs)
         is_burst = rows >= bursts.BURST or any(map(is_of_block, refs))
-        # Equal parts, so that no message of a burst is as small as an ordinary one.
-        size = -(-len(refs) // -(-len(refs) // bursts.rows_of_message(rows))) if is_burst else MAX_REFS
+        size = bursts.rows_of_each(len(refs), rows) if is_burst else MAX_REFS
         early = max(head_start(rows), SECOND if due - self._sent_for > COLD_AFTER else 0)
         if refs and not is_burst:
             self._sent_for, self._keeps_warm = max(self._sent_for, due), True
@@ -163,7 +162,12 @@ def head_start(count: int) -> Millis:
 
 def is_early(count: int, due: Instant, now: Instant) -> bool:
     """Whether a message with this number of refs arrives too early for its receiver to wait for its instant."""
-    return due - now > MAX_WAIT + (bursts.LONGEST_LEAD if count > MAX_REFS else HEAD_START)
+    return due - now > longest_wait(count)
+
+
+def longest_wait(count: int) -> Millis:
+    """How long before its instant the receiver of a message with this number of refs may begin."""
+    return MAX_WAIT + (bursts.LONGEST_LEAD if count > MAX_REFS else HEAD_START)
 
 
 def right_moment(now: Instant) -> Instant:

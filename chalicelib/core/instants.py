@@ -190,6 +190,8 @@ def _zone_hint(name: str) -> str:
     for candidate in (name.upper(), places):
         if zones.zone(candidate) is not None:
             return f"did you mean {candidate!r}?"
+    if re.fullmatch("[A-Z]{2,5}", name):
+        return "an abbreviation is no zone: write the name of a place, such as America/New_York"
     return "use a name of the IANA time zone database"
 
 

@@ -190,7 +190,15 @@ export function job(number: number) {
     progress: { "0": 1 },
     requested_by: null,
     waits_for: waits.holds.map((hold) => ({ ...hold, changes_at: atNight })),
-    queue: waits.queued_in ? { of: "workflow demo.flights.clean", position: number + 1, waiting: JOBS, more_urgent: 0, since: "2026-11-20T11:30:00.000Z" } : null,
+    queue: waits.queued_in
+      ? {
+          of: "workflow demo.flights.clean",
+          position: number + 1,
+          waiting: JOBS,
+          more_urgent: 0,
+          since: "2026-11-20T11:30:00.000Z",
+        }
+      : null,
   };
 }
 

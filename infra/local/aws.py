@@ -21,6 +21,8 @@
 - It lets Lambdas and queues invoke each other without end. Here a chain ends where Lambda ends it (`hops.py`).
 - It takes a message of a queue as soon as it can be read. Here a mapping with few concurrent invocations gathers the
   messages of a burst first (`gather.py`).
+- It ends all processes of a function if one of them is killed while it starts. Here that one ends alone
+  (`workers.py`).
 - It reads streams in the thread that reads queues, and without a batching window. Here another thread reads them after
   a pause (`streams.py`).
 - It refuses a Lambda what its role does not allow, and only the Lambda gets the error. Here each refusal is also logged
@@ -57,11 +59,23 @@ def main() -> None:
     from ministack.services import dynamodb, eventbridge, iam, lambda_svc, s3, sns, sqs, sts
     from ministack.services.cloudformation import provisioners
 
-    from infra.local import callers, gather, guard, hops, identity, refusals, sorted_partitions, streams, throttle
+    from infra.local import (
+        callers,
+        gather,
+        guard,
+        hops,
+        identity,
+        refusals,
+        sorted_partitions,
+        streams,
+        throttle,
+        workers,
+    )
     from infra.local.layout import Layout
 
     hops.count(lambda_svc, sqs, provisioners)
     gather.install(lambda_svc, sqs)
+    workers.install(lambda_runtime)
     services = {"dynamodb": dynamodb, "events": eventbridge, "lambda": lambda_svc, "s3": s3, "sns": sns, "sqs": sqs}
     throttle.install(services, throttle.Switch(Layout().throttle))
     refusals.install(iam_evaluator, Layout().refusals)

@@ -54,7 +54,7 @@ class Endpoints:
         return self.outputs["ApiUrl"]
 
     def environment(self) -> dict[str, str]:
-        """The environment variables that AWS's tools and Sluice's client read."""
+        """The environment variables that AWS's tools and Sluice's client read, and the bucket of the lake."""
         return {
             "AWS_ENDPOINT_URL": self.aws_url,
             "AWS_ENDPOINT_URL_EMR_SERVERLESS": self.emr_url,
@@ -63,6 +63,7 @@ class Endpoints:
             "AWS_ACCESS_KEY_ID": self.access_key,
             "AWS_SECRET_ACCESS_KEY": self.secret_key,
             "SLUICE_API_URL": self.api_url,
+            "SLUICE_LAKE_BUCKET": self.outputs["LakeBucket"],
         }
 
     def session(self) -> "LocalSession":

@@ -55,7 +55,7 @@ def parameters(aws_url: str, emr_url: str | None, application: str) -> dict[str,
         "ApiBaseUrl": aws_url,
         "WatchedBuckets": landing.BUCKET,
         "TargetRoleArns": "arn:aws:iam::000000000000:role/sluice-target-*",
-        # ministack does not pass on who signed a request.
+        # All requests of users are signed by one local user, who may do everything.
         "Authorization": "off",
         # A waiting Lambda costs nothing here, and a claim gets new work at once.
         "WorkerWaitSeconds": "20",

@@ -43,6 +43,8 @@ def run(
     if partition is not None:
         body["partition"] = frame.pairs_of("--partition", partition.strip("/").split("/"))
     client = frame.connect()
+    if partition is None and render.stderr().is_terminal:
+        _note_keys(client, full)
     # The key makes a repeat after a lost answer the same job.
     answer = client.post(f"{names.path_of(SCHEDULE, full)}/run", body, key=uuid.uuid4().hex)
     if wait:
@@ -53,6 +55,13 @@ def run(
         print(answer["job_id"])
         if render.stderr().is_terminal:
             render.note(f"sluice why job {answer['job_id']}")
+
+
+def _note_keys(client: Client, schedule: str) -> None:
+    """Say that the run gets no partition, if the schedule has keys."""
+    keys = client.get(names.path_of(SCHEDULE, schedule)).get("by") or []
+    if keys:
+        render.note(f"the run has no partition; --partition {'/'.join(f'{key}=...' for key in keys)} gives it one")
 
 
 def _follow(client: Client, job_id: str, as_json: bool) -> None:

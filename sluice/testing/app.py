@@ -10,9 +10,9 @@ from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.items import is_listed
@@ -62,6 +62,7 @@ class HasDocument(Protocol):
     def document(self) -> Mapping[str, Any]: ...
 
 
+Document = TypeVar("Document", bound=BaseModel)
 Source = str | os.PathLike[str] | Mapping[str, Any] | HasDocument
 
 
@@ -119,7 +120,7 @@ class App(Engine):
         with self.acting():
             self.install(content)
             store.put(self.ports, "namespace", namespace, {}, self.user)
-            document = app_document.App.model_validate(content)
+            document = _checked(app_document.App, content)
             report = deploy.deploy(self.ports, namespace, app, document, self.user)
         self.tick()
         return dict(report)
@@ -180,11 +181,13 @@ class App(Engine):
                 self.ports, AlarmChange(name, arn, state, before, f"{name} is {state}", self.clock.now())
             )
 
-    def run_now(self, schedule: str, **properties: Any) -> None:
-        """A user runs a schedule now, with these properties."""
+    def run_now(self, schedule: str, partition: Mapping[str, Any] | None = None, /, **properties: Any) -> None:
+        """A user runs a schedule now, with these properties. ``partition`` are the values of its keys ``by``:
+        ``run_now("report", {"day": "2026-03-01"})``."""
         self._posted += 1
+        request, values = f"request-{self._posted}", _texts(partition)
         with self.acting():
-            actions.run_now(self.ports, self.schedule(schedule), properties, f"request-{self._posted}", None)
+            actions.run_now(self.ports, self.schedule(schedule), properties, request, None, values)
 
     def backfill(self, schedule: str, **request: Any) -> None:
         """A user starts a backfill: ``backfill("report", start="2026-02-01T00:00Z", to="2026-02-08T00:00Z")``, or
@@ -192,7 +195,7 @@ class App(Engine):
         self._posted += 1
         fields = {{"start": "from"}.get(name, name): value for name, value in request.items()}
         with self.acting():
-            document = Backfill.model_validate(fields)
+            document = _checked(Backfill, fields)
             backfill.begin(self.ports, self.schedule(schedule), document, self.user, f"request-{self._posted}")
 
     # -- external systems ------------------------------------------------------------------------------------------
@@ -231,11 +234,11 @@ class App(Engine):
     # -- results ---------------------------------------------------------------------------------------------------
 
     def runs(self, schedule: str | None = None, /, **partition: Any) -> list[Run]:
-        """The runs of a schedule, or of all schedules, in the order of their starts: one item for each attempt.
-        ``partition`` selects the runs with these values."""
+        """The runs of a schedule, or of all schedules, also of deleted ones, in the order of their starts: one item for
+        each attempt. ``partition`` selects the runs with these values."""
         found = [
             row
-            for name in self._schedules(schedule)
+            for name in self._with_history(schedule)
             for row in lookup.every(partial(self.ports.runs.runs, "schedule", name))
         ]
         ordered = sorted(found, key=lambda row: (row.claimed_at, row.created_at, row.run_id, row.attempt))
@@ -273,7 +276,7 @@ class App(Engine):
         """Work that never became a run, such as aborted jobs and skipped fires, in the order of recording."""
         found = [
             row
-            for name in self._schedules(schedule)
+            for name in self._with_history(schedule)
             for row in lookup.every(partial(self.ports.runs.records, "schedule", name))
         ]
         ordered = sorted(found, key=lambda row: (row.recorded_at, row.id))
@@ -349,6 +352,17 @@ class App(Engine):
         apps = [row.name for row in lookup.definitions_in(self.ports, "app", self.namespace)]
         return [name for app in apps for name in lookup.schedules_of(self.ports, app)]
 
+    def _with_history(self, schedule: str | None) -> list[str]:
+        """The same, with the deleted schedules of which there is a run or a record."""
+        if schedule is not None:
+            return self._schedules(schedule)
+        history = (row for table, row in self._tables.rows() if table == "RunsTable" and "schedule" in row)
+        named = {str(row["schedule"]["S"]) for row in history}
+        return list({name: None for name in [*self._schedules(None), *sorted(named)] if self._is_own(name)})
+
+    def _is_own(self, schedule: str) -> bool:
+        return schedule.partition(".")[0] == self.namespace
+
     def _dataset(self, name: str) -> Dataset:
         return Dataset.model_validate(store.get(self.ports, "dataset", name).document)
 
@@ -406,6 +420,18 @@ def _refusals() -> Iterator[None]:
         raise _refused(errors.from_validation(error)) from None
     except errors.SluiceError as error:
         raise _refused(error) from None
+
+
+def _checked(model: type[Document], content: Mapping[str, Any]) -> Document:
+    """The document, or the refusal of the API, with the same hints."""
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        raise errors.from_validation(error, model) from None
+
+
+def _texts(partition: Mapping[str, Any] | None) -> dict[str, str] | None:
+    return None if partition is None else {key: str(value) for key, value in partition.items()}
 
 
 def _refused(error: errors.SluiceError) -> ApiRefused:

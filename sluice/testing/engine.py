@@ -1,24 +1,29 @@
 """The event loop of the service in one process: it delivers each hint at its instant, and a tick every minute.
 
-The engine replaces SQS, the Lambda runtime and the schedule of the tick. All steps are those of the service.
+The engine replaces SQS, the Lambda runtime and the schedule of the tick. All steps are those of the service. As there,
+fires that are due together are prepared and leased before their instant (`in_flight`), a burst by several invocations,
+and what is closed meanwhile shows in the count of closings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any
 
+from chalicelib.aws.hints import longest_wait
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.table_ports import table_ports
 from chalicelib.aws.tables.tries import Patience
 from chalicelib.core.instants import MINUTE, Instant, duration
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.ref import Ref, is_of_fires
+from chalicelib.core.system import bursts
 from chalicelib.flow import shards
 from chalicelib.flow.fires import emit
-from chalicelib.flow.jobs import batch, deliver, joining
+from chalicelib.flow.jobs import batch
 from chalicelib.flow.system import dispatch, sweep
+from chalicelib.flow.system.dispatch import Begun
 from chalicelib.ports import Ports, Targets
 from chalicelib.settings import Settings
 from sluice.testing.clock import HandClock
@@ -69,37 +74,84 @@ class Engine:
     clock: HandClock
     hints: MemoryHints
 
+    @cached_property
+    def in_flight(self) -> list[Begun]:
+        """The deliveries that invocations have prepared and leased, and that wait for their instants."""
+        return []
+
     def settle(self, invoke: Callable[[Act], Any] = lambda act: act()) -> None:
-        """Handle every hint that is due, and the hints that result. ``invoke`` replaces the Lambda runtime."""
+        """Handle every hint that is due, and the hints that result. Fires that are due together are prepared before
+        their instant, as the handler of hints does. ``invoke`` replaces the Lambda runtime."""
         for _ in range(MAX_ROUNDS):
             now = self.clock.now()
-            latest = max((due for due, _ in self.hints.sent if due <= now), default=now)
+            ended = [begun for begun in self.in_flight if begun.due <= now]
+            self.in_flight[:] = [begun for begun in self.in_flight if begun.due > now]
             due = self.hints.due(now)
-            if not due:
+            early = {at: refs for at, refs in self._batches().items() if self._may_begin(at, refs) <= now}
+            self.hints.sent = [hint for hint in self.hints.sent if hint[1] not in early.get(hint[0], ())]
+            if not (ended or due or early):
                 return
-            self.ports.clock.wait_until(latest)  # a Lambda whose clock is behind waits, as `dispatch_together` does
-            for ref in self._handle_fires(due, invoke):
+            # a Lambda whose clock is behind waits, as `dispatch_together` does
+            self.ports.clock.wait_until(max((*due.values(), *(begun.due for begun in ended)), default=now))
+            for ref in [*self._finish(ended, invoke), *self._handle_due(due, invoke)]:
                 invoke(partial(dispatch.dispatch, self.ports, ref))
+            for at, refs in early.items():
+                for part in _parts(refs):
+                    invoke(partial(self._begin, part, at))
         raise AssertionError(f"expected quiet within {MAX_ROUNDS} rounds of hints")
 
-    def _handle_fires(self, due: list[Ref], invoke: Callable[[Act], Any]) -> list[Ref]:
-        """Handle the fires among these refs in one batch, as one Lambda does, and the timers in another. Returns the
-        refs to handle one by one."""
-        timers = [ref for ref in due if is_of_fires(ref)]
-        fires = [ref for ref in due if ref.kind == "job" and sort_keys.may_be_fire(ref.parts[2])]
-        in_batches = {*fires, *timers}
-        left = [ref for ref in due if ref not in in_batches]
+    def next_step(self, end: Instant) -> Instant:
+        """The next instant after now, and at most ``end``, at which hints are handled."""
+        now = self.clock.now()
+        hinted = (at for at, _ in self.hints.sent)
+        begins = (self._may_begin(at, refs) for at, refs in self._batches().items())
+        steps = (*hinted, *begins, *(begun.due for begun in self.in_flight))
+        return min((at for at in steps if now < at < end), default=end)
 
-        def together() -> None:
-            now = self.clock.now()
-            ready = batch.prepare(self.ports, fires, now)
-            sent = deliver.send(self.ports, deliver.lease(self.ports, ready.ready, now))
-            left.extend([*ready.others, *joining.join(self.ports, ready.joining), *sent.changed])
+    def _batches(self) -> dict[Instant, list[Ref]]:
+        """The fires that are hinted for a later instant together, by this instant."""
+        now, found = self.clock.now(), dict[Instant, dict[Ref, None]]()
+        for at, ref in self.hints.sent:
+            if at > now and _is_fire(ref):
+                found.setdefault(at, {})[ref] = None
+        return {at: list(refs) for at, refs in found.items() if len(refs) >= batch.MIN_BATCH}
+
+    def _may_begin(self, due: Instant, refs: Sequence[Ref]) -> Instant:
+        """The instant from which these fires may be prepared."""
+        return due - longest_wait(len(refs))
+
+    def _begin(self, refs: Sequence[Ref], due: Instant) -> None:
+        self.in_flight.append(dispatch.begin(self.ports, refs, due))
+
+    def _finish(self, ended: Sequence[Begun], invoke: Callable[[Act], Any]) -> list[Ref]:
+        """Deliver what was prepared. Returns the refs to handle one by one."""
+        left: list[Ref] = []
+
+        def deliver(begun: Begun) -> None:
+            left.extend(dispatch.finish(self.ports, begun)[0])
+
+        for begun in ended:
+            invoke(partial(deliver, begun))
+        return left
+
+    def _handle_due(self, due: Mapping[Ref, Instant], invoke: Callable[[Act], Any]) -> list[Ref]:
+        """Handle the fires among these refs together, as one Lambda does, and the timers in another. Returns the refs
+        to handle one by one."""
+        timers = [ref for ref in due if is_of_fires(ref)]
+        fires: dict[Instant, list[Ref]] = {}
+        for ref, at in due.items():
+            if _is_fire(ref):
+                fires.setdefault(at, []).append(ref)
+        left = [ref for ref in due if not (is_of_fires(ref) or _is_fire(ref))]
+
+        def deliver(part: Sequence[Ref], at: Instant) -> None:
+            left.extend(dispatch.finish(self.ports, dispatch.begin(self.ports, part, at))[0])
 
         if timers:
             invoke(partial(dispatch.dispatch_together, self.ports, timers, self.clock.now()))
-        if fires:
-            invoke(together)
+        for at, refs in fires.items():
+            for part in _parts(refs):
+                invoke(partial(deliver, part, at))
         return left
 
     def tick(self) -> None:
@@ -119,11 +171,20 @@ class Engine:
         while True:
             now = self.clock.now()
             next_tick = busy_from((now // MINUTE + 1) * MINUTE)
-            next_hint = min((due for due, _ in self.hints.sent if due > now), default=end)
-            step = min(end, next_tick, next_hint)
+            step = min(next_tick, self.next_step(end))
             self.clock.wait_until(step)
             self.settle()
             if step == next_tick:
                 self.tick()
             if step == end:
                 return
+
+
+def _is_fire(ref: Ref) -> bool:
+    return ref.kind == "job" and sort_keys.may_be_fire(ref.parts[2])
+
+
+def _parts(refs: Sequence[Ref]) -> list[Sequence[Ref]]:
+    """The refs of each invocation: a burst is divided among several."""
+    size = bursts.rows_of_each(len(refs), len(refs)) if len(refs) >= bursts.BURST else len(refs)
+    return [refs[start : start + size] for start in range(0, len(refs), size)]

@@ -38,11 +38,14 @@ class MemoryHints:
     def keep_warm(self) -> None:
         """Does nothing: no environment has to be started."""
 
-    def due(self, now: Instant) -> list[Ref]:
-        """Remove the hints that are due, and return their refs without duplicates."""
-        ready = [ref for due, ref in sorted(self.sent, key=lambda hint: hint[0]) if due <= now]
-        self.sent = [(due, ref) for due, ref in self.sent if due > now]
-        return list(dict.fromkeys(ready))
+    def due(self, now: Instant) -> dict[Ref, Instant]:
+        """Remove the hints that are due, and return their refs, each with its earliest instant."""
+        ready = sorted((hint for hint in self.sent if hint[0] <= now), key=lambda hint: hint[0])
+        self.sent = [hint for hint in self.sent if hint[0] > now]
+        found: dict[Ref, Instant] = {}
+        for due, ref in ready:
+            found.setdefault(ref, due)
+        return found
 
 
 class MemoryMetrics:

@@ -12,6 +12,7 @@ from sluice.errors import ApiRefused
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import Played, PlayedApi
 from tests.cli.recorded import CLEAN, JOB, SCHEDULES, job_why, run, run_page, schedule
+from tests.cli.terminal import on_a_terminal, plain
 
 NONE = Played(404, {"error": {"code": "not_found", "message": f"no run named '{JOB}'", "field": None, "hint": None}})
 
@@ -123,3 +124,12 @@ def test_l11_the_partition_of_a_run_is_sent_by_its_keys(api: PlayedApi, sluice: 
     assert (result.exit_code, result.stdout) == (0, f"{JOB}\n"), result.stderr
     assert api.requests[0].body == {"properties": {}, "partition": {"year": "2013", "day": "5"}}
     assert sluice("run", CLEAN, "--partition", "2013").exit_code == 2
+
+
+@pytest.mark.parametrize("keys", [["year", "day"], []])
+def test_on_a_terminal_run_says_that_it_has_no_partition(api: PlayedApi, keys: list[str]) -> None:
+    api.play("GET", f"{SCHEDULES}/clean", {**schedule(), "by": keys})
+    api.play("POST", f"{SCHEDULES}/clean/run", Played(202, {"job_id": JOB}))
+    code, output = on_a_terminal("run", CLEAN)
+    said = "the run has no partition; --partition year=.../day=... gives it one" in " ".join(plain(output).split())
+    assert (code, said) == (0, bool(keys))

@@ -269,8 +269,7 @@ class RandomWorld(World):
         while self.clock.now() < end:
             now = self.clock.now()
             next_tick = (now // MINUTE + 1) * MINUTE
-            next_hint = min((due for due, _ in self.hints.sent if due > now), default=end)
-            self.clock.wait_until(min(end, next_tick, next_hint))
+            self.clock.wait_until(min(next_tick, self.next_step(end)))
             self.settle(lost)
             if self.clock.now() >= next_tick:  # a block of permits waits for its appointments
                 dying.tick(self)

@@ -61,7 +61,7 @@ def _outlasts_its_invocation(world: World) -> None:
     world.clock.pass_by("40s")
     plain, now = world.ports, world.clock.now()
     world.ports = replace(plain, ends_at=now + 62 * SECOND)
-    lost(lambda: dispatch_together(world.ports, world.hints.due(now), now))
+    lost(lambda: dispatch_together(world.ports, list(world.hints.due(now)), now))
     world.ports = plain
     world.settle(lost)
 

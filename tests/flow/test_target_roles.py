@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from chalicelib.aws.tables.catalog import DynamoCatalog
+from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.aws.tables.prefetch import DynamoPrefetch
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import HOUR, SECOND
@@ -462,6 +463,7 @@ def test_o10_no_call_of_sts_comes_between_last_read_and_start(
     tell(FakeTargets, "assume", "assume")
     tell(DynamoCatalog, "schedule_state", "read")
     tell(DynamoPrefetch, "stamps", "read")
+    tell(DynamoJobs, "closings", "read")
     for fake in (FakeEmr, FakeQueue):
         tell(fake, "start_many", "send")
     tell(FakeEmr, "start", "send")

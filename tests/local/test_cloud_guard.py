@@ -227,6 +227,12 @@ def test_a_file_that_others_could_read_becomes_private(tmp_path: Path) -> None:
     assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("new", 0o600)
 
 
+def test_the_file_for_shells_has_the_bucket_of_the_lake(tmp_path: Path) -> None:
+    outputs = {"ApiUrl": "http://127.0.0.1:4566/api", "LakeBucket": "sluice-local-lake"}
+    Endpoints("http://127.0.0.1:4566", "http://127.0.0.1:4570", "key", "secret", outputs).write(tmp_path / "env")
+    assert "export SLUICE_LAKE_BUCKET=sluice-local-lake\n" in (tmp_path / "env").read_text()
+
+
 @pytest.mark.cloud
 def test_up_says_who_can_run_code(cloud: Endpoints, capsys: pytest.CaptureFixture[str]) -> None:
     assert local_cloud.main(["up"]) == 0

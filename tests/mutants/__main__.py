@@ -72,6 +72,18 @@ TESTS = {
     "schedules.effect": "schedules/states schedules/lifecycle*",
     "schedules.lifecycle": "schedules/*",
     "schedules.relative": "schedules/relative",
+    "notices.alerts": "notices/*",
+    "notices.deadlines": "notices/*",
+    "system.sweep": "system/sweep",
+    "archive.arriving": "archive/*",
+    "archive.owner": "archive/*",
+    # Modules of the flow, with tests of the flow: their names are longer by the layer.
+    "flow.archive.export": "archive/*",
+    "flow.archive.give_up": "archive/*",
+    "flow.deploy.uploaded": "deploy/uploaded*",
+    "flow.ingest.snapshots": "ingest/snapshots*",
+    "flow.jobs.delivery_leases": "jobs/deliver* jobs/batch*",
+    "flow.system.sweep": "system/sweep*",
 }
 MODULES = list(TESTS)
 LINKED = ["chalicelib", "tests", "app.py", "examples", "infra", "jobs", "sluice"]
@@ -122,12 +134,17 @@ def main(arguments: list[str]) -> int:
 
 def path_of(module: str) -> str:
     """The path of a module, in the repository and in the copy that mutmut changes."""
-    return f"chalicelib/core/{module.replace('.', '/')}.py"
+    return f"chalicelib/{layer_of(module)}/{module.removeprefix('flow.').replace('.', '/')}.py"
 
 
-def _tests_of(name: str) -> str:
+def layer_of(module: str) -> str:
+    """The layer of a module, which is also that of its tests."""
+    return "flow" if module.startswith("flow.") else "core"
+
+
+def _tests_of(layer: str, name: str) -> str:
     package, _, stem = name.partition("/")
-    return f"tests/core/{package}/test_{stem}.py"
+    return f"tests/{layer}/{package}/test_{stem}.py"
 
 
 def run(module: str, minutes: float | None) -> None:
@@ -137,7 +154,7 @@ def run(module: str, minutes: float | None) -> None:
     for name in LINKED:
         if not (work / name).is_symlink():
             (work / name).symlink_to(ROOT / name)
-    chosen = sorted({path for name in TESTS[module].split() for path in ROOT.glob(_tests_of(name))})
+    chosen = sorted({path for name in TESTS[module].split() for path in ROOT.glob(_tests_of(layer_of(module), name))})
     settings = SETTINGS.format(
         path=path_of(module),
         copied=json.dumps(LINKED[2:]),
@@ -180,7 +197,7 @@ def _bring_copies_up_to_date(work: Path, module: str) -> None:
 def _forget_what_other_tests_said(work: Path, module: str) -> None:
     """After a change of a test, survivors are tried again, and mutmut finds out again which test calls what."""
     digest = hashlib.sha256()
-    for path in sorted((ROOT / "tests" / "core").rglob("*.py")):
+    for path in sorted((ROOT / "tests" / layer_of(module)).rglob("*.py")):
         digest.update(path.read_bytes())
     stamp, meta = work / "tests.sha256", work / "mutants" / f"{path_of(module)}.meta"
     if stamp.exists() and stamp.read_text() == digest.hexdigest():
@@ -211,7 +228,7 @@ def report(module: str) -> int:
         if each.status != "no tests":
             print(f"{each.status}: {each.name}\n    - {each.was}\n    + {each.now}")
     for function, count in Counter(each.function for each in open_ if each.status == "no tests").items():
-        print(f"no test of the core calls {module}.{function}, which has {count} mutants")
+        print(f"no test of its own calls {module}.{function}, which has {count} mutants")
     stale = set() if tally["not checked"] else listed - {each.key for each in found}
     for function, was, _ in sorted(stale):
         print(f"equivalent.toml: no mutant of {module}.{function} changes {was!r} any more")

@@ -24,6 +24,7 @@ class Snapshot:
         self._rest = pickle.dumps([_kept(thing) for thing in things(world)])
 
     def restore(self) -> None:
+        self._world.in_flight.clear()
         self._world.ports = self._ports
         self._world.posted, self._world.alarms = self._posted, dict(self._alarms)
         self._world.tables.restore(self._tables)

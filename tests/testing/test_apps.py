@@ -14,6 +14,7 @@ from sluice.testing import ApiRefused, App
 ADA = "arn:aws:iam::000000000000:user/ada"
 AT = "2026-03-02T12:00Z"  # a Monday
 EMR = {"type": "emr_serverless", "entry_point": "s3://code/job.py"}
+MESSAGES = {"type": "sqs", "queue_url": "https://sqs.eu-west-1.amazonaws.com/000000000000/sluice-target-a"}
 LEAVES = [{"type": "partition", "dataset": name} for name in ("flights", "weather")]
 BOTH = {"type": "all", "by": ["day"], "triggers": LEAVES}
 FLIGHTS = {"type": "partition", "dataset": "flights", "by": ["day"]}
@@ -277,6 +278,64 @@ def test_an_invalid_app_is_refused_as_the_api_does(sluice_app: type[App]) -> Non
     with pytest.raises(ApiRefused) as refused:
         sluice_app(document(on({"type": "partition", "dataset": "flihgts"})), at=AT)
     assert (refused.value.code, refused.value.field) == ("unknown_reference", "schedules.join.trigger")
+
+
+QUIET_DATA = {"type": "quiet", "of": {"type": "partition", "dataset": "flights"}}
+
+
+@pytest.mark.parametrize(
+    ("trigger", "field", "hint"),
+    [
+        ({"type": "elapsed", "span": "1h"}, "span", "did you mean 'after'?"),
+        ({"type": "elapsed", "every": "1h"}, "every", "did you mean 'after'?"),
+        (QUIET_DATA | {"for": "1h"}, "for", "did you mean 'after'?"),
+        ({"type": "quiet", "after": "1h", "trigger": QUIET_DATA["of"]}, "trigger", "did you mean 'of'?"),
+        (
+            {"type": "quiet", "after": "1h", "dataset": "flights"},
+            "dataset",
+            "did you mean 'schedules.join.trigger.of.dataset'?",
+        ),
+    ],
+)
+def test_a_wrong_field_is_named_with_the_one_that_was_meant(
+    sluice_app: type[App], trigger: dict[str, Any], field: str, hint: str
+) -> None:
+    with pytest.raises(ApiRefused) as refused:
+        sluice_app(document(on(trigger)), at=AT)
+    assert (refused.value.code, refused.value.field) == ("unknown_field", f"schedules.join.trigger.{field}")
+    assert refused.value.hint == hint
+
+
+def test_a_wrong_field_of_a_backfill_names_the_one_meant(sluice_app: type[App]) -> None:
+    app = sluice_app(document(on(FLIGHTS)), at=AT)
+    with pytest.raises(ApiRefused) as refused:
+        app.backfill("join", partition={"values": [{"day": "2026-03-01"}]})
+    assert refused.value.hint == "did you mean 'partitions'?"
+
+
+def test_runs_and_records_of_deleted_schedules_are_listed(sluice_app: type[App]) -> None:
+    hourly = on({"type": "time", "expression": "0 * * * *"})
+    content = document(hourly, MESSAGES)
+    content["schedules"]["gone"] = dict(content["schedules"]["join"])
+    app = sluice_app(content, at=AT)
+    app.advance("2h")
+    app.pause("gone", "hold")
+    app.advance("2h")
+    before = app.runs()
+    assert len(before) == 2 + 4
+    del content["schedules"]["gone"]
+    app.apply(content)
+    assert [run.id for run in app.runs()] == [run.id for run in before]
+    assert {record.schedule for record in app.records()} == {"demo.flights.gone"}
+
+
+def test_a_user_runs_a_partition_now(sluice_app: type[App]) -> None:
+    app = sluice_app(document(on(FLIGHTS)), at=AT)
+    app.run_now("join", {"day": 3}, threshold=1)
+    assert app.run("join", day="3").properties == {"threshold": 1}
+    with pytest.raises(ApiRefused) as refused:
+        app.run_now("join", {"hour": 3})
+    assert refused.value.hint == "write each key once: day=..."
 
 
 def test_an_unknown_schedule_is_named_with_the_nearest(sluice_app: type[App]) -> None:

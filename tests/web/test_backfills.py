@@ -92,6 +92,12 @@ def test_l12_backfills_of_a_deleted_schedule_can_still_be_read(api: Api) -> None
     assert api.refused(404, "POST", f"{APP}/schedules/gone/backfills", JANUARY)["code"] == "not_found"
 
 
+def test_a_backfill_without_bounds_says_what_to_give(api: Api) -> None:
+    api.schedule("nightly", trigger=NIGHTLY, workflow="clean")
+    error = api.refused(400, "POST", f"{APP}/schedules/nightly/backfills", {})
+    assert error["hint"] == "a schedule with a time trigger takes from and to, one that waits for data takes partitions"
+
+
 @pytest.mark.parametrize(
     ("body", "field", "words"),
     [

@@ -75,7 +75,8 @@ class Backfill(Document):
         interval = self.from_ is not None or self.to is not None
         if interval == (self.partitions is not None):
             got = "both" if interval else "neither"
-            raise invalid("from", "either an interval (from, to) or partitions", got)
+            hint = "a schedule with a time trigger takes from and to, one that waits for data takes partitions"
+            raise invalid("from", "either an interval (from, to) or partitions", got, hint)
         if interval and (self.from_ is None or self.to is None):
             missing = "from" if self.from_ is None else "to"
             raise SluiceError("invalid", "expected both ends of the interval, got one", missing, "add the other end")

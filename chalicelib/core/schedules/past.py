@@ -13,13 +13,17 @@ from chalicelib.core.triggers import tree
 LATE: Millis = MINUTE
 
 
-def check(schedule: Schedule, now: Instant, before: Schedule | None = None) -> None:
+COMPLETED = "the schedule has completed: put it with a time to come, or run it once with POST .../run"
+
+
+def check(schedule: Schedule, now: Instant, before: Schedule | None = None, hint: str = "") -> None:
     """Raise ``invalid`` if the schedule has ended before ``now``, if a time of its trigger never fires from then on, if
     its trigger is never met before its ``ttl``, or if too many windows of its fires overlap.
 
     ``before`` is the schedule that this one replaces, unless this one begins. What that one has already is not checked,
-    so that an app whose one-off is over stays deployable. The same trigger
-    goes on and may have fired, so a ``ttl`` may end it at once. The schedule must be resolved.
+    so that an app whose one-off is over stays deployable. The same trigger goes on and may have fired, so a ``ttl`` may
+    end it at once. The schedule must be resolved. ``hint`` says what to do about a time that is past; by default, to
+    correct it or to remove the schedule.
     """
     problems = Problems()
     kept_end = before is not None and before.ttl == schedule.ttl
@@ -29,8 +33,8 @@ def check(schedule: Schedule, now: Instant, before: Schedule | None = None) -> N
     if not kept_trigger:
         for field, value in tree.past_fields(schedule.trigger, now):
             bounds = ", its start or its end" if field.endswith(".expression") else ""
-            hint = f"correct it{bounds}, or remove the schedule: it would never fire"
-            problems.add(_past(field, value, now, hint))
+            advice = hint or f"correct it{bounds}, or remove the schedule: it would never fire"
+            problems.add(_past(field, value, now, advice))
     if before is None or (before.trigger, before.spread) != (schedule.trigger, schedule.spread):
         with problems.caught():
             fire.check_windows(schedule, now)

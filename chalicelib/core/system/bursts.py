@@ -24,6 +24,12 @@ def rows_of_message(rows: int) -> int:
     return max(LEAST, min(MOST, -(-rows // MESSAGES)))
 
 
+def rows_of_each(count: int, rows: int) -> int:
+    """The rows of each message for ``count`` rows out of a burst of ``rows``. The parts are equal, so that none is as
+    small as an ordinary message."""
+    return -(-count // -(-count // rows_of_message(rows)))
+
+
 def lead(rows: int) -> Millis:
     """How long before its instant a message of a burst of so many rows must arrive."""
     return min(MAX_LEAD, LEAD + LEAD_PER_ROW * rows) + LEAD_PER_LARGER_ROW * (rows_of_message(rows) - LEAST)

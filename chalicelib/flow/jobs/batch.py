@@ -18,7 +18,7 @@ from chalicelib.core.jobs.check import Launch
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names
 from chalicelib.core.limits.route import paces_of
-from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows import delivery_lease, sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref, ref_of
@@ -81,7 +81,9 @@ def _prepare(ports: Ports, refs: Sequence[Ref], at: Instant, parsed: Parsed) -> 
     seen = seen.prefetch.read(seen, _waiting(seen, jobs.values(), parsed))
     for ref, job in jobs.items():
         facts = facts_of.gather(seen, job, parsed)
-        decision = check.decide(job, facts, at) if not fires.is_event(job, facts, at) else None
+        # A fire that was moved since it was hinted has a hint for its own instant; no lease may keep it from that one.
+        is_sooner = seen.clock.now() < delivery_lease.due_of(job) < at
+        decision = None if is_sooner or fires.is_event(job, facts, at) else check.decide(job, facts, at)
         if isinstance(decision, Launch) and _is_plain(job, facts, decision):
             run = called_run(ports, job, facts, decision.why, at)
             yield Ready(ref, job, facts, run, build(ports, run))

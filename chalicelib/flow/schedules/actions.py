@@ -121,7 +121,8 @@ def enable(ports: Ports, name: str, by: str) -> ScheduleState:
         if schedule_state.mode in PAUSED_MODES:
             return pauses.resume(ports, name, by)
         references.check(ports, name, schedule)
-        past.check(schedule, now := ports.clock.now())
+        hint = past.COMPLETED if schedule_state.mode == "completed" else ""
+        past.check(schedule, now := ports.clock.now(), hint=hint)
         after, plan = lifecycle.enable(schedule_state, schedule, now, by)
         if ports.ledger.commit(plan) is None:
             of_fires.after_change(ports, name, schedule)

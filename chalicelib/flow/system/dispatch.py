@@ -6,6 +6,7 @@ The steps of a kind of ref are imported at the first ref of this kind: most proc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from chalicelib.core import states
 from chalicelib.core.instants import SECOND, Instant, Millis
@@ -22,8 +23,8 @@ from chalicelib.core.rows.ref import (
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
 from chalicelib.flow.each import run_each
-from chalicelib.flow.jobs.batch import prepare
-from chalicelib.flow.jobs.deliver import lease, send
+from chalicelib.flow.jobs.batch import Batch, prepare
+from chalicelib.flow.jobs.deliver import Leased, lease, send
 from chalicelib.flow.jobs.joining import Joining, announce, join
 from chalicelib.flow.runs import follow as run_follow
 from chalicelib.log import logger
@@ -34,6 +35,15 @@ HANDED_ON = 150  # refs per send: no burst, which one invocation would handle al
 IN_PASSING: Millis = 2 * SECOND
 TIME_FOR_ONE = 10 * SECOND  # needed for one row that is not a delivery
 ONE_BY_ONE = 500  # rows that one invocation handles one by one; more are handed on
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Rows that are due at one instant, prepared and leased before it."""
+
+    due: Instant
+    batch: Batch
+    leased: Leased
 
 
 def dispatch_together(ports: Ports, refs: Sequence[Ref], due: Instant) -> list[Ref]:
@@ -69,16 +79,27 @@ def _delivered(ports: Ports, refs: Sequence[Ref], due: Instant) -> tuple[tuple[R
     A failed delivery may have been sent, so this invocation must not send it again.
     """
     try:
-        batch = prepare(ports, refs, due)
-        announce(ports, batch.joining)
-        leased = lease(ports, batch.ready, due, batch.counts)
+        begun = begin(ports, refs, due)
     except Exception:  # nothing was sent; the rows are handled one by one, so only the one with the error fails
         logger.exception("batch not prepared", extra={"size": len(refs)})
         ports.clock.wait_until(due)
         return tuple(refs), []
-    ports.clock.wait_until(due)
-    sent = send(ports, leased)
-    return (*batch.others, *_not_joined(ports, batch.joining), *sent.changed), list(sent.failed)
+    return finish(ports, begun)
+
+
+def begin(ports: Ports, refs: Sequence[Ref], due: Instant) -> Begun:
+    """Prepare and lease the deliveries among these rows, mostly before their instant. Sends nothing to a target."""
+    batch = prepare(ports, refs, due)
+    announce(ports, batch.joining)
+    return Begun(due, batch, lease(ports, batch.ready, due, batch.counts))
+
+
+def finish(ports: Ports, begun: Begun) -> tuple[tuple[Ref, ...], list[Ref]]:
+    """Wait for the instant, and deliver. Returns the refs as `_delivered` does."""
+    ports.clock.wait_until(begun.due)
+    sent = send(ports, begun.leased)
+    left = (*begun.batch.others, *_not_joined(ports, begun.batch.joining), *sent.changed)
+    return left, list(sent.failed)
 
 
 def _not_joined(ports: Ports, joining: Sequence[Joining]) -> list[Ref]:

@@ -101,8 +101,12 @@ test("the queue is by what would let jobs go", () => {
     job([["data", "schedule demo.a.b"]]),
     job([["data", "schedule demo.a.c"]]),
     job([["approval", "approved by a lead"]], { reason: "on hold" }),
-    job([["limit", "pool:demo.small"]], { queue: { of: "pool demo.small", position: 2, waiting: 2, more_urgent: 0, since: "2026-03-02T12:00:00.000Z" } }),
-    job([["limit", "pool:demo.small"]], { queue: { of: "pool demo.small", position: 1, waiting: 2, more_urgent: 0, since: "2026-03-02T12:00:00.000Z" } }),
+    job([["limit", "pool:demo.small"]], {
+      queue: { of: "pool demo.small", position: 2, waiting: 2, more_urgent: 0, since: "2026-03-02T12:00:00.000Z" },
+    }),
+    job([["limit", "pool:demo.small"]], {
+      queue: { of: "pool demo.small", position: 1, waiting: 2, more_urgent: 0, since: "2026-03-02T12:00:00.000Z" },
+    }),
     job([["clock", "its instant"]], { reason: "approved" }),
     job([
       ["window", "between 22:00 and 06:00"],

@@ -57,3 +57,22 @@ def test_w9_a_pending_notice_waits_only_while_all_channels_rest() -> None:
     assert alerts.rests_until([window, None], NOON) is None
     assert alerts.rests_until([], NOON) is None, "nobody wants it any more: it goes"
     assert alerts.rests_until([sooner], NOON + MINUTE) == NOON + 2 * MINUTE, "its notice is being sent at this moment"
+
+
+def test_w9_a_pending_notice_waits_for_the_first_end_of_a_window() -> None:
+    window, _ = begun(0)
+    sooner = replace(window, until=NOON + 3 * MINUTE)
+    assert alerts.rests_until([window, sooner], NOON) == NOON + 3 * MINUTE
+
+
+def test_w9_the_window_after_a_notice_begins_at_its_end() -> None:
+    window, _ = begun(0)
+    counted = alerts.add_notices(notes(1, 2), "channel", TEAM, window, NOON).window
+    assert counted is not None
+    end = NOON + alerts.WINDOW + SECOND
+    closed = alerts.close(replace(counted, leases=3), end)
+    begins = {"since": end, "until": end + alerts.WINDOW, "wake_at": end + alerts.WINDOW}
+    assert closed.window == replace(counted, count=0, events=(), rev=counted.rev + 1, leases=0, **begins)
+    assert closed.notice is not None
+    assert (closed.notice["workflow"], closed.notice["until"]) == (counted.workflow, iso(end))
+    assert [event["id"] for event in closed.notice["events"]] == ["r1", "r2"]

@@ -76,6 +76,8 @@ def test_another_spelling_of_a_duration_is_corrected(given: str, hint: str | Non
             "+02:00",
             "an offset is no zone, for it has no daylight saving: write the name of a place, such as Europe/Paris",
         ),
+        ("HKT", "an abbreviation is no zone: write the name of a place, such as America/New_York"),
+        ("PT", "an abbreviation is no zone: write the name of a place, such as America/New_York"),
         ("Mars/Base", "use a name of the IANA time zone database"),
         ("localtime", "it exists on some machines only: write the name of a place, such as Europe/Paris"),
         ("posixrules", "it exists on some machines only: write the name of a place, such as Europe/Paris"),

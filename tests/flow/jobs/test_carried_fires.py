@@ -126,14 +126,14 @@ def test_l6_carry_without_a_spread_leaves_one_event_of_the_fire(world: World) ->
 
 def test_l6_carry_reaches_fires_already_read_by_a_batch(world: World) -> None:
     world.deploy(flights({"burst": many(10)}))
-    world.pass_by("119s")
+    world.pass_by("117s")
     due = NOON + 2 * MINUTE
     refs = [ref for at_, ref in world.hints.sent if at_ == due]
     ready = batch.prepare(world.ports, refs, due)
     assert len(ready.ready) == 10
 
     world.put("burst", many(3, **CARRY))
-    world.clock.pass_by("1s")
+    world.clock.pass_by("3s")
     sent = deliver.send(world.ports, deliver.lease(world.ports, ready.ready, due))
     assert (sent.ends, len(sent.changed)) == ({}, 10)
     world.pass_by("2m")
