@@ -63,7 +63,7 @@ def tick() -> dict[str, int]:
     run_each(
         (
             *(("emitted", emit_due), ("soon", hint_soon), ("hinted", lambda ports: sweep_all(ports, began))),
-            ("zones", lambda _: _follower().step(ports())),
+            ("zones", lambda _: follower().step(ports())),
         ),
         lambda step: done.update({step[0]: step[1](shared)}),
     )
@@ -74,7 +74,7 @@ def tick() -> dict[str, int]:
 
 
 @cache
-def _follower() -> Follower:
+def follower() -> Follower:
     from chalicelib.flow.fires.zone_rules import Follower
 
     return Follower()

@@ -120,6 +120,7 @@ class Region:
         self.target = Target()
         self.noticed: list[float] = []  # when S3 has sent each notification
         self.raised: list[str] = []  # errors of handlers that Lambda would report
+        handlers.follower.cache_clear()  # the tick of a new installation reads which rules of zones its rows follow
         draws = Draws(setup.assumed, setup.seed)
         self.path = CallPath(self.timeline, setup.assumed, draws)
         self.tables, names, schema = fresh_tables()
