@@ -6,10 +6,9 @@ from typing import Any
 
 from chalicelib.core.targets.answers import NoAnswer
 from chalicelib.flow.jobs import actions
-from chalicelib.flow.schedules import actions as actions_of_schedules
 from tests.faults.dying import Scenario, finish, passes, people, upload
 from tests.support.schedules import at, partitions
-from tests.support.world import World, full
+from tests.support.world import World
 
 ADA = "arn:aws:iam::123456789012:user/ada"
 CARRY = {"on_update": "carry"}
@@ -73,9 +72,9 @@ def _goes_on(world: World) -> None:
 
 
 def _ended_in_the_middle(world: World) -> None:
-    """Two of six events have been sent when the schedule is deleted. The timer has not prepared the rest."""
+    """Two of six events have been sent when the schedule is disabled. The timer has not prepared the rest."""
     passes(world, "60s", "61s", "10m", "60s", "60s", "3m")
-    people(world, lambda: actions_of_schedules.delete(world.ports, full("ended"), "tester"))
+    people(world, lambda: world.disable("ended"))
     passes(world, "60s", "60s")
 
 

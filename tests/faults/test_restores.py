@@ -41,10 +41,10 @@ class Restored(World):
 
     def __init__(self, seed: int) -> None:
         super().__init__(wake_shards=1, history_shards=1)
-        self._begin(seed)
+        self._begin_work(seed)
         self.deploy(flights(SCHEDULES, clean=RETRIED))
 
-    def _begin(self, seed: int) -> None:
+    def _begin_work(self, seed: int) -> None:
         self.chance = random.Random(seed)
         self.kept: list[tuple[int, dict[str, Any]]] = []
         self.uploaded: set[tuple[str, int]] = set()
