@@ -30,7 +30,7 @@ class Planned(Restored):
 
     def __init__(self, seed: int) -> None:
         World.__init__(self, wake_shards=1, history_shards=1)
-        self._begin(seed)
+        self._begin_work(seed)
         schedules = {
             "nightly": at("0 5 * * *", "join"),
             "pulled": partitions(1, "pull", dataset="weather", coalesce=False),
@@ -155,7 +155,7 @@ class Again(Restored):
 
     def __init__(self, seed: int, kind: str) -> None:
         World.__init__(self, wake_shards=1, history_shards=1)
-        self._begin(seed)
+        self._begin_work(seed)
         chain = {"clean": partitions(by=BY_DAY, **at_most(1)), "join": after("clean", "join", by=BY_DAY)}
         self.deploy(flights(chain) if kind == "reprocess" else dags.app(DIAMOND))
         for number in range(1, 5 if kind == "reprocess" else 2):
