@@ -8,7 +8,7 @@ from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.events.values import decoded, folders, spellings
 from chalicelib.ports import Ports
 
-MAX_FOUND = 10  # spellings of the same values that are told apart
+MAX_FOUND = 10  # spellings of the same values that an error names
 
 Values = tuple[str, ...]
 

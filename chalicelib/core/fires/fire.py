@@ -8,8 +8,7 @@ spread makes the others due after it. The emitter prepares an event as a job bef
   of the emitter delays them.
 - *prepared*: all of its events are jobs, which have runs or records from then on.
 
-Previews, skips, catch-up, updates and repairs ask this module and `Series`. None of them compares a nominal instant
-with the clock.
+Previews, skips, catch-up, updates and repairs ask this module and `Series` which of these a fire is.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def _of(row: CountedObject) -> ObjectVersion:
 
 def _known(ports: Ports, dataset: str, object_key: str, version: ObjectVersion) -> CountedObject | None:
     """The row of this version, from any report; None if there is none. A row whose report had no sequencer gets
-    that of this report, so that the next version is told from it."""
+    that of this report, so that the next version has another one."""
     found = [row for row in _near(ports, dataset, object_key, version) if versions.is_same(_of(row), version)]
     exact = next((row for row in found if row.sequencer and version.sequencer), None)
     row = exact or min(found, key=lambda row: abs(_of(row).second - version.second), default=None)

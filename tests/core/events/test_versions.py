@@ -19,7 +19,7 @@ def test_sequencers_are_compared_without_case_and_padded(one: str, other: str) -
 
 
 @pytest.mark.parametrize(("early", "late"), [("00AB", "00AC"), ("00AB", "00AB01"), ("0A", "0b"), ("0F", "10")])
-def test_the_greater_sequencer_is_later_whatever_the_instants(early: str, late: str) -> None:
+def test_the_greater_sequencer_is_later_at_any_instants(early: str, late: str) -> None:
     assert is_later(version(sequencer=late), version(9_000, sequencer=early))
     assert not is_later(version(9_000, sequencer=early), version(sequencer=late))
     assert not is_same(version(sequencer=early), version(sequencer=late))

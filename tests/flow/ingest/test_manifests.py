@@ -210,7 +210,7 @@ def test_t8_an_invocation_that_listed_earlier_checks_again() -> None:
             assert "is ready" in world.comes(f"{FOLDER}b.csv")
         return found
 
-    world.lake.names = slow  # type: ignore[method-assign]
+    world.lake.names = slow
     assert "is ready" in world.notify(manifest)
     assert world.runs_of() == 1
     assert "manifest" not in world.why()
