@@ -51,6 +51,12 @@ def _load(name: str, one: Mapping[str, Any], origin: Mapping[str, Any]) -> Row:
     return (name, f"{one['jobs']:,}", one["seconds"], one["per_second"], *late, one["missed"], one["doubled"], load)
 
 
+def _killed(found: Mapping[str, Any]) -> str:
+    names = ("killed", "sent_before", "next_s", "last_s", "last_after_tick_s", "missed", "doubled")
+    heads = ("killed", "sent before", "next after, s", "last after, s", "after the tick, s", "missed", "doubled")
+    return markdown(heads, [_picked(one, names) for one in found.get("killed", {"runs": ()})["runs"]])
+
+
 def _registration(found: Mapping[str, Any]) -> str:
     names = ("schedules", "seconds", "per_second", "requests", "unchanged_seconds")
     heads = ("schedules", "s", "schedules a second", "requests", "again, unchanged, s")
@@ -324,6 +330,7 @@ _LOADS = ("what", "jobs", "seconds", "a second", *_LATE, "s of ticks", "throttle
 
 TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "burst": _loads("burst", "burst_one_schedule"),
+    "killed": _killed,
     "steady": _loads("steady"),
     "peers_burst": _peers("burst"),
     "peers_messages": _peers("messages"),
@@ -386,7 +393,18 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 # How the figures of each table came about. The section of a table begins with this word (a test compares).
 KINDS: Mapping[str, str] = {
     **dict.fromkeys(
-        ("burst", "steady", "registration", "emitters", "cold_start", "startup", "console", "frames", "history"),
+        (
+            "burst",
+            "killed",
+            "steady",
+            "registration",
+            "emitters",
+            "cold_start",
+            "startup",
+            "console",
+            "frames",
+            "history",
+        ),
         "measured",
     ),
     **dict.fromkeys(("peers_burst", "peers_messages", "peers_steady", "peers_promises", "history_duckdb"), "measured"),

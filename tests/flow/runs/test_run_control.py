@@ -224,6 +224,18 @@ def test_w7_many_runs_without_news_are_polled_together() -> None:
     assert last.wake_at == world.clock.now() + 10 * MINUTE
 
 
+@pytest.mark.parametrize("second", [1, 7, 30, 59])
+def test_w7_lost_end_of_a_run_is_known_after_ten_minutes_and_a_tick(second: int) -> None:
+    world = world_with()
+    world.clock.pass_by(f"{second}s")
+    begin(world)
+    world.targets.emr.runs["jr00001"].state = "SUCCESS"
+    world.pass_by("9m")
+    assert states(world) == ["RUNNING"], "Sluice waits for the event of the end"
+    world.pass_by("2m10s")
+    assert states(world) == ["SUCCEEDED"]
+
+
 def test_w7_few_runs_without_news_are_polled_one_by_one() -> None:
     world = world_with()
     for number in range(1, 4):
