@@ -1,35 +1,48 @@
 """Checks before a stack is changed: whether the account and the region support the requested parameters.
 
-Each check makes one AWS call and raises an error with expected, got, and what to do. A check for which the credentials
-lack a permission is skipped; CloudFormation then reports the problem.
+A check raises an error with expected, got, and what to do. What does not stop a deployment is reported as a step with
+the status WARNING. A check for which the credentials lack a permission is skipped; CloudFormation then reports
+the problem.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import date
 from typing import Any
 
 import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from infra.stack import DeployError
+from infra import support
+from infra.stack import DeployError, Step
 
 # Lambda keeps this part of an account's concurrency for functions without a reservation.
 # https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
 UNRESERVED = 100
 # The minimum of DynamoDB's warm throughput.
 MIN_WARM_WRITES = 4000
+# The greatest number of concurrent invocations of the Lambdas that have a maximum, by its parameter. `objects` and
+# `custom` have the same.
+INVOKED = {"ObjectsConcurrency": 2, "CheckConcurrency": 1, "BurstConcurrency": 1}
+OTHERS = 4  # one each of `api`, `tick`, `run_state` and `lake`
 RESERVED = {
     "TickReservedConcurrency": "tick",
     "CheckReservedConcurrency": "check",
     "BurstReservedConcurrency": "burst",
     "ApiConcurrency": "api",
 }
+_QUOTA = "ask AWS for a higher quota (Service Quotas, AWS Lambda, Concurrent executions)"
 _FORBIDDEN = {"AccessDenied", "AccessDeniedException", "AuthorizationError", "UnauthorizedOperation"}
 _UNKNOWN = {"ResourceNotFoundException", "NoSuchEntity", "NotFound", "NotFoundException", "ValidationException"}
 
 
 def check(
-    session: Any, stack: str, given: Mapping[str, str], wanted: Mapping[str, str], present: Mapping[str, str]
+    session: Any,
+    stack: str,
+    given: Mapping[str, str],
+    wanted: Mapping[str, str],
+    present: Mapping[str, str],
+    report: Callable[[Step], None] = lambda step: None,
 ) -> None:
     """Raise `DeployError` for the first parameter that AWS would refuse, before anything changes.
 
@@ -38,9 +51,10 @@ def check(
     """
     _check_warm_tables(wanted, present)
     _check_shards(wanted, present)
-    _check_concurrency(session, stack, wanted)
+    _check_queues(wanted)
     if wanted.get("ApiBaseUrl"):
         return  # an emulator has no such limits
+    _check_concurrency(session, stack, wanted, report)
     if not wanted.get("EmrApplicationId"):
         _check_region(session)
     _check_existing(session, given)
@@ -70,34 +84,81 @@ def _check_shards(wanted: Mapping[str, str], present: Mapping[str, str]) -> None
             )
 
 
-def _check_concurrency(session: Any, stack: str, wanted: Mapping[str, str]) -> None:
-    """Check the reservations of this stack: 100 of the account's unreserved concurrency must remain."""
-    reservations = {name: int(wanted.get(name, 0)) for name in RESERVED}
+def warn(
+    given: Mapping[str, str],
+    defaults: Mapping[str, str],
+    present: Mapping[str, str],
+    today: date,
+    report: Callable[[Step], None],
+) -> None:
+    """Report the parameters of a stack that are behind the defaults, and a release whose support ends."""
+    kept = {name: value for name, value in present.items() if name not in given}
+    for name, value, default in support.behind(kept, defaults):
+        report(Step(name, "WARNING", f"the stack keeps {value}, a former default. Take the new one: {name}={default}"))
+    wanted = {**defaults, **present, **given}
+    label = support.labels().get(wanted.get("EmrReleaseLabel", ""))
+    if label is not None and not wanted.get("EmrApplicationId"):
+        for sentence in support.ending([label], support.labels(), today):
+            report(Step("EmrReleaseLabel", "WARNING", sentence))
+
+
+def _check_queues(wanted: Mapping[str, str]) -> None:
+    """A reserved queue may not invoke more Lambdas than are reserved."""
     for name in ("Check", "Burst"):
-        maximum, reserved = int(wanted.get(f"{name}Concurrency", 0)), reservations[f"{name}ReservedConcurrency"]
+        maximum, reserved = int(wanted.get(f"{name}Concurrency", 0)), int(wanted.get(f"{name}ReservedConcurrency", 0))
         if 0 < reserved < maximum:
             raise DeployError(
                 f"{name}ReservedConcurrency: expected {name}Concurrency ({maximum}) or more, got {reserved}. The queue "
                 f"would invoke more Lambdas than allowed, and each refused invocation counts as a try of its message. "
                 f"Lower {name}Concurrency, or reserve more."
             )
-    if not any(reservations.values()):
-        return
+
+
+def _check_concurrency(
+    session: Any, stack: str, wanted: Mapping[str, str], report: Callable[[Step], None]
+) -> None:  # fmt: skip
+    """Check that the reservations leave 100 of the account's concurrency. Warn if it is too small for the queues."""
     functions = session.client("lambda")
-    limit = _permitted(lambda: functions.get_account_settings()["AccountLimit"])
+    limit = account_limit(functions)
     if limit is None:
         return
+    total = int(limit["ConcurrentExecutions"])
+    if shortage := _shortage(total, session.region_name, wanted):
+        report(Step("concurrent Lambdas", "WARNING", shortage))
+    reservations = {name: int(wanted.get(name, 0)) for name in RESERVED}
+    if not any(reservations.values()):
+        return
     held = sum(_reserved(functions, f"{stack}-{handler}") for handler in RESERVED.values())
-    total, free = int(limit["ConcurrentExecutions"]), int(limit["UnreservedConcurrentExecutions"]) + held
+    free = int(limit["UnreservedConcurrentExecutions"]) + held
     if free - sum(reservations.values()) < UNRESERVED:
         listed = ", ".join(f"{name}={number}" for name, number in reservations.items() if number)
         room = max(0, free - UNRESERVED)
         raise DeployError(
             f"{listed}: expected reservations of at most {room} together, got {sum(reservations.values())}. "
             f"The account has {total} concurrent Lambdas in {session.region_name}, of which {free} can be reserved "
-            f"or shared, and Lambda keeps {UNRESERVED} for functions without a reservation. Set them to 0, or ask "
-            f"AWS for a higher quota (Service Quotas, AWS Lambda, Concurrent executions)."
+            f"or shared, and Lambda keeps {UNRESERVED} for functions without a reservation. Set them to 0, or {_QUOTA}."
         )
+
+
+def account_limit(functions: Any) -> Mapping[str, Any] | None:
+    """The limits of the account's Lambdas in the region of a client; None if the credentials may not read them."""
+    found: Mapping[str, Any] | None = _permitted(lambda: functions.get_account_settings()["AccountLimit"])
+    return found
+
+
+def _shortage(total: int, region: str, wanted: Mapping[str, str]) -> str:
+    """What to do if the queues may invoke more Lambdas than the account has; empty if they may not."""
+    maxima = {name: int(wanted.get(name, 0)) for name in INVOKED}
+    needed = OTHERS + sum(INVOKED[name] * number for name, number in maxima.items())
+    if needed <= total:
+        return ""
+    room = max(2, (total - OTHERS) // sum(INVOKED.values()))
+    lower = " ".join(f"{name}={min(number, room)}" for name, number in maxima.items())
+    return (
+        f"the account has {total} concurrent Lambdas in {region}, and the queues of this stack may invoke {needed}. "
+        f"Beyond that Lambda refuses invocations, and each refusal counts as a try of its message: some then end in "
+        f"the dead letters. Before a burst, {_QUOTA}; until then deploy with {lower}"
+    )
 
 
 def _reserved(functions: Any, name: str) -> int:

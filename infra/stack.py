@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,7 @@ def apply(
     parameters: Mapping[str, str],
     *,
     declared: Collection[str],
+    inspect: Callable[[Sequence[Mapping[str, Any]]], None] = lambda changes: None,
     report: Callable[[Step], None] = lambda step: None,
     poll_seconds: float = 3.0,
 ) -> Outcome:
@@ -51,6 +52,7 @@ def apply(
     done.
 
     A parameter that is not given keeps the stack's present value, or takes the template's default in a new stack.
+    `inspect` gets the changes of an update before they are made; if it raises `DeployError`, the stack stays as it is.
     Raises `DeployError` for a parameter that the template does not have, and with the reason of the first resource that
     failed."""
     if unknown := sorted(set(parameters) - set(declared)):
@@ -84,6 +86,12 @@ def apply(
     )
     if not _has_changes(cloudformation, stack, change_set, poll_seconds):
         return Outcome("unchanged", outputs(cloudformation, stack))
+    if not creating:
+        try:
+            inspect(_changes(cloudformation, stack, change_set))
+        except DeployError:
+            cloudformation.delete_change_set(StackName=stack, ChangeSetName=change_set)
+            raise
     known = {e["EventId"] for e in _events(cloudformation, stack)} if not creating else set()
     # A failed first deployment removes its tables and buckets, or their names would be in use at the next try.
     cloudformation.execute_change_set(StackName=stack, ChangeSetName=change_set, RetainExceptOnCreate=creating)
@@ -165,6 +173,11 @@ def _has_changes(cloudformation: Any, stack: str, change_set: str, poll_seconds:
             return False
         raise DeployError(f"CloudFormation refused the change set of {stack}: {reason}") from None
     return True
+
+
+def _changes(cloudformation: Any, stack: str, change_set: str) -> list[dict[str, Any]]:
+    pages = cloudformation.get_paginator("describe_change_set").paginate(StackName=stack, ChangeSetName=change_set)
+    return [change for page in pages for change in page.get("Changes", [])]
 
 
 def _follow(

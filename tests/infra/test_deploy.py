@@ -8,9 +8,17 @@ import pytest
 from botocore.exceptions import ClientError, WaiterError
 from moto import mock_aws
 
-from infra import deploy, stack
+from infra import deploy, emr_checks, preflight, stack
 
 URL = "https://bucket/key.yaml"
+
+
+@pytest.fixture(autouse=True)
+def account(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An account of usual size, whose region has all releases of EMR. moto knows neither."""
+    limit = {"ConcurrentExecutions": 1000, "UnreservedConcurrentExecutions": 1000}
+    monkeypatch.setattr(preflight, "account_limit", lambda functions: limit)
+    monkeypatch.setattr(emr_checks, "check_release", lambda *_: None)
 
 
 class ScriptedCloudFormation:
@@ -62,6 +70,7 @@ class ScriptedCloudFormation:
         return self
 
     def paginate(self, **request: Any) -> Iterator[dict[str, Any]]:
+        """A page of events, or of a change set without changes."""
         numbered = [{"EventId": str(number), **event} for number, event in enumerate(self.events)]
         yield {"StackEvents": numbered[::-1]}
 
