@@ -68,12 +68,24 @@ def test_an_architecture_that_lambda_lacks_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("python", ["3.11", "3.13"])
 @pytest.mark.parametrize(("architecture", "named"), [("arm64", "aarch64"), ("x86_64", "x86_64")])
-def test_wheels_are_those_of_the_architecture(tmp_path: Path, architecture: str, named: str) -> None:
-    package.download(ROOT / package.PINS, tmp_path, architecture)
+def test_wheels_are_those_of_the_architecture_and_python(
+    tmp_path: Path, architecture: str, named: str, python: str
+) -> None:
+    """Those of Python 3.13, too, so that a change of the runtime needs no other pins (decision 0112)."""
+    package.download(ROOT / package.PINS, tmp_path, architecture, python)
     compiled = [file.name for file in tmp_path.rglob("*.so")]
     assert compiled
-    assert all(f"-{named}-linux-gnu.so" in name for name in compiled)
+    assert all(name.endswith(f".cpython-{python.replace('.', '')}-{named}-linux-gnu.so") for name in compiled)
+
+
+def test_wheels_are_for_the_python_that_packages(packaged: Path) -> None:
+    """Chalice names its runtime, and compiled modules are for it: all three change together."""
+    template = yaml_tags.load((packaged / "template.yaml").read_text())
+    functions = [each for each in template["Resources"].values() if each["Type"] == "AWS::Serverless::Function"]
+    assert {each["Properties"]["Runtime"] for each in functions} == {f"python{package.PYTHON}"}
+    assert compiled_name("a.py").endswith(f".cpython-{package.PYTHON.replace('.', '')}.pyc")
 
 
 @pytest.mark.long
