@@ -18,6 +18,7 @@ from infra.stack import DeployError
 UNRESERVED = 100
 # The minimum of DynamoDB's warm throughput.
 MIN_WARM_WRITES = 4000
+INVOKED_BY_A_POLLER = 10  # at once, by a provisioned poller of SQS
 RESERVED = {
     "TickReservedConcurrency": "tick",
     "CheckReservedConcurrency": "check",
@@ -38,6 +39,7 @@ def check(
     """
     _check_warm_tables(wanted, present)
     _check_shards(wanted, present)
+    _check_pollers(wanted)
     _check_concurrency(session, stack, wanted)
     if wanted.get("ApiBaseUrl"):
         return  # an emulator has no such limits
@@ -70,16 +72,34 @@ def _check_shards(wanted: Mapping[str, str], present: Mapping[str, str]) -> None
             )
 
 
+def _check_pollers(wanted: Mapping[str, str]) -> None:
+    least, most = int(wanted.get("BurstMinimumPollers", 0)), int(wanted.get("BurstMaximumPollers", 0))
+    if least == 1:
+        raise DeployError("BurstMinimumPollers: expected 0, or 2 and more, got 1. A queue has at least two pollers.")
+    if least > most:
+        raise DeployError(
+            f"BurstMinimumPollers: expected BurstMaximumPollers ({most}) or less, got {least}. Lower it, or raise "
+            f"BurstMaximumPollers."
+        )
+
+
+def _at_once(wanted: Mapping[str, str], name: str) -> tuple[str, int]:
+    """The parameter that bounds how many Lambdas a queue invokes at once, in words, and the number."""
+    if name == "Burst" and int(wanted.get("BurstMinimumPollers", 0)):
+        return "ten times BurstMaximumPollers", INVOKED_BY_A_POLLER * int(wanted["BurstMaximumPollers"])
+    return f"{name}Concurrency", int(wanted.get(f"{name}Concurrency", 0))
+
+
 def _check_concurrency(session: Any, stack: str, wanted: Mapping[str, str]) -> None:
     """Check the reservations of this stack: 100 of the account's unreserved concurrency must remain."""
     reservations = {name: int(wanted.get(name, 0)) for name in RESERVED}
     for name in ("Check", "Burst"):
-        maximum, reserved = int(wanted.get(f"{name}Concurrency", 0)), reservations[f"{name}ReservedConcurrency"]
+        (bound, maximum), reserved = _at_once(wanted, name), reservations[f"{name}ReservedConcurrency"]
         if 0 < reserved < maximum:
             raise DeployError(
-                f"{name}ReservedConcurrency: expected {name}Concurrency ({maximum}) or more, got {reserved}. The queue "
+                f"{name}ReservedConcurrency: expected {bound} ({maximum}) or more, got {reserved}. The queue "
                 f"would invoke more Lambdas than allowed, and each refused invocation counts as a try of its message. "
-                f"Lower {name}Concurrency, or reserve more."
+                f"Lower {bound.removeprefix('ten times ')}, or reserve more."
             )
     if not any(reservations.values()):
         return
