@@ -21,10 +21,10 @@ from infra.stack import DeployError, Step
 UNRESERVED = 100
 # The minimum of DynamoDB's warm throughput.
 MIN_WARM_WRITES = 4000
-# The greatest number of concurrent invocations of the Lambdas that have a maximum, by its parameter. `objects` and
-# `custom` have the same.
-INVOKED = {"ObjectsConcurrency": 2, "CheckConcurrency": 1, "BurstConcurrency": 1}
+# The queues, and how many Lambdas each of their parameters bounds: `objects` and `custom` have the same.
+QUEUES = {"Objects": 2, "Check": 1, "Burst": 1}
 OTHERS = 4  # one each of `api`, `tick`, `run_state` and `lake`
+INVOKED_BY_A_POLLER = 10  # at once, by a provisioned poller of SQS
 RESERVED = {
     "TickReservedConcurrency": "tick",
     "CheckReservedConcurrency": "check",
@@ -51,6 +51,7 @@ def check(
     """
     _check_warm_tables(wanted, present)
     _check_shards(wanted, present)
+    _check_pollers(wanted)
     _check_queues(wanted)
     if wanted.get("ApiBaseUrl"):
         return  # an emulator has no such limits
@@ -102,15 +103,33 @@ def warn(
             report(Step("EmrReleaseLabel", "WARNING", sentence))
 
 
+def _check_pollers(wanted: Mapping[str, str]) -> None:
+    least, most = int(wanted.get("BurstMinimumPollers", 0)), int(wanted.get("BurstMaximumPollers", 0))
+    if least == 1:
+        raise DeployError("BurstMinimumPollers: expected 0, or 2 and more, got 1. A queue has at least two pollers.")
+    if least > most:
+        raise DeployError(
+            f"BurstMinimumPollers: expected BurstMaximumPollers ({most}) or less, got {least}. Lower it, or raise "
+            f"BurstMaximumPollers."
+        )
+
+
+def _at_once(wanted: Mapping[str, str], name: str) -> tuple[str, int]:
+    """The parameter that bounds how many Lambdas a queue invokes at once, in words, and the number."""
+    if name == "Burst" and int(wanted.get("BurstMinimumPollers", 0)):
+        return "ten times BurstMaximumPollers", INVOKED_BY_A_POLLER * int(wanted["BurstMaximumPollers"])
+    return f"{name}Concurrency", int(wanted.get(f"{name}Concurrency", 0))
+
+
 def _check_queues(wanted: Mapping[str, str]) -> None:
     """A reserved queue may not invoke more Lambdas than are reserved."""
     for name in ("Check", "Burst"):
-        maximum, reserved = int(wanted.get(f"{name}Concurrency", 0)), int(wanted.get(f"{name}ReservedConcurrency", 0))
+        (bound, maximum), reserved = _at_once(wanted, name), int(wanted.get(f"{name}ReservedConcurrency", 0))
         if 0 < reserved < maximum:
             raise DeployError(
-                f"{name}ReservedConcurrency: expected {name}Concurrency ({maximum}) or more, got {reserved}. The queue "
+                f"{name}ReservedConcurrency: expected {bound} ({maximum}) or more, got {reserved}. The queue "
                 f"would invoke more Lambdas than allowed, and each refused invocation counts as a try of its message. "
-                f"Lower {name}Concurrency, or reserve more."
+                f"Lower {bound.removeprefix('ten times ')}, or reserve more."
             )
 
 
@@ -148,16 +167,17 @@ def account_limit(functions: Any) -> Mapping[str, Any] | None:
 
 def _shortage(total: int, region: str, wanted: Mapping[str, str]) -> str:
     """What to do if the queues may invoke more Lambdas than the account has; empty if they may not."""
-    maxima = {name: int(wanted.get(name, 0)) for name in INVOKED}
-    needed = OTHERS + sum(INVOKED[name] * number for name, number in maxima.items())
+    maxima = {name: _at_once(wanted, name)[1] for name in QUEUES}
+    needed = OTHERS + sum(QUEUES[name] * maximum for name, maximum in maxima.items())
     if needed <= total:
         return ""
-    room = max(2, (total - OTHERS) // sum(INVOKED.values()))
-    lower = " ".join(f"{name}={min(number, room)}" for name, number in maxima.items())
+    room = max(2, (total - OTHERS) // sum(QUEUES.values()))
+    lower = " ".join(f"{name}Concurrency={min(maximum, room)}" for name, maximum in maxima.items())
+    pollers = " BurstMinimumPollers=0" if int(wanted.get("BurstMinimumPollers", 0)) else ""
     return (
         f"the account has {total} concurrent Lambdas in {region}, and the queues of this stack may invoke {needed}. "
         f"Beyond that Lambda refuses invocations, and each refusal counts as a try of its message: some then end in "
-        f"the dead letters. Before a burst, {_QUOTA}; until then deploy with {lower}"
+        f"the dead letters. Before a burst, {_QUOTA}; until then deploy with {lower}{pollers}"
     )
 
 

@@ -4,6 +4,7 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from botocore.exceptions import ClientError, WaiterError
@@ -92,10 +93,10 @@ def apply(
         except DeployError:
             cloudformation.delete_change_set(StackName=stack, ChangeSetName=change_set)
             raise
-    known = {e["EventId"] for e in _events(cloudformation, stack)} if not creating else set()
+    last = None if creating else _newest(cloudformation, stack)
     # A failed first deployment removes its tables and buckets, or their names would be in use at the next try.
     cloudformation.execute_change_set(StackName=stack, ChangeSetName=change_set, RetainExceptOnCreate=creating)
-    _follow(cloudformation, stack, known, report, poll_seconds)
+    _follow(cloudformation, stack, last, report, poll_seconds)
     return Outcome("created" if creating else "updated", outputs(cloudformation, stack))
 
 
@@ -109,9 +110,9 @@ def delete(
         return
     # By its id, because a deleted stack is found by its id only.
     stack_id = found.get("StackId", stack)
-    known = {event["EventId"] for event in _events(cloudformation, stack_id)}
+    last = _newest(cloudformation, stack_id)
     cloudformation.delete_stack(StackName=stack)
-    _follow(cloudformation, stack_id, known, report, poll_seconds, done={"DELETE_COMPLETE"})
+    _follow(cloudformation, stack_id, last, report, poll_seconds, done={"DELETE_COMPLETE"})
 
 
 def line_of(step: Step) -> str:
@@ -183,19 +184,17 @@ def _changes(cloudformation: Any, stack: str, change_set: str) -> list[dict[str,
 def _follow(
     cloudformation: Any,
     stack: str,
-    known: set[str],
+    last: str | None,
     report: Callable[[Step], None],
     poll_seconds: float,
     done: Collection[str] = _DONE,
 ) -> None:
-    """Report every new event until the stack is stable. Raises `DeployError` unless its final status is one of
-    `done`."""
+    """Report every event after ``last`` until the stack is stable. Raises `DeployError` unless its final status is one
+    of `done`."""
     failures: list[Step] = []
     while True:
-        for event in _events(cloudformation, stack):
-            if event["EventId"] in known:
-                continue
-            known.add(event["EventId"])
+        for event in _events_since(cloudformation, stack, last):
+            last = event["EventId"]
             step = Step(event["LogicalResourceId"], event["ResourceStatus"], event.get("ResourceStatusReason", ""))
             report(step)
             if step.status.endswith("_FAILED"):
@@ -212,6 +211,16 @@ def _follow(
 
 
 def _events(cloudformation: Any, stack: str) -> Iterator[dict[str, Any]]:
-    """All events of the stack, oldest first."""
+    """The events of the stack, newest first, a page at a time: an old stack has thousands of them."""
     pages = cloudformation.get_paginator("describe_stack_events").paginate(StackName=stack)
-    yield from reversed([event for page in pages for event in page["StackEvents"]])
+    return (event for page in pages for event in page["StackEvents"])
+
+
+def _newest(cloudformation: Any, stack: str) -> str | None:
+    """The id of the newest event."""
+    return next((event["EventId"] for event in _events(cloudformation, stack)), None)
+
+
+def _events_since(cloudformation: Any, stack: str, last: str | None) -> list[dict[str, Any]]:
+    """The events after the one with the id ``last``, oldest first; all of them for None."""
+    return list(takewhile(lambda event: event["EventId"] != last, _events(cloudformation, stack)))[::-1]

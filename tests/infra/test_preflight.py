@@ -103,10 +103,34 @@ def test_o7_an_account_with_few_lambdas_is_told_what_to_do(concurrency: int, nee
     assert check(account(needed, needed), {}) == []
 
 
+def test_provisioned_pollers_count_as_what_they_may_invoke() -> None:
+    [step] = check(account(100, 100), {"BurstMinimumPollers": "2", "BurstMaximumPollers": "10"})
+    assert "may invoke 144" in step.reason
+    assert step.reason.endswith("CheckConcurrency=20 BurstConcurrency=24 BurstMinimumPollers=0")
+
+
 def test_without_the_right_to_read_quotas_a_deployment_goes_on() -> None:
     client, stub = stubbed("lambda")
     stub.add_client_error("get_account_settings", "AccessDeniedException")
     check(Session(**{"lambda": client}), {"ApiConcurrency": "51"})
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "said"), [(1, 10, "expected 0, or 2 and more, got 1"), (12, 10, r"\(10\) or")]
+)
+def test_pollers_that_lambda_would_refuse_are_refused(least: int, most: int, said: str) -> None:
+    with pytest.raises(DeployError, match=f"BurstMinimumPollers: .*{said}"):
+        check(Session(), {"BurstMinimumPollers": str(least), "BurstMaximumPollers": str(most)})
+    check(account(1000, 1000), {"BurstMinimumPollers": "0", "BurstMaximumPollers": str(most)})
+    check(account(1000, 1000), {"BurstMinimumPollers": "10", "BurstMaximumPollers": "10"})
+
+
+def test_a_reservation_holds_all_that_provisioned_pollers_invoke() -> None:
+    """They have no maximum of concurrency, so BurstConcurrency says nothing then."""
+    pollers = {"BurstMinimumPollers": "2", "BurstMaximumPollers": "5"}
+    with pytest.raises(DeployError, match=r"expected ten times BurstMaximumPollers \(50\) or more, got 49"):
+        check(Session(), {**pollers, "BurstReservedConcurrency": "49"})
+    check(account(1000, 1000), {**pollers, "BurstReservedConcurrency": "50"})
 
 
 @pytest.mark.parametrize(("name", "maximum", "reserved"), [("Check", 20, 19), ("Burst", 10, 9)])
