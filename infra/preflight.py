@@ -5,6 +5,7 @@ lack a permission is skipped; CloudFormation then reports the problem.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import boto3
@@ -144,6 +145,9 @@ def _named(session: Any, given: Mapping[str, str]) -> Iterator[tuple[str, str, C
     if topic := given.get("AlarmTopicArn"):
         sns = session.client("sns")
         yield "AlarmTopicArn", "a topic", lambda: sns.get_topic_attributes(TopicArn=topic)
+    for key in filter(None, given.get("TargetKeyArns", "").split(",")):
+        if key.split(":")[3] == session.region_name:
+            yield "TargetKeyArns", "a KMS key", partial(session.client("kms").describe_key, KeyId=key)
 
 
 def _permitted(call: Callable[[], Any]) -> Any:

@@ -1,4 +1,4 @@
-"""AWS on a laptop: ministack in this process, with sixteen changes that Sluice needs.
+"""AWS on a laptop: ministack in this process, with eighteen changes that Sluice needs.
 
     python -m infra.local.aws        # `cloud.py` sets its settings in the environment
 
@@ -31,6 +31,8 @@
   verifies every request (`guard.py`).
 - The emulator of EMR Serverless gets the access keys with their secrets and roles (`callers.py`). It verifies
   signatures and enforces the policies of roles.
+- It encrypts nothing and asks nobody for keys. Here a sender to an encrypted queue or topic needs the key
+  (`encrypted.py`).
 - It accepts every call. Here calls can be throttled as in AWS (`throttle.py`).
 """
 
@@ -56,11 +58,12 @@ def main() -> None:
     # Imported late: ministack reads its settings and prints a banner at import.
     from ministack import app
     from ministack.core import iam_actions, iam_evaluator, lambda_runtime, persistence
-    from ministack.services import dynamodb, eventbridge, iam, lambda_svc, s3, sns, sqs, sts
+    from ministack.services import dynamodb, eventbridge, iam, kms, lambda_svc, s3, sns, sqs, sts
     from ministack.services.cloudformation import provisioners
 
     from infra.local import (
         callers,
+        encrypted,
         gather,
         guard,
         hops,
@@ -78,6 +81,7 @@ def main() -> None:
     workers.install(lambda_runtime)
     services = {"dynamodb": dynamodb, "events": eventbridge, "lambda": lambda_svc, "s3": s3, "sns": sns, "sqs": sqs}
     throttle.install(services, throttle.Switch(Layout().throttle))
+    encrypted.install(iam_evaluator, kms, sqs, sns)
     refusals.install(iam_evaluator, Layout().refusals)
     root = os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
     callers.install(sts, iam, (lambda_runtime, lambda_svc), Layout().callers, root[1])

@@ -118,6 +118,10 @@ def test_shards_only_grow(name: str) -> None:
         check(Session(), {name: "8"}, {name: "16"})
 
 
+def test_a_key_of_another_region_is_not_looked_up_here() -> None:
+    check(Session(), {"TargetKeyArns": "arn:aws:kms:us-east-1:123456789012:key/none"})
+
+
 def test_a_region_without_emr_serverless_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     class Nobody:
         def list_applications(self, **asked: Any) -> None:
@@ -134,6 +138,7 @@ def test_a_region_without_emr_serverless_is_named(monkeypatch: pytest.MonkeyPatc
     ("service", "call", "code", "parameter", "value"),
     [
         ("sns", "get_topic_attributes", "NotFound", "AlarmTopicArn", "arn:aws:sns:eu-west-1:1:none"),
+        ("kms", "describe_key", "NotFoundException", "TargetKeyArns", "arn:aws:kms:eu-west-1:123456789012:key/none"),
     ],
 )
 def test_a_resource_named_by_a_parameter_must_exist(
