@@ -44,6 +44,7 @@ def deploy(
     emr_checks.check(session, {**(present or {}), **parameters}, report)
     identity = session.client("sts").get_caller_identity()
     account = identity["Account"]
+    preflight.check_callers(wanted, account)
     if not wanted["Administrators"]:
         parameters = {**parameters, "Administrators": _member(identity["Arn"])}
     bucket = artifacts.ensure_bucket(s3, account, region)

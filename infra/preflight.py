@@ -47,6 +47,17 @@ def check(
     _check_existing(session, given)
 
 
+def check_callers(wanted: Mapping[str, str], account: str) -> None:
+    """Raise `DeployError` for administrators of accounts whose requests API Gateway will refuse."""
+    callers = {account, *wanted.get("CallerAccounts", "").split(",")}
+    named = [arn for arn in wanted.get("Administrators", "").split(",") if arn]
+    if refused := [arn for arn in named if not callers.issuperset(arn.split(":")[4:5])]:
+        raise DeployError(
+            f"Administrators: expected users and roles of account {account} or of CallerAccounts, got "
+            f"{', '.join(refused)}. API Gateway would refuse their requests; add their accounts to CallerAccounts."
+        )
+
+
 def _check_warm_tables(wanted: Mapping[str, str], present: Mapping[str, str]) -> None:
     for name, minimum in (("WarmWriteUnits", MIN_WARM_WRITES), ("WarmReadUnits", 12_000)):
         units, before = int(wanted.get(name, 0)), int(present.get(name, 0))

@@ -83,6 +83,15 @@ def test_reservations_of_the_stack_itself_count_as_free() -> None:
         check(account(1000, 110, api=40), {"ApiConcurrency": "51"})
 
 
+@pytest.mark.parametrize("callers", ["", "210987654321"])
+def test_administrators_whom_api_gateway_refuses_are_refused(callers: str) -> None:
+    wanted = {"Administrators": "arn:aws:iam::123456789012:role/a,arn:aws:iam::333333333333:role/b"}
+    with pytest.raises(DeployError, match="got arn:aws:iam::333333333333:role/b. .* add their accounts to CallerAcc"):
+        preflight.check_callers({**wanted, "CallerAccounts": callers}, "123456789012")
+    preflight.check_callers({**wanted, "CallerAccounts": "210987654321,333333333333"}, "123456789012")
+    preflight.check_callers({"Administrators": ""}, "123456789012")
+
+
 def test_a_stack_without_reservations_needs_nothing_of_account() -> None:
     check(Session(), {"Stage": "dev"})
 
