@@ -77,15 +77,13 @@ def test_o5_callers_of_other_accounts_need_the_resource_policy(
     assert decision(policy_of(template, callers), account) == decided
 
 
-def test_o5_the_resource_policy_allows_nobody_whose_account_does_not(template: dict[str, Any]) -> None:
+def test_o5_the_policy_alone_allows_nobody(template: dict[str, Any]) -> None:
     policy = policy_of(template, LISTED)
     assert [decision(policy, account, allowed=False) for account in (OWN, LISTED)] == ["ImplicitDeny"] * 2
 
 
 @pytest.mark.parametrize("callers", ["", LISTED])
-def test_o5_the_definition_always_has_a_policy_that_replaces_the_former_one(
-    template: dict[str, Any], callers: str
-) -> None:
+def test_o5_the_definition_always_has_a_policy(template: dict[str, Any], callers: str) -> None:
     policy = policy_of(template, callers)
     assert policy["Version"] == "2012-10-17"
     assert policy["Statement"][-1]["Effect"] == "Deny"

@@ -18,7 +18,7 @@ def test_each_type_of_resource_of_the_template_has_its_rights(template: dict[str
 
 
 @pytest.mark.parametrize("kind", ["EMRServerless::Application", "DynamoDB::Table"])
-def test_the_first_application_of_an_account_needs_a_service_linked_role(kind: str) -> None:
+def test_a_first_application_needs_a_service_linked_role(kind: str) -> None:
     assert "iam:CreateServiceLinkedRole" in deployer.rights()[kind]
 
 

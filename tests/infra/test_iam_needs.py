@@ -75,7 +75,7 @@ def test_a_policy_with_one_of_several_open_resources_is_refused(resource: str) -
     assert all(Policy([start, passed, both]).allows(need) for need in asked)
 
 
-def test_each_open_action_is_needed_on_each_of_its_resource_types() -> None:
+def test_an_open_action_is_needed_on_each_resource_type() -> None:
     sent = {"applicationId": "00app", "executionRoleArn": ROLE, "tags": {"a": "b"}}
     found = Counter(need.action for need in needs("emr-serverless", "StartJobRun", sent, PLACE))
     assert {action: found[action] for action in OPEN} == {action: len(types) for action, types in OPEN.items()}
@@ -100,7 +100,7 @@ BOTH = ["kms:GenerateDataKey", "kms:Decrypt"]
         ("ssm", "GetParameter", {"Name": "/a"}, ["kms:Decrypt"]),
     ],
 )
-def test_a_call_of_an_encrypted_target_needs_its_key_by_the_service(
+def test_a_call_of_an_encrypted_target_needs_its_key(
     service: str, operation: str, parameters: dict[str, Any], actions: list[str]
 ) -> None:
     place = replace(PLACE, keys=ENCRYPTED)

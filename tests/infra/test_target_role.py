@@ -84,13 +84,13 @@ def test_o10_a_role_calls_the_targets_of_its_namespace_alone(
     assert not all(allowed.allows(need) for need in needs(service, operation, foreign, PLACE))
 
 
-def test_o10_a_role_tags_runs_by_each_resource_that_iam_may_ask_for() -> None:
+def test_o10_a_role_may_tag_by_application_and_by_run() -> None:
     tagging = [each.resource for each in policy().grants() if each.action == "emr-serverless:TagResource"]
     assert tagging == [GIVEN["application"][0], f"{GIVEN['application'][0]}/jobruns/*"]
 
 
 @pytest.mark.parametrize(("service", "operation", "own", "foreign"), CALLS[:2])
-def test_o10_a_role_without_the_key_sends_nothing_to_encrypted_targets(
+def test_o10_a_role_without_the_key_sends_nothing_encrypted(
     service: str, operation: str, own: dict[str, Any], foreign: dict[str, Any]
 ) -> None:
     allowed = policy(**{kind: arns for kind, arns in GIVEN.items() if kind != "key"})
@@ -98,7 +98,7 @@ def test_o10_a_role_without_the_key_sends_nothing_to_encrypted_targets(
     assert refused == ["kms:GenerateDataKey", "kms:Decrypt"]
 
 
-def test_o10_a_role_uses_a_key_through_the_services_of_targets_alone() -> None:
+def test_o10_a_role_uses_a_key_through_targets_alone() -> None:
     action, [key] = "kms:Decrypt", GIVEN["key"]
     through = {name: policy().allows(Need(action, key, (("kms:ViaService", f"{name}.eu-west-1.amazonaws.com"),)))
                for name in ("sqs", "sns", "states", "secretsmanager", "ssm", "s3", "dynamodb")}  # fmt: skip

@@ -133,7 +133,7 @@ DENIED = {
 
 @pytest.mark.parametrize("denied", DENIED)
 @pytest.mark.parametrize("code", ["AccessDeniedException", "ValidationException"])
-def test_e1_a_denial_that_waiting_does_not_mend_is_final_and_says_what_to_grant(code: str, denied: str) -> None:
+def test_e1_a_final_denial_says_what_to_grant(code: str, denied: str) -> None:
     """The ARN of the caller has the word role in it."""
     action, remedy = DENIED[denied]
     answer = start(Answers(refused(code, f"User: {CALLER} is not authorized to perform: {action}", 403)))
