@@ -47,6 +47,7 @@ def deploy(
     identity = session.client("sts").get_caller_identity()
     account = identity["Account"]
     preflight.check(session, stack_name, parameters, wanted, kept, report)
+    preflight.check_callers(wanted, account)
     preflight.warn(parameters, defaults, kept, datetime.now(UTC).date(), report)
     place = sizes.Place(stack_name, session.get_partition_for_region(region), region, account)
     sizes.check(made, wanted, place, report)

@@ -7,6 +7,7 @@ the problem.
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
+from functools import partial
 from typing import Any
 
 import boto3
@@ -59,6 +60,17 @@ def check(
     if not wanted.get("EmrApplicationId"):
         _check_region(session)
     _check_existing(session, given)
+
+
+def check_callers(wanted: Mapping[str, str], account: str) -> None:
+    """Raise `DeployError` for administrators of accounts whose requests API Gateway will refuse."""
+    callers = {account, *wanted.get("CallerAccounts", "").split(",")}
+    named = [arn for arn in wanted.get("Administrators", "").split(",") if arn]
+    if refused := [arn for arn in named if not callers.issuperset(arn.split(":")[4:5])]:
+        raise DeployError(
+            f"Administrators: expected users and roles of account {account} or of CallerAccounts, got "
+            f"{', '.join(refused)}. API Gateway would refuse their requests; add their accounts to CallerAccounts."
+        )
 
 
 def _check_warm_tables(wanted: Mapping[str, str], present: Mapping[str, str]) -> None:
@@ -225,6 +237,9 @@ def _named(session: Any, given: Mapping[str, str]) -> Iterator[tuple[str, str, C
     if topic := given.get("AlarmTopicArn"):
         sns = session.client("sns")
         yield "AlarmTopicArn", "a topic", lambda: sns.get_topic_attributes(TopicArn=topic)
+    for key in filter(None, given.get("TargetKeyArns", "").split(",")):
+        if key.split(":")[3] == session.region_name:
+            yield "TargetKeyArns", "a KMS key", partial(session.client("kms").describe_key, KeyId=key)
 
 
 def _permitted(call: Callable[[], Any]) -> Any:

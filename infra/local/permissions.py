@@ -5,6 +5,10 @@ transaction the action of each of its items. A job run of EMR Serverless also ne
 returns the actions and resources of a call. `Policy` answers whether they are allowed; the evaluation is ministack's
 (`ministack.core.iam_evaluator`), with which the local cloud also refuses calls.
 
+AWS's reference lists the resource types of each action. For some actions it lists several, none of them required, and
+no page says which one a call is checked against. Such a call needs the action on each of them (`OPEN`), so a policy
+that names only one of them is refused here (decision 0109).
+
 https://docs.aws.amazon.com/service-authorization/latest/reference/
 """
 
@@ -24,6 +28,21 @@ _TRANSACTED = {
     "Get": "dynamodb:GetItem",
 }
 _EMR = "emr-serverless.amazonaws.com"
+# The actions whose resource AWS's reference leaves open, with the resource types that it lists.
+OPEN = {"emr-serverless:TagResource": ("application", "jobRun")}
+# What a caller needs on the KMS key that encrypts a queue, a topic, a state machine or a secret.
+# https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html
+# https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html
+# https://docs.aws.amazon.com/step-functions/latest/dg/encryption-at-rest.html
+# https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html
+_READS, _WRITES = ("kms:Decrypt",), ("kms:GenerateDataKey", "kms:Decrypt")
+KEYED = {
+    "sqs:SendMessage": _WRITES,
+    "sns:Publish": _WRITES,
+    "states:StartExecution": _WRITES,
+    "secretsmanager:GetSecretValue": _READS,
+    "ssm:GetParameter": _READS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +101,13 @@ def covers(grant: Grant, need: Need) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The region and account of the resources in requests."""
+    """The region and account of the resources in requests. ``keys`` are the ARNs of the customer managed KMS keys of
+    encrypted resources, by the ARNs of these."""
 
     region: str = "us-east-1"
     account: str = "000000000000"
     partition: str = "aws"
+    keys: Mapping[str, str] = field(default_factory=dict)
 
     def arn(self, service: str, name: str) -> str:
         """The ARN of a resource. A name that is an ARN stays as it is."""
@@ -108,7 +129,16 @@ def needs(service: str, operation: str, parameters: Mapping[str, Any], place: Pl
         raise LookupError(
             f"expected a service of {', '.join(_RULES)}, got {service}: add a rule with the actions that it needs"
         )
-    return list(rule(operation, parameters, place))
+    found = list(rule(operation, parameters, place))
+    return found + [need for each in found for need in _of_key(each, place)]
+
+
+def _of_key(need: Need, place: Place) -> Iterator[Need]:
+    """What an action on an encrypted resource needs on its key. The service asks KMS with the rights of the caller."""
+    if need.resource in place.keys:
+        through = f"{need.action.partition(':')[0]}.{place.region}.amazonaws.com"
+        for action in KEYED.get(need.action, ()):
+            yield Need(action, place.keys[need.resource], (("kms:ViaService", through),))
 
 
 def _dynamodb(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
@@ -201,7 +231,9 @@ def _emr_serverless(operation: str, parameters: Mapping[str, Any], place: Place)
     if operation == "StartJobRun":
         yield Need("iam:PassRole", parameters["executionRoleArn"], (("iam:PassedToService", _EMR),))
         if parameters.get("tags"):
-            yield Need("emr-serverless:TagResource", f"{application}/jobruns/new")  # the run has no id yet
+            arns = {"application": application, "jobRun": f"{application}/jobruns/new"}  # the run has no id yet
+            for resource_type in OPEN["emr-serverless:TagResource"]:
+                yield Need("emr-serverless:TagResource", arns[resource_type])
 
 
 def _states(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:

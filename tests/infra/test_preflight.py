@@ -81,6 +81,15 @@ def test_reservations_of_the_stack_itself_count_as_free() -> None:
         check(account(1000, 110, api=40), {"ApiConcurrency": "51"})
 
 
+@pytest.mark.parametrize("callers", ["", "210987654321"])
+def test_administrators_whom_api_gateway_refuses_are_refused(callers: str) -> None:
+    wanted = {"Administrators": "arn:aws:iam::123456789012:role/a,arn:aws:iam::333333333333:role/b"}
+    with pytest.raises(DeployError, match="got arn:aws:iam::333333333333:role/b. .* add their accounts to CallerAcc"):
+        preflight.check_callers({**wanted, "CallerAccounts": callers}, "123456789012")
+    preflight.check_callers({**wanted, "CallerAccounts": "210987654321,333333333333"}, "123456789012")
+    preflight.check_callers({"Administrators": ""}, "123456789012")
+
+
 def test_a_stack_without_reservations_needs_no_free_concurrency() -> None:
     assert check(account(1000, 0), {"Stage": "dev"}) == []
 
@@ -158,6 +167,10 @@ def test_shards_only_grow(name: str) -> None:
         check(Session(), {name: "8"}, {name: "16"})
 
 
+def test_a_key_of_another_region_is_not_looked_up_here() -> None:
+    check(account(1000, 1000), {"TargetKeyArns": "arn:aws:kms:us-east-1:123456789012:key/none"})
+
+
 def test_a_region_without_emr_serverless_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     class Nobody:
         def list_applications(self, **asked: Any) -> None:
@@ -174,6 +187,7 @@ def test_a_region_without_emr_serverless_is_named(monkeypatch: pytest.MonkeyPatc
     ("service", "call", "code", "parameter", "value"),
     [
         ("sns", "get_topic_attributes", "NotFound", "AlarmTopicArn", "arn:aws:sns:eu-west-1:1:none"),
+        ("kms", "describe_key", "NotFoundException", "TargetKeyArns", "arn:aws:kms:eu-west-1:123456789012:key/none"),
     ],
 )
 def test_a_resource_named_by_a_parameter_must_exist(

@@ -19,6 +19,7 @@ WORDS = (
     (r"^:?:?/?applications/00app", "EMR application"),
     (r"^:?:?/?applications/00listed", "listed EMR applications"),
     (r"role/job$", "job role"),
+    (r"^key/.*", "keys of targets"),
     (r"role/listed$", "listed roles"),
     (rf"^{roles.LAKE}", "LakeBucket"),
     (rf"^{roles.CONTROL}", "ControlBucket"),

@@ -29,7 +29,13 @@ LAMBDAS = {
     "Custom": "custom",
     "Lake": "lake",
 }
-PLACE = Place(PSEUDO["AWS::Region"], PSEUDO["AWS::AccountId"], PSEUDO["AWS::Partition"])
+# A KMS key of the installation's own, and targets that it encrypts.
+KEY = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+ENCRYPTED = (
+    "arn:aws:sqs:eu-west-1:123456789012:sluice-target-x",
+    "arn:aws:sns:us-east-1:000000000000:sluice-target-x",
+)
+PLACE = Place(PSEUDO["AWS::Region"], PSEUDO["AWS::AccountId"], PSEUDO["AWS::Partition"], dict.fromkeys(ENCRYPTED, KEY))
 # Names of a stack's resources in the tests; further applications and roles, and a bucket that exists already.
 LAKE, CONTROL, WATCHED = "lake-bucket", "control", "watched-bucket"
 JOB_ROLE = "arn:aws:iam::000000000000:role/job"
@@ -40,6 +46,7 @@ GIVEN = {
     "EmrApplicationIds": LISTED_APPLICATION,
     "EmrJobRoleArn": JOB_ROLE,
     "EmrRoleArns": LISTED_ROLE,
+    "TargetKeyArns": KEY,
     "TargetRoleArns": TARGET_ROLES,
     "Tracing": "Active",
     "WatchedBuckets": WATCHED,
