@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from infra import template, yaml_tags
+from infra import sdk, template, yaml_tags
 from infra.bytecode import add_bytecode
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,6 +52,7 @@ def package(out: Path, *, with_dependencies: bool = True, root: Path = ROOT) -> 
         (project / "requirements.txt").write_text("")
         if with_dependencies:
             download(root / PINS, project / "vendor", architecture_of(root))
+            sdk.prune(project / "vendor")
         built = Path(scratch) / "built"
         _run_chalice(project, built)
         merged = merged_template((built / "sam.yaml").read_text(), root)

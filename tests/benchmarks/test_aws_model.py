@@ -264,7 +264,7 @@ def test_e9_pessimistic_pollers_never_become_more(recorded: cpu.RecordedCpu) -> 
     assert at_once(promised, recorded, 20_000) == 5
 
 
-def test_e9_a_provisioned_poller_takes_ten_messages_at_once_from_the_start(recorded: cpu.RecordedCpu) -> None:
+def test_e9_a_provisioned_poller_takes_ten_messages_at_once(recorded: cpu.RecordedCpu) -> None:
     sources = {**SOURCES, BURSTS: replace(SOURCES[BURSTS], provisioned=4)}
     promised = Setup(aws_model.assumed_as("pessimistic").with_changes(SURE), sources=sources)
     assert at_once(promised, recorded, 520) < 25, "four pollers receive forty times a second"
@@ -514,7 +514,7 @@ def test_some_groups_are_played_and_the_others_kept(recorded: cpu.RecordedCpu, m
     assert found["played"]["lone"] == {}
 
 
-def test_scenarios_that_are_played_alone_leave_the_others_of_their_group(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scenarios_played_alone_leave_the_others_of_their_group(monkeypatch: pytest.MonkeyPatch) -> None:
     stamp = {"burst": {"commit": "old"}}
     old = {"burst": [{"about": "small", "n": 1}, {"about": "large", "n": 2}], "played": stamp}
     monkeypatch.setenv("SLUICE_MODEL_ABOUT", "large")

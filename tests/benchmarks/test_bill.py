@@ -25,7 +25,7 @@ def by_what(millions: float, found: dict[str, Any]) -> dict[str, bill.Line]:
     return {line.what: line for line in bill.lines(millions, found)}
 
 
-def test_w11_the_bill_counts_the_alarms_and_queues_of_the_template() -> None:
+def test_w11_the_bill_counts_alarms_and_queues_of_the_template() -> None:
     page = (ROOT / "docs" / "operations.md").read_text()
     assert f"with {bill.alarm_metrics()} metrics" in page
     assert bill.polled_queues() == 4

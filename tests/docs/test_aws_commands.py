@@ -146,7 +146,7 @@ def test_a_command_of_the_aws_cli_is_one_that_aws_accepts(where: str, command: s
     assert problems(command) == [], f"{where}: {command}"
 
 
-def test_commands_are_found_in_blocks_in_lines_and_in_printed_texts() -> None:
+def test_commands_are_found_in_blocks_lines_and_printed_texts() -> None:
     where = {page for page, _ in all_commands()}
     assert {"docs/operations.md", "docs/deployment.md", "docs/coming-from/eventbridge.md", "infra/undeploy.py"} <= where
     block = (

@@ -45,7 +45,7 @@ def test_an_upload_is_signed_for_the_host_of_its_region(
     assert host_of_upload(region, monkeypatch) == f"{BUCKET}.{host}"
 
 
-def test_a_bucket_whose_name_has_dots_stays_in_the_path_because_of_tls(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bucket_with_dots_in_its_name_stays_in_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     assert host_of_upload("eu-west-1", monkeypatch, "acme.control") == "s3.eu-west-1.amazonaws.com/acme.control"
 
 
