@@ -8,7 +8,8 @@ from typing import Any
 
 from infra import resolver
 
-PSEUDO = {"AWS::Partition": "aws", "AWS::Region": "eu-west-1", "AWS::AccountId": "123456789012", "AWS::StackName": "s"}
+PSEUDO = {"AWS::Partition": "aws", "AWS::Region": "eu-west-1", "AWS::AccountId": "123456789012", "AWS::StackName": "s",
+          "AWS::URLSuffix": "amazonaws.com"}  # fmt: skip
 
 
 class Resolver(resolver.Resolver):
