@@ -1,4 +1,4 @@
-"""AWS on a laptop: ministack in this process, with sixteen changes that Sluice needs.
+"""AWS on a laptop: ministack in this process, with seventeen changes that Sluice needs.
 
     python -m infra.local.aws        # `cloud.py` sets its settings in the environment
 
@@ -27,6 +27,8 @@
   a pause (`streams.py`).
 - It refuses a Lambda what its role does not allow, and only the Lambda gets the error. Here each refusal is also logged
   (`refusals.py`).
+- It asks nothing of the KMS key with which a table, a queue or a bucket is encrypted. Here each caller needs permission
+  to use it (`keys.py`).
 - It accepts its root key with any secret, requests of web pages, and some requests without a signature. Here a guard
   verifies every request (`guard.py`).
 - The emulator of EMR Serverless gets the access keys with their secrets and roles (`callers.py`). It verifies
@@ -56,7 +58,7 @@ def main() -> None:
     # Imported late: ministack reads its settings and prints a banner at import.
     from ministack import app
     from ministack.core import iam_actions, iam_evaluator, lambda_runtime, persistence
-    from ministack.services import dynamodb, eventbridge, iam, lambda_svc, s3, sns, sqs, sts
+    from ministack.services import dynamodb, eventbridge, iam, kms, lambda_svc, s3, sns, sqs, sts
     from ministack.services.cloudformation import provisioners
 
     from infra.local import (
@@ -65,6 +67,7 @@ def main() -> None:
         guard,
         hops,
         identity,
+        keys,
         refusals,
         sorted_partitions,
         streams,
@@ -79,6 +82,7 @@ def main() -> None:
     services = {"dynamodb": dynamodb, "events": eventbridge, "lambda": lambda_svc, "s3": s3, "sns": sns, "sqs": sqs}
     throttle.install(services, throttle.Switch(Layout().throttle))
     refusals.install(iam_evaluator, Layout().refusals)
+    keys.install(iam_evaluator, eventbridge, sqs, keys.Keys(iam_evaluator, kms, dynamodb, sqs, s3))
     root = os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
     callers.install(sts, iam, (lambda_runtime, lambda_svc), Layout().callers, root[1])
     known = callers.secret_of(sts, iam, *root)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 from ministack.core import iam_evaluator
@@ -24,6 +25,13 @@ _TRANSACTED = {
     "Get": "dynamodb:GetItem",
 }
 _EMR = "emr-serverless.amazonaws.com"
+_KEY_USES = {
+    ("dynamodb", ""): ("Decrypt",),
+    ("sqs", "SendMessage"): ("GenerateDataKey", "Decrypt"),
+    ("sqs", "ReceiveMessage"): ("Decrypt",),
+    ("s3", "GetObject"): ("Decrypt",),
+    ("s3", "PutObject"): ("GenerateDataKey",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +95,11 @@ class Place:
     region: str = "us-east-1"
     account: str = "000000000000"
     partition: str = "aws"
+    key: str = ""  # the key of the stack
+    encrypted: tuple[str, ...] = ()  # patterns of the ARNs of what this key encrypts
+
+    def encrypts(self, resource: str) -> bool:
+        return any(fnmatchcase(resource, pattern) for pattern in self.encrypted)
 
     def arn(self, service: str, name: str) -> str:
         """The ARN of a resource. A name that is an ARN stays as it is."""
@@ -108,7 +121,22 @@ def needs(service: str, operation: str, parameters: Mapping[str, Any], place: Pl
         raise LookupError(
             f"expected a service of {', '.join(_RULES)}, got {service}: add a rule with the actions that it needs"
         )
-    return list(rule(operation, parameters, place))
+    found = list(rule(operation, parameters, place))
+    return found + list(dict.fromkeys(use for need in found for use in uses_of_key(need, place)))
+
+
+def uses_of_key(need: Need, place: Place) -> Iterator[Need]:
+    """What a call needs of the key that encrypts its table, queue or object; nothing without a key.
+
+    DynamoDB decrypts the key of a table for whoever reads or writes it. SQS generates a data key for the sender and
+    decrypts it, S3 generates one for the writer of an object.
+    https://docs.aws.amazon.com/kms/latest/developerguide/services-dynamodb.html
+    https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html
+    """
+    service, _, action = need.action.partition(":")
+    if place.encrypts(need.resource):
+        for use in _KEY_USES.get((service, action), _KEY_USES.get((service, ""), ())):
+            yield Need(f"kms:{use}", place.key, (("kms:ViaService", f"{service}.{place.region}.amazonaws.com"),))
 
 
 def _dynamodb(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:

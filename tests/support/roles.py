@@ -29,9 +29,14 @@ LAMBDAS = {
     "Custom": "custom",
     "Lake": "lake",
 }
-PLACE = Place(PSEUDO["AWS::Region"], PSEUDO["AWS::AccountId"], PSEUDO["AWS::Partition"])
 # Names of a stack's resources in the tests; further applications and roles, and a bucket that exists already.
 LAKE, CONTROL, WATCHED = "lake-bucket", "control", "watched-bucket"
+KEY = f"arn:aws:kms:{PSEUDO['AWS::Region']}:{PSEUDO['AWS::AccountId']}:key/0000"
+ENCRYPTED = (
+    *("arn:aws:dynamodb:*:*:table/*", "arn:aws:sqs:*:*:*Queue", "arn:aws:sqs:*:*:*DeadLetters"),
+    *(f"arn:aws:s3:::{bucket}/*" for bucket in (LAKE, CONTROL)),
+)
+PLACE = Place(PSEUDO["AWS::Region"], PSEUDO["AWS::AccountId"], PSEUDO["AWS::Partition"], KEY, ENCRYPTED)
 JOB_ROLE = "arn:aws:iam::000000000000:role/job"
 LISTED_APPLICATION, LISTED_ROLE = "00listed", "arn:aws:iam::000000000000:role/listed"
 TARGET_ROLES = "arn:aws:iam::123456789012:role/sluice-target-*"
@@ -40,6 +45,7 @@ GIVEN = {
     "EmrApplicationIds": LISTED_APPLICATION,
     "EmrJobRoleArn": JOB_ROLE,
     "EmrRoleArns": LISTED_ROLE,
+    "KmsKeyArn": KEY,
     "TargetRoleArns": TARGET_ROLES,
     "Tracing": "Active",
     "WatchedBuckets": WATCHED,
@@ -54,7 +60,9 @@ OF_STACK = (
     (re.compile(r":hints$"), ":HintsQueue"),
     (re.compile(r":objects$"), ":ObjectsQueue"),
 )
-_ITS_OWN = re.compile(rf"table/(Catalog|Jobs|Runs)Table|:(Hints|Objects)Queue|:::({LAKE}|{CONTROL}|{WATCHED})(/|$)|\*$")
+_ITS_OWN = re.compile(
+    rf"table/(Catalog|Jobs|Runs)Table|:(Hints|Objects)Queue|:::({LAKE}|{CONTROL}|{WATCHED})(/|$)|:key/|\*$"
+)
 
 
 def of_stack(need: Need) -> Need | None:
