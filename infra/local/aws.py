@@ -1,4 +1,4 @@
-"""AWS on a laptop: ministack in this process, with seventeen changes that Sluice needs.
+"""AWS on a laptop: ministack in this process, with nineteen changes that Sluice needs.
 
     python -m infra.local.aws        # `cloud.py` sets its settings in the environment
 
@@ -33,6 +33,9 @@
   verifies every request (`guard.py`).
 - The emulator of EMR Serverless gets the access keys with their secrets and roles (`callers.py`). It verifies
   signatures and enforces the policies of roles.
+- It encrypts nothing and asks nobody for keys. Here a sender to an encrypted queue or topic needs the key
+  (`encrypted.py`).
+- It ignores the resource policy in the definition of an API. Here the policy decides about signers of other accounts.
 - It accepts every call. Here calls can be throttled as in AWS (`throttle.py`).
 """
 
@@ -58,11 +61,12 @@ def main() -> None:
     # Imported late: ministack reads its settings and prints a banner at import.
     from ministack import app
     from ministack.core import iam_actions, iam_evaluator, lambda_runtime, persistence
-    from ministack.services import dynamodb, eventbridge, iam, kms, lambda_svc, s3, sns, sqs, sts
+    from ministack.services import apigateway_v1, dynamodb, eventbridge, iam, kms, lambda_svc, s3, sns, sqs, sts
     from ministack.services.cloudformation import provisioners
 
     from infra.local import (
         callers,
+        encrypted,
         gather,
         guard,
         hops,
@@ -81,8 +85,10 @@ def main() -> None:
     workers.install(lambda_runtime)
     services = {"dynamodb": dynamodb, "events": eventbridge, "lambda": lambda_svc, "s3": s3, "sns": sns, "sqs": sqs}
     throttle.install(services, throttle.Switch(Layout().throttle))
+    encrypted.install(iam_evaluator, kms, sqs, sns)
     refusals.install(iam_evaluator, Layout().refusals)
     keys.install(iam_evaluator, eventbridge, sqs, keys.Keys(iam_evaluator, kms, dynamodb, sqs, s3))
+    apigateway_v1._import_rest_api = _with_policy(apigateway_v1._import_rest_api)
     root = os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
     callers.install(sts, iam, (lambda_runtime, lambda_svc), Layout().callers, root[1])
     known = callers.secret_of(sts, iam, *root)
@@ -163,6 +169,19 @@ def _read_streams_from_their_beginning(lambda_svc: Any) -> None:
         return None if kept is positions else restore(kept, data, *more)
 
     lambda_svc._restore_esm_positions = all_but_those
+
+
+def _with_policy(import_api: Callable[..., str]) -> Callable[..., str]:
+    """Give an API the resource policy of its definition, as API Gateway does.
+
+    https://docs.aws.amazon.com/apigateway/latest/developerguide/openapi-extensions-policy.html
+    """
+
+    def import_rest_api(definition: dict[str, Any], data: dict[str, Any] | None = None) -> str:
+        policy = definition.get("x-amazon-apigateway-policy")
+        return import_api(definition, {**(data or {}), "policy": policy} if policy else data)
+
+    return import_rest_api
 
 
 def _check_once(checks_of: Callable[..., list[tuple[str, str]]]) -> Callable[..., list[tuple[str, str]]]:

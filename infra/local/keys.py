@@ -1,8 +1,9 @@
-"""What is encrypted with a KMS key needs the permission to use the key, as in AWS.
+"""Tables and buckets that a KMS key encrypts, and the services that send to an encrypted queue: all need the key.
 
-ministack stores the key of a table, a queue or a bucket, and asks nothing of it. Here a call on one of them also needs
-`kms:Decrypt` or `kms:GenerateDataKey` of its caller, by the caller's policies and the policy of the key; S3 and
-EventBridge deliver to a queue only if the key names them. A disabled key lets nobody in.
+ministack stores the key of a table, a queue or a bucket, and asks nothing of it. Here a call on a table or an object
+also needs `kms:Decrypt` or `kms:GenerateDataKey` of its caller, by the caller's policies and the policy of the key; S3
+and EventBridge deliver to a queue only if the key names them. A disabled key lets nobody in. `encrypted.py` has the
+callers of queues and topics.
 """
 
 from __future__ import annotations
@@ -83,10 +84,10 @@ def _also_of_keys(iam_evaluator: Any, enforce: Callable[..., Any], keys: Keys) -
     def enforced(access_key_id: str, iam_action: str, service: str, region: str, **named: Any) -> Any:
         refused = enforce(access_key_id, iam_action, service, region, **named)
         resource = named.get("resource_arn", "*")
-        key = keys.of(service, resource) if refused is None else ""
+        key = keys.of(service, resource) if refused is None and service != "sqs" else ""
         if not key:
             return refused
-        uses = list(uses_of_key(Need(iam_action, resource), Place(region, key=key, encrypted=("*",))))
+        uses = list(uses_of_key(Need(iam_action, resource), Place(region, keys={"*": key})))
         if uses and not keys.is_enabled(key):
             return iam_evaluator.EvalResult("Deny", principal_arn=f"the disabled key {key}")
         for use in uses:

@@ -5,6 +5,10 @@ transaction the action of each of its items. A job run of EMR Serverless also ne
 returns the actions and resources of a call. `Policy` answers whether they are allowed; the evaluation is ministack's
 (`ministack.core.iam_evaluator`), with which the local cloud also refuses calls.
 
+AWS's reference lists the resource types of each action. For some actions it lists several, none of them required, and
+no page says which one a call is checked against. Such a call needs the action on each of them (`OPEN`), so a policy
+that names only one of them is refused here (decision 0109).
+
 https://docs.aws.amazon.com/service-authorization/latest/reference/
 """
 
@@ -25,12 +29,27 @@ _TRANSACTED = {
     "Get": "dynamodb:GetItem",
 }
 _EMR = "emr-serverless.amazonaws.com"
-_KEY_USES = {
-    ("dynamodb", ""): ("Decrypt",),
-    ("sqs", "SendMessage"): ("GenerateDataKey", "Decrypt"),
-    ("sqs", "ReceiveMessage"): ("Decrypt",),
-    ("s3", "GetObject"): ("Decrypt",),
-    ("s3", "PutObject"): ("GenerateDataKey",),
+# The actions whose resource AWS's reference leaves open, with the resource types that it lists.
+OPEN = {"emr-serverless:TagResource": ("application", "jobRun")}
+# What a caller needs on the KMS key that encrypts a table, a queue, an object, a topic, a state machine or a secret.
+# DynamoDB decrypts the key of a table for whoever reads or writes it.
+# https://docs.aws.amazon.com/kms/latest/developerguide/services-dynamodb.html
+# https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html
+# https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html
+# https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html
+# https://docs.aws.amazon.com/step-functions/latest/dg/encryption-at-rest.html
+# https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html
+_READS, _WRITES = ("kms:Decrypt",), ("kms:GenerateDataKey", "kms:Decrypt")
+KEYED = {
+    "dynamodb:*": _READS,
+    "s3:GetObject": _READS,
+    "s3:PutObject": ("kms:GenerateDataKey",),
+    "sqs:ReceiveMessage": _READS,
+    "sqs:SendMessage": _WRITES,
+    "sns:Publish": _WRITES,
+    "states:StartExecution": _WRITES,
+    "secretsmanager:GetSecretValue": _READS,
+    "ssm:GetParameter": _READS,
 }
 
 
@@ -90,16 +109,17 @@ def covers(grant: Grant, need: Need) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The region and account of the resources in requests."""
+    """The region and account of the resources in requests. ``keys`` are the ARNs of the customer managed KMS keys of
+    encrypted resources, by patterns of the ARNs of these."""
 
     region: str = "us-east-1"
     account: str = "000000000000"
     partition: str = "aws"
-    key: str = ""  # the key of the stack
-    encrypted: tuple[str, ...] = ()  # patterns of the ARNs of what this key encrypts
+    keys: Mapping[str, str] = field(default_factory=dict)
 
-    def encrypts(self, resource: str) -> bool:
-        return any(fnmatchcase(resource, pattern) for pattern in self.encrypted)
+    def key_of(self, resource: str) -> str:
+        """The key that encrypts a resource; empty if none does."""
+        return next((key for pattern, key in self.keys.items() if fnmatchcase(resource, pattern)), "")
 
     def arn(self, service: str, name: str) -> str:
         """The ARN of a resource. A name that is an ARN stays as it is."""
@@ -126,17 +146,11 @@ def needs(service: str, operation: str, parameters: Mapping[str, Any], place: Pl
 
 
 def uses_of_key(need: Need, place: Place) -> Iterator[Need]:
-    """What a call needs of the key that encrypts its table, queue or object; nothing without a key.
-
-    DynamoDB decrypts the key of a table for whoever reads or writes it. SQS generates a data key for the sender and
-    decrypts it, S3 generates one for the writer of an object.
-    https://docs.aws.amazon.com/kms/latest/developerguide/services-dynamodb.html
-    https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html
-    """
-    service, _, action = need.action.partition(":")
-    if place.encrypts(need.resource):
-        for use in _KEY_USES.get((service, action), _KEY_USES.get((service, ""), ())):
-            yield Need(f"kms:{use}", place.key, (("kms:ViaService", f"{service}.{place.region}.amazonaws.com"),))
+    """What an action on an encrypted resource needs on its key. The service asks KMS with the rights of the caller."""
+    key = place.key_of(need.resource)
+    service = need.action.partition(":")[0]
+    for action in KEYED.get(need.action, KEYED.get(f"{service}:*", ())) if key else ():
+        yield Need(action, key, (("kms:ViaService", f"{service}.{place.region}.amazonaws.com"),))
 
 
 def _dynamodb(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
@@ -229,7 +243,9 @@ def _emr_serverless(operation: str, parameters: Mapping[str, Any], place: Place)
     if operation == "StartJobRun":
         yield Need("iam:PassRole", parameters["executionRoleArn"], (("iam:PassedToService", _EMR),))
         if parameters.get("tags"):
-            yield Need("emr-serverless:TagResource", f"{application}/jobruns/new")  # the run has no id yet
+            arns = {"application": application, "jobRun": f"{application}/jobruns/new"}  # the run has no id yet
+            for resource_type in OPEN["emr-serverless:TagResource"]:
+                yield Need("emr-serverless:TagResource", arns[resource_type])
 
 
 def _states(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:

@@ -20,13 +20,14 @@ WORDS = (
     (r"^:?:?/?applications/00app", "EMR application"),
     (r"^:?:?/?applications/00listed", "listed EMR applications"),
     (r"role/job$", "job role"),
+    (r"^key/0000$", "`KmsKeyArn`, if given"),
+    (r"^key/.*", "keys of targets"),
     (r"role/listed$", "listed roles"),
     (rf"^{roles.LAKE}", "LakeBucket"),
     (rf"^{roles.CONTROL}", "ControlBucket"),
     (rf"^{roles.WATCHED}", "watched buckets"),
     (r"/stream/2026.*", "/stream"),
     (r"^table/(\w+Table)", r"\1"),
-    (r"^key/.*", "`KmsKeyArn`, if given"),
 )
 
 

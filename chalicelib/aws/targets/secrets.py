@@ -15,6 +15,7 @@ from chalicelib.aws.targets.aws_errors import refusal
 from chalicelib.core.access.allowed import host_of
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import MINUTE, Instant, Millis
+from chalicelib.core.targets import denials
 from chalicelib.core.targets.answers import Never, NotNow
 from chalicelib.core.targets.secrets import MANAGED
 from chalicelib.core.targets.urls import check_url
@@ -83,8 +84,9 @@ class Secrets:
             text = self._read(name)
         except ClientError as error:
             answer = refusal("the store of secrets", error)
-            why = f"secret {name} cannot be read: {error.response['Error']['Code']}"
-            return Never(why) if isinstance(answer, Never) or "NotFound" in why else NotNow(why)
+            code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
+            why = f"secret {name} cannot be read: {code}{denials.what_to_do(code, message)}"
+            return Never(why) if isinstance(answer, Never) or "NotFound" in code else NotNow(why)
         except BotoCoreError as error:
             return NotNow(f"secret {name} cannot be read: {error}")
         except KeyError:

@@ -193,6 +193,14 @@ export interface Change {
   version: number;
 }
 
+export interface ChangeOfAccess {
+  name: string;
+  kind: string;
+  did: string;
+  version: number;
+  warning?: string | null;
+}
+
 export interface Claim {
   worker: string;
   capacity?: number;
@@ -1992,7 +2000,7 @@ export interface Answers {
   "GET /v1/namespaces/{ns}": StoredNamespace;
   "PUT /v1/namespaces/{ns}": Change;
   "GET /v1/namespaces/{ns}/access": StoredAccess;
-  "PUT /v1/namespaces/{ns}/access": Change;
+  "PUT /v1/namespaces/{ns}/access": ChangeOfAccess;
   "GET /v1/namespaces/{ns}/allowed": StoredAllowed;
   "PUT /v1/namespaces/{ns}/allowed": Change;
   "GET /v1/namespaces/{ns}/apps": {

@@ -11,6 +11,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from chalicelib.aws.targets.http import HttpTarget, retry_after
@@ -240,6 +241,18 @@ def test_e5_a_callback_that_must_be_signed_never_goes_unsigned(server: Server, s
     ssm.put_parameter(Name="/sluice-target/bad", Value='{"keys": []}', Type="SecureString")
     assert isinstance(target(secrets).start(run(server.url, secret="/sluice-target/bad"), CONTEXT), Never)
     assert server.seen == []
+
+
+def test_e5_a_secret_whose_key_is_denied_says_what_to_grant() -> None:
+    class Manager:
+        def get_secret_value(self, **_: str) -> Any:
+            error = {"Code": "AccessDeniedException", "Message": "Access to KMS is not allowed"}
+            raise ClientError({"Error": error}, "GetSecretValue")
+
+    read = Secrets(lambda: None, Manager, lambda: NOON).text("arn:aws:secretsmanager:eu-west-1:123456789012:secret:a")
+    assert isinstance(read, Never)
+    assert read.why.startswith("secret arn:aws:secretsmanager:eu-west-1:123456789012:secret:a cannot be read: Access")
+    assert "what to do: allow kms:GenerateDataKey and kms:Decrypt on the key of the target" in read.why
 
 
 def test_a_header_gets_its_secret_right_before_the_call(server: Server, stores: tuple[Any, Any]) -> None:
