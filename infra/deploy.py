@@ -17,7 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 from rich.table import Table
 
-from infra import artifacts, emr_checks, preflight, sizes, stack, template, yaml_tags
+from infra import artifacts, emr_checks, key_checks, preflight, sizes, stack, template, yaml_tags
 
 _NO_ACCOUNT = "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_REGION."
 _MORE_RIGHTS = "Use credentials with this permission, or have it added (docs/deployment.md)."
@@ -51,6 +51,7 @@ def deploy(
     preflight.warn(parameters, defaults, kept, datetime.now(UTC).date(), report)
     place = sizes.Place(stack_name, session.get_partition_for_region(region), region, account)
     sizes.check(made, wanted, place, report)
+    key_checks.check(session, stack_name, wanted, kept)
     emr_checks.check(session, {**kept, **parameters}, report)
     if wanted["EmrReleaseLabel"] != kept.get("EmrReleaseLabel"):
         emr_checks.check_release(session, wanted, report)

@@ -24,14 +24,15 @@ from typing import Any, TypeVar
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from infra import account, preflight, stack
 from infra.deploy import explain
 from sluice.client import Client
 from sluice.errors import Failure
+from sluice.render import Terminal
 
 N = TypeVar("N", int, float)
 BURST = 1_000  # messages
@@ -422,7 +423,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--accept-cost", action="store_true", help="start, although it costs money")
     options = parser.parse_args(argv)
-    console, errors = Console(), Console(stderr=True)
+    console, errors = Terminal(), Terminal(stderr=True)
     if options.stage and not options.accept_cost:
         errors.print(
             f"smoke: this starts three Spark jobs and sends some {BURST + 10:,} messages, for about ${ESTIMATE:.2f}. "
@@ -487,9 +488,9 @@ def _table(name: str, checks: Sequence[Check]) -> Table:
     for column in ("check", "result", "seconds", "measured"):
         table.add_column(column, overflow="fold")
     for check in checks:
-        result = f"[red]{check.error}[/]" if check.error else "[green]ok[/]"
+        result = Text(check.error, "red") if check.error else Text("ok", "green")
         if check.not_tried:
-            result = f"[yellow]not tried: {check.not_tried}[/]"
+            result = Text(f"not tried: {check.not_tried}", "yellow")
         table.add_row(check.name, result, f"{check.seconds:.1f}", _measured(check))
     return table
 

@@ -1,4 +1,4 @@
-"""AWS on a laptop: ministack in this process, with eighteen changes that Sluice needs.
+"""AWS on a laptop: ministack in this process, with nineteen changes that Sluice needs.
 
     python -m infra.local.aws        # `cloud.py` sets its settings in the environment
 
@@ -27,6 +27,8 @@
   a pause (`streams.py`).
 - It refuses a Lambda what its role does not allow, and only the Lambda gets the error. Here each refusal is also logged
   (`refusals.py`).
+- It asks nothing of the KMS key with which a table, a queue or a bucket is encrypted. Here each caller needs permission
+  to use it (`keys.py`).
 - It accepts its root key with any secret, requests of web pages, and some requests without a signature. Here a guard
   verifies every request (`guard.py`).
 - The emulator of EMR Serverless gets the access keys with their secrets and roles (`callers.py`). It verifies
@@ -69,6 +71,7 @@ def main() -> None:
         guard,
         hops,
         identity,
+        keys,
         refusals,
         sorted_partitions,
         streams,
@@ -84,6 +87,7 @@ def main() -> None:
     throttle.install(services, throttle.Switch(Layout().throttle))
     encrypted.install(iam_evaluator, kms, sqs, sns)
     refusals.install(iam_evaluator, Layout().refusals)
+    keys.install(iam_evaluator, eventbridge, sqs, keys.Keys(iam_evaluator, kms, dynamodb, sqs, s3))
     apigateway_v1._import_rest_api = _with_policy(apigateway_v1._import_rest_api)
     root = os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
     callers.install(sts, iam, (lambda_runtime, lambda_svc), Layout().callers, root[1])

@@ -8,8 +8,13 @@ from typing import Any
 
 from infra import resolver
 
-PSEUDO = {"AWS::Partition": "aws", "AWS::Region": "eu-west-1", "AWS::AccountId": "123456789012", "AWS::StackName": "s",
-          "AWS::URLSuffix": "amazonaws.com"}  # fmt: skip
+PSEUDO = {
+    "AWS::Partition": "aws",
+    "AWS::Region": "eu-west-1",
+    "AWS::AccountId": "123456789012",
+    "AWS::StackName": "s",
+    "AWS::URLSuffix": "amazonaws.com",
+}
 
 
 class Resolver(resolver.Resolver):

@@ -25,7 +25,8 @@ def test_e5_the_lambdas_that_send_may_use_the_keys(template: dict[str, Any]) -> 
     assert given["Properties"]["Roles"] == [{"Ref": "CheckRole"}], "burst has the role of check"
     assert given["Condition"] == "UsesTargetKeys"
     assert template["Parameters"]["TargetKeyArns"]["Default"] == ""
-    users = [name for name, policy in roles.policies().items() if "kms:Decrypt" in policy.actions]
+    granted = {name: {grant.resource for grant in policy.grants()} for name, policy in roles.policies().items()}
+    users = [name for name, resources in granted.items() if roles.KEY in resources]
     assert users == ["check"]
 
 

@@ -74,11 +74,17 @@ def test_a_sender_without_the_key_is_refused_in_the_words_of_aws(allowed: tuple[
     assert cloud.publish("orders") == (None, ("KMSAccessDenied", message, 400))
 
 
+def test_who_receives_needs_the_key_for_decryption_alone() -> None:
+    Cloud("sqs:ReceiveMessage", "kms:Decrypt").sqs._get_q("orders", "sqs:ReceiveMessage")
+    with pytest.raises(RuntimeError, match="not authorized to perform: kms:Decrypt"):
+        Cloud("sqs:ReceiveMessage").sqs._get_q("orders", "sqs:ReceiveMessage")
+
+
 @pytest.mark.parametrize("name", ["plain", "owned"])
 def test_no_key_is_needed_for_keys_of_aws_and_for_other_calls(name: str) -> None:
     cloud = Cloud(SEND, PUBLISH)
     cloud.send(name)
     assert cloud.publish(name)[1] is None
     cloud.sqs._get_q("orders")
-    cloud.sqs._get_q("orders", "sqs:ReceiveMessage")
+    cloud.sqs._get_q("orders", "sqs:DeleteMessage")
     assert [asked[1] for asked in cloud.asked] == [SEND, PUBLISH]
