@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 from rich.table import Table
 
-from infra import artifacts, emr_checks, preflight, stack, template, yaml_tags
+from infra import artifacts, emr_checks, key_checks, preflight, stack, template, yaml_tags
 
 _NO_ACCOUNT = "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_REGION."
 _MORE_RIGHTS = "Use credentials with this permission, or have it added (docs/deployment.md)."
@@ -41,6 +41,7 @@ def deploy(
     defaults = {name: str(each.get("Default", "")) for name, each in declared.items()}
     wanted = {**defaults, **(present or {}), **parameters}
     preflight.check(session, stack_name, parameters, wanted, present or {})
+    key_checks.check(session, stack_name, wanted, present or {})
     emr_checks.check(session, {**(present or {}), **parameters}, report)
     identity = session.client("sts").get_caller_identity()
     account = identity["Account"]

@@ -23,13 +23,14 @@ from typing import Any, TypeVar
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from infra import preflight, stack
 from infra.deploy import explain
 from sluice.client import Client
 from sluice.errors import Failure
+from sluice.render import Terminal
 
 N = TypeVar("N", int, float)
 BURST = 1_000  # messages
@@ -398,7 +399,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--accept-cost", action="store_true", help="start, although it costs money")
     options = parser.parse_args(argv)
-    console, errors = Console(), Console(stderr=True)
+    console, errors = Terminal(), Terminal(stderr=True)
     if options.stage and not options.accept_cost:
         errors.print(
             f"smoke: this starts three Spark jobs and sends some {BURST + 10:,} messages, for about ${ESTIMATE:.2f}. "
@@ -458,7 +459,7 @@ def _table(name: str, checks: Sequence[Check]) -> Table:
         table.add_column(column, overflow="fold")
     for check in checks:
         measured = ", ".join(f"{key} {value:,.0f}" for key, value in check.figures.items())
-        result = f"[red]{check.error}[/]" if check.error else "[green]ok[/]"
+        result = Text(check.error, "red") if check.error else Text("ok", "green")
         table.add_row(check.name, result, f"{check.seconds:.1f}", measured)
     return table
 

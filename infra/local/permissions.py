@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 from ministack.core import iam_evaluator
@@ -30,18 +31,17 @@ _TRANSACTED = {
 _EMR = "emr-serverless.amazonaws.com"
 # The actions whose resource AWS's reference leaves open, with the resource types that it lists.
 OPEN = {"emr-serverless:TagResource": ("application", "jobRun")}
-# What a caller needs on the KMS key that encrypts a queue, a topic, a state machine or a secret.
-# https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html
-# https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html
-# https://docs.aws.amazon.com/step-functions/latest/dg/encryption-at-rest.html
-# https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html
-_READS, _WRITES = ("kms:Decrypt",), ("kms:GenerateDataKey", "kms:Decrypt")
-KEYED = {
-    "sqs:SendMessage": _WRITES,
-    "sns:Publish": _WRITES,
-    "states:StartExecution": _WRITES,
-    "secretsmanager:GetSecretValue": _READS,
-    "ssm:GetParameter": _READS,
+_BOTH = ("GenerateDataKey", "Decrypt")
+_KEY_USES = {
+    ("dynamodb", ""): ("Decrypt",),
+    ("s3", "GetObject"): ("Decrypt",),
+    ("s3", "PutObject"): ("GenerateDataKey",),
+    ("secretsmanager", "GetSecretValue"): ("Decrypt",),
+    ("sns", "Publish"): _BOTH,
+    ("sqs", "ReceiveMessage"): ("Decrypt",),
+    ("sqs", "SendMessage"): _BOTH,
+    ("ssm", "GetParameter"): ("Decrypt",),
+    ("states", "StartExecution"): _BOTH,
 }
 
 
@@ -101,13 +101,16 @@ def covers(grant: Grant, need: Need) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The region and account of the resources in requests. ``keys`` are the ARNs of the customer managed KMS keys of
-    encrypted resources, by the ARNs of these."""
+    """The region and account of the resources in requests. ``keys`` are the ARNs of customer managed KMS keys, by
+    patterns of the ARNs of what they encrypt."""
 
     region: str = "us-east-1"
     account: str = "000000000000"
     partition: str = "aws"
     keys: Mapping[str, str] = field(default_factory=dict)
+
+    def key_of(self, resource: str) -> str:
+        return next((key for pattern, key in self.keys.items() if fnmatchcase(resource, pattern)), "")
 
     def arn(self, service: str, name: str) -> str:
         """The ARN of a resource. A name that is an ARN stays as it is."""
@@ -130,15 +133,24 @@ def needs(service: str, operation: str, parameters: Mapping[str, Any], place: Pl
             f"expected a service of {', '.join(_RULES)}, got {service}: add a rule with the actions that it needs"
         )
     found = list(rule(operation, parameters, place))
-    return found + [need for each in found for need in _of_key(each, place)]
+    return found + list(dict.fromkeys(use for need in found for use in uses_of_key(need, place)))
 
 
-def _of_key(need: Need, place: Place) -> Iterator[Need]:
-    """What an action on an encrypted resource needs on its key. The service asks KMS with the rights of the caller."""
-    if need.resource in place.keys:
-        through = f"{need.action.partition(':')[0]}.{place.region}.amazonaws.com"
-        for action in KEYED.get(need.action, ()):
-            yield Need(action, place.keys[need.resource], (("kms:ViaService", through),))
+def uses_of_key(need: Need, place: Place) -> Iterator[Need]:
+    """What a call needs of the key that encrypts its table, queue, topic or object; nothing without a key.
+
+    DynamoDB decrypts the key of a table for whoever reads or writes it. SQS, SNS and Step Functions generate a data key
+    for the caller and decrypt it, S3 generates one for the writer of an object.
+    https://docs.aws.amazon.com/kms/latest/developerguide/services-dynamodb.html
+    https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html
+    https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html
+    https://docs.aws.amazon.com/step-functions/latest/dg/encryption-at-rest.html
+    https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html
+    """
+    service, _, action = need.action.partition(":")
+    if key := place.key_of(need.resource):
+        for use in _KEY_USES.get((service, action), _KEY_USES.get((service, ""), ())):
+            yield Need(f"kms:{use}", key, (("kms:ViaService", f"{service}.{place.region}.amazonaws.com"),))
 
 
 def _dynamodb(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:

@@ -9,7 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-PSEUDO = {"AWS::Partition": "aws", "AWS::Region": "eu-west-1", "AWS::AccountId": "123456789012", "AWS::StackName": "s"}
+PSEUDO = {"AWS::Partition": "aws", "AWS::Region": "eu-west-1", "AWS::AccountId": "123456789012", "AWS::StackName": "s",
+          "AWS::URLSuffix": "amazonaws.com"}  # fmt: skip
 _NOTHING = object()
 
 

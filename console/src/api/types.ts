@@ -601,7 +601,7 @@ export interface HolidayCalendar {
 
 export interface HttpProbe {
   type: "http";
-  url: string;
+  url: string | SecretUrl;
   headers?: Record<string, string | SecretReference>;
   timeout?: string;
   secret?: string | SecretReference | null;
@@ -609,7 +609,7 @@ export interface HttpProbe {
 
 export interface HttpTarget {
   type: "http";
-  url: string;
+  url: string | SecretUrl;
   method?: "POST" | "PUT" | "PATCH" | "GET" | "DELETE";
   headers?: Record<string, string | SecretReference>;
   timeout?: string;
@@ -1393,6 +1393,12 @@ export interface ScheduleInShort {
 export interface SecretReference {
   ssm?: string | null;
   secrets_manager?: string | null;
+}
+
+export interface SecretUrl {
+  ssm?: string | null;
+  secrets_manager?: string | null;
+  host: string;
 }
 
 export interface Share {
