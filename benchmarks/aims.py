@@ -17,9 +17,9 @@ DOLLARS = {"cron_to_sqs": 10, "batch_to_sqs": 5, "cron_to_emr": 30, "partition_t
 WHY_DEARER = "missed: [each write that it takes, and why it stays](decisions/0092-writes-that-a-run-keeps.md)"
 # Why an aim is missed, by its name. Empty if all are met.
 MISSED: Mapping[str, str] = {f"a million runs of {path}": WHY_DEARER for path in DOLLARS}
-# Scenarios that are not in the results yet, by group and what they are about, with what was found out so far. The next
-# `make bench ONLY=aws_model` plays them, and a test then demands that they leave this list.
-NOT_PLAYED: Mapping[tuple[str, str], str] = {}
+# Scenarios that are not in the results yet, by what is assumed, group and what they are about, with what was found out
+# so far. The next `make bench ONLY=aws_model` plays them, and a test then demands that they leave this list.
+NOT_PLAYED: Mapping[tuple[str, str, str], str] = {}
 
 
 @dataclass(frozen=True, slots=True)

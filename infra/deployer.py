@@ -51,6 +51,7 @@ OWN = {
         "emr-serverless:ListApplications",
         "iam:GetRole",
         "kms:DescribeKey",
+        "kms:GetKeyPolicy",
         "lambda:GetAccountSettings",
         "lambda:GetFunctionConcurrency",
         "sns:GetTopicAttributes",

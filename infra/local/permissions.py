@@ -31,17 +31,25 @@ _TRANSACTED = {
 _EMR = "emr-serverless.amazonaws.com"
 # The actions whose resource AWS's reference leaves open, with the resource types that it lists.
 OPEN = {"emr-serverless:TagResource": ("application", "jobRun")}
-_BOTH = ("GenerateDataKey", "Decrypt")
-_KEY_USES = {
-    ("dynamodb", ""): ("Decrypt",),
-    ("s3", "GetObject"): ("Decrypt",),
-    ("s3", "PutObject"): ("GenerateDataKey",),
-    ("secretsmanager", "GetSecretValue"): ("Decrypt",),
-    ("sns", "Publish"): _BOTH,
-    ("sqs", "ReceiveMessage"): ("Decrypt",),
-    ("sqs", "SendMessage"): _BOTH,
-    ("ssm", "GetParameter"): ("Decrypt",),
-    ("states", "StartExecution"): _BOTH,
+# What a caller needs on the KMS key that encrypts a table, a queue, an object, a topic, a state machine or a secret.
+# DynamoDB decrypts the key of a table for whoever reads or writes it.
+# https://docs.aws.amazon.com/kms/latest/developerguide/services-dynamodb.html
+# https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html
+# https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html
+# https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html
+# https://docs.aws.amazon.com/step-functions/latest/dg/encryption-at-rest.html
+# https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html
+_READS, _WRITES = ("kms:Decrypt",), ("kms:GenerateDataKey", "kms:Decrypt")
+KEYED = {
+    "dynamodb:*": _READS,
+    "s3:GetObject": _READS,
+    "s3:PutObject": ("kms:GenerateDataKey",),
+    "sqs:ReceiveMessage": _READS,
+    "sqs:SendMessage": _WRITES,
+    "sns:Publish": _WRITES,
+    "states:StartExecution": _WRITES,
+    "secretsmanager:GetSecretValue": _READS,
+    "ssm:GetParameter": _READS,
 }
 
 
@@ -101,8 +109,8 @@ def covers(grant: Grant, need: Need) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The region and account of the resources in requests. ``keys`` are the ARNs of customer managed KMS keys, by
-    patterns of the ARNs of what they encrypt."""
+    """The region and account of the resources in requests. ``keys`` are the ARNs of the customer managed KMS keys of
+    encrypted resources, by patterns of the ARNs of these."""
 
     region: str = "us-east-1"
     account: str = "000000000000"
@@ -110,6 +118,7 @@ class Place:
     keys: Mapping[str, str] = field(default_factory=dict)
 
     def key_of(self, resource: str) -> str:
+        """The key that encrypts a resource; empty if none does."""
         return next((key for pattern, key in self.keys.items() if fnmatchcase(resource, pattern)), "")
 
     def arn(self, service: str, name: str) -> str:
@@ -137,20 +146,11 @@ def needs(service: str, operation: str, parameters: Mapping[str, Any], place: Pl
 
 
 def uses_of_key(need: Need, place: Place) -> Iterator[Need]:
-    """What a call needs of the key that encrypts its table, queue, topic or object; nothing without a key.
-
-    DynamoDB decrypts the key of a table for whoever reads or writes it. SQS, SNS and Step Functions generate a data key
-    for the caller and decrypt it, S3 generates one for the writer of an object.
-    https://docs.aws.amazon.com/kms/latest/developerguide/services-dynamodb.html
-    https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html
-    https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html
-    https://docs.aws.amazon.com/step-functions/latest/dg/encryption-at-rest.html
-    https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html
-    """
-    service, _, action = need.action.partition(":")
-    if key := place.key_of(need.resource):
-        for use in _KEY_USES.get((service, action), _KEY_USES.get((service, ""), ())):
-            yield Need(f"kms:{use}", key, (("kms:ViaService", f"{service}.{place.region}.amazonaws.com"),))
+    """What an action on an encrypted resource needs on its key. The service asks KMS with the rights of the caller."""
+    key = place.key_of(need.resource)
+    service = need.action.partition(":")[0]
+    for action in KEYED.get(need.action, KEYED.get(f"{service}:*", ())) if key else ():
+        yield Need(action, key, (("kms:ViaService", f"{service}.{place.region}.amazonaws.com"),))
 
 
 def _dynamodb(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:

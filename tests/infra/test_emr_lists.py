@@ -10,7 +10,7 @@ import pytest
 
 from chalicelib.settings import Settings
 
-from .resolve import Resolver
+from .resolve import PSEUDO, Resolver
 from .test_policies import LAMBDAS, actions, statements
 
 OWN, ROLE = "00own", "arn:aws:iam::123456789012:role/own"
@@ -130,6 +130,15 @@ def test_emr_has_the_same_limit_of_runs_as_sluice(template: dict[str, Any]) -> N
     assert properties["MaximumCapacity"] == {"Cpu": "112 vCPU", "Memory": "448 GB"}
     variables = template["Globals"]["Function"]["Environment"]["Variables"]
     assert Settings.from_environment(resolve(variables)).emr_run_limits == ((OWN, 7),)
+
+
+def test_an_application_in_china_has_no_queue(template: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """EMR Serverless has no queue of job runs there. Sluice's own limit holds all the same."""
+    monkeypatch.setitem(PSEUDO, "AWS::Partition", "aws-cn")
+    resolve = Resolver(template, MADE)
+    assert "SchedulerConfiguration" not in resolve(template["Resources"]["EmrApplication"]["Properties"])
+    variables = template["Globals"]["Function"]["Environment"]["Variables"]
+    assert Settings.from_environment(resolve(variables)).emr_run_limits == ((OWN, 1),)
 
 
 def test_the_default_run_limit_is_what_default_capacity_allows(template: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ from tests.support.permissions import Watch, watched
 from .conftest import of_type
 from .resolve import PSEUDO, Resolver
 
-KEY = roles.KEY
+KEY = roles.OWN_KEY
 ENCRYPTED = ("AWS::DynamoDB::Table", "AWS::SQS::Queue", "AWS::S3::Bucket", "AWS::Logs::LogGroup")
 PLACE = Place("sluice-prod", PSEUDO["AWS::AccountId"], PSEUDO["AWS::Region"])
 DEFAULT = [key_policy.statements(PLACE)[0]]  # the policy that KMS gives a new key

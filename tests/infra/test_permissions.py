@@ -132,7 +132,7 @@ def test_stand_ins_for_services_are_checked_by_the_role_too() -> None:
         World().payloads.put_context("r1", {})
     assert watch.refused == [
         "check may not s3:PutObject on arn:aws:s3:::control/context/r1.json",
-        f"check may not kms:GenerateDataKey on {roles.KEY}, kms:ViaService=s3.eu-west-1.amazonaws.com",
+        f"check may not kms:GenerateDataKey on {roles.OWN_KEY}, kms:ViaService=s3.eu-west-1.amazonaws.com",
     ]
 
 

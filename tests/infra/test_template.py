@@ -5,12 +5,15 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from samtranslator.translator.transform import transform
 
 from chalicelib import handlers
 from chalicelib.core.states import RUN_MOVES, is_terminal
+from infra.template import with_code_at
 
 from .conftest import of_type
 
@@ -327,6 +330,20 @@ def test_the_outputs_name_the_api_the_buckets_and_the_tables(template: dict[str,
     assert {"ApiUrl", "LakeBucket", "ControlBucket", "CatalogTable", "JobsTable", "RunsTable"} < set(
         template["Outputs"]
     )
+
+
+def test_o7_the_translated_template_has_one_stage(template: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """SAM adds a public stage named `Stage` to an API without a version, which has no access log, traces or alarms."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    deployed = with_code_at(template, "bucket", "key")  # a copy
+    for resource in deployed["Resources"].values():  # AWS::LanguageExtensions resolves them before SAM
+        resource.update({name: "Retain" for name in ("DeletionPolicy", "UpdateReplacePolicy") if name in resource})
+    translated = transform(deployed, {}, SimpleNamespace(load=dict))["Resources"]
+    [stage] = [properties for _, properties in of_type(translated, "AWS::ApiGateway::Stage")]
+    assert stage["StageName"] == "api"
+    assert "AccessLogSetting" in stage
+    [deployment] = [properties for _, properties in of_type(translated, "AWS::ApiGateway::Deployment")]
+    assert "StageName" not in deployment
 
 
 def test_chalice_authorizers_survive_the_merge(resources: dict[str, Any]) -> None:

@@ -20,14 +20,14 @@ WORDS = (
     (r"^:?:?/?applications/00app", "EMR application"),
     (r"^:?:?/?applications/00listed", "listed EMR applications"),
     (r"role/job$", "job role"),
-    (r"^key/1234abcd$", "`TargetKeyArns`, if given"),
+    (r"^key/0000$", "`KmsKeyArn`, if given"),
+    (r"^key/.*", "keys of targets"),
     (r"role/listed$", "listed roles"),
     (rf"^{roles.LAKE}", "LakeBucket"),
     (rf"^{roles.CONTROL}", "ControlBucket"),
     (rf"^{roles.WATCHED}", "watched buckets"),
     (r"/stream/2026.*", "/stream"),
     (r"^table/(\w+Table)", r"\1"),
-    (r"^key/.*", "`KmsKeyArn`, if given"),
 )
 
 
@@ -57,7 +57,7 @@ def _named(arn: str, service: str) -> str:
 def _condition(conditions: Mapping[str, Mapping[str, Any]]) -> str:
     """The condition that a reader has to know: which part of a bucket, and which services use the key."""
     prefix = conditions.get("StringLike", {}).get("s3:prefix")
-    services = next((of["kms:ViaService"] for of in conditions.values() if "kms:ViaService" in of), ())
+    services = conditions.get("StringEquals", {}).get("kms:ViaService", ())
     if prefix:
         return f"`s3:prefix` {prefix}"
     return f"through {', '.join(each.partition('.')[0] for each in services)}" if services else ""

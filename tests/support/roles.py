@@ -31,16 +31,23 @@ LAMBDAS = {
 }
 # Names of a stack's resources in the tests; further applications and roles, and a bucket that exists already.
 LAKE, CONTROL, WATCHED = "lake-bucket", "control", "watched-bucket"
-KEY = f"arn:aws:kms:{PSEUDO['AWS::Region']}:{PSEUDO['AWS::AccountId']}:key/0000"
-ENCRYPTED = (
+# The KMS key of the stack, with what it encrypts. Then one of targets, with targets that it encrypts.
+OWN_KEY = "arn:aws:kms:eu-west-1:123456789012:key/0000"
+OWN = (
     *("arn:aws:dynamodb:*:*:table/*", "arn:aws:sqs:*:*:*Queue", "arn:aws:sqs:*:*:*DeadLetters"),
     *(f"arn:aws:s3:::{bucket}/*" for bucket in (LAKE, CONTROL)),
 )
-# Another key, which encrypts two targets.
-TARGET_KEY = f"arn:aws:kms:{PSEUDO['AWS::Region']}:{PSEUDO['AWS::AccountId']}:key/1234abcd"
-TARGETS = ("arn:aws:sqs:*:*:sluice-target-x", "arn:aws:sns:*:*:sluice-target-x")
-KEYS = dict.fromkeys(ENCRYPTED, KEY) | dict.fromkeys(TARGETS, TARGET_KEY)
-PLACE = Place(PSEUDO["AWS::Region"], PSEUDO["AWS::AccountId"], PSEUDO["AWS::Partition"], KEYS)
+KEY = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+ENCRYPTED = (
+    "arn:aws:sqs:eu-west-1:123456789012:sluice-target-x",
+    "arn:aws:sns:us-east-1:000000000000:sluice-target-x",
+)
+PLACE = Place(
+    PSEUDO["AWS::Region"],
+    PSEUDO["AWS::AccountId"],
+    PSEUDO["AWS::Partition"],
+    {**dict.fromkeys(OWN, OWN_KEY), **dict.fromkeys(ENCRYPTED, KEY)},
+)
 JOB_ROLE = "arn:aws:iam::000000000000:role/job"
 LISTED_APPLICATION, LISTED_ROLE = "00listed", "arn:aws:iam::000000000000:role/listed"
 TARGET_ROLES = "arn:aws:iam::123456789012:role/sluice-target-*"
@@ -49,8 +56,8 @@ GIVEN = {
     "EmrApplicationIds": LISTED_APPLICATION,
     "EmrJobRoleArn": JOB_ROLE,
     "EmrRoleArns": LISTED_ROLE,
-    "KmsKeyArn": KEY,
-    "TargetKeyArns": TARGET_KEY,
+    "KmsKeyArn": OWN_KEY,
+    "TargetKeyArns": KEY,
     "TargetRoleArns": TARGET_ROLES,
     "Tracing": "Active",
     "WatchedBuckets": WATCHED,
@@ -66,7 +73,7 @@ OF_STACK = (
     (re.compile(r":objects$"), ":ObjectsQueue"),
 )
 _ITS_OWN = re.compile(
-    rf"table/(Catalog|Jobs|Runs)Table|:(Hints|Objects)Queue|:::({LAKE}|{CONTROL}|{WATCHED})(/|$)|:key/|\*$"
+    rf"table/(Catalog|Jobs|Runs)Table|:(Hints|Objects)Queue|:::({LAKE}|{CONTROL}|{WATCHED})(/|$)|:key/0000$|\*$"
 )
 
 
