@@ -31,6 +31,11 @@ _TRANSACTED = {
 _EMR = "emr-serverless.amazonaws.com"
 # The actions whose resource AWS's reference leaves open, with the resource types that it lists.
 OPEN = {"emr-serverless:TagResource": ("application", "jobRun")}
+_OF_ITEMS = (
+    *("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"),
+    *("dynamodb:ConditionCheckItem", "dynamodb:BatchGetItem", "dynamodb:BatchWriteItem"),
+    *("dynamodb:Query", "dynamodb:Scan", "dynamodb:GetRecords"),
+)
 # What a caller needs on the KMS key that encrypts a table, a queue, an object, a topic, a state machine or a secret.
 # DynamoDB decrypts the key of a table for whoever reads or writes it.
 # https://docs.aws.amazon.com/kms/latest/developerguide/services-dynamodb.html
@@ -41,7 +46,7 @@ OPEN = {"emr-serverless:TagResource": ("application", "jobRun")}
 # https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html
 _READS, _WRITES = ("kms:Decrypt",), ("kms:GenerateDataKey", "kms:Decrypt")
 KEYED = {
-    "dynamodb:*": _READS,
+    **dict.fromkeys(_OF_ITEMS, _READS),
     "s3:GetObject": _READS,
     "s3:PutObject": ("kms:GenerateDataKey",),
     "sqs:ReceiveMessage": _READS,
@@ -149,7 +154,7 @@ def uses_of_key(need: Need, place: Place) -> Iterator[Need]:
     """What an action on an encrypted resource needs on its key. The service asks KMS with the rights of the caller."""
     key = place.key_of(need.resource)
     service = need.action.partition(":")[0]
-    for action in KEYED.get(need.action, KEYED.get(f"{service}:*", ())) if key else ():
+    for action in KEYED.get(need.action, ()) if key else ():
         yield Need(action, key, (("kms:ViaService", f"{service}.{place.region}.amazonaws.com"),))
 
 
