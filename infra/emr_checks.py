@@ -77,10 +77,10 @@ def check_changes(
             raise DeployError(
                 f"expected EMR application {application} in {' or '.join(_AT_REST)}, got {state}, while the deployment "
                 f"{_effect(change)}. EMR would refuse that, and CloudFormation would roll back the whole deployment. "
-                f"Nothing was changed. Pause the schedules (sluice pause), wait for the runs or cancel them, then: "
-                f"aws emr-serverless stop-application --application-id {application} && aws emr-serverless "
-                f"get-application --application-id {application} --query application.state. When it is STOPPED, deploy "
-                f"{stack} again, and resume the schedules (sluice resume). The next run starts the application."
+                f"Nothing was changed. Pause the schedules (sluice pause), wait for the runs or cancel them, and stop "
+                f"it (aws emr-serverless stop-application --application-id {application}). When it is STOPPED "
+                f"(aws emr-serverless get-application --application-id {application}), deploy {stack} again, and "
+                f"resume the schedules (sluice resume). The next run starts the application."
             )
 
 

@@ -112,7 +112,7 @@ def _statements(targets: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
     executions = [arn.replace(":stateMachine:", ":execution:") + ":sluice-*" for arn in of("state_machine")]
     through = {"Condition": {"StringLike": {"kms:ViaService": _VIA}}}
     passed = {"Condition": {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}}
-    wanted = [
+    wanted: list[tuple[str, list[str], list[str], dict[str, Any]]] = [
         ("SendMessages", ["sqs:SendMessage"], of("queue"), {}),
         ("Publish", ["sns:Publish"], of("topic"), {}),
         ("InvokeFunctions", ["lambda:InvokeFunction"], of("function"), {}),

@@ -78,7 +78,7 @@ class Assumptions:
     throttled_retry_ms: float = 1_000.0  # until a poller tries again that Lambda has throttled
 
     # The pollers of a queue. https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
-    pollers_at_first: int = 5
+    pollers_at_first: int = 5  # Lambda keeps fewer at idle queues, but not with a maximum of concurrency
     pollers_per_minute: int = 300  # AWS promises "up to" so many
     pollers_idle_ms: float = 60_000.0  # after such a pause there are as many as at first
     batching_window_ms: float = 0.0

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jmespath
 import pytest
 from botocore import xform_name
 from botocore.loaders import Loader
@@ -111,7 +112,10 @@ def value_of(shape: Shape, words: list[str]) -> Any:
 def problems(command: str) -> list[str]:
     """What is wrong with a command."""
     _, name, action, *rest = words_of(command)
-    options = {option: words for option, words in options_of(rest).items() if option not in GLOBAL}
+    given = options_of(rest)
+    if "query" in given:
+        jmespath.compile(given["query"][0])
+    options = {option: words for option, words in given.items() if option not in GLOBAL}
     missing = DEMANDED.get((name, action), set()) - options.keys()
     if missing:
         return [f"expected --{', --'.join(missing)}"]

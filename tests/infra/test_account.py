@@ -55,7 +55,7 @@ def test_every_entry_says_what_is_assumed_and_how_to_check_it() -> None:
         assert not question.look or question.look in account.LOOKS, name
 
 
-def test_every_entry_that_a_check_answers_names_a_check_of_the_smoke_test() -> None:
+def test_every_entry_names_a_check_of_the_smoke_test_or_none() -> None:
     stage = smoke.Stage("x", None, lambda service: None, OUTPUTS, 1)
     names = [name for name, _ in smoke.Smoke(stage, lambda text: None).checks()]
     for question in account.questions().values():

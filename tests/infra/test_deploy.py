@@ -221,6 +221,38 @@ def test_tables_are_protected_after_first_successful_deployment(
     assert asked == protections
 
 
+def test_o7_a_deployment_reports_what_is_behind(packaged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    kept = {"EmrReleaseLabel": "emr-7.9.0", "Administrators": "x", "DataRetention": "Retain"}
+    monkeypatch.setattr(stack, "parameters", lambda *_: kept)
+    inspected: list[Any] = []
+    monkeypatch.setattr(stack, "apply", lambda *_, inspect, **more: inspected.append(inspect))
+    steps: list[stack.Step] = []
+    with mock_aws():
+        session = boto3.Session("x", "x", region_name="eu-west-1")
+        deploy.deploy(session, "sluice-dev", packaged, {}, report=steps.append)
+        emr = session.client("emr-serverless")
+        made = emr.create_application(name="a", type="SPARK", releaseLabel="emr-7.9.0", clientToken="a")
+        emr.start_application(applicationId=made["applicationId"])
+        change = {"Action": "Modify", "ResourceType": "AWS::EMRServerless::Application"}
+        change["PhysicalResourceId"] = made["applicationId"]
+        with pytest.raises(stack.DeployError, match="in CREATED or STOPPED, got STARTED"):
+            inspected[0]([{"ResourceChange": change}])
+    assert {(step.resource, step.status) for step in steps} == {("EmrReleaseLabel", "WARNING")}
+
+
+def test_names_that_do_not_fit_are_refused_before_any_change(packaged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    roles = ",".join(f"arn:aws:iam::123456789012:role/{number:060d}" for number in range(60))
+    with mock_aws():
+        session = boto3.Session("x", "x", region_name="eu-west-1")
+        with pytest.raises(
+            stack.DeployError, match=r"expected at most 4,096 characters in the environment .*EmrRoleArns"
+        ):
+            deploy.deploy(session, "sluice-dev", packaged, {"EmrRoleArns": roles})
+        assert session.client("s3").list_buckets()["Buckets"] == []
+
+
 def test_exceeding_account_limits_is_refused_before_any_change(packaged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     with mock_aws():

@@ -182,7 +182,7 @@ def test_o7_a_stopped_application_is_changed(busy: Stack, change: dict[str, str]
 
 
 @pytest.mark.parametrize("change", [{"name": "ReleaseLabel", "EmrReleaseLabel": "emr-7.14.0"}, {"name": "Tags"}])
-def test_without_the_check_emr_refuses_and_the_deployment_is_rolled_back(
+def test_without_the_check_the_deployment_is_rolled_back(
     busy: Stack, monkeypatch: pytest.MonkeyPatch, change: dict[str, str]
 ) -> None:
     monkeypatch.setattr(emr_checks, "check_changes", lambda *_: None)
@@ -191,7 +191,7 @@ def test_without_the_check_emr_refuses_and_the_deployment_is_rolled_back(
     assert label(busy) == "emr-7.9.0"
 
 
-def test_other_changes_of_the_stack_do_not_ask_for_the_application(template: dict[str, Any]) -> None:
+def test_other_changes_do_not_ask_for_the_application(template: dict[str, Any]) -> None:
     others = [
         {"Type": "Hook"},
         {"ResourceChange": {"Action": "Modify", "ResourceType": "AWS::SQS::Queue", "PhysicalResourceId": "q"}},

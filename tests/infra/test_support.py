@@ -47,7 +47,7 @@ def test_o7_what_the_defaults_use_is_supported_for_180_days(
     )
 
 
-def test_the_default_release_is_the_newest_with_the_spark_of_the_project(template: dict[str, Any]) -> None:
+def test_the_default_release_is_the_newest_with_the_right_spark(template: dict[str, Any]) -> None:
     pinned = re.search(r"^pyspark==(\d+\.\d+)\.\d+$", (ROOT / "requirements-dev.txt").read_text(), re.MULTILINE)
     assert pinned
     fitting = [each for each in support.labels().values() if each.spark.rpartition(".")[0] == pinned[1]]
@@ -63,7 +63,7 @@ def test_the_emulator_has_the_release_of_the_template(template: dict[str, Any]) 
 
 
 @pytest.mark.parametrize("days", [180, 179, 0, -1])
-def test_an_end_is_named_180_days_ahead_with_what_is_supported_longer(days: int) -> None:
+def test_an_end_is_named_180_days_ahead_with_what_lasts_longer(days: int) -> None:
     known = support.runtimes()
     version = known["python3.11"]
     sentences = list(support.ending([version], known, version.until - timedelta(days=days)))
@@ -80,12 +80,12 @@ def test_every_end_names_its_source() -> None:
         assert version.source.startswith("https://docs.aws.amazon.com/")
 
 
-def test_former_defaults_are_none_of_now_and_belong_to_parameters(template: dict[str, Any]) -> None:
+def test_former_defaults_are_none_of_the_present_ones(template: dict[str, Any]) -> None:
     for name, values in support.former_defaults().items():
         assert str(template["Parameters"][name]["Default"]) not in values
 
 
-def test_a_default_that_changed_since_the_baseline_is_a_former_one(template: dict[str, Any]) -> None:
+def test_a_default_changed_since_the_baseline_is_a_former_one(template: dict[str, Any]) -> None:
     """Without it, nobody would tell the operators of stacks that keep the value."""
     _, commit = trees.baseline()
     shown = ["git", "show", f"{commit}:infra/resources/parameters.yaml"]
@@ -110,7 +110,7 @@ def warnings(given: dict[str, str], present: dict[str, str], today: date = date(
     return steps
 
 
-def test_o7_a_kept_parameter_that_is_behind_the_defaults_is_named() -> None:
+def test_o7_a_kept_parameter_behind_the_defaults_is_named() -> None:
     """CloudFormation keeps the value of a parameter that a deployment does not name, also if the default changes."""
     kept = {LABEL: "emr-7.9.0", "ApiMemory": "1024", "CheckConcurrency": "100"}
     said = {(step.resource, step.status): step.reason for step in warnings({}, kept)}
@@ -121,7 +121,7 @@ def test_o7_a_kept_parameter_that_is_behind_the_defaults_is_named() -> None:
     assert warnings({}, {}) == [], "a new stack takes the defaults"
 
 
-def test_a_release_whose_support_ends_is_named_also_if_it_is_given() -> None:
+def test_a_given_release_whose_support_ends_is_named() -> None:
     [step] = warnings({LABEL: "emr-7.9.0"}, {})
     assert (step.resource, step.status) == (LABEL, "WARNING")
     assert step.reason.startswith("emr-7.9.0: its support ends on 2027-05-19, in 173 days")

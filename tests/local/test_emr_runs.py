@@ -156,7 +156,7 @@ def test_logs_are_stored_where_aws_stores_them(emulators: Emulators, change: dic
     assert str(driver_logs.destination(stored)) == place.format(app=emr.application, run=run)
 
 
-def test_a_started_application_takes_only_the_changes_that_aws_takes(emulators: Emulators) -> None:
+def test_a_started_application_takes_few_changes_as_on_aws(emulators: Emulators) -> None:
     emr = emulators.start()
     emr.reaches(emr.start(), "SUCCESS")
 
@@ -175,7 +175,7 @@ def test_a_started_application_takes_only_the_changes_that_aws_takes(emulators: 
     assert update(releaseLabel="emr-7.14.0")["releaseLabel"] == "emr-7.14.0"
 
 
-def test_a_release_that_does_not_exist_is_refused_in_an_update_too(emulators: Emulators) -> None:
+def test_an_update_to_a_malformed_release_is_refused(emulators: Emulators) -> None:
     emr = emulators.start()
     with pytest.raises(emr.boto.exceptions.ValidationException, match="releaseLabel: expected one such as emr-7.1.0"):
         emr.boto.update_application(applicationId=emr.application, clientToken="u", releaseLabel="7.14.0")

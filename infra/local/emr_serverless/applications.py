@@ -72,7 +72,7 @@ class Applications:
         if application.state == "STARTED":
             _check_live(changes)
         else:
-            _check_at_rest(application, "to be updated")
+            _check_at_rest(application, "in one of the statuses to be updated: [STOPPED, CREATED]")
         _check_label(changes)
         _check_capacity(changes)
         request = {**application.request, **changes}
@@ -98,7 +98,7 @@ class Applications:
 
     def delete(self, application_id: str) -> None:
         application = self.get(application_id)
-        _check_at_rest(application, "to be deleted")
+        _check_at_rest(application, "in one of the following statuses [CREATED, STOPPED]")
         self.save(replace(application, state="TERMINATED"))
 
     def save(self, application: Application) -> Application:
@@ -107,12 +107,9 @@ class Applications:
         return saved
 
 
-def _check_at_rest(application: Application, purpose: str) -> None:
+def _check_at_rest(application: Application, expected: str) -> None:
     if application.state not in _AT_REST:
-        raise errors.validation(
-            f"Application {application.id} must be in one of the statuses {purpose}: [STOPPED, CREATED]. "
-            f"Current status: {application.state}"
-        )
+        raise errors.validation(f"Application {application.id} must be {expected}. Current status: {application.state}")
 
 
 def _check_live(changes: Mapping[str, Any]) -> None:

@@ -8,17 +8,23 @@ import pytest
 
 from chalicelib import wiring
 from chalicelib.aws.s3.payloads import S3Payloads
+from infra.sdk import SERVICES
 
 BUCKET = "sluice-prod-control-123456789012"
 
 
-def host_of_upload(region: str, monkeypatch: pytest.MonkeyPatch, bucket: str = BUCKET, **environment: str) -> str:
+def in_region(region: str, monkeypatch: pytest.MonkeyPatch, **environment: str) -> None:
+    """The environment of a Lambda in a region."""
     for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     known = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x", "AWS_DEFAULT_REGION": region, "AWS_REGION": region}
     for name, value in {**known, "AWS_CONFIG_FILE": "/dev/null", **environment}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("boto3.DEFAULT_SESSION", None)
+
+
+def host_of_upload(region: str, monkeypatch: pytest.MonkeyPatch, bucket: str = BUCKET, **environment: str) -> str:
+    in_region(region, monkeypatch, **environment)
     url = urlsplit(S3Payloads(wiring.signing_s3(), bucket).upload_url("demo.shop", "0a1b", 900))
     assert f"%2F{region}%2Fs3%2Faws4_request" in url.query
     assert url.path.endswith("/uploads/demo.shop/0a1b.json")
@@ -54,3 +60,12 @@ def test_a_bucket_with_dots_in_its_name_stays_in_the_path(monkeypatch: pytest.Mo
 def test_a_custom_endpoint_keeps_its_own_host(variable: str, endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = host_of_upload("us-east-1", monkeypatch, **{variable: f"http://{endpoint}"})
     assert found == f"{endpoint}/{BUCKET}"
+
+
+@pytest.mark.parametrize("region", ["eu-west-1", "il-central-1", "cn-north-1"])
+def test_every_client_calls_its_own_region(region: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A global host would answer from elsewhere. Tokens of the global STS are not valid in regions that an account opts
+    into: https://docs.aws.amazon.com/IAM/latest/UserGuide/id_credentials_temp_enable-regions.html"""
+    in_region(region, monkeypatch)
+    hosts = {name: urlsplit(wiring.client(name).meta.endpoint_url).netloc for name in sorted(SERVICES)}
+    assert {name: host for name, host in hosts.items() if f".{region}." not in host} == {}
