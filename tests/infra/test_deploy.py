@@ -221,9 +221,7 @@ def test_tables_are_protected_after_first_successful_deployment(
     assert asked == protections
 
 
-def test_o7_a_deployment_reports_what_is_behind(
-    packaged: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_o7_a_deployment_reports_what_is_behind(packaged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     kept = {"EmrReleaseLabel": "emr-7.9.0", "Administrators": "x", "DataRetention": "Retain"}
     monkeypatch.setattr(stack, "parameters", lambda *_: kept)
