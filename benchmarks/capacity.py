@@ -2,8 +2,9 @@
 
     python -m benchmarks.capacity        # writes the tables of the page
 
-Nothing is measured here. Units, calls and dollars of a run are those that `make bench ONLY=cost` counts. Lateness at
-each pace is that of the model of AWS (`make bench ONLY=aws_model`). The rest are prices, quotas and constants below.
+Nothing is measured here. Units, calls, log lines and dollars of a run are those that `make bench ONLY=cost` counts, and
+`benchmarks/cost/bill.py` adds what is billed by the month. Lateness at each pace is that of the model of AWS
+(`make bench ONLY=aws_model`). The rest are prices, quotas and constants below.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from benchmarks import results
+from benchmarks.cost import bill
 from benchmarks.history.capacity import DAY_S, KEY_WRITES, MILLION, MIX
 from benchmarks.machine import ROOT
 from benchmarks.page import markdown, page
@@ -52,7 +54,7 @@ class Load:
     wake: float  # writes a second of the wake index that takes most
     concurrency: float  # Lambdas at the peak
     sqs: float  # requests a day
-    usd: float  # a day
+    usd: float  # a day, all in
     emitter: float  # timers a second of one emitter
 
     @property
@@ -93,7 +95,6 @@ def load(millions: int, found: Found) -> Load:
 
     mean = millions * MILLION / DAY_S
     peak = PEAK * mean
-    idle = found["cost_idle_tick"]["usd_per_million"] * 1_440 / MILLION
     wakes = (per_job(_wake_writes(table)) for table in TABLES)
     return Load(
         millions,
@@ -105,7 +106,7 @@ def load(millions: int, found: Found) -> Load:
         wake=peak * max(wakes),
         concurrency=peak * per_job(lambda path: path["lambda_gb_s"]) / GB_A_LAMBDA,
         sqs=millions * MILLION * per_job(lambda path: _sqs(path["calls"])),
-        usd=millions * per_job(lambda path: path["usd_per_million"]) + idle,
+        usd=bill.total(millions, found) / bill.DAYS,
         emitter=found["aws_model"]["emission"][0]["per_second"],
     )
 
@@ -148,7 +149,7 @@ def _needs(found: Found) -> str:
         row("`HistoryShards`, if one namespace has all", lambda one: one.history_shards),
         row("`WarmWriteUnits`", lambda one: f"{one.warm:,}"),
         row("`BurstConcurrency`", lambda one: f"{one.burst_concurrency:,}"),
-        row("**dollars a day**, without EMR's bill", lambda one: f"**{one.usd:,.0f}**"),
+        row("**dollars a day**, all in, without EMR's bill", lambda one: f"**{one.usd:,.0f}**"),
     ]
     return markdown(("a day of", *(f"{millions} M jobs" for millions in DAYS)), rows)
 
@@ -212,8 +213,25 @@ def _quotas(found: Found) -> str:
     return markdown(("jobs a day", "quota", "of a new account", "ask for"), rows)
 
 
+def _bill(found: Found) -> str:
+    """Each line of the bill, idle and with a million jobs a day."""
+    idle, busy = ({line.what: line for line in bill.lines(millions, found)} for millions in (0, 1))
+    rows = []
+    for what in dict.fromkeys([*idle, *busy]):
+        each = ((line.amount, f"{line.usd:,.2f}") if line else ("", "") for line in (idle.get(what), busy.get(what)))
+        rows.append((what, *(cell for cells in each for cell in cells)))
+    totals = [bill.total(millions, found) for millions in (0, 1)]
+    rows.append(("**a month**", *(cell for total in totals for cell in ("", f"**{total:,.2f}**"))))
+    rows.append(("**a day**", *(cell for total in totals for cell in ("", f"**{total / bill.DAYS:,.2f}**"))))
+    return markdown(("what", "idle", "$ a month", "a million jobs a day", "$ a month"), rows)
+
+
+def _bill_options(found: Found) -> str:
+    rows = [(what, price, f"{idle:,.2f}", f"{busy:,.2f}") for what, price, idle, busy in bill.options(found)]
+    return markdown(("off by default", "price", "idle, $ a month", "a million jobs a day, $ a month"), rows)
+
+
 def _paces(found: Found) -> str:
-    entries = found.get("aws_model", {}).get("steady", ())
     rows = [
         (
             f"{one['per_second_offered']:,} a second, {one['per_second_offered'] * DAY_S / MILLION:,.1f} M a day",
@@ -222,30 +240,35 @@ def _paces(found: Found) -> str:
             one["check_at_once"],
             one["burst_at_once"],
             one["lambda_usd_per_million"],
+            name,
         )
-        for one in entries
+        for name, one in results.predictions(found, "steady")
     ]
     lateness = ("p50 ms late", "p99", "max")
     lambdas = ("`check` at once", "`burst` at once", "$ of Lambda per million")
-    return markdown(("deliveries", "tables and shards", *lateness, *lambdas), rows)
+    return markdown(("deliveries", "tables and shards", *lateness, *lambdas, "assumed"), rows)
 
 
 def _bursts(found: Found) -> str:
-    entries = [one for one in found.get("aws_model", {}).get("burst", ()) if "of one" not in one["about"]]
     rows = [
         (
             one["about"],
             one["seconds"],
             *(f"{one['lateness_ms'][share]:,.0f}" for share in ("p50", "p99")),
             one["burst_at_once"],
+            name,
         )
-        for one in entries
+        for name, one in results.predictions(found, "burst")
+        if "of one" not in one["about"]
     ]
-    return markdown(("due at one instant", "all out after, s", "p50 ms late", "p99", "`burst` at once"), rows)
+    lateness = ("all out after, s", "p50 ms late", "p99")
+    return markdown(("due at one instant", *lateness, "`burst` at once", "assumed"), rows)
 
 
 CAPACITY: Mapping[str, Callable[[Found], str]] = {
     "needs": _needs,
+    "bill": _bill,
+    "bill_options": _bill_options,
     "first_limits": _first_limits,
     "quotas": _quotas,
     "paces": _paces,

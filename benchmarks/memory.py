@@ -16,6 +16,7 @@ from benchmarks import results
 # A heading, and how an entry of the results is shown below it.
 COLUMNS: tuple[tuple[str, str], ...] = (
     ("MB", "{memory:,}"),
+    ("assumed of AWS", "{assumed}"),
     ("CPU", "{cpu:.2f}"),
     ("`check`: a lone fire is late", "{fire_ms:,.0f} ms, ${fire_usd:.2f}"),
     ("the same after an idle hour", "{idle_fire_ms:,.0f} ms"),
@@ -36,7 +37,7 @@ def table(sizes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def of_results(found: Mapping[str, Any]) -> Iterator[str]:
     """The table from results that have `aws_model`."""
-    return table(found["aws_model"]["memory"])
+    return table([{**one, "assumed": name} for name, one in results.predictions(found, "memory")])
 
 
 def main() -> None:

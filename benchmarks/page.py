@@ -216,10 +216,11 @@ def _memory(found: Mapping[str, Any]) -> str:
 
 
 def _predicted(group: str, heads: Iterable[str], row: Callable[[Mapping[str, Any]], Row]) -> Callable[..., str]:
-    """A table of one group of the model's predictions."""
+    """A table of one group of the model's predictions: each scenario by what is assumed of AWS."""
 
     def table(found: Mapping[str, Any]) -> str:
-        return markdown(heads, [row(one) for one in found.get("aws_model", {}).get(group, ())])
+        rows = [(*row(one), name) for name, one in results.predictions(found, group)]
+        return markdown((*heads, "assumed"), rows)
 
     return table
 
@@ -268,19 +269,19 @@ def _puts_predicted(one: Mapping[str, Any]) -> Row:
 
 
 def _emission_predicted(found: Mapping[str, Any]) -> str:
-    entries = found.get("aws_model", {}).get("emission", ())
     rows = [
         (
             f"{one['timers']:,}",
             one["emitters"],
             one["seconds"],
             f"{one['per_second']:,}",
-            f"{share_of_linear(one, entries):.2f}",
+            f"{share_of_linear(one, found[results.PREDICTIONS[name]]['emission']):.2f}",
             f"{sum(one['throttled'].values()):,}",
+            name,
         )
-        for one in entries
+        for name, one in results.predictions(found, "emission")
     ]
-    heads = ("timers", "emitters", "s", "timers a second", "share of linear", "throttled")
+    heads = ("timers", "emitters", "s", "timers a second", "share of linear", "throttled", "assumed")
     return markdown(heads, rows)
 
 
@@ -312,16 +313,20 @@ def _assumed_calls(found: Mapping[str, Any]) -> str:
 
 
 def _played(found: Mapping[str, Any]) -> str:
-    played: Mapping[str, Mapping[str, Any]] = found.get("aws_model", {}).get("played", {})
-    rows = [(group, one["commit"][:8], one["date"][:10], "") for group, one in played.items()]
-    rows += [(f"{group}: {about}", "", "", why) for (group, about), why in aims.NOT_PLAYED.items()]
-    return markdown(("scenarios", "commit", "on", "not played yet"), rows if played else [])
+    rows = [
+        (group, name, one["commit"][:8], one["date"][:10], "")
+        for name, key in results.PREDICTIONS.items()
+        for group, one in found.get(key, {}).get("played", {}).items()
+    ]
+    waiting = [(f"{group}: {about}", name, "", "", why) for (name, group, about), why in aims.NOT_PLAYED.items()]
+    return markdown(("scenarios", "assumed", "commit", "on", "not played yet"), [*rows, *waiting] if rows else [])
 
 
 def _assumed(found: Mapping[str, Any]) -> str:
-    assumed = found.get("aws_model", {}).get("assumed", {})
-    values = [(f"`{name}`", f"{value:g}") for name, value in assumed.items() if not isinstance(value, dict)]
-    return markdown(("assumption", "value"), values)
+    each = [found.get(key, {}).get("assumed", {}) for key in results.PREDICTIONS.values()]
+    names = [name for name, value in each[0].items() if not isinstance(value, dict)]
+    values = [(f"`{name}`", *(f"{one[name]:g}" if name in one else "" for one in each)) for name in names]
+    return markdown(("assumption", *results.PREDICTIONS), values)
 
 
 _LATE = ("p50 ms", "p99 ms", "max ms")
@@ -386,7 +391,7 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         _waking_predicted,
     ),
     "predicted_played": _played,
-    "predicted_aims": lambda found: markdown(("aim", "limit", "figure", "", "met"), aims.rows(found)),
+    "predicted_aims": lambda found: markdown(("aim", "limit", "figure", "pessimistic", "", "met"), aims.rows(found)),
     "assumed_calls": _assumed_calls,
     "assumed": _assumed,
 }

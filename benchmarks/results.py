@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import Origin
 
 FILE = Path(__file__).with_name("results.json")
+# The keys of the predictions of `aws_model`, by what is assumed of AWS.
+PREDICTIONS = {"usual": "aws_model", "pessimistic": "aws_model_pessimistic"}
 
 
 def read(file: Path = FILE) -> dict[str, Any]:
@@ -26,6 +29,13 @@ def merge(present: dict[str, Any], measured: dict[str, Any], origin: Origin) -> 
     origins = present.get("origins", {}) | dict.fromkeys(measured, origin.measured_at)
     about = {"measured_at": origin.measured_at, "machine": origin.machine, "versions": origin.versions}
     return {**about, **{k: v for k, v in present.items() if k not in about}, **measured, "origins": origins}
+
+
+def predictions(found: Mapping[str, Any], group: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Each scenario of a group: what is assumed, and its figures. The usual assumptions come first."""
+    played = {name: found.get(key, {}).get(group, ()) for name, key in PREDICTIONS.items()}
+    for about in dict.fromkeys(one["about"] for entries in played.values() for one in entries):
+        yield from ((name, one) for name, entries in played.items() for one in entries if one["about"] == about)
 
 
 def write(results: dict[str, Any], file: Path = FILE) -> None:

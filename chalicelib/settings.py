@@ -80,6 +80,8 @@ class Settings:
     # Patterns of the ARNs of roles that allow-lists may name for calls of targets (O10). IAM lets the Lambdas assume
     # these alone.
     target_role_arns: tuple[str, ...] = ()
+    # Other accounts whose users and roles API Gateway lets call the API, as far as they are members (O5).
+    caller_accounts: tuple[str, ...] = ()
     # The account of the stack. Targets of other accounts need an allow-list that names them (O10).
     account: str = ""
     # List prices of EMR Serverless, in dollars; `core/runs/costs.py` has their date and region. Yours may differ (H1).
@@ -146,6 +148,7 @@ class Settings:
             "authorization": _one_of("SLUICE_AUTHORIZATION", "off", "observe", "enforce"),
             "administrators": _administrators,
             "target_role_arns": _names,
+            "caller_accounts": _names,
             "account": str,
         }
         tuned: dict[str, Any] = {

@@ -53,6 +53,16 @@ def client(service: str, **options: Any) -> Any:
     return boto3.client(service, config=_config(options))
 
 
+def signing_s3() -> Any:
+    """A client of S3 whose pre-signed URLs name the host of the region.
+
+    By default botocore signs them for S3's global host in every region of AWS, which redirects a PUT to another region,
+    or refuses it; only with addresses by bucket it signs for the region's host. A custom endpoint, such as that of the
+    local cloud, has no address for each bucket."""
+    custom = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    return client("s3", signature_version="s3v4", s3={"addressing_style": "path" if custom else "virtual"})
+
+
 def client_as(credentials: Any, service: str, **options: Any) -> Any:
     """A client of botocore alone that signs with these credentials."""
     import botocore.session
@@ -133,7 +143,7 @@ def ports() -> Ports:
         **table_ports(dynamo),
         hints=SqsHints(client("sqs"), settings.hints_queue_url, clock, settings.burst_hints_queue_url),
         targets=targets(settings),
-        payloads=S3Payloads(client("s3", signature_version="s3v4"), settings.control_bucket),
+        payloads=S3Payloads(signing_s3(), settings.control_bucket),
         lake=S3Lake(client("s3"), cache(lambda: client("glue"))),
         settings=settings,
         metrics=metrics(),

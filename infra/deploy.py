@@ -7,6 +7,8 @@ The environment names account, region and endpoint, as for any AWS tool.
 
 import sys
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 from rich.table import Table
 
-from infra import artifacts, emr_checks, preflight, stack, template, yaml_tags
+from infra import artifacts, emr_checks, key_checks, preflight, sizes, stack, template, yaml_tags
 
 _NO_ACCOUNT = "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_REGION."
 _MORE_RIGHTS = "Use credentials with this permission, or have it added (docs/deployment.md)."
@@ -32,18 +34,27 @@ def deploy(
 ) -> stack.Outcome:
     """Deploy the package in `out` as `stack_name`. Raises `stack.DeployError`, `BotoCoreError` or `ClientError`.
 
-    Parameters that name a missing EMR application or role are refused before anything changes."""
+    What AWS would refuse in the middle of the deployment is refused before anything changes: parameters that name what
+    does not exist or do not fit, and a change of an EMR application that is started."""
     s3, region = session.client("s3"), session.region_name
     made = yaml_tags.load((out / "template.yaml").read_text())
     declared = made["Parameters"]
     cloudformation: Any = session.client("cloudformation")
     present = stack.parameters(cloudformation, stack_name)
     defaults = {name: str(each.get("Default", "")) for name, each in declared.items()}
-    wanted = {**defaults, **(present or {}), **parameters}
-    preflight.check(session, stack_name, parameters, wanted, present or {})
-    emr_checks.check(session, {**(present or {}), **parameters}, report)
+    kept = present or {}
+    wanted = {**defaults, **kept, **parameters}
     identity = session.client("sts").get_caller_identity()
     account = identity["Account"]
+    preflight.check(session, stack_name, parameters, wanted, kept, report)
+    preflight.check_callers(wanted, account)
+    preflight.warn(parameters, defaults, kept, datetime.now(UTC).date(), report)
+    place = sizes.Place(stack_name, session.get_partition_for_region(region), region, account)
+    sizes.check(made, wanted, place, report)
+    key_checks.check(session, stack_name, wanted, kept)
+    emr_checks.check(session, {**kept, **parameters}, report)
+    if wanted["EmrReleaseLabel"] != kept.get("EmrReleaseLabel"):
+        emr_checks.check_release(session, wanted, report)
     if not wanted["Administrators"]:
         parameters = {**parameters, "Administrators": _member(identity["Arn"])}
     bucket = artifacts.ensure_bucket(s3, account, region)
@@ -57,7 +68,14 @@ def deploy(
     def apply(more: Mapping[str, str]) -> stack.Outcome:
         given = {**parameters, **more}
         return stack.apply(
-            cloudformation, stack_name, url, given, declared=declared, report=report, poll_seconds=poll_seconds
+            cloudformation,
+            stack_name,
+            url,
+            given,
+            declared=declared,
+            inspect=partial(emr_checks.check_changes, session, stack_name, wanted),
+            report=report,
+            poll_seconds=poll_seconds,
         )
 
     protected = wanted["DeletionProtection"] == "true" and wanted["DataRetention"] == "Retain"

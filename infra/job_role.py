@@ -4,7 +4,8 @@
 
 EMR Serverless runs the jobs of the namespace with this role. It reads the scripts, contexts and manifests of the
 namespace, reads and writes its data in the lake, and writes its logs. It reads and writes nothing of other namespaces,
-and no history. The template has two parameters, the outputs `LakeBucket` and `ControlBucket` of the stack.
+and no history. The template has three parameters: the outputs `LakeBucket` and `ControlBucket` of the stack, and its
+`KmsKeyArn`, if it has one.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def template(namespace: str, data: Sequence[str] = (), callers: Sequence[str] = 
         "Parameters": {
             "LakeBucket": {"Type": "String", "Description": "Output LakeBucket of Sluice's stack."},
             "ControlBucket": {"Type": "String", "Description": "Output ControlBucket of Sluice's stack."},
+            "KmsKeyArn": {"Type": "String", "Default": "", "Description": "Parameter KmsKeyArn of Sluice's stack."},
         },
+        "Conditions": {"KeyIsGiven": {"Fn::Not": [{"Fn::Equals": [{"Ref": "KmsKeyArn"}, ""]}]}},
         "Resources": {
             "JobRole": {
                 "Type": "AWS::IAM::Role",
@@ -67,7 +70,8 @@ def template(namespace: str, data: Sequence[str] = (), callers: Sequence[str] = 
                                 "Version": "2012-10-17",
                                 "Statement": _statements(namespace, prefixes, schedulers),
                             },
-                        }
+                        },
+                        {"Fn::If": ["KeyIsGiven", _use_of_key(), {"Ref": "AWS::NoValue"}]},
                     ],
                     "Tags": [{"Key": "sluice:namespace", "Value": namespace}],
                 },
@@ -120,6 +124,18 @@ def _statements(namespace: str, prefixes: Sequence[str], schedulers: Sequence[st
             "Resource": [{"Fn::Sub": f"{_LAKE}/{prefix}*"} for prefix in HISTORY],
         },
     ]
+
+
+def _use_of_key() -> dict[str, Any]:
+    """The permissions that reading and writing the encrypted buckets needs."""
+    statement = {
+        "Sid": "UseTheKeyOfTheBuckets",
+        "Effect": "Allow",
+        "Action": ["kms:Decrypt", "kms:GenerateDataKey"],
+        "Resource": {"Ref": "KmsKeyArn"},
+        "Condition": {"StringEquals": {"kms:ViaService": {"Fn::Sub": "s3.${AWS::Region}.${AWS::URLSuffix}"}}},
+    }
+    return {"PolicyName": "key", "PolicyDocument": {"Version": "2012-10-17", "Statement": [statement]}}
 
 
 def _allow(sid: str, actions: list[str], resources: list[str]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from infra import template, yaml_tags
+from infra import sdk, template, yaml_tags
 from infra.bytecode import add_bytecode
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,9 +27,11 @@ CODE = "deployment.zip"
 TEMPLATE = "template.yaml"
 PINS = "requirements-lambda.lock"
 _PACKED = ("app.py", "chalicelib", ".chalice/config.json")
-# Lambda's Python 3.11 runs on Amazon Linux 2. The platform of its wheels, by the architecture of the Lambdas.
+# The platform of the wheels, by the architecture of the Lambdas. Lambda's Python 3.11 runs on Amazon Linux 2. Newer
+# ones run on Amazon Linux 2023, which takes these wheels as well.
 PLATFORMS = {"arm64": "manylinux2014_aarch64", "x86_64": "manylinux2014_x86_64"}
-_OF_LAMBDA = ("--implementation", "cp", "--python-version", "3.11")
+# Chalice gives the Lambdas the runtime of the Python that packages, and the compiled modules are for it, too.
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 _LINES_OF_ERROR = 3
 _NOT_PACKED = shutil.ignore_patterns("__pycache__", "*.pyc", "*.md", ".DS_Store")
 
@@ -50,6 +52,7 @@ def package(out: Path, *, with_dependencies: bool = True, root: Path = ROOT) -> 
         (project / "requirements.txt").write_text("")
         if with_dependencies:
             download(root / PINS, project / "vendor", architecture_of(root))
+            sdk.prune(project / "vendor")
         built = Path(scratch) / "built"
         _run_chalice(project, built)
         merged = merged_template((built / "sam.yaml").read_text(), root)
@@ -72,8 +75,8 @@ def architecture_of(root: Path = ROOT) -> str:
     return str(json.loads((root / ".chalice/config.json").read_text())["lambda_architecture"])
 
 
-def download(pins: Path, folder: Path, architecture: str) -> None:
-    """Install the wheels of a list of pins for Lambdas of this architecture into a folder.
+def download(pins: Path, folder: Path, architecture: str, python: str = PYTHON) -> None:
+    """Install the wheels of a list of pins for Lambdas of this architecture and Python into a folder.
 
     Raises PackageError if Lambda has no such architecture, or if a pin has no wheel for it, no hash, or another hash
     than the downloaded file."""
@@ -82,13 +85,15 @@ def download(pins: Path, folder: Path, architecture: str) -> None:
         raise PackageError(f"{expected}, got {architecture}")
     command = [
         *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"),
-        *("--no-deps", "--only-binary=:all:", "--platform", PLATFORMS[architecture], *_OF_LAMBDA),
+        *("--no-deps", "--only-binary=:all:", "--platform", PLATFORMS[architecture]),
+        *("--implementation", "cp", "--python-version", python),
         *("--no-compile", "--target", str(folder), "-r", str(pins)),
     ]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise PackageError(
-            f"pip did not install {pins.name} for Lambda (Linux, {architecture}). Output:\n{done.stderr.strip()}"
+            f"pip did not install {pins.name} for Lambda (Python {python}, Linux, {architecture}). Output:\n"
+            f"{done.stderr.strip()}"
         )
     shutil.rmtree(folder / "bin", ignore_errors=True)  # commands of the machine that packages
 

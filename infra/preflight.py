@@ -1,35 +1,49 @@
 """Checks before a stack is changed: whether the account and the region support the requested parameters.
 
-Each check makes one AWS call and raises an error with expected, got, and what to do. A check for which the credentials
-lack a permission is skipped; CloudFormation then reports the problem.
+A check raises an error with expected, got, and what to do. What does not stop a deployment is reported as a step with
+the status WARNING. A check for which the credentials lack a permission is skipped; CloudFormation then reports
+the problem.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from functools import partial
 from typing import Any
 
 import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from infra.stack import DeployError
+from infra import support
+from infra.stack import DeployError, Step
 
 # Lambda keeps this part of an account's concurrency for functions without a reservation.
 # https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
 UNRESERVED = 100
 # The minimum of DynamoDB's warm throughput.
 MIN_WARM_WRITES = 4000
+# The queues, and how many Lambdas each of their parameters bounds: `objects` and `custom` have the same.
+QUEUES = {"Objects": 2, "Check": 1, "Burst": 1}
+OTHERS = 4  # one each of `api`, `tick`, `run_state` and `lake`
+INVOKED_BY_A_POLLER = 10  # at once, by a provisioned poller of SQS
 RESERVED = {
     "TickReservedConcurrency": "tick",
     "CheckReservedConcurrency": "check",
     "BurstReservedConcurrency": "burst",
     "ApiConcurrency": "api",
 }
+_QUOTA = "ask AWS for a higher quota (Service Quotas, AWS Lambda, Concurrent executions)"
 _FORBIDDEN = {"AccessDenied", "AccessDeniedException", "AuthorizationError", "UnauthorizedOperation"}
 _UNKNOWN = {"ResourceNotFoundException", "NoSuchEntity", "NotFound", "NotFoundException", "ValidationException"}
 
 
 def check(
-    session: Any, stack: str, given: Mapping[str, str], wanted: Mapping[str, str], present: Mapping[str, str]
+    session: Any,
+    stack: str,
+    given: Mapping[str, str],
+    wanted: Mapping[str, str],
+    present: Mapping[str, str],
+    report: Callable[[Step], None] = lambda step: None,
 ) -> None:
     """Raise `DeployError` for the first parameter that AWS would refuse, before anything changes.
 
@@ -38,12 +52,25 @@ def check(
     """
     _check_warm_tables(wanted, present)
     _check_shards(wanted, present)
-    _check_concurrency(session, stack, wanted)
+    _check_pollers(wanted)
+    _check_queues(wanted)
     if wanted.get("ApiBaseUrl"):
         return  # an emulator has no such limits
+    _check_concurrency(session, stack, wanted, report)
     if not wanted.get("EmrApplicationId"):
         _check_region(session)
     _check_existing(session, given)
+
+
+def check_callers(wanted: Mapping[str, str], account: str) -> None:
+    """Raise `DeployError` for administrators of accounts whose requests API Gateway will refuse."""
+    callers = {account, *wanted.get("CallerAccounts", "").split(",")}
+    named = [arn for arn in wanted.get("Administrators", "").split(",") if arn]
+    if refused := [arn for arn in named if not callers.issuperset(arn.split(":")[4:5])]:
+        raise DeployError(
+            f"Administrators: expected users and roles of account {account} or of CallerAccounts, got "
+            f"{', '.join(refused)}. API Gateway would refuse their requests; add their accounts to CallerAccounts."
+        )
 
 
 def _check_warm_tables(wanted: Mapping[str, str], present: Mapping[str, str]) -> None:
@@ -70,34 +97,100 @@ def _check_shards(wanted: Mapping[str, str], present: Mapping[str, str]) -> None
             )
 
 
-def _check_concurrency(session: Any, stack: str, wanted: Mapping[str, str]) -> None:
-    """Check the reservations of this stack: 100 of the account's unreserved concurrency must remain."""
-    reservations = {name: int(wanted.get(name, 0)) for name in RESERVED}
+def warn(
+    given: Mapping[str, str],
+    defaults: Mapping[str, str],
+    present: Mapping[str, str],
+    today: date,
+    report: Callable[[Step], None],
+) -> None:
+    """Report the parameters of a stack that are behind the defaults, and a release whose support ends."""
+    kept = {name: value for name, value in present.items() if name not in given}
+    for name, value, default in support.behind(kept, defaults):
+        report(Step(name, "WARNING", f"the stack keeps {value}, a former default. Take the new one: {name}={default}"))
+    wanted = {**defaults, **present, **given}
+    label = support.labels().get(wanted.get("EmrReleaseLabel", ""))
+    if label is not None and not wanted.get("EmrApplicationId"):
+        for sentence in support.ending([label], support.labels(), today):
+            report(Step("EmrReleaseLabel", "WARNING", sentence))
+
+
+def _check_pollers(wanted: Mapping[str, str]) -> None:
+    least, most = int(wanted.get("BurstMinimumPollers", 0)), int(wanted.get("BurstMaximumPollers", 0))
+    if least == 1:
+        raise DeployError("BurstMinimumPollers: expected 0, or 2 and more, got 1. A queue has at least two pollers.")
+    if least > most:
+        raise DeployError(
+            f"BurstMinimumPollers: expected BurstMaximumPollers ({most}) or less, got {least}. Lower it, or raise "
+            f"BurstMaximumPollers."
+        )
+
+
+def _at_once(wanted: Mapping[str, str], name: str) -> tuple[str, int]:
+    """The parameter that bounds how many Lambdas a queue invokes at once, in words, and the number."""
+    if name == "Burst" and int(wanted.get("BurstMinimumPollers", 0)):
+        return "ten times BurstMaximumPollers", INVOKED_BY_A_POLLER * int(wanted["BurstMaximumPollers"])
+    return f"{name}Concurrency", int(wanted.get(f"{name}Concurrency", 0))
+
+
+def _check_queues(wanted: Mapping[str, str]) -> None:
+    """A reserved queue may not invoke more Lambdas than are reserved."""
     for name in ("Check", "Burst"):
-        maximum, reserved = int(wanted.get(f"{name}Concurrency", 0)), reservations[f"{name}ReservedConcurrency"]
+        (bound, maximum), reserved = _at_once(wanted, name), int(wanted.get(f"{name}ReservedConcurrency", 0))
         if 0 < reserved < maximum:
             raise DeployError(
-                f"{name}ReservedConcurrency: expected {name}Concurrency ({maximum}) or more, got {reserved}. The queue "
+                f"{name}ReservedConcurrency: expected {bound} ({maximum}) or more, got {reserved}. The queue "
                 f"would invoke more Lambdas than allowed, and each refused invocation counts as a try of its message. "
-                f"Lower {name}Concurrency, or reserve more."
+                f"Lower {bound.removeprefix('ten times ')}, or reserve more."
             )
-    if not any(reservations.values()):
-        return
+
+
+def _check_concurrency(
+    session: Any, stack: str, wanted: Mapping[str, str], report: Callable[[Step], None]
+) -> None:  # fmt: skip
+    """Check that the reservations leave 100 of the account's concurrency. Warn if it is too small for the queues."""
     functions = session.client("lambda")
-    limit = _permitted(lambda: functions.get_account_settings()["AccountLimit"])
+    limit = account_limit(functions)
     if limit is None:
         return
+    total = int(limit["ConcurrentExecutions"])
+    if shortage := _shortage(total, session.region_name, wanted):
+        report(Step("concurrent Lambdas", "WARNING", shortage))
+    reservations = {name: int(wanted.get(name, 0)) for name in RESERVED}
+    if not any(reservations.values()):
+        return
     held = sum(_reserved(functions, f"{stack}-{handler}") for handler in RESERVED.values())
-    total, free = int(limit["ConcurrentExecutions"]), int(limit["UnreservedConcurrentExecutions"]) + held
+    free = int(limit["UnreservedConcurrentExecutions"]) + held
     if free - sum(reservations.values()) < UNRESERVED:
         listed = ", ".join(f"{name}={number}" for name, number in reservations.items() if number)
         room = max(0, free - UNRESERVED)
         raise DeployError(
             f"{listed}: expected reservations of at most {room} together, got {sum(reservations.values())}. "
             f"The account has {total} concurrent Lambdas in {session.region_name}, of which {free} can be reserved "
-            f"or shared, and Lambda keeps {UNRESERVED} for functions without a reservation. Set them to 0, or ask "
-            f"AWS for a higher quota (Service Quotas, AWS Lambda, Concurrent executions)."
+            f"or shared, and Lambda keeps {UNRESERVED} for functions without a reservation. Set them to 0, or {_QUOTA}."
         )
+
+
+def account_limit(functions: Any) -> Mapping[str, Any] | None:
+    """The limits of the account's Lambdas in the region of a client; None if the credentials may not read them."""
+    found: Mapping[str, Any] | None = _permitted(lambda: functions.get_account_settings()["AccountLimit"])
+    return found
+
+
+def _shortage(total: int, region: str, wanted: Mapping[str, str]) -> str:
+    """What to do if the queues may invoke more Lambdas than the account has; empty if they may not."""
+    maxima = {name: _at_once(wanted, name)[1] for name in QUEUES}
+    needed = OTHERS + sum(QUEUES[name] * maximum for name, maximum in maxima.items())
+    if needed <= total:
+        return ""
+    room = max(2, (total - OTHERS) // sum(QUEUES.values()))
+    lower = " ".join(f"{name}Concurrency={min(maximum, room)}" for name, maximum in maxima.items())
+    pollers = " BurstMinimumPollers=0" if int(wanted.get("BurstMinimumPollers", 0)) else ""
+    return (
+        f"the account has {total} concurrent Lambdas in {region}, and the queues of this stack may invoke {needed}. "
+        f"Beyond that Lambda refuses invocations, and each refusal counts as a try of its message: some then end in "
+        f"the dead letters. Before a burst, {_QUOTA}; until then deploy with {lower}{pollers}"
+    )
 
 
 def _reserved(functions: Any, name: str) -> int:
@@ -144,6 +237,9 @@ def _named(session: Any, given: Mapping[str, str]) -> Iterator[tuple[str, str, C
     if topic := given.get("AlarmTopicArn"):
         sns = session.client("sns")
         yield "AlarmTopicArn", "a topic", lambda: sns.get_topic_attributes(TopicArn=topic)
+    for key in filter(None, given.get("TargetKeyArns", "").split(",")):
+        if key.split(":")[3] == session.region_name:
+            yield "TargetKeyArns", "a KMS key", partial(session.client("kms").describe_key, KeyId=key)
 
 
 def _permitted(call: Callable[[], Any]) -> Any:

@@ -3,8 +3,9 @@
     python -m infra.smoke                               the local cloud of this checkout
     python -m infra.smoke --stage dev --accept-cost     a stack in AWS, with the credentials of the environment
 
-It creates a namespace, two queues and some objects, and removes them at the end. The last line is JSON, with
-`"smoke": "ok"` if every check has passed. Exit code 0 for success, 1 for a failed check, 2 if nothing was tried.
+It creates a namespace, two queues and some objects, and removes them at the end. It prints what only an account can
+settle, with its answers (`account.yaml`). The last line is JSON, with `"smoke": "ok"` if no check has failed. Exit code
+0 for success, 1 for a failed check, 2 if nothing was tried.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ from typing import Any, TypeVar
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
-from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from infra import preflight, stack
+from infra import account, preflight, stack
 from infra.deploy import explain
 from sluice.client import Client
 from sluice.errors import Failure
+from sluice.render import Terminal
 
 N = TypeVar("N", int, float)
 BURST = 1_000  # messages
@@ -55,6 +58,10 @@ class Broken(Exception):
     """A check failed. The message names the expected and the found value."""
 
 
+class NotTried(Exception):
+    """A check makes no sense on this account. The message has the reason, and what to do."""
+
+
 @dataclass(frozen=True)
 class Stage:
     """A deployed stack: its API, its names, and its AWS clients."""
@@ -75,6 +82,12 @@ class Check:
     seconds: float = 0.0
     figures: dict[str, float] = field(default_factory=dict)
     error: str = ""
+    not_tried: str = ""
+
+    @property
+    def report(self) -> str | dict[str, float]:
+        """For the last line of the output: the measurements, or why there are none."""
+        return self.error or self.not_tried or {name: round(value, 1) for name, value in self.figures.items()}
 
 
 @dataclass(frozen=True)
@@ -105,10 +118,9 @@ class Smoke:
         self._objects: list[tuple[str, str]] = []
         self._came: list[Arrived] = []
 
-    def play(self) -> list[Check]:
-        """Run all checks in order. A failed check does not stop the others."""
-        done: list[Check] = []
-        checks: list[tuple[str, Callable[[], dict[str, float]]]] = [
+    def checks(self) -> list[tuple[str, Callable[[], dict[str, float]]]]:
+        """All checks in their order."""
+        return [
             ("health", self._health),
             ("app deployed", self._deploy),
             ("schedule by cron", self._cron),
@@ -119,11 +131,17 @@ class Smoke:
             ("partition to Spark", self._partition),
             ("DAG of two nodes", self._dag),
         ]
-        for name, look in checks:
+
+    def play(self) -> list[Check]:
+        """Run all checks. A failed check does not stop the others."""
+        done: list[Check] = []
+        for name, look in self.checks():
             self._say(f"{name} ...")
             check, begun = Check(name), time.monotonic()
             try:
                 check.figures = look()
+            except NotTried as reason:
+                check.not_tried = str(reason)
             except (Broken, Failure, ClientError, BotoCoreError) as error:
                 check.error = explain(error) if isinstance(error, ClientError | BotoCoreError) else str(error)
             check.seconds = time.monotonic() - begun
@@ -260,6 +278,13 @@ class Smoke:
         return {"start_ms": 1000 * (time.monotonic() - begun)}
 
     def _burst(self) -> dict[str, float]:
+        limit = None if self._stage.measured_as is None else preflight.account_limit(self._stage.aws("lambda"))
+        if limit is not None and limit["ConcurrentExecutions"] < account.BURST_LAMBDAS:
+            raise NotTried(
+                f"the account has {limit['ConcurrentExecutions']} concurrent Lambdas, and the burst needs "
+                f"{account.BURST_LAMBDAS}. Ask AWS for a higher quota (Service Quotas, AWS Lambda, Concurrent "
+                f"executions), then repeat."
+            )
         at = {"type": "time", "expression": "R1/PT30S"}
         many = {"workflow": "tell", "enabled": True, "trigger": at, "spread": {"count": BURST}}
         self._stage.client.put(f"{self._app}/schedules/burst", many)
@@ -398,7 +423,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--accept-cost", action="store_true", help="start, although it costs money")
     options = parser.parse_args(argv)
-    console, errors = Console(), Console(stderr=True)
+    console, errors = Terminal(), Terminal(stderr=True)
     if options.stage and not options.accept_cost:
         errors.print(
             f"smoke: this starts three Spark jobs and sends some {BURST + 10:,} messages, for about ${ESTIMATE:.2f}. "
@@ -430,14 +455,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     for item in left:
         errors.print(f"smoke: not removed. {item}", style="red", highlight=False)
     ok = all(not check.error for check in checks)
+    known = account.answers(
+        {check.name: (not check.error, check.error or _measured(check)) for check in checks if not check.not_tried},
+        None if stage.measured_as is None else stage.aws,
+        stage.outputs,
+    )
+    console.print(_account_table(known))
     summary = {
         "smoke": "ok" if ok else "failed",
         "stack": stage.name,
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "emr_usd": None if dollars is None else round(dollars, 4),
         "throttled_calls": throttled,
-        "checks": {check.name: check.error or {name: round(value, 1) for name, value in check.figures.items()}
-                   for check in checks},
+        "checks": {check.name: check.report for check in checks},
+        "account": {name: answer.verdict for name, answer in known.items()},
         "not_removed": len(left),
     }  # fmt: skip
     print(json.dumps(summary))
@@ -457,9 +488,24 @@ def _table(name: str, checks: Sequence[Check]) -> Table:
     for column in ("check", "result", "seconds", "measured"):
         table.add_column(column, overflow="fold")
     for check in checks:
-        measured = ", ".join(f"{key} {value:,.0f}" for key, value in check.figures.items())
-        result = f"[red]{check.error}[/]" if check.error else "[green]ok[/]"
-        table.add_row(check.name, result, f"{check.seconds:.1f}", measured)
+        result = Text(check.error, "red") if check.error else Text("ok", "green")
+        if check.not_tried:
+            result = Text(f"not tried: {check.not_tried}", "yellow")
+        table.add_row(check.name, result, f"{check.seconds:.1f}", _measured(check))
+    return table
+
+
+def _measured(check: Check) -> str:
+    return ", ".join(f"{key} {value:,.0f}" for key, value in check.figures.items())
+
+
+def _account_table(known: Mapping[str, account.Answer]) -> Table:
+    """What only an account can settle: the answers of this one, or how to find them."""
+    table = Table(title="what only an account can settle", title_justify="left")
+    for column in ("claim", "holds", "what was seen, or how to check it"):
+        table.add_column(column, overflow="fold")
+    for name, answer in known.items():
+        table.add_row(account.questions()[name].claim, answer.verdict, escape(answer.seen))
     return table
 
 

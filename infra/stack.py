@@ -2,8 +2,9 @@
 
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from botocore.exceptions import ClientError, WaiterError
@@ -44,6 +45,7 @@ def apply(
     parameters: Mapping[str, str],
     *,
     declared: Collection[str],
+    inspect: Callable[[Sequence[Mapping[str, Any]]], None] = lambda changes: None,
     report: Callable[[Step], None] = lambda step: None,
     poll_seconds: float = 3.0,
 ) -> Outcome:
@@ -51,6 +53,7 @@ def apply(
     done.
 
     A parameter that is not given keeps the stack's present value, or takes the template's default in a new stack.
+    `inspect` gets the changes of an update before they are made; if it raises `DeployError`, the stack stays as it is.
     Raises `DeployError` for a parameter that the template does not have, and with the reason of the first resource that
     failed."""
     if unknown := sorted(set(parameters) - set(declared)):
@@ -84,10 +87,16 @@ def apply(
     )
     if not _has_changes(cloudformation, stack, change_set, poll_seconds):
         return Outcome("unchanged", outputs(cloudformation, stack))
-    known = {e["EventId"] for e in _events(cloudformation, stack)} if not creating else set()
+    if not creating:
+        try:
+            inspect(_changes(cloudformation, stack, change_set))
+        except DeployError:
+            cloudformation.delete_change_set(StackName=stack, ChangeSetName=change_set)
+            raise
+    last = None if creating else _newest(cloudformation, stack)
     # A failed first deployment removes its tables and buckets, or their names would be in use at the next try.
     cloudformation.execute_change_set(StackName=stack, ChangeSetName=change_set, RetainExceptOnCreate=creating)
-    _follow(cloudformation, stack, known, report, poll_seconds)
+    _follow(cloudformation, stack, last, report, poll_seconds)
     return Outcome("created" if creating else "updated", outputs(cloudformation, stack))
 
 
@@ -101,9 +110,9 @@ def delete(
         return
     # By its id, because a deleted stack is found by its id only.
     stack_id = found.get("StackId", stack)
-    known = {event["EventId"] for event in _events(cloudformation, stack_id)}
+    last = _newest(cloudformation, stack_id)
     cloudformation.delete_stack(StackName=stack)
-    _follow(cloudformation, stack_id, known, report, poll_seconds, done={"DELETE_COMPLETE"})
+    _follow(cloudformation, stack_id, last, report, poll_seconds, done={"DELETE_COMPLETE"})
 
 
 def line_of(step: Step) -> str:
@@ -167,22 +176,25 @@ def _has_changes(cloudformation: Any, stack: str, change_set: str, poll_seconds:
     return True
 
 
+def _changes(cloudformation: Any, stack: str, change_set: str) -> list[dict[str, Any]]:
+    pages = cloudformation.get_paginator("describe_change_set").paginate(StackName=stack, ChangeSetName=change_set)
+    return [change for page in pages for change in page.get("Changes", [])]
+
+
 def _follow(
     cloudformation: Any,
     stack: str,
-    known: set[str],
+    last: str | None,
     report: Callable[[Step], None],
     poll_seconds: float,
     done: Collection[str] = _DONE,
 ) -> None:
-    """Report every new event until the stack is stable. Raises `DeployError` unless its final status is one of
-    `done`."""
+    """Report every event after ``last`` until the stack is stable. Raises `DeployError` unless its final status is one
+    of `done`."""
     failures: list[Step] = []
     while True:
-        for event in _events(cloudformation, stack):
-            if event["EventId"] in known:
-                continue
-            known.add(event["EventId"])
+        for event in _events_since(cloudformation, stack, last):
+            last = event["EventId"]
             step = Step(event["LogicalResourceId"], event["ResourceStatus"], event.get("ResourceStatusReason", ""))
             report(step)
             if step.status.endswith("_FAILED"):
@@ -199,6 +211,16 @@ def _follow(
 
 
 def _events(cloudformation: Any, stack: str) -> Iterator[dict[str, Any]]:
-    """All events of the stack, oldest first."""
+    """The events of the stack, newest first, a page at a time: an old stack has thousands of them."""
     pages = cloudformation.get_paginator("describe_stack_events").paginate(StackName=stack)
-    yield from reversed([event for page in pages for event in page["StackEvents"]])
+    return (event for page in pages for event in page["StackEvents"])
+
+
+def _newest(cloudformation: Any, stack: str) -> str | None:
+    """The id of the newest event."""
+    return next((event["EventId"] for event in _events(cloudformation, stack)), None)
+
+
+def _events_since(cloudformation: Any, stack: str, last: str | None) -> list[dict[str, Any]]:
+    """The events after the one with the id ``last``, oldest first; all of them for None."""
+    return list(takewhile(lambda event: event["EventId"] != last, _events(cloudformation, stack)))[::-1]

@@ -3,9 +3,9 @@
     python -m infra.target_role demo --stage prod --queue arn:aws:sqs:eu-west-1:123456789012:demo-* > demo-target.yaml
 
 The role trusts the Lambdas `check`, `burst` and `run_state` of one stack, with the external id of the namespace. It may
-call the given targets and nothing else. The template has two parameters, the outputs `CheckRoleArn` and
-`RunStateRoleArn` of the stack. The parameter `TargetRoleArns` of the stack must name the role, and then the allow-list
-of the namespace.
+call the given targets and nothing else; with `--key` also those that a KMS key of your own encrypts. The template has
+two parameters, the outputs `CheckRoleArn` and `RunStateRoleArn` of the stack. The parameter `TargetRoleArns` of the
+stack must name the role, and then the allow-list of the namespace.
 """
 
 from __future__ import annotations
@@ -32,8 +32,11 @@ _FORMS: Mapping[str, tuple[str, str]] = {
     "execution_role": (r"arn:aws[a-z-]*:iam::\d{12}:role/\S+", "an execution role"),
     "secret": (r"arn:aws[a-z-]*:secretsmanager:\S+:secret:\S+", "a secret"),
     "parameter": (r"arn:aws[a-z-]*:ssm:\S+:parameter/\S+", "an SSM parameter"),
+    "key": (r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[\w-]+", "a KMS key that encrypts targets"),
 }
 NEEDS_APPLICATION = "expected an application with each execution role, and an execution role with each application"
+# The services that use a key for their callers. In China another domain follows.
+_VIA = [f"{service}.*.amazonaws.com*" for service in ("secretsmanager", "sns", "sqs", "ssm", "states")]
 
 
 class BadRole(ValueError):
@@ -44,8 +47,8 @@ def template(namespace: str, stage: str, targets: Mapping[str, Sequence[str]]) -
     """The template of the target role of a namespace.
 
     `targets` are ARNs, or patterns of ARNs, by kind: `queue`, `topic`, `function`, `bus`, `state_machine`,
-    `application`, `execution_role`, `secret`, `parameter`. Raises `BadRole` for malformed names and ARNs, and for a
-    role that may call nothing.
+    `application`, `execution_role`, `secret`, `parameter`, `key`. Raises `BadRole` for malformed names and ARNs, and
+    for a role that may call nothing.
     """
     if not _NAMESPACE.fullmatch(namespace):
         raise BadRole(f"expected the name of a namespace, got {namespace!r}")
@@ -59,7 +62,7 @@ def template(namespace: str, stage: str, targets: Mapping[str, Sequence[str]]) -
     if bool(targets.get("application")) != bool(targets.get("execution_role")):
         raise BadRole(NEEDS_APPLICATION)
     statements = _statements(targets)
-    if not statements:
+    if not any(arns for kind, arns in targets.items() if kind != "key"):
         raise BadRole("expected at least one target, got none: a role without permissions calls nothing")
     return {
         "AWSTemplateFormatVersion": "2010-09-09",
@@ -107,8 +110,9 @@ def _statements(targets: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
         return [f"{arn}{after}" for arn in dict.fromkeys(targets.get(kind, ()))]
 
     executions = [arn.replace(":stateMachine:", ":execution:") + ":sluice-*" for arn in of("state_machine")]
+    through = {"Condition": {"StringLike": {"kms:ViaService": _VIA}}}
     passed = {"Condition": {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}}
-    wanted = [
+    wanted: list[tuple[str, list[str], list[str], dict[str, Any]]] = [
         ("SendMessages", ["sqs:SendMessage"], of("queue"), {}),
         ("Publish", ["sns:Publish"], of("topic"), {}),
         ("InvokeFunctions", ["lambda:InvokeFunction"], of("function"), {}),
@@ -116,8 +120,13 @@ def _statements(targets: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
         ("StartExecutions", ["states:StartExecution"], of("state_machine"), {}),
         ("ReadAndStopExecutions", ["states:DescribeExecution", "states:StopExecution"], executions, {}),
         (
-            "StartAndListRuns",
-            ["emr-serverless:GetApplication", "emr-serverless:ListJobRuns", "emr-serverless:StartJobRun"],
+            "StartTagAndListRuns",
+            [
+                "emr-serverless:GetApplication",
+                "emr-serverless:ListJobRuns",
+                "emr-serverless:StartJobRun",
+                "emr-serverless:TagResource",
+            ],
             of("application"),
             {},
         ),
@@ -130,6 +139,7 @@ def _statements(targets: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
         ("PassJobRoles", ["iam:PassRole"], of("execution_role"), passed),
         ("ReadSecrets", ["secretsmanager:GetSecretValue"], of("secret"), {}),
         ("ReadParameters", ["ssm:GetParameter"], of("parameter"), {}),
+        ("UseKeysOfTargets", ["kms:Decrypt", "kms:GenerateDataKey"], of("key"), through),
     ]
     return [
         {"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resources, **more}

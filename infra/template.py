@@ -132,6 +132,50 @@ def _traces() -> Template:
     return {"Fn::If": ["TracingIsActive", policy, {"Ref": "AWS::NoValue"}]}
 
 
+# What the key of the stack must allow, by the beginning of an action on what it encrypts. DynamoDB decrypts the key of
+# a table for each principal that reads or writes it; SQS decrypts what it has generated for a sender.
+# https://docs.aws.amazon.com/kms/latest/developerguide/services-dynamodb.html
+# https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html
+# https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html
+_USES = {
+    "dynamodb:": ("kms:Decrypt",),
+    "sqs:ReceiveMessage": ("kms:Decrypt",),
+    "sqs:SendMessage": ("kms:Decrypt", "kms:GenerateDataKey"),
+    "s3:GetObject": ("kms:Decrypt",),
+    "s3:PutObject": ("kms:GenerateDataKey",),
+}
+
+
+def _use_of_key(statements: Sequence[Template]) -> Template:
+    """The permissions to use the key of the stack, if it has one: only through the services that a role may call."""
+    services: dict[str, set[str]] = {}
+    for action in (action for statement in statements for action in _listed(statement["Action"])):
+        for needed in (needed for begin, uses in _USES.items() if action.startswith(begin) for needed in uses):
+            services.setdefault(needed, set()).add(action.partition(":")[0])
+    granted = [
+        {
+            "Sid": f"{action.removeprefix('kms:')}WithTheKey",
+            "Effect": "Allow",
+            "Action": action,
+            "Resource": {"Ref": "KmsKeyArn"},
+            "Condition": {
+                "StringEquals": {
+                    "kms:ViaService": [
+                        {"Fn::Sub": f"{service}.${{AWS::Region}}.${{AWS::URLSuffix}}"} for service in sorted(through)
+                    ]
+                }
+            },
+        }
+        for action, through in sorted(services.items())
+    ]
+    policy = {"PolicyName": "key", "PolicyDocument": {"Version": "2012-10-17", "Statement": granted}}
+    return {"Fn::If": ["KeyIsGiven", policy, {"Ref": "AWS::NoValue"}]}
+
+
+def _listed(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else value
+
+
 def _role_and_log(logical_id: str, handler: str, policy: Template) -> Template:
     """The log group of a Lambda, and its role with the policy and the permission to write this log."""
     write_log = {
@@ -147,6 +191,7 @@ def _role_and_log(logical_id: str, handler: str, policy: Template) -> Template:
             "Properties": {
                 "LogGroupName": {"Fn::Sub": f"/aws/lambda/${{AWS::StackName}}-{_dashed(handler)}"},
                 "RetentionInDays": {"Ref": "LogRetentionDays"},
+                "KmsKeyId": {"Fn::If": ["KeyIsGiven", {"Ref": "KmsKeyArn"}, {"Ref": "AWS::NoValue"}]},
             },
         },
         f"{logical_id}Role": {
@@ -158,6 +203,7 @@ def _role_and_log(logical_id: str, handler: str, policy: Template) -> Template:
                         "PolicyName": _dashed(handler),
                         "PolicyDocument": {"Version": "2012-10-17", "Statement": [write_log, *policy["Statement"]]},
                     },
+                    _use_of_key(policy["Statement"]),
                     _traces(),
                 ],
             },

@@ -128,7 +128,9 @@ class Undeploy:
             protected = (self._table(name) or {}).get("DeletionProtectionEnabled")
             yield f"table {name}: {f'{off} && ' if protected else ''}aws dynamodb delete-table --table-name {name}"
         for name in data.buckets:
-            yield f"bucket {name}: aws s3 rb s3://{name} --force"
+            # `aws s3 rb --force` leaves former versions, and then fails.
+            emptied = f"b = boto3.resource('s3').Bucket('{name}'); b.object_versions.delete(); b.delete()"
+            yield f'bucket {name}: python -c "import boto3; {emptied}"'
 
     def _table(self, name: str) -> dict[str, Any] | None:
         try:

@@ -71,6 +71,10 @@ class SecretReference(Part):
     """A document of the kind SecretReference, made by a function of this module."""
 
 
+class SecretUrl(Part):
+    """A document of the kind SecretUrl, made by a function of this module."""
+
+
 class Share(Part):
     """A document of the kind Share, made by a function of this module."""
 
@@ -368,7 +372,7 @@ class HolidayCalendar(Named):
 
 
 def http_probe(
-    url: str,
+    url: str | SecretUrl,
     *,
     headers: Mapping[str, str | SecretReference] = UNSET,
     timeout: str = UNSET,
@@ -379,7 +383,7 @@ def http_probe(
 
 
 def http(
-    url: str,
+    url: str | SecretUrl,
     *,
     method: Literal["POST", "PUT", "PATCH", "GET", "DELETE"] = UNSET,
     headers: Mapping[str, str | SecretReference] = UNSET,
@@ -388,7 +392,7 @@ def http(
 ) -> Target:
     """An HTTP request to a web address. ``secret`` is the name of an SSM parameter, the ARN of a secret in
     Secrets Manager, or a reference. With it, Sluice signs the request (see docs/targets.md). A header may be
-    a reference, too.
+    a reference, too, and so may ``url``, with the ``host`` of the address.
     """
     return Target(
         given({"type": "http", "url": url, "method": method, "headers": headers, "timeout": timeout, "secret": secret})
@@ -1138,6 +1142,13 @@ def secret_reference(*, ssm: str | None = UNSET, secrets_manager: str | None = U
     return SecretReference(given({"ssm": ssm, "secrets_manager": secrets_manager}))
 
 
+def secret_url(host: str, *, ssm: str | None = UNSET, secrets_manager: str | None = UNSET) -> SecretUrl:
+    """A web address that is a secret as a whole, such as that of a webhook with a key in its path. ``host`` is
+    its host, so that allow-lists and readers know where a call goes.
+    """
+    return SecretUrl(given({"ssm": ssm, "secrets_manager": secrets_manager, "host": host}))
+
+
 def share(reserved: int) -> Share:
     """``reserved`` units of a pool, which one workflow or group alone may use."""
     return Share(given({"reserved": reserved}))
@@ -1438,6 +1449,7 @@ __all__ = [
     "resources",
     "retries",
     "secret_reference",
+    "secret_url",
     "share",
     "since_last_run",
     "size",
@@ -1502,6 +1514,7 @@ MADE_BY: dict[str, tuple[Any, ...]] = {
     "Resources": (resources,),
     "Retries": (retries,),
     "SecretReference": (secret_reference,),
+    "SecretUrl": (secret_url,),
     "Share": (share,),
     "SinceLastRun": (since_last_run,),
     "SizeTrigger": (size,),

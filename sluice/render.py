@@ -1,21 +1,23 @@
 """The output on a terminal: tables, pages of fields, coloured states, and JSON for programs.
 
-Texts of the API are never parsed as markup. rich uses no colours without a terminal or with ``NO_COLOR``. Names and ids
-are never cut, however narrow the terminal, because users copy them; the reasons wrap.
+Texts of the API are never parsed as markup, and their control characters become visible (`visible.py`). rich uses no
+colours without a terminal or with ``NO_COLOR``. Names and ids are never cut, however narrow the terminal, because users
+copy them; the reasons wrap.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
+from sluice.visible import as_json, visible
 from sluice.wording import NOTHING
 
 # Output to a pipe does not wrap, so that each row is one line for grep.
@@ -58,6 +60,15 @@ STATE_STYLES = {
 Cell = str | Text | None
 
 
+class Terminal(Console):
+    """A console on which only rich itself writes control sequences: those in texts become visible."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        shown = _harmless(renderable) if isinstance(renderable, Text) else renderable
+        for segment in super().render(shown, options):
+            yield segment if segment.control else segment._replace(text=visible(segment.text))
+
+
 def stdout() -> Console:
     return _console(stderr=False)
 
@@ -67,7 +78,7 @@ def stderr() -> Console:
 
 
 def _console(stderr: bool) -> Console:
-    console = Console(stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=False)
+    console = Terminal(stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPE_WIDTH
     return console
@@ -76,7 +87,7 @@ def _console(stderr: bool) -> Console:
 def machine(answer: Any) -> None:
     """Print the API's JSON: indented on a terminal, one document per line in a pipe."""
     indent = 2 if sys.stdout.isatty() else None
-    print(json.dumps(answer, indent=indent, ensure_ascii=False))
+    print(as_json(answer, indent))
 
 
 def state(word: str | None) -> Text:
@@ -158,6 +169,11 @@ def heading(console: Console, text: str) -> None:
     console.print(Text(text, style="bold"))
 
 
+def plain(text: str) -> None:
+    """Print a line of others, such as one of a log, as it is but for control characters."""
+    print(visible(text))
+
+
 def note(text: str) -> None:
     """Print a note to stderr, so that piped output contains only data."""
     stderr().print(dim(text), soft_wrap=True)
@@ -165,8 +181,17 @@ def note(text: str) -> None:
 
 def _text(cell: Cell) -> Text:
     if isinstance(cell, Text):
-        return cell
-    return Text(cell) if cell else dim(NOTHING)
+        return _harmless(cell)
+    return Text(visible(cell)) if cell else dim(NOTHING)
+
+
+def _harmless(text: Text) -> Text:
+    """The text with visible control characters, before its width is measured."""
+    if visible(text.plain) == text.plain:
+        return text
+    shown = text.copy()
+    shown.plain = visible(text.plain)
+    return shown
 
 
 def _wrapped(console: Console, text: Text, width: int) -> list[Text]:

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from sluice.client import Document
+from sluice.visible import visible
 
 MAX_OUTPUT = 16_000  # characters of the last lines that are reported
 MAX_METRICS, MAX_BYTES = 20, 1_000  # limits of the API: the number of metrics, and their size as JSON
@@ -136,7 +137,7 @@ class Command:
         for raw in iter(lambda: pipe.readline(MAX_OUTPUT), b""):
             line = raw.decode(errors="replace")
             self._tail.append(line)
-            sys.stdout.write(line)
+            sys.stdout.write(visible(line))
             sys.stdout.flush()
 
     def _kill_later(self) -> None:

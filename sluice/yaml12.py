@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 
+from sluice.visible import escaped
+
 MERGE = "tag:yaml.org,2002:merge"
 _NULL, _BOOL, _INT, _FLOAT = (f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float"))
 _PLAIN = (
@@ -96,6 +98,13 @@ class _Dumper(yaml.SafeDumper):
     """Quotes each text that this loader, or a loader of YAML 1.1, would read as another type."""
 
 
+def _quoted_if_needed(dumper: _Dumper, text: str) -> yaml.Node:
+    """A text with control characters in double quotes, where they have escapes."""
+    style = '"' if escaped(text) != text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _quoted_if_needed)
 _Dumper.yaml_implicit_resolvers = {
     first: [*_Loader.yaml_implicit_resolvers.get(first, ()), *yaml.SafeDumper.yaml_implicit_resolvers.get(first, ())]
     for first in {*_Loader.yaml_implicit_resolvers, *yaml.SafeDumper.yaml_implicit_resolvers}
@@ -133,8 +142,8 @@ def value_of(root: yaml.Node | None) -> Any:
 
 
 def dump(value: Any) -> str:
-    """A value as YAML that has the same meaning in versions 1.1 and 1.2."""
-    return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100))
+    """A value as YAML that has the same meaning in versions 1.1 and 1.2, with escapes for control characters."""
+    return escaped(str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)))
 
 
 def line_of(root: yaml.Node | None, field: str) -> int | None:

@@ -4,15 +4,20 @@ A discrete-event model: the real handlers, flows and adapters run on the tables 
 calls, CPU shares, concurrency, pollers, limits per key and quotas are those of `assumptions`; the CPU of product code
 was recorded once (`cpu.json`). So two runs with one seed are equal. Every run asserts the promises (`checks`).
 
-    make bench ONLY=aws_model                                    all scenarios, an hour on a quiet machine
+Each scenario is played twice: with the usual assumptions (key `aws_model` of the results), and with those of an AWS
+that does no more than it promises (`aws_model_pessimistic`).
+
+    make bench ONLY=aws_model                                    all scenarios, two hours on a quiet machine
     SLUICE_MODEL_GROUPS=burst,steady make bench ONLY=aws_model   these groups alone; the others stay as they are
+    SLUICE_MODEL_ABOUT="a second"                                scenarios whose name contains this; others stay
+    SLUICE_MODEL_ASSUMED=pessimistic                             one of usual and pessimistic
     python -m benchmarks.aws_model --help                        one scenario, other assumptions, calibration, recording
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,7 +26,7 @@ from rich.table import Table
 
 from benchmarks import machine, results
 from benchmarks.aws_model import cpu, large, scenarios
-from benchmarks.aws_model.assumptions import cpu_share
+from benchmarks.aws_model.assumptions import PESSIMISTIC, Assumptions, cpu_share
 from benchmarks.aws_model.functions import Source
 from benchmarks.aws_model.invocation import Cpu
 from benchmarks.aws_model.region import FUNCTIONS, Setup
@@ -44,6 +49,7 @@ EMITTERS = (1, 3, 5, 16)
 WARM = 40_000
 SHARDS = {"wake_shards": 16, "history_shards": 16}
 BURST_CONCURRENCY = 150
+PROVISIONED = 5  # pollers of the queue of bursts: a burst of 10,000 has 41 messages, and each poller takes ten
 MEMORY = (256, 512, 768, 1024, 1769, 3008)
 # A poller of a loaded queue may bring ten messages at once; AWS decides.
 TOGETHER: dict[str, Any] = {"gathered_ms": 200.0}
@@ -53,20 +59,48 @@ Play = tuple[str, str, Callable[[], Figures]]
 
 def measure(progress: Progress) -> Results:
     groups = tuple(filter(None, os.environ.get("SLUICE_MODEL_GROUPS", "").split(",")))
-    found = predicted(Setup(), cpu.load(), SIZES, progress, groups)
-    kept = results.read().get("aws_model", {}) if groups else {}
-    played = {**kept.get("played", {}), **found["played"]}
-    return {"aws_model": {**{name: kept[name] for name in kept if name in played}, **found, "played": played}}
+    about = os.environ.get("SLUICE_MODEL_ABOUT", "")
+    stored = results.read() if groups or about else {}
+    found: Results = {}
+    for name in os.environ.get("SLUICE_MODEL_ASSUMED", ",".join(results.PREDICTIONS)).split(","):
+        key, setup = results.PREDICTIONS[name], Setup(assumed_as(name))
+        new = predicted(setup, cpu.load(), SIZES, progress, groups, about)
+        found[key] = _merged(stored.get(key, {}), new, part=bool(about))
+    return found
+
+
+def assumed_as(name: str) -> Assumptions:
+    """The assumptions of a name in `results.PREDICTIONS`."""
+    return Assumptions().with_changes(PESSIMISTIC if name == "pessimistic" else {})
+
+
+def _merged(kept: Mapping[str, Any], new: Figures, part: bool) -> Figures:
+    """New figures beside those that were kept. A group that was played in part keeps its other entries, and the commit
+    of those."""
+    played = {**kept.get("played", {}), **new["played"]}
+    merged = {**{name: kept[name] for name in kept if name in played}, **new, "played": played}
+    for group in new["played"] if part else ():
+        entries = new.get(group, [])
+        abouts = {one["about"] for one in entries}
+        merged[group] = [*(one for one in kept.get(group, ()) if one["about"] not in abouts), *entries]
+        played[group] = kept.get("played", {}).get(group, new["played"][group])
+    return merged
 
 
 def predicted(
-    setup: Setup, recorded: Cpu, sizes: tuple[int, ...], progress: Progress, groups: Collection[str] = ()
+    setup: Setup,
+    recorded: Cpu,
+    sizes: tuple[int, ...],
+    progress: Progress,
+    groups: Collection[str] = (),
+    about: str = "",
 ) -> Figures:
-    """All predictions or those of some groups, with the seed and the assumptions. ``played`` has the commit and date
-    of each group, and when its CPU was recorded."""
+    """All predictions or some of them, with the seed and the assumptions. ``played`` has the commit and date of each
+    group, and when its CPU was recorded."""
     found: Figures = {"kind": "predicted", "seed": setup.seed, "assumed": setup.assumed.as_json()}
     about_groups = found["played"] = {}
-    played = [play for play in plays(setup, recorded, sizes) if not groups or play[0] in groups]
+    chosen = (play for play in plays(setup, recorded, sizes) if not groups or play[0] in groups)
+    played = [play for play in chosen if about in play[1]]
     origin = {**machine.origin().measured_at, "cpu": cpu.recorded_at()}
     for number, (group, about, play) in enumerate(played):
         progress(f"{group}: {about}", number, len(played))
@@ -82,6 +116,8 @@ def plays(setup: Setup, recorded: Cpu, sizes: tuple[int, ...]) -> list[Play]:
     warm = replace(setup, warm_writes=WARM, warm_reads=WARM)
     bursts = {**setup.sources, BURSTS: Source(1, BURST_CONCURRENCY)}
     wide = replace(warm, settings={**setup.settings, **SHARDS}, sources=bursts)
+    provisioned = {**setup.sources, BURSTS: replace(setup.sources[BURSTS], provisioned=PROVISIONED)}
+    own = replace(setup, sources=provisioned)
     fastest = replace(setup, warm_writes=WARM_FOR_FASTEST, warm_reads=WARM_FOR_FASTEST)
     not_warm = replace(setup, settings={**setup.settings, "keep_warm": False})
     return [
@@ -92,6 +128,11 @@ def plays(setup: Setup, recorded: Cpu, sizes: tuple[int, ...]) -> list[Play]:
             for size in sizes[1:]
         ),
         ("burst", f"{sizes[0]:,}, messages together", partial(scenarios.burst, together, recorded, sizes[0])),
+        (
+            "burst",
+            f"{sizes[0]:,}, {PROVISIONED} provisioned pollers",
+            partial(scenarios.burst, own, recorded, sizes[0]),
+        ),
         ("burst", f"{sizes[0]:,} events of one", partial(scenarios.burst_one_schedule, setup, recorded, sizes[0])),
         *(("steady", f"{rate} a second", partial(scenarios.steady, setup, recorded, rate)) for rate in STEADY),
         (
@@ -149,13 +190,18 @@ def of_memory(setup: Setup, recorded: Cpu, memory: int) -> Figures:
 
 
 def tables(found: Results) -> list[Table]:
-    one: Figures = found["aws_model"]
-    return [_shown(group, one[group]) for group in one if isinstance(one[group], list)]
+    played = ((name, found[key]) for name, key in results.PREDICTIONS.items() if key in found)
+    return [
+        _shown(f"{group} (predicted, {name} assumptions)", one[group])
+        for name, one in played
+        for group in one
+        if isinstance(one[group], list)
+    ]
 
 
-def _shown(group: str, entries: list[Figures]) -> Table:
+def _shown(title: str, entries: list[Figures]) -> Table:
     names = list(dict.fromkeys(name for entry in entries for name in entry))
-    table = Table(*(name.replace("_", " ") for name in names), title=f"{group} (predicted)", title_justify="left")
+    table = Table(*(name.replace("_", " ") for name in names), title=title, title_justify="left")
     for entry in entries:
         table.add_row(*(_cell(entry.get(name, "")) for name in names))
     return table
@@ -167,4 +213,4 @@ def _cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int | float) else str(value)
 
 
-__all__ = ["FUNCTIONS", "measure", "of_memory", "predicted", "tables"]
+__all__ = ["FUNCTIONS", "assumed_as", "measure", "of_memory", "predicted", "tables"]

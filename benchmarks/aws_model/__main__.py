@@ -6,6 +6,8 @@ python -m benchmarks.aws_model lone --memory 1769
 python -m benchmarks.aws_model burst 10000 --calibrate smoke.json     the last line that `make smoke` prints
 python -m benchmarks.aws_model emission 10000 5 --warm 40000          10,000 timers, at most five emitters
 python -m benchmarks.aws_model waking 1000 1                          a success (0: a resume) wakes 1,000 jobs
+python -m benchmarks.aws_model burst 10000 --assumed pessimistic      AWS does no more than it promises
+python -m benchmarks.aws_model burst 10000 --pollers 5 --assumed pessimistic   with provisioned pollers
 python -m benchmarks.aws_model puts 10 100                            10 clients put 100 schedules each
 python -m benchmarks.aws_model beside 25000                           a quiet namespace beside a burst of another one
 python -m benchmarks.aws_model --record                               record the CPU of product code again
@@ -23,8 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import results, tick
-from benchmarks.aws_model import SCHEDULES, cpu, large, scenarios
-from benchmarks.aws_model.assumptions import Assumptions
+from benchmarks.aws_model import SCHEDULES, assumed_as, cpu, large, scenarios
 from benchmarks.aws_model.calibrate import calibrated, read
 from benchmarks.aws_model.functions import Source
 from benchmarks.aws_model.region import Setup
@@ -47,10 +48,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("scenario", nargs="?", choices=SCENARIOS)
     parser.add_argument("numbers", nargs="*", type=int, help="the arguments of the scenario, such as the jobs")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--assumed", choices=results.PREDICTIONS, default="usual", help="what is assumed of AWS")
     parser.add_argument("--assume", type=json.loads, default={}, help="other assumptions, as JSON")
     parser.add_argument("--memory", type=int, help="MB of all functions")
     parser.add_argument("--warm", type=int, help="the parameter WarmWriteUnits, and WarmReadUnits if it is larger")
     parser.add_argument("--burst-concurrency", type=int, help="the parameter BurstConcurrency")
+    parser.add_argument("--pollers", type=int, default=0, help="the parameter BurstMinimumPollers")
     parser.add_argument("--settings", type=json.loads, default={}, help="such as '{\"wake_shards\": 16}'")
     parser.add_argument("--calibrate", type=Path, help="a file with the last line of `make smoke`")
     parser.add_argument("--record", action="store_true", help="record the CPU of product code into cpu.json")
@@ -61,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.scenario is None:
         parser.error("expected a scenario or --record")
     try:
-        assumed = Assumptions().with_changes(options.assume)
+        assumed = assumed_as(options.assumed).with_changes(options.assume)
         if options.calibrate:
             assumed, changed = calibrated(assumed, read(options.calibrate), cpu.load(), options.seed)
             print(json.dumps({"calibrated": changed}), file=sys.stderr)
@@ -72,8 +75,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         setup = setup.at_memory(options.memory)
     if options.warm:
         setup = replace(setup, warm_writes=options.warm, warm_reads=max(setup.warm_reads, options.warm))
-    if options.burst_concurrency:
-        setup = replace(setup, sources={**setup.sources, BURSTS: Source(1, options.burst_concurrency)})
+    if options.burst_concurrency or options.pollers:
+        most = options.burst_concurrency or setup.sources[BURSTS].most_pollers
+        setup = replace(setup, sources={**setup.sources, BURSTS: Source(1, most, options.pollers)})
     play = SCENARIOS[options.scenario]
     print(json.dumps({"kind": "predicted", "seed": options.seed, **play(setup, cpu.load(), *options.numbers)}))
     return 0

@@ -78,8 +78,8 @@ class Assumptions:
     throttled_retry_ms: float = 1_000.0  # until a poller tries again that Lambda has throttled
 
     # The pollers of a queue. https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
-    pollers_at_first: int = 5
-    pollers_per_minute: int = 300
+    pollers_at_first: int = 5  # Lambda keeps fewer at idle queues, but not with a maximum of concurrency
+    pollers_per_minute: int = 300  # AWS promises "up to" so many
     pollers_idle_ms: float = 60_000.0  # after such a pause there are as many as at first
     batching_window_ms: float = 0.0
     # A waiting poller answers this long after a first message, with all that have come by then. AWS promises nothing.
@@ -97,6 +97,9 @@ class Assumptions:
     burst_s: float = (
         1.0  # of unused throughput that a key or table may use later; AWS keeps up to 300 s, without promise
     )
+    # Whether the keys of a table share its partitions, as they do until DynamoDB isolates a hot key: each partition
+    # takes what a key takes, and a hash places the keys. Otherwise each key has a partition of its own.
+    shared_partitions: bool = False
 
     # EMR Serverless. https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/endpoints-quotas.html
     emr_starts_per_s: float = 1.0
@@ -130,6 +133,17 @@ class Assumptions:
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+# What remains if AWS does no more than it promises. The pollers of a queue stay as many as at first. An environment is
+# gone after a short pause, so the first call after it is cold. Keys share partitions, each with 1,000 write and 3,000
+# read units a second, and DynamoDB lends next to nothing of what was not used.
+PESSIMISTIC: Mapping[str, Any] = {
+    "pollers_per_minute": 0,
+    "environment_kept_ms": 10_000.0,
+    "shared_partitions": True,
+    "burst_s": 0.1,
+}
 
 
 class Draws:

@@ -14,6 +14,9 @@ from benchmarks.aws_model.services import Message, Sqs
 
 E = TypeVar("E")
 GROWTH_MS = 200.0  # how often a busy queue gets more pollers
+# Provisioned mode of a queue: what one poller does at most, and how many concurrent invocations a minute are added.
+# https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventsourcemapping.html
+POLLER_INVOKES, POLLER_RECEIVES_PER_S, PROVISIONED_PER_MINUTE = 10, 10, 1_000
 RESERVED_NONE = 0
 
 
@@ -31,10 +34,13 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The configuration of a queue as the event source of a function."""
+    """The configuration of a queue as the event source of a function. ``most_pollers`` is its maximum of concurrent
+    invocations. ``provisioned``: the minimum of pollers of its own, each of which invokes up to ten times at once; with
+    0 pollers come and go."""
 
     batch_size: int = 10
     most_pollers: int = 1_000
+    provisioned: int = 0
 
 
 @dataclass
@@ -178,7 +184,7 @@ class Pollers(Generic[E]):
 
     There are five at first, and 300 more a minute while messages wait. Each receives up to a batch, invokes the
     function, and deletes what it did not report as failed. A failed message comes again when the function has said so,
-    or after the visibility timeout."""
+    or after the visibility timeout. A provisioned poller counts as ten: it waits for ten invocations at once."""
 
     def __init__(
         self,
@@ -192,7 +198,14 @@ class Pollers(Generic[E]):
     ) -> None:
         self._to, self._sqs, self._path, self._handle, self._source = to, sqs, path, handle, source
         self._arn, self._visibility_ms = arn, visibility_ms
-        self._queue = _Queue(pollers=min(path.assumed.pollers_at_first, source.most_pollers))
+        assumed = path.assumed
+        at_first = POLLER_INVOKES * source.provisioned or assumed.pollers_at_first
+        self._at_first = min(at_first, source.most_pollers)
+        # Growth that is not promised does not come to provisioned pollers either.
+        faster = PROVISIONED_PER_MINUTE if assumed.pollers_per_minute else 0
+        self._per_minute = faster if source.provisioned else assumed.pollers_per_minute
+        self._received_at = 0.0
+        self._queue = _Queue(pollers=self._at_first)
         self.batches: Counter[int] = Counter()
 
     def comes(self, message: Message) -> None:
@@ -204,22 +217,29 @@ class Pollers(Generic[E]):
         queue, assumed, timeline = self._queue, self._path.assumed, self._path.timeline
         now = timeline.local
         if queue.busy == 0 and now - queue.busy_at > assumed.pollers_idle_ms:
-            queue.pollers = min(assumed.pollers_at_first, self._source.most_pollers)
+            queue.pollers = self._at_first
         # A poller that is about to answer takes a batch; further pollers receive what it leaves, or nothing.
         while queue.receiving < len(queue.waiting) and queue.busy < int(queue.pollers):
             queue.busy += 1
             queue.receiving += 1
             takes = self._path.draws.duration(assumed.gathered_ms) + assumed.batching_window_ms
-            timeline.at(now + takes, self._receive)
+            timeline.at(self._in_turn(now + takes), self._receive)
         if len(queue.waiting) > queue.receiving and not queue.growing:
             queue.growing = True
             timeline.at(now + GROWTH_MS, self._grow)
 
+    def _in_turn(self, at: float) -> float:
+        """The instant of a receive call: provisioned pollers make only so many calls a second."""
+        if self._source.provisioned:
+            apart = 1_000 * POLLER_INVOKES / POLLER_RECEIVES_PER_S / self._queue.pollers
+            at = self._received_at = max(at, self._received_at + apart)
+        return at
+
     def _grow(self) -> None:
-        queue, assumed = self._queue, self._path.assumed
+        queue = self._queue
         queue.growing = False
         if queue.waiting:
-            more = assumed.pollers_per_minute * GROWTH_MS / 60_000
+            more = self._per_minute * GROWTH_MS / 60_000
             queue.pollers = min(queue.pollers + more, self._source.most_pollers)
             self._assign()
 

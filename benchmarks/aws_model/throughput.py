@@ -6,13 +6,15 @@ indexes belong to the key of their table.
 
 from __future__ import annotations
 
+import math
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from benchmarks.aws_model.assumptions import Assumptions
 
-Key = tuple[str, str, str]  # table or index, partition key or "" for all of it, "w" or "r"
+Key = tuple[str, str, str]  # table or index, partition key or partition or "" for all of it, "w" or "r"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Throughput:
     def admits(self, places: Iterable[tuple[str, str]], kind: str, now: float) -> bool:
         """Whether each of these places, (table or index, partition key), has throughput left."""
         for name, key in places:
-            for which in (key, ""):
+            for which in (self._partition(name, key), ""):
                 if self._tokens((name, which, kind), now) <= 0:
                     self.refused[f"{name} {'key' if which else 'table'}"] += 1
                     return False
@@ -45,8 +47,20 @@ class Throughput:
 
     def take(self, name: str, key: str, kind: str, units: float, now: float) -> None:
         self.taken[f"{name} {kind}"] += units  # type: ignore[assignment]  # a Counter adds floats, too
-        for which in (key, ""):
+        for which in (self._partition(name, key), ""):
             self._level[name, which, kind] = (self._tokens((name, which, kind), now) - units, now)
+
+    def _partition(self, name: str, key: str) -> str:
+        """What limits a key: the key itself, or the partition that a hash of it names. A table has as many partitions
+        as it needs for its throughput."""
+        assumed = self._assumed
+        if not assumed.shared_partitions:
+            return key
+        needs = (
+            self._rate((name, "", "w")) / assumed.key_writes_per_s,
+            self._rate((name, "", "r")) / assumed.key_reads_per_s,
+        )
+        return f"partition {zlib.crc32(key.encode()) % math.ceil(max(needs))}"
 
     def _tokens(self, key: Key, now: float) -> float:
         rate = self._rate(key)

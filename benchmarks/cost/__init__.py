@@ -6,7 +6,6 @@ warm the caches and create the rows that stay (limits, timers). `capacity` has t
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 
 from rich.table import Table as Shown
@@ -17,7 +16,6 @@ from benchmarks.cost.plant import Plant, fresh_tables
 from benchmarks.cost.usage import Usage
 from benchmarks.measurement import Progress, Results
 from chalicelib.core.instants import MINUTE
-from chalicelib.log import logger
 
 RUNS = 20
 WARM_UP = 2
@@ -33,7 +31,6 @@ class Measured:
 
 
 def measure(progress: Progress) -> Results:
-    logger.setLevel(logging.ERROR)
     idle = _idle_tick(_plant())
     measured: dict[str, Measured] = {}
     for number, path in enumerate(PATHS):
@@ -71,4 +68,4 @@ def _idle_tick(plant: Plant) -> Usage:
 
 
 def _plant() -> Plant:
-    return Plant(*fresh_tables())
+    return Plant(*fresh_tables(), logged=True)

@@ -8,8 +8,11 @@ cheaper.
 from __future__ import annotations
 
 import heapq
+import io
 import json
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from functools import cache
 from itertools import count
 from typing import Any
@@ -17,10 +20,11 @@ from unittest.mock import patch
 
 from benchmarks.cost.meter import MeteredDynamo, Schema, table_of
 from benchmarks.cost.services import APPLICATION, S3, Clock, Emr, Sqs
-from benchmarks.cost.tally import Tally
+from benchmarks.cost.tally import LAMBDA_LINES, Tally
 from benchmarks.machine import ROOT
 from chalicelib import handlers
 from chalicelib.aws.hints import SqsHints
+from chalicelib.aws.metrics import EmfMetrics
 from chalicelib.aws.s3.lake import S3Lake
 from chalicelib.aws.s3.payloads import S3Payloads
 from chalicelib.aws.tables.catalog import DynamoCatalog
@@ -39,7 +43,8 @@ from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
 from chalicelib.core.targets.answers import Never, NoAnswer
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
-from chalicelib.ports import Ports, TargetAdapter
+from chalicelib.log import logger
+from chalicelib.ports import NoMetrics, Ports, TargetAdapter
 from chalicelib.settings import Settings
 from sluice.testing.memory_tables import MemoryTables
 from tests.support import tables as template_tables
@@ -76,12 +81,20 @@ class Targets:
 
 
 class Plant:
-    """``around`` wraps the metered client, so every call of the product passes it, and no other call does."""
+    """``around`` wraps the metered client, so every call of the product passes it, and no other call does. ``logged``:
+    count what the Lambdas log, metrics included, instead of showing it."""
 
     def __init__(
-        self, client: Any, names: dict[str, str], schema: Schema, around: Callable[[Any], Any] = lambda metered: metered
+        self,
+        client: Any,
+        names: dict[str, str],
+        schema: Schema,
+        around: Callable[[Any], Any] = lambda metered: metered,
+        *,
+        logged: bool = False,
     ) -> None:
         self.tally = new_tally()
+        self._metrics = EmfMetrics("prod") if logged else None
         self.ticks = 0
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._order = count()
@@ -100,7 +113,7 @@ class Plant:
             emr_application_id=APPLICATION,
             emr_job_role_arn=ROLE,
         )
-        dynamo = Dynamo(around(self._dynamo), settings, now=self.clock.now)
+        dynamo = Dynamo(around(self._dynamo), settings, now=self.clock.now, metrics=self._metrics)
         self.ports = Ports(
             clock=self.clock,
             ledger=dynamo,
@@ -114,6 +127,7 @@ class Plant:
             lake=S3Lake(S3(lambda: self.tally)),
             settings=settings,
             prefetch=DynamoPrefetch(dynamo),
+            metrics=self._metrics or NoMetrics(),
         )
         self._later(MINUTE, self._on_minute)
 
@@ -171,8 +185,22 @@ class Plant:
         self.tally.call("sqs", "DeleteMessageBatch")
 
     def invoke(self, name: str, handler: Callable[[dict[str, Any]], Any], event: dict[str, Any]) -> Any:
-        with self.tally.invocation(name), patch.object(handlers, "ports", lambda: self.ports):
+        counted = self._logs(self._metrics) if self._metrics else nullcontext()
+        with self.tally.invocation(name), counted, patch.object(handlers, "ports", lambda: self.ports):
             return handler(event)
+
+    @contextmanager
+    def _logs(self, metrics: EmfMetrics) -> Iterator[None]:
+        written, shown = io.StringIO(), logger.registered_handler
+        assert isinstance(shown, logging.StreamHandler)
+        former = shown.setStream(written)
+        try:
+            with redirect_stdout(written):
+                yield
+                metrics.flush()
+        finally:
+            shown.setStream(former)
+            self.tally.logged(LAMBDA_LINES + written.getvalue())
 
 
 def fresh_tables() -> tuple[MemoryTables, dict[str, str], Schema]:

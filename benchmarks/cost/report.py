@@ -30,6 +30,8 @@ def entry(path: str, about: str, runs: int, used: Usage) -> Entry:
         "read_units": round(read_units, 2),
         "lambda_gb_s": round(used.gb_seconds, 4),
         "lambda_waited_s": round(used.waited_seconds, 3),
+        "log_bytes": round(used.log_bytes),
+        "stored_bytes": round(used.stored_bytes),
         "usd_per_million": round(sum(usd.values()) * prices.MILLION, 2),
         "usd_per_million_by": {name: round(value * prices.MILLION, 2) for name, value in usd.items()},
         "writes": [_write(kind, used) for kind in _by_units(used)],

@@ -72,6 +72,7 @@ class S3:
 
     def put_object(self, Key: str, Body: bytes, **_: Any) -> Any:
         self._tally().call("s3", "PutObject")
+        self._tally().stored_bytes += len(Body)
         self._objects[Key] = Body
         return {}
 

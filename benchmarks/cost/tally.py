@@ -9,6 +9,21 @@ from dataclasses import dataclass, field
 
 from benchmarks.cost.prices import CALL_MS, FIXED_MS
 
+# https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutLogEvents.html: 26 bytes for each event
+LINE_OVERHEAD = 26
+# What Lambda itself writes for an invocation, in its text format.
+# https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-view.html
+REQUEST = "00000000-0000-4000-8000-000000000000"
+LAMBDA_LINES = (
+    f"START RequestId: {REQUEST} Version: $LATEST\nEND RequestId: {REQUEST}\nREPORT RequestId: {REQUEST}\t"
+    "Duration: 123.45 ms\tBilled Duration: 124 ms\tMemory Size: 512 MB\tMax Memory Used: 128 MB\t\n"
+)
+
+
+def billed_bytes(text: str) -> int:
+    """The bytes of log lines as CloudWatch bills them."""
+    return sum(len(line.encode()) + LINE_OVERHEAD for line in text.splitlines())
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -29,6 +44,8 @@ class Tally:
     read_units: float = 0.0
     gb_seconds: float = 0.0
     waited_seconds: float = 0.0
+    log_bytes: float = 0.0
+    stored_bytes: float = 0.0
     times: Counter[Written] = field(default_factory=Counter)
     table_units: Counter[Written] = field(default_factory=Counter)
     index_units: Counter[Written] = field(default_factory=Counter)
@@ -50,6 +67,10 @@ class Tally:
         """Count the waiting time of a Lambda, which is billed."""
         self._milliseconds += milliseconds
         self.waited_seconds += milliseconds / 1000
+
+    def logged(self, text: str) -> None:
+        """Count the lines that a Lambda has written."""
+        self.log_bytes += billed_bytes(text)
 
     def wrote(self, table: str, row: str, action: str, units: int, index_units: int, size: int) -> None:
         written = Written(self.handler, table, row, action)

@@ -18,6 +18,8 @@ class Usage:
     calls: Mapping[str, float] = field(default_factory=dict)
     gb_seconds: float = 0.0
     waited_seconds: float = 0.0
+    log_bytes: float = 0.0
+    stored_bytes: float = 0.0
     times: Mapping[Written, float] = field(default_factory=dict)
     table_units: Mapping[Written, float] = field(default_factory=dict)
     index_units: Mapping[Written, float] = field(default_factory=dict)
@@ -31,6 +33,8 @@ class Usage:
             dict(tally.calls),
             tally.gb_seconds,
             tally.waited_seconds,
+            tally.log_bytes,
+            tally.stored_bytes,
             dict(tally.times),
             dict(tally.table_units),
             dict(tally.index_units),
@@ -50,6 +54,8 @@ def _combined(one: Usage, other: Usage, a: float, b: float) -> Usage:
         _sum(one.calls, other.calls, a, b),
         one.gb_seconds * a + other.gb_seconds * b,
         one.waited_seconds * a + other.waited_seconds * b,
+        one.log_bytes * a + other.log_bytes * b,
+        one.stored_bytes * a + other.stored_bytes * b,
         _sum(one.times, other.times, a, b),
         _sum(one.table_units, other.table_units, a, b),
         _sum(one.index_units, other.index_units, a, b),

@@ -90,7 +90,7 @@ def _day(paths: Found, found: Found) -> list[Line]:
             "512 MB each, as most have",
         ),
         Line("SQS", f"{calls('sqs:') / MILLION:.1f} M requests", "without those of idle pollers"),
-        Line("dollars a day", f"${dollars:.2f}", "all of the above, and 1,440 ticks; not what EMR bills for the runs"),
+        Line("dollars a day", f"${dollars:.2f}", "all of the above, and 1,440 ticks; capacity.md has the whole bill"),
     ]
 
 

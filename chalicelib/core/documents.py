@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Dis
 from chalicelib.core import instants
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import duration
+from chalicelib.core.text import refuse_controls
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
@@ -37,6 +38,10 @@ class Document(BaseModel):
 
 # The context in which a document is validated that was valid when it was stored.
 STORED = {"stored": True}
+
+
+# The context in which a document is validated that a user sends.
+SENT = {"sent": True}
 
 
 def check_zone(name: str, info: ValidationInfo, field: str = "zone") -> None:
@@ -90,7 +95,29 @@ Reference = Annotated[str, AfterValidator(check_reference)]
 Duration = Annotated[str, BeforeValidator(_refuse_number, json_schema_input_type=str), AfterValidator(_check_duration)]
 
 
-Tags = Annotated[dict[str, str], Field(max_length=50)]
+def _check_text(text: object, info: ValidationInfo) -> object:
+    if info.context == SENT and isinstance(text, str):
+        refuse_controls(text, "text without control characters")
+    return text
+
+
+def _check_line(text: object, info: ValidationInfo) -> object:
+    if info.context == SENT and isinstance(text, str):
+        refuse_controls(text, "one line of text without control characters", "")
+    return text
+
+
+# Texts that people read, on a terminal, too. A stored document keeps what an earlier release accepted.
+Text = Annotated[str, BeforeValidator(_check_text)]
+
+
+ONE_LINE = BeforeValidator(_check_line)  # the schema keeps a pattern only if it stands before this
+
+
+Line = Annotated[str, ONE_LINE]
+
+
+Tags = Annotated[dict[Line, Line], Field(max_length=50)]
 
 
 Properties = dict[str, Any]
@@ -132,6 +159,6 @@ def tagged(documents: Sequence[type[Document]], named: Sequence[type[Document]] 
 class Described(Document):
     """The descriptive fields of a definition (L18); they do not affect its behaviour."""
 
-    description: str = Field(default="", max_length=1_000)
+    description: Text = Field(default="", max_length=1_000)
     tags: Tags = Field(default_factory=dict)
-    owner: str = Field(default="", max_length=200)
+    owner: Line = Field(default="", max_length=200)

@@ -245,6 +245,12 @@ class Change(Answer):
     version: int
 
 
+class ChangeOfAccess(Change):
+    """The same for an access document. ``warning``: API Gateway refuses the requests of some members."""
+
+    warning: str | None = None
+
+
 class EffectOfPut(Answer):
     """What a put does to the trigger and the waiting jobs of a schedule. ``text`` says the same in words."""
 
@@ -1315,12 +1321,12 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
             "policy",
             "pool",
             "calendar",
-            "access",
             "allowed",
             "grants",
             "quotas",
         )
     },
+    "put_access": ChangeOfAccess,
     "list_namespaces": Pages(StoredNamespace),
     "get_namespace": StoredNamespace,
     "list_apps": Pages(StoredApp),

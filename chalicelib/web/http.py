@@ -106,8 +106,10 @@ def validated(model: type[M], content: dict[str, Any]) -> M:
     """A JSON object as a document, with the errors of `parse`."""
     from pydantic import ValidationError
 
+    from chalicelib.core.documents import SENT
+
     try:
-        return model.model_validate(content)
+        return model.model_validate(content, context=SENT)
     except ValidationError as error:
         raise from_validation(error, model) from None
 

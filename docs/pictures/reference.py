@@ -35,7 +35,7 @@ from chalicelib.core.targets.delivery import Backoff, Delivery
 from chalicelib.core.targets.registry import TARGETS
 from chalicelib.core.targets.resources import Resources
 from chalicelib.core.targets.retries import Retries
-from chalicelib.core.targets.secrets import SecretReference
+from chalicelib.core.targets.secrets import SecretReference, SecretUrl
 from chalicelib.core.triggers.registry import LEAVES
 from chalicelib.core.triggers.tree import AllTrigger, AnyOfTrigger, AtLeastTrigger
 from sluice import yaml12
@@ -99,7 +99,11 @@ SECTIONS = (
             *_by_type("Probe of", (LambdaProbe, HttpProbe)),
         ),
     ),
-    Section("Target", "targets.md", (*_by_type("Target", TARGETS), ("Secret reference", SecretReference))),
+    Section(
+        "Target",
+        "targets.md",
+        (*_by_type("Target", TARGETS), ("Secret reference", SecretReference), ("Secret address", SecretUrl)),
+    ),
     Section("DAG", "dags.md", (("DAG document", NewDag), ("Node", Node), ("Edge", Edge))),
     Section("Holiday calendar", "time.md", (("Holiday calendar document", HolidayCalendar),)),
     Section("Policy and pool", "pools.md", (("Policy document", Policy), ("Pool document", Pool), ("Share", Share))),

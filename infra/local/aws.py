@@ -1,11 +1,12 @@
-"""AWS on a laptop: ministack in this process, with sixteen changes that Sluice needs.
+"""AWS on a laptop: ministack in this process, with the changes that Sluice needs.
 
     python -m infra.local.aws        # `cloud.py` sets its settings in the environment
 
 - ministack checks rules every 10 s, so `rate(1 minute)` fires every 60 to 70 s. Here it checks every second.
 - It checks delayed messages once a second. Here it checks ten times, so that a hint arrives when its delay ends, as in
   AWS.
-- It requires a policy for `sqs:SendMessageBatch`, which is no IAM action: in AWS `sqs:SendMessage` allows a batch too.
+- It requires a policy for `sqs:SendMessageBatch` and `sns:PublishBatch`, which are no IAM actions: in AWS
+  `sqs:SendMessage` and `sns:Publish` allow a batch too.
 - It writes its state only when it stops. Here SIGUSR1 writes it too, so that a fresh deployment survives a power cut;
   `down` and `up` do not need this.
 - It parses an expression for every item, and each body and number several times, so a query of a large index takes most
@@ -27,10 +28,13 @@
   a pause (`streams.py`).
 - It refuses a Lambda what its role does not allow, and only the Lambda gets the error. Here each refusal is also logged
   (`refusals.py`).
+- It asks nothing of the KMS key with which a table, a queue, a topic or a bucket is encrypted. Here each caller needs
+  permission to use it (`keys.py`).
 - It accepts its root key with any secret, requests of web pages, and some requests without a signature. Here a guard
   verifies every request (`guard.py`).
 - The emulator of EMR Serverless gets the access keys with their secrets and roles (`callers.py`). It verifies
   signatures and enforces the policies of roles.
+- It ignores the resource policy in the definition of an API. Here the policy decides about signers of other accounts.
 - It accepts every call. Here calls can be throttled as in AWS (`throttle.py`).
 """
 
@@ -56,7 +60,7 @@ def main() -> None:
     # Imported late: ministack reads its settings and prints a banner at import.
     from ministack import app
     from ministack.core import iam_actions, iam_evaluator, lambda_runtime, persistence
-    from ministack.services import dynamodb, eventbridge, iam, lambda_svc, s3, sns, sqs, sts
+    from ministack.services import apigateway_v1, dynamodb, eventbridge, iam, kms, lambda_svc, s3, sns, sqs, sts
     from ministack.services.cloudformation import provisioners
 
     from infra.local import (
@@ -65,6 +69,7 @@ def main() -> None:
         guard,
         hops,
         identity,
+        keys,
         refusals,
         sorted_partitions,
         streams,
@@ -79,6 +84,9 @@ def main() -> None:
     services = {"dynamodb": dynamodb, "events": eventbridge, "lambda": lambda_svc, "s3": s3, "sns": sns, "sqs": sqs}
     throttle.install(services, throttle.Switch(Layout().throttle))
     refusals.install(iam_evaluator, Layout().refusals)
+    apigateway_v1._import_rest_api = _with_policy(apigateway_v1._import_rest_api)
+    keys.install(iam_evaluator, eventbridge, sqs, keys.Keys(iam_evaluator, kms, dynamodb, sqs, s3, sns))
+    keys.tell_senders(sqs, sns)
     root = os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
     callers.install(sts, iam, (lambda_runtime, lambda_svc), Layout().callers, root[1])
     known = callers.secret_of(sts, iam, *root)
@@ -161,6 +169,19 @@ def _read_streams_from_their_beginning(lambda_svc: Any) -> None:
     lambda_svc._restore_esm_positions = all_but_those
 
 
+def _with_policy(import_api: Callable[..., str]) -> Callable[..., str]:
+    """Give an API the resource policy of its definition, as API Gateway does.
+
+    https://docs.aws.amazon.com/apigateway/latest/developerguide/openapi-extensions-policy.html
+    """
+
+    def import_rest_api(definition: dict[str, Any], data: dict[str, Any] | None = None) -> str:
+        policy = definition.get("x-amazon-apigateway-policy")
+        return import_api(definition, {**(data or {}), "policy": policy} if policy else data)
+
+    return import_rest_api
+
+
 def _check_once(checks_of: Callable[..., list[tuple[str, str]]]) -> Callable[..., list[tuple[str, str]]]:
     """Name each permission of a transaction once, an action and a table's ARN, in the order of the items. The first
     that is refused stays the same."""
@@ -172,14 +193,15 @@ def _check_once(checks_of: Callable[..., list[tuple[str, str]]]) -> Callable[...
 
 
 def _single(action_of: Callable[..., str | None]) -> Callable[..., str | None]:
-    """Name the action that a policy has to allow: for a batch call of SQS, that of the single call.
+    """Name the action that a policy has to allow: for a batch call of SQS or SNS, that of the single call.
 
+    https://docs.aws.amazon.com/sns/latest/api/API_PublishBatch.html
     https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-api-permissions-reference.html
     """
 
     def action(*args: Any, **kwargs: Any) -> str | None:
         name = action_of(*args, **kwargs)
-        return name.removesuffix("Batch") if name and name.startswith("sqs:") else name
+        return name.removesuffix("Batch") if name and name.startswith(("sqs:", "sns:")) else name
 
     return action
 

@@ -5,6 +5,10 @@ transaction the action of each of its items. A job run of EMR Serverless also ne
 returns the actions and resources of a call. `Policy` answers whether they are allowed; the evaluation is ministack's
 (`ministack.core.iam_evaluator`), with which the local cloud also refuses calls.
 
+AWS's reference lists the resource types of each action. For some actions it lists several, none of them required, and
+no page says which one a call is checked against. Such a call needs the action on each of them (`OPEN`), so a policy
+that names only one of them is refused here (decision 0109).
+
 https://docs.aws.amazon.com/service-authorization/latest/reference/
 """
 
@@ -12,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 from ministack.core import iam_evaluator
@@ -24,6 +29,33 @@ _TRANSACTED = {
     "Get": "dynamodb:GetItem",
 }
 _EMR = "emr-serverless.amazonaws.com"
+# The actions whose resource AWS's reference leaves open, with the resource types that it lists.
+OPEN = {"emr-serverless:TagResource": ("application", "jobRun")}
+_OF_ITEMS = (
+    *("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"),
+    *("dynamodb:ConditionCheckItem", "dynamodb:BatchGetItem", "dynamodb:BatchWriteItem"),
+    *("dynamodb:Query", "dynamodb:Scan", "dynamodb:GetRecords"),
+)
+# What a caller needs on the KMS key that encrypts a table, a queue, an object, a topic, a state machine or a secret.
+# DynamoDB decrypts the key of a table for whoever reads or writes it.
+# https://docs.aws.amazon.com/kms/latest/developerguide/services-dynamodb.html
+# https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html
+# https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html
+# https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html
+# https://docs.aws.amazon.com/step-functions/latest/dg/encryption-at-rest.html
+# https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html
+_READS, _WRITES = ("kms:Decrypt",), ("kms:GenerateDataKey", "kms:Decrypt")
+_KEYED = {
+    **dict.fromkeys(_OF_ITEMS, _READS),
+    "s3:GetObject": _READS,
+    "s3:PutObject": ("kms:GenerateDataKey",),
+    "sqs:ReceiveMessage": _READS,
+    "sqs:SendMessage": _WRITES,
+    "sns:Publish": _WRITES,
+    "states:StartExecution": _WRITES,
+    "secretsmanager:GetSecretValue": _READS,
+    "ssm:GetParameter": _READS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +114,17 @@ def covers(grant: Grant, need: Need) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The region and account of the resources in requests."""
+    """The region and account of the resources in requests. ``keys`` are the ARNs of the customer managed KMS keys of
+    encrypted resources, by patterns of the ARNs of these."""
 
     region: str = "us-east-1"
     account: str = "000000000000"
     partition: str = "aws"
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+    def key_of(self, resource: str) -> str:
+        """The key that encrypts a resource; empty if none does."""
+        return next((key for pattern, key in self.keys.items() if fnmatchcase(resource, pattern)), "")
 
     def arn(self, service: str, name: str) -> str:
         """The ARN of a resource. A name that is an ARN stays as it is."""
@@ -108,7 +146,16 @@ def needs(service: str, operation: str, parameters: Mapping[str, Any], place: Pl
         raise LookupError(
             f"expected a service of {', '.join(_RULES)}, got {service}: add a rule with the actions that it needs"
         )
-    return list(rule(operation, parameters, place))
+    found = list(rule(operation, parameters, place))
+    return found + list(dict.fromkeys(use for need in found for use in uses_of_key(need, place)))
+
+
+def uses_of_key(need: Need, place: Place) -> Iterator[Need]:
+    """What an action on an encrypted resource needs on its key. The service asks KMS with the rights of the caller."""
+    key = place.key_of(need.resource)
+    service = need.action.partition(":")[0]
+    for action in _KEYED.get(need.action, ()) if key else ():
+        yield Need(action, key, (("kms:ViaService", f"{service}.{place.region}.amazonaws.com"),))
 
 
 def _dynamodb(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
@@ -201,7 +248,9 @@ def _emr_serverless(operation: str, parameters: Mapping[str, Any], place: Place)
     if operation == "StartJobRun":
         yield Need("iam:PassRole", parameters["executionRoleArn"], (("iam:PassedToService", _EMR),))
         if parameters.get("tags"):
-            yield Need("emr-serverless:TagResource", f"{application}/jobruns/new")  # the run has no id yet
+            arns = {"application": application, "jobRun": f"{application}/jobruns/new"}  # the run has no id yet
+            for resource_type in OPEN["emr-serverless:TagResource"]:
+                yield Need("emr-serverless:TagResource", arns[resource_type])
 
 
 def _states(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:

@@ -31,7 +31,7 @@ def emr_application(emr_url: str | None, root: Key) -> str:
     for found in client.list_applications()["applications"]:
         if found["name"] == STACK:
             return str(found["id"])
-    made = client.create_application(name=STACK, releaseLabel="emr-7.9.0", type="SPARK", clientToken=STACK)
+    made = client.create_application(name=STACK, releaseLabel="emr-7.14.0", type="SPARK", clientToken=STACK)
     return str(made["applicationId"])
 
 

@@ -11,6 +11,7 @@ import typer
 from sluice import checks, names, render
 from sluice.cli import frame
 from sluice.errors import WrongUsage
+from sluice.visible import visible
 
 SOURCES = ("crontab", "eventbridge", "airflow", "cdap")
 # The files of the system whose lines name a user.
@@ -98,7 +99,7 @@ def _read(file: str) -> str:
 
 def _write(file: str | None, text: str, otherwise: TextIO) -> None:
     if file is None:
-        print(text, end="", file=otherwise)
+        print(visible(text) if otherwise.isatty() else text, end="", file=otherwise)
         return
     try:
         Path(file).write_text(text, encoding="utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from typer.core import TyperOption
 from sluice import render
 from sluice.cli.lazy import LazyGroup
 from sluice.errors import Failure, Unexpected, WrongUsage
+from sluice.visible import as_json
 
 if TYPE_CHECKING:
     from sluice.client import Client
@@ -101,7 +101,7 @@ def print_error(failure: Failure) -> None:
     """Print an error on stderr: each of its problems with the message, the field, and what to do. With ``--json``,
     print it in the API's own form."""
     if _json_errors.get():
-        print(json.dumps({"error": _as_api(failure)}, ensure_ascii=False), file=sys.stderr)
+        print(as_json({"error": _as_api(failure)}), file=sys.stderr)
         return
     console = render.stderr()
     for problem in failure.problems:

@@ -126,7 +126,7 @@ def _show(page: Document) -> None:
         if len(page["streams"]) > 1:
             render.note(f"{name}:")
         for line in log_lines:
-            typer.echo(line)
+            render.plain(line)
 
 
 def _show_json(page: Document) -> None:

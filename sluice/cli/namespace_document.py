@@ -46,6 +46,8 @@ def show_or_replace(
         render.machine(answer)
     else:
         render.note(f"{answer['did']} {label} of {namespace}, now version {answer['version']}")
+        if answer.get("warning"):
+            render.note(f"warning: {answer['warning']}")
 
 
 def _present(client: Client, path: str) -> Document | None:

@@ -15,6 +15,7 @@ import typer
 
 from sluice.cli import frame
 from sluice.errors import WrongUsage
+from sluice.visible import visible
 
 app = typer.Typer(no_args_is_help=True, help="Execute the runs of a pool on this machine.")
 
@@ -67,7 +68,7 @@ def run(
 def tell(text: str, run: str | None = None) -> None:
     """Print a status line on stderr; the output of the commands goes to stdout."""
     at = datetime.now(UTC).strftime("%H:%M:%S")
-    print(f"{at} {f'{run}: ' if run else ''}{text}", file=sys.stderr, flush=True)
+    print(visible(f"{at} {f'{run}: ' if run else ''}{text}"), file=sys.stderr, flush=True)
 
 
 def _drain_on_signals(stop: threading.Event, kill: threading.Event) -> None:

@@ -20,6 +20,7 @@ from chalicelib.core import errors, names
 from chalicelib.core.backfills.request import Backfill
 from chalicelib.core.definitions import app as app_document
 from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.documents import SENT
 from chalicelib.core.events.alarms import AlarmChange
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.fires import upcoming
@@ -425,7 +426,7 @@ def _refusals() -> Iterator[None]:
 def _checked(model: type[Document], content: Mapping[str, Any]) -> Document:
     """The document, or the refusal of the API, with the same hints."""
     try:
-        return model.model_validate(content)
+        return model.model_validate(content, context=SENT)
     except ValidationError as error:
         raise errors.from_validation(error, model) from None
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from chalicelib.core import errors
 from chalicelib.core.definitions.app import App as AppDocument
+from chalicelib.core.documents import SENT
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
 from sluice.errors import ApiRefused, Problem
@@ -56,7 +57,7 @@ def check(contents: Sequence[Mapping[str, Any]], now: datetime) -> list[Checked]
 def _problems(world: App, content: Mapping[str, Any]) -> tuple[Problem, ...]:
     namespace, app = str(content["namespace"]), str(content["app"])
     try:
-        document = AppDocument.model_validate(content)
+        document = AppDocument.model_validate(content, context=SENT)
     except ValidationError as invalid:
         error = errors.from_validation(invalid, AppDocument)
         return tuple(Problem(each.message, each.field, each.hint, each.code) for each in error.each)

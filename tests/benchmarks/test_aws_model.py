@@ -16,6 +16,7 @@ from benchmarks.aws_model.assumptions import Assumptions
 from benchmarks.aws_model.functions import Source
 from benchmarks.aws_model.region import FUNCTIONS, SOURCES, Setup, opened
 from benchmarks.aws_model.services import BURSTS, HINTS, OBJECTS, Message
+from benchmarks.aws_model.throughput import Throughput
 from benchmarks.machine import ROOT
 from benchmarks.target_queue import Arrival
 from chalicelib import handlers
@@ -244,6 +245,65 @@ def test_five_pollers_at_first_and_three_hundred_more_a_minute(recorded: cpu.Rec
         assert used.most_at_once == 12
 
 
+def at_once(setup: Setup, recorded: cpu.RecordedCpu, after_ms: float) -> int:
+    """How many of 200 messages in the queue of bursts invoke at once, so long after they came; none ends meanwhile."""
+    with opened(setup, recorded) as region:
+        due = int(region.timeline.now + 100_000)
+        region.bursts._handle = lambda ports, event, context: (
+            region.free.clock.wait_until(due) or {"batchItemFailures": []}
+        )
+        for number in range(200):
+            region.sqs.enqueue(BURSTS, json.dumps({"due": due, "refs": [], "n": number}))
+        region.timeline.run(region.timeline.now + after_ms)
+        return region.lambdas["burst"].usage.invocations
+
+
+def test_e9_pessimistic_pollers_never_become_more(recorded: cpu.RecordedCpu) -> None:
+    promised = Setup(aws_model.assumed_as("pessimistic").with_changes(SURE))
+    assert at_once(with_changes(**SURE), recorded, 20_000) == 100
+    assert at_once(promised, recorded, 20_000) == 5
+
+
+def test_e9_a_provisioned_poller_takes_ten_messages_at_once(recorded: cpu.RecordedCpu) -> None:
+    sources = {**SOURCES, BURSTS: replace(SOURCES[BURSTS], provisioned=4)}
+    promised = Setup(aws_model.assumed_as("pessimistic").with_changes(SURE), sources=sources)
+    assert at_once(promised, recorded, 520) < 25, "four pollers receive forty times a second"
+    assert at_once(promised, recorded, 20_000) == 40
+    grown = at_once(replace(with_changes(**SURE), sources=sources), recorded, 4_000)
+    assert 80 < grown <= 100, "a thousand more a minute, and BurstConcurrency at most"
+
+
+def test_e9_a_pessimistic_first_call_is_cold(recorded: cpu.RecordedCpu) -> None:
+    with opened(Setup(aws_model.assumed_as("pessimistic")), recorded) as region:
+        for _ in range(3):
+            region.invoke("api", lambda: None)
+            region.timeline.run(region.timeline.now + 60_000)
+        assert region.lambdas["api"].usage.cold == 3
+
+
+def test_e9_pessimistic_keys_share_the_throughput_of_a_partition() -> None:
+    keys = [f"wake#{number}" for number in range(40)]
+    taken = {}
+    for name in ("usual", "pessimistic"):
+        throughput = Throughput(aws_model.assumed_as(name).with_changes({"burst_s": 0.1, "table_writes_per_s": 40_000}))
+        for key in keys:
+            throughput.take("T", key, "w", 150, 0.0)
+        taken[name] = sum(throughput.admits([("T", key)], "w", 60.0) for key in keys)
+    # 150 units are 50 more than a key may use at once. After 60 ms it has ten left, and a shared partition has none.
+    assert taken["usual"] == len(keys)
+    assert 0 < taken["pessimistic"] < len(keys)
+
+
+def test_e9_pessimistic_bursts_arrive_later_and_once(recorded: cpu.RecordedCpu) -> None:
+    promised = Setup(aws_model.assumed_as("pessimistic").with_changes(SURE))
+    usual, late = (scenarios.burst(each, recorded, 2_500) for each in (with_changes(**SURE), promised))
+    own = {**SOURCES, BURSTS: replace(SOURCES[BURSTS], provisioned=2)}
+    provisioned = scenarios.burst(replace(promised, sources=own), recorded, 2_500)
+    assert late["seconds"] > 2 * usual["seconds"]
+    assert provisioned["seconds"] < late["seconds"] / 2
+    assert late["missed"] == late["doubled"] == provisioned["missed"] == provisioned["doubled"] == 0
+
+
 def test_a_failed_message_comes_again_when_its_function_says(recorded: cpu.RecordedCpu) -> None:
     with opened(with_changes(**SURE), recorded) as region:
         begin = region.timeline.now
@@ -452,6 +512,21 @@ def test_some_groups_are_played_and_the_others_kept(recorded: cpu.RecordedCpu, m
     assert "gone" not in found
     assert found["played"]["burst"]["cpu"] == cpu.recorded_at()
     assert found["played"]["lone"] == {}
+
+
+def test_scenarios_played_alone_leave_the_others_of_their_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    stamp = {"burst": {"commit": "old"}}
+    old = {"burst": [{"about": "small", "n": 1}, {"about": "large", "n": 2}], "played": stamp}
+    monkeypatch.setenv("SLUICE_MODEL_ABOUT", "large")
+    monkeypatch.setenv("SLUICE_MODEL_ASSUMED", "pessimistic")
+    monkeypatch.setattr(
+        aws_model, "plays", lambda *_: [("burst", about, lambda: {"n": 3}) for about in ("small", "large")]
+    )
+    monkeypatch.setattr(aws_model.results, "read", lambda: {"aws_model_pessimistic": old})
+    found = aws_model.measure(lambda about, done, total: None)
+    assert found.keys() == {"aws_model_pessimistic"}
+    assert found["aws_model_pessimistic"]["burst"] == [{"about": "small", "n": 1}, {"about": "large", "n": 3}]
+    assert found["aws_model_pessimistic"]["played"] == stamp
 
 
 def test_a_policy_that_is_refused_has_no_figures(recorded: cpu.RecordedCpu) -> None:

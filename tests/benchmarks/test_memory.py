@@ -15,11 +15,19 @@ def test_a_cpu_is_shared_by_memory_and_a_thread_has_one_at_most() -> None:
 
 
 def test_the_memory_table_has_a_row_for_each_size() -> None:
-    size = {"memory": 1769, "cpu": 1.0, "fire_ms": 61, "fire_usd": 23.456, "idle_fire_ms": 200, "start_ms": 440}
+    size = {
+        "memory": 1769,
+        "assumed": "usual",
+        "cpu": 1.0,
+        "fire_ms": 61,
+        "fire_usd": 23.456,
+        "idle_fire_ms": 200,
+        "start_ms": 440,
+    }
     rest = {"start_usd": 30.0, "burst_s": 1.5, "tick_s": 2.25, "put_s": 6.04}
     lines = list(memory.table([size | rest] * 2))
     assert len(lines) == 2 + 2
-    assert lines[3] == "| 1,769 | 1.00 | 61 ms, $23.46 | 200 ms | 440 ms, $30.00 | 1.50 s | 2.2 s | 6.0 s |"
+    assert lines[3] == "| 1,769 | usual | 1.00 | 61 ms, $23.46 | 200 ms | 440 ms, $30.00 | 1.50 s | 2.2 s | 6.0 s |"
 
 
 def test_memory_sizes_of_the_results_are_those_of_the_model() -> None:

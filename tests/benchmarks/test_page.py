@@ -75,6 +75,19 @@ def test_b13_a_prediction_among_measurements_says_so() -> None:
     assert [text for text in about if "(predicted)" not in text] == []
 
 
+def test_e9_each_prediction_is_shown_with_the_pessimistic_one() -> None:
+    about = {"about": "one a minute", "fires": 20}
+    entries = {
+        key: {"lone": [{**about, "lateness_ms": dict.fromkeys(("p50", "p99", "max"), late)}]}
+        for key, late in (("aws_model", 100), ("aws_model_pessimistic", 900))
+    }
+    lines = page("<!-- predicted_lone -->\n<!-- end -->", entries).splitlines()
+    assert lines[3:5] == [
+        "| one a minute | 20 | 100 | 100 | 100 | usual |",
+        "| one a minute | 20 | 900 | 900 | 900 | pessimistic |",
+    ]
+
+
 def test_b13_predictions_of_the_results_are_marked() -> None:
     found = results.read()["aws_model"]
     assert found["kind"] == "predicted"

@@ -49,6 +49,15 @@ def test_a_file_replaces_the_version_that_was_shown(api: PlayedApi, sluice: Slui
     assert request.headers["if-match"] == '"4"'
 
 
+def test_members_whom_api_gateway_refuses_are_named(api: PlayedApi, sluice: Sluice, members: Path) -> None:
+    warning = "API Gateway refuses members of other accounts"
+    api.play("GET", PATH, VIEW)
+    api.play("PUT", PATH, CHANGE | {"warning": warning})
+    result = sluice("access", "demo", "--file", str(members), "--yes")
+    assert result.exit_code == 0
+    assert f"warning: {warning}" in result.stderr
+
+
 def test_who_loses_a_role_is_named_before(api: PlayedApi, sluice: Sluice, members: Path) -> None:
     api.play("GET", PATH, VIEW)
     result = sluice("access", "demo", "--file", str(members), input="n\n")

@@ -113,6 +113,24 @@ def test_o10_a_message_is_sent_with_the_role_of_its_namespace(teams: tuple[Team,
     assert one.messages() == []
 
 
+def test_e5_a_message_to_an_encrypted_queue_needs_its_key(teams: tuple[Team, Team], cloud: Endpoints) -> None:
+    one, two = teams
+    key = cloud.client("kms").create_key()["KeyMetadata"]["Arn"]
+    for team in teams:
+        team.sqs.set_queue_attributes(QueueUrl=team.queue, Attributes={"KmsMasterKeyId": key})
+    one.assumes(queue=[one.arn], key=[key])
+    two.assumes(queue=[two.arn])
+    for team in teams:
+        team.runs({"type": "sqs", "queue_url": team.queue})
+    one.run(lambda run: run["state"] == "SUCCEEDED")
+    assert one.messages() == [f"{one.name}.shop.s"]
+
+    failed = two.run(lambda run: run["state"] == "FAILED")
+    assert f"is not authorized to perform: kms:GenerateDataKey on resource: {key}" in failed["reason"]
+    assert f"kms:GenerateDataKey and kms:Decrypt on {key} in the policies of the role {two.role}" in failed["reason"]
+    assert two.messages() == []
+
+
 def test_o10_a_role_is_assumed_for_its_own_namespace_alone(teams: tuple[Team, Team]) -> None:
     one, two = teams
     two.assumes(namespace=one.name)  # its trust policy expects the external id of the other

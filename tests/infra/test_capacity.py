@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import botocore.loaders
 import pytest
 
 from benchmarks.aws_model.region import WARM_TABLES
@@ -44,6 +45,20 @@ def test_the_memory_of_each_lambda_is_a_parameter(template: dict[str, Any]) -> N
     for emulated, local, asked in memory.values():
         assert emulated == "ApiIsEmulated"
         assert template["Parameters"][asked["Ref"]]["Default"] == local
+
+
+def test_e9_pollers_of_bursts_are_provisioned_only_on_request(template: dict[str, Any]) -> None:
+    """Lambda takes a maximum of concurrency or provisioned pollers, and refuses both."""
+    source = template["Resources"]["Burst"]["Properties"]["Events"]["BurstSqsEventSource"]["Properties"]
+    provisioned = {"MinimumPollers": {"Ref": "BurstMinimumPollers"}, "MaximumPollers": {"Ref": "BurstMaximumPollers"}}
+    assert source["ProvisionedPollerConfig"] == {"Fn::If": ["BurstPollersAreProvisioned", provisioned, NONE]}
+    assert source["ScalingConfig"]["Fn::If"][:2] == ["BurstPollersAreProvisioned", NONE]
+    least, most = (template["Parameters"][f"Burst{which}Pollers"] for which in ("Minimum", "Maximum"))
+    assert (least["Default"], least["MinValue"], least["MaxValue"]) == (0, 0, 200)
+    assert (most["Default"], most["MinValue"], most["MaxValue"]) == (10, 2, 2000)
+    given = botocore.loaders.Loader().load_service_model("lambda", "service-2")["shapes"]
+    assert given["MinimumNumberOfPollers"]["max"] == least["MaxValue"]
+    assert given["MaximumNumberOfPollers"]["max"] >= most["MaxValue"]
 
 
 @pytest.mark.parametrize("table", WARM_TABLES)

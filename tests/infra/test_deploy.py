@@ -8,9 +8,18 @@ import pytest
 from botocore.exceptions import ClientError, WaiterError
 from moto import mock_aws
 
-from infra import deploy, stack
+from infra import deploy, emr_checks, preflight, stack
 
 URL = "https://bucket/key.yaml"
+PAGE = 100  # events in one answer of DescribeStackEvents
+
+
+@pytest.fixture(autouse=True)
+def account(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An account of usual size, whose region has all releases of EMR. moto knows neither."""
+    limit = {"ConcurrentExecutions": 1000, "UnreservedConcurrentExecutions": 1000}
+    monkeypatch.setattr(preflight, "account_limit", lambda functions: limit)
+    monkeypatch.setattr(emr_checks, "check_release", lambda *_: None)
 
 
 class ScriptedCloudFormation:
@@ -25,6 +34,8 @@ class ScriptedCloudFormation:
         self.requests: list[dict[str, Any]] = []
         self.executed: list[dict[str, Any]] = []
         self.deleted: list[str] = []
+        self.history: list[dict[str, str]] = []
+        self.pages = 0
 
     def describe_stacks(self, StackName: str) -> dict[str, Any]:
         if self.status is None:
@@ -56,14 +67,23 @@ class ScriptedCloudFormation:
 
     def execute_change_set(self, **request: Any) -> None:
         self.executed.append(request)
-        self.status, self.events = self.after, self.script
+        self.status, self.events = self.after, [*self.history, *self.script]
 
     def get_paginator(self, name: str) -> Any:
-        return self
+        return NoChanges() if name == "describe_change_set" else self
 
     def paginate(self, **request: Any) -> Iterator[dict[str, Any]]:
-        numbered = [{"EventId": str(number), **event} for number, event in enumerate(self.events)]
-        yield {"StackEvents": numbered[::-1]}
+        numbered = [{"EventId": str(number), **event} for number, event in enumerate(self.events)][::-1]
+        for start in range(0, max(1, len(numbered)), PAGE):
+            self.pages += 1
+            yield {"StackEvents": numbered[start : start + PAGE]}
+
+
+class NoChanges:
+    """The pages of a change set that changes nothing of interest."""
+
+    def paginate(self, **request: Any) -> Iterator[dict[str, Any]]:
+        yield {"Changes": []}
 
 
 def apply(cloudformation: ScriptedCloudFormation, **parameters: str) -> stack.Outcome:
@@ -201,6 +221,38 @@ def test_tables_are_protected_after_first_successful_deployment(
     assert asked == protections
 
 
+def test_o7_a_deployment_reports_what_is_behind(packaged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    kept = {"EmrReleaseLabel": "emr-7.9.0", "Administrators": "x", "DataRetention": "Retain"}
+    monkeypatch.setattr(stack, "parameters", lambda *_: kept)
+    inspected: list[Any] = []
+    monkeypatch.setattr(stack, "apply", lambda *_, inspect, **more: inspected.append(inspect))
+    steps: list[stack.Step] = []
+    with mock_aws():
+        session = boto3.Session("x", "x", region_name="eu-west-1")
+        deploy.deploy(session, "sluice-dev", packaged, {}, report=steps.append)
+        emr = session.client("emr-serverless")
+        made = emr.create_application(name="a", type="SPARK", releaseLabel="emr-7.9.0", clientToken="a")
+        emr.start_application(applicationId=made["applicationId"])
+        change = {"Action": "Modify", "ResourceType": "AWS::EMRServerless::Application"}
+        change["PhysicalResourceId"] = made["applicationId"]
+        with pytest.raises(stack.DeployError, match="in CREATED or STOPPED, got STARTED"):
+            inspected[0]([{"ResourceChange": change}])
+    assert {(step.resource, step.status) for step in steps} == {("EmrReleaseLabel", "WARNING")}
+
+
+def test_names_that_do_not_fit_are_refused_before_any_change(packaged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    roles = ",".join(f"arn:aws:iam::123456789012:role/{number:060d}" for number in range(60))
+    with mock_aws():
+        session = boto3.Session("x", "x", region_name="eu-west-1")
+        with pytest.raises(
+            stack.DeployError, match=r"expected at most 4,096 characters in the environment .*EmrRoleArns"
+        ):
+            deploy.deploy(session, "sluice-dev", packaged, {"EmrRoleArns": roles})
+        assert session.client("s3").list_buckets()["Buckets"] == []
+
+
 def test_exceeding_account_limits_is_refused_before_any_change(packaged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     with mock_aws():
@@ -235,6 +287,18 @@ def test_each_resource_is_reported_as_it_progresses() -> None:
         poll_seconds=0.001,
     )
     assert steps == ["CREATE_IN_PROGRESS           JobsTable", "CREATE_COMPLETE              JobsTable"]
+
+
+@pytest.mark.parametrize(("new", "calls"), [(2, 2), (250, 4)])
+def test_only_new_events_of_an_old_stack_are_read(new: int, calls: int) -> None:
+    """The events come newest first. A stack that was deployed daily has thousands, and is asked every three seconds."""
+    done = {"LogicalResourceId": "JobsTable", "ResourceStatus": "UPDATE_COMPLETE"}
+    cloudformation = ScriptedCloudFormation("CREATE_COMPLETE", "UPDATE_COMPLETE", [done] * new)
+    cloudformation.events = cloudformation.history = [{**done, "LogicalResourceId": "Old"}] * 5_000
+    seen: list[stack.Step] = []
+    stack.apply(cloudformation, "sluice-dev", URL, {}, declared=[], report=seen.append, poll_seconds=0.001)
+    assert [step.resource for step in seen] == ["JobsTable"] * new
+    assert cloudformation.pages == calls, "one for the newest before the update, then only pages with new ones"
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.stub import Stubber
 from moto import mock_aws
 from moto.core import set_initial_no_auth_action_count
 
-from infra import deploy, emr_checks, stack
+from infra import deploy, emr_checks, preflight, stack
 
 ACCOUNT = "arn:aws:iam::123456789012"
 TRUST = {"Version": "2012-10-17", "Statement": []}
@@ -23,6 +24,12 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[boto3.Session]:
         monkeypatch.delenv(name, raising=False)
     with mock_aws():
         yield boto3.Session("x", "x", region_name="eu-west-1")
+
+
+@pytest.fixture(autouse=True)
+def limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """moto does not know the limits of an account."""
+    monkeypatch.setattr(preflight, "account_limit", lambda functions: None)
 
 
 @pytest.fixture
@@ -100,6 +107,53 @@ def test_without_the_right_to_read_roles_a_deployment_goes_on(session: boto3.Ses
 def test_an_emulator_is_not_checked(session: boto3.Session, emulator: str) -> None:
     local = {emulator: "http://127.0.0.1:4566"}
     assert asked(session, EmrApplicationId="emulator-missing", EmrJobRoleArn=f"{ACCOUNT}:role/none", **local) == []
+
+
+def release(client: Any, label: str, **parameters: str) -> list[stack.Step]:
+    class Session:
+        region_name = "eu-west-1"
+
+        def client(self, service: str) -> Any:
+            assert service == "emr"
+            return client
+
+    steps: list[stack.Step] = []
+    emr_checks.check_release(Session(), {"EmrApplicationId": "", "EmrReleaseLabel": label, **parameters}, steps.append)
+    return steps
+
+
+@pytest.fixture
+def releases() -> Iterator[tuple[Any, Stubber]]:
+    client = boto3.client("emr", region_name="eu-west-1", aws_access_key_id="x", aws_secret_access_key="x")
+    with Stubber(client) as stub:
+        yield client, stub
+
+
+def test_a_release_that_does_not_exist_is_refused(releases: tuple[Any, Stubber]) -> None:
+    client, stub = releases
+    asked = {"Filters": {"Prefix": "emr-7.1.0"}}
+    stub.add_response("list_release_labels", {"ReleaseLabels": ["emr-7.1.0"]}, asked)
+    assert release(client, "emr-7.1.0") == []
+    stub.add_response("list_release_labels", {"ReleaseLabels": []}, {"Filters": {"Prefix": "emr-7.99.0"}})
+    with pytest.raises(stack.DeployError) as refused:
+        release(client, "emr-7.99.0")
+    assert str(refused.value).startswith(
+        "expected EmrReleaseLabel to name a release of EMR in eu-west-1, got emr-7.99.0"
+    )
+    assert "aws emr list-release-labels. Nothing was changed" in str(refused.value)
+    with pytest.raises(stack.DeployError, match="expected EmrReleaseLabel such as emr-7.14.0, got '7.14.0'"):
+        release(client, "7.14.0")
+
+
+def test_a_release_that_cannot_be_checked_stops_no_deployment(releases: tuple[Any, Stubber]) -> None:
+    client, stub = releases
+    stub.add_client_error("list_release_labels", "AccessDeniedException")
+    [step] = release(client, "emr-7.14.0")
+    assert (step.resource, step.status) == ("EmrReleaseLabel emr-7.14.0", "NOT_CHECKED")
+    [step] = release(client, "emr-spark-8.1.0")
+    assert step.status == "NOT_CHECKED"
+    for ignored in ({"EmrApplicationId": "00abc"}, {"ApiBaseUrl": "http://x"}, {"EmrEndpointUrl": "http://x"}):
+        assert release(client, "emr-7.99.0", **ignored) == []
 
 
 def test_a_larger_application_needs_a_limit_of_runs(session: boto3.Session) -> None:

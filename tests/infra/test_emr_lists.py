@@ -10,7 +10,7 @@ import pytest
 
 from chalicelib.settings import Settings
 
-from .resolve import Resolver
+from .resolve import PSEUDO, Resolver
 from .test_policies import LAMBDAS, actions, statements
 
 OWN, ROLE = "00own", "arn:aws:iam::123456789012:role/own"
@@ -19,20 +19,21 @@ ANYWHERE = "arn:*:emr-serverless:*:*:/applications/"
 MADE = {"EmrApplication.ApplicationId": OWN, "EmrJobRole.Arn": ROLE}
 TWO_MORE = {"EmrApplicationIds": "00one,00two"}
 GIVEN = {"EmrApplicationId": "00given", "EmrJobRoleArn": "arn:aws:iam::123456789012:role/given"}
-# StartJobRun with tags needs TagResource on the run, which has an ARN below its application's.
+# What follows the ARN of an application. A start with tags needs TagResource on the application or on the run.
+# AWS leaves it open which one.
 # https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonemrserverless.html
 USING = {
     "Check": {
-        "emr-serverless:StartJobRun": "",
-        "emr-serverless:GetApplication": "",
-        "emr-serverless:ListJobRuns": "",
-        "emr-serverless:GetJobRun": "/jobruns/*",
-        "emr-serverless:CancelJobRun": "/jobruns/*",
-        "emr-serverless:TagResource": "/jobruns/*",
+        "emr-serverless:StartJobRun": ("",),
+        "emr-serverless:GetApplication": ("",),
+        "emr-serverless:ListJobRuns": ("",),
+        "emr-serverless:GetJobRun": ("/jobruns/*",),
+        "emr-serverless:CancelJobRun": ("/jobruns/*",),
+        "emr-serverless:TagResource": ("", "/jobruns/*"),
     },
-    "RunState": {"emr-serverless:GetJobRun": "/jobruns/*"},
+    "RunState": {"emr-serverless:GetJobRun": ("/jobruns/*",)},
 }
-CASES = [(function, action, suffix) for function, used in USING.items() for action, suffix in used.items()]
+CASES = [(function, action, below) for function, used in USING.items() for action, below in used.items()]
 
 
 def granted(template: dict[str, Any], function: str, action: str, **parameters: str) -> list[str]:
@@ -43,20 +44,18 @@ def granted(template: dict[str, Any], function: str, action: str, **parameters: 
     return [str(arn) for arn in arns]
 
 
-@pytest.mark.parametrize(("function", "action", "suffix"), CASES)
+@pytest.mark.parametrize(("function", "action", "below"), CASES)
 def test_a_lambda_may_use_only_the_stack_and_listed_applications(
-    template: dict[str, Any], function: str, action: str, suffix: str
+    template: dict[str, Any], function: str, action: str, below: tuple[str, ...]
 ) -> None:
-    assert granted(template, function, action) == [f"{EXACT}{OWN}{suffix}"]
-    assert granted(template, function, action, **TWO_MORE) == [
-        f"{EXACT}{OWN}{suffix}",
-        f"{ANYWHERE}00one{suffix}",
-        f"{ANYWHERE}00two{suffix}",
-    ]
-    assert granted(template, function, action, **GIVEN, EmrApplicationIds="00one") == [
-        f"{EXACT}00given{suffix}",
-        f"{ANYWHERE}00one{suffix}",
-    ]
+    def each(*applications: str) -> list[str]:
+        return [f"{application}{suffix}" for suffix in below for application in applications]
+
+    assert granted(template, function, action) == each(f"{EXACT}{OWN}")
+    more = each(f"{EXACT}{OWN}", f"{ANYWHERE}00one", f"{ANYWHERE}00two")
+    assert granted(template, function, action, **TWO_MORE) == more
+    listed = each(f"{EXACT}00given", f"{ANYWHERE}00one")
+    assert granted(template, function, action, **GIVEN, EmrApplicationIds="00one") == listed
 
 
 def test_no_other_lambda_may_use_an_application(template: dict[str, Any]) -> None:
@@ -131,6 +130,15 @@ def test_emr_has_the_same_limit_of_runs_as_sluice(template: dict[str, Any]) -> N
     assert properties["MaximumCapacity"] == {"Cpu": "112 vCPU", "Memory": "448 GB"}
     variables = template["Globals"]["Function"]["Environment"]["Variables"]
     assert Settings.from_environment(resolve(variables)).emr_run_limits == ((OWN, 7),)
+
+
+def test_an_application_in_china_has_no_queue(template: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """EMR Serverless has no queue of job runs there. Sluice's own limit holds all the same."""
+    monkeypatch.setitem(PSEUDO, "AWS::Partition", "aws-cn")
+    resolve = Resolver(template, MADE)
+    assert "SchedulerConfiguration" not in resolve(template["Resources"]["EmrApplication"]["Properties"])
+    variables = template["Globals"]["Function"]["Environment"]["Variables"]
+    assert Settings.from_environment(resolve(variables)).emr_run_limits == ((OWN, 1),)
 
 
 def test_the_default_run_limit_is_what_default_capacity_allows(template: dict[str, Any]) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from infra.local.permissions import Grant, Need, Place, Policy, covers, needs
+from infra.local.permissions import OPEN, Grant, Need, Place, Policy, covers, needs
 
 PLACE = Place("us-east-1", "123456789012")
 TABLE = "arn:aws:dynamodb:us-east-1:123456789012:table/jobs"
@@ -54,7 +56,66 @@ def test_a_start_needs_its_role_passed_on_and_its_tags_set() -> None:
         ("iam:PassRole", ROLE),
     ]
     tagged = reported("emr-serverless", "StartJobRun", **sent, tags={"a": "b"})
-    assert tagged[2:] == [("emr-serverless:TagResource", f"{APPLICATION}/jobruns/new")]
+    assert tagged[2:] == [
+        ("emr-serverless:TagResource", APPLICATION),
+        ("emr-serverless:TagResource", f"{APPLICATION}/jobruns/new"),
+    ]
+
+
+@pytest.mark.parametrize("resource", [APPLICATION, f"{APPLICATION}/jobruns/*"])
+def test_a_policy_with_one_of_several_open_resources_is_refused(resource: str) -> None:
+    """IAM's reference lists application and job run for TagResource, and requires neither."""
+    sent = {"applicationId": "00app", "executionRoleArn": ROLE, "tags": {"a": "b"}}
+    asked = needs("emr-serverless", "StartJobRun", sent, PLACE)
+    start, passed = allow("emr-serverless:StartJobRun", on=APPLICATION), allow("iam:PassRole", on=ROLE)
+    tag = allow("emr-serverless:TagResource", on=resource)
+    refused = [need for need in asked if not Policy([start, passed, tag]).allows(need)]
+    assert [need.action for need in refused] == ["emr-serverless:TagResource"]
+    both = allow("emr-serverless:TagResource", on=[APPLICATION, f"{APPLICATION}/jobruns/*"])
+    assert all(Policy([start, passed, both]).allows(need) for need in asked)
+
+
+def test_an_open_action_is_needed_on_each_resource_type() -> None:
+    sent = {"applicationId": "00app", "executionRoleArn": ROLE, "tags": {"a": "b"}}
+    found = Counter(need.action for need in needs("emr-serverless", "StartJobRun", sent, PLACE))
+    assert {action: found[action] for action in OPEN} == {action: len(types) for action, types in OPEN.items()}
+
+
+KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+ENCRYPTED = {
+    "arn:aws:sqs:us-east-1:123456789012:orders": KEY,
+    "arn:aws:sns:us-east-1:123456789012:orders": KEY,
+    "arn:aws:states:us-east-1:123456789012:stateMachine:etl": KEY,
+    "arn:aws:ssm:us-east-1:123456789012:parameter/a": KEY,
+}
+BOTH = ["kms:GenerateDataKey", "kms:Decrypt"]
+
+
+@pytest.mark.parametrize(
+    ("service", "operation", "parameters", "actions"),
+    [
+        ("sqs", "SendMessageBatch", {"QueueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/orders"}, BOTH),
+        ("sns", "PublishBatch", {"TopicArn": "arn:aws:sns:us-east-1:123456789012:orders"}, BOTH),
+        ("stepfunctions", "StartExecution", {"stateMachineArn": f"{list(ENCRYPTED)[2]}:PROD"}, BOTH),
+        ("ssm", "GetParameter", {"Name": "/a"}, ["kms:Decrypt"]),
+    ],
+)
+def test_a_call_of_an_encrypted_target_needs_its_key(
+    service: str, operation: str, parameters: dict[str, Any], actions: list[str]
+) -> None:
+    place = replace(PLACE, keys=ENCRYPTED)
+    first, *asked = needs(service, operation, parameters, place)
+    through = f"{first.action.partition(':')[0]}.us-east-1.amazonaws.com"
+    assert asked == [Need(action, KEY, (("kms:ViaService", through),)) for action in actions]
+    assert needs(service, operation, parameters, PLACE) == [first]
+
+
+def test_reading_a_queue_and_other_targets_need_no_key() -> None:
+    place = replace(PLACE, keys=ENCRYPTED)
+    other = {"QueueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/plain"}
+    assert len(needs("sqs", "SendMessage", other, place)) == 1
+    own = {"QueueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/orders"}
+    assert len(needs("sqs", "ChangeMessageVisibility", own, place)) == 1
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,10 @@ HISTORY = ("history/", "history_late/", "history_compact/", "history_report/")
 
 
 def policy(*arguments: Any, **options: Any) -> Policy:
+    key = {"KmsKeyArn": options.pop("key")} if "key" in options else {}
     made = job_role.template(*arguments, **options)
-    [inline] = Resolver(made, {}, **BUCKETS)(made["Resources"]["JobRole"]["Properties"]["Policies"])
-    return Policy(inline["PolicyDocument"]["Statement"])
+    inline = Resolver(made, {}, **BUCKETS, **key)(made["Resources"]["JobRole"]["Properties"]["Policies"])
+    return Policy(each for policy in inline for each in policy["PolicyDocument"]["Statement"])
 
 
 def may(role: Policy, action: str, resource: str, **keys: str) -> bool:
@@ -156,3 +157,14 @@ def test_the_command_prints_the_template(capsys: pytest.CaptureFixture[str]) -> 
     assert yaml_tags.load(capsys.readouterr().out) == job_role.template("demo", ["raw/demo/"], ["sales"])
     assert job_role.main(["demo", "--data", "history/"]) == 1
     assert capsys.readouterr().err.startswith("job role: expected a folder without history")
+
+
+def test_a_role_uses_the_key_of_the_buckets_through_s3_alone() -> None:
+    key = "arn:aws:kms:eu-west-1:123456789012:key/0000"
+    role, without = policy("demo", key=key), policy("demo")
+    for action in ("kms:Decrypt", "kms:GenerateDataKey"):
+        use = Need(action, key, (("kms:ViaService", "s3.eu-west-1.amazonaws.com"),))
+        assert role.allows(use)
+        assert not without.allows(use)
+        assert not role.allows(Need(action, key, (("kms:ViaService", "sqs.eu-west-1.amazonaws.com"),)))
+        assert not role.allows(Need(action, key))

@@ -13,9 +13,9 @@ from infra import package, yaml_tags
 from infra.bytecode import compiled_name
 
 ROOT = Path(__file__).parents[2]
-# Distribution to import name where they differ. boto3 is part of Lambda's runtime, and Chalice packages itself.
+# Distribution to import name where they differ. boto3 requires botocore, and Chalice packages itself.
 IMPORT_NAMES = {"aws-lambda-powertools": "aws_lambda_powertools"}
-PROVIDED = {"boto3", "botocore", "chalice", "chalicelib"}
+PROVIDED = {"botocore", "chalice", "chalicelib"}
 
 
 def test_without_dependencies_the_package_is_only_our_code(packaged: Path) -> None:
@@ -68,31 +68,36 @@ def test_an_architecture_that_lambda_lacks_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("python", ["3.11", "3.13"])
 @pytest.mark.parametrize(("architecture", "named"), [("arm64", "aarch64"), ("x86_64", "x86_64")])
-def test_wheels_are_those_of_the_architecture(tmp_path: Path, architecture: str, named: str) -> None:
-    package.download(ROOT / package.PINS, tmp_path, architecture)
+def test_wheels_are_those_of_the_architecture_and_python(
+    tmp_path: Path, architecture: str, named: str, python: str
+) -> None:
+    """Those of Python 3.13, too, so that a change of the runtime needs no other pins (decision 0112)."""
+    package.download(ROOT / package.PINS, tmp_path, architecture, python)
     compiled = [file.name for file in tmp_path.rglob("*.so")]
     assert compiled
-    assert all(f"-{named}-linux-gnu.so" in name for name in compiled)
+    assert all(name.endswith(f".cpython-{python.replace('.', '')}-{named}-linux-gnu.so") for name in compiled)
+
+
+def test_wheels_are_for_the_python_that_packages(packaged: Path) -> None:
+    """Chalice names its runtime, and compiled modules are for it: all three change together."""
+    template = yaml_tags.load((packaged / "template.yaml").read_text())
+    functions = [each for each in template["Resources"].values() if each["Type"] == "AWS::Serverless::Function"]
+    assert {each["Properties"]["Runtime"] for each in functions} == {f"python{package.PYTHON}"}
+    assert compiled_name("a.py").endswith(f".cpython-{package.PYTHON.replace('.', '')}.pyc")
 
 
 @pytest.mark.long
 def test_the_whole_package_imports_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Marked long because it downloads wheels: those for this machine. The modules that Lambda provides are in a
-    separate folder; no others are visible.
-    """
+    """Marked long because it downloads wheels: those for this machine. No other modules are visible."""
     own = {"aarch64": "arm64"}.get(platform.machine(), platform.machine())
     monkeypatch.setattr(package, "architecture_of", lambda root: own)
     package.package(tmp_path)
-    assert (tmp_path / "deployment.zip").stat().st_size < 10_000_000, "a large package starts slowly"
+    assert (tmp_path / "deployment.zip").stat().st_size < 13_000_000, "a large package starts slowly"
     code = tmp_path / "code"
     zipfile.ZipFile(tmp_path / "deployment.zip").extractall(code)
-    provided = tmp_path / "provided"
-    provided.mkdir()
-    site = Path(next(p for p in sys.path if p.endswith("site-packages")))
-    for name in ("boto3", "botocore", "s3transfer", "urllib3", "jmespath", "dateutil", "six.py"):
-        (provided / name).symlink_to(site / name)
-    script = f"import sys; sys.path[:0] = [{str(code)!r}, {str(provided)!r}]; import app; print(app.app.app_name)"
+    script = f"import sys; sys.path.insert(0, {str(code)!r}); import app, boto3; print(app.app.app_name)"
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", script],
         capture_output=True,

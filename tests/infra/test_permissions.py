@@ -35,6 +35,7 @@ REASONS = {
     ("ReadTheStream", "dynamodb:GetRecords"): "Lambda reads the changes out of the stream by the function's role.",
     ("ReadTheStream", "dynamodb:GetShardIterator"): "Lambda reads the stream from a place by the function's role.",
     ("KeepWhereItFailed", "sqs:SendMessage"): "Lambda tells by the role which part of the stream was given up.",
+    ("DecryptWithTheKey", "kms:Decrypt"): "`lake` calls neither DynamoDB nor SQS: Lambda reads the stream by the role.",
     ("KeepWhatCouldNotBeApplied", "sqs:SendMessage"): "Lambda keeps an event that failed thrice by the role.",
 }
 
@@ -129,7 +130,10 @@ def test_two_crossing_invocations_are_each_checked_by_own_role() -> None:
 def test_stand_ins_for_services_are_checked_by_the_role_too() -> None:
     with watched({**roles.policies(), "check": Policy([])}) as watch, acting("check"):
         World().payloads.put_context("r1", {})
-    assert watch.refused == ["check may not s3:PutObject on arn:aws:s3:::control/context/r1.json"]
+    assert watch.refused == [
+        "check may not s3:PutObject on arn:aws:s3:::control/context/r1.json",
+        f"check may not kms:GenerateDataKey on {roles.OWN_KEY}, kms:ViaService=s3.eu-west-1.amazonaws.com",
+    ]
 
 
 def test_the_permissions_page_lists_what_each_lambda_may_do() -> None:

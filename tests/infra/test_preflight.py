@@ -9,7 +9,7 @@ from botocore.exceptions import EndpointConnectionError
 from botocore.stub import Stubber
 
 from infra import preflight
-from infra.stack import DeployError
+from infra.stack import DeployError, Step
 
 STACK = "sluice-dev"
 
@@ -53,14 +53,12 @@ def account(concurrency: int, unreserved: int, **held: int) -> Session:
     return Session(**{"lambda": client})
 
 
-def check(session: Any, given: Mapping[str, str], present: Mapping[str, str] | None = None) -> None:
-    preflight.check(
-        session,
-        STACK,
-        given,
-        {"CheckConcurrency": "20", "BurstConcurrency": "10", **(present or {}), **given},
-        present or {},
-    )
+def check(session: Any, given: Mapping[str, str], present: Mapping[str, str] | None = None) -> list[Step]:
+    """The steps that a check has reported."""
+    steps: list[Step] = []
+    concurrency = {"ObjectsConcurrency": "10", "CheckConcurrency": "20", "BurstConcurrency": "10"}
+    preflight.check(session, STACK, given, {**concurrency, **(present or {}), **given}, present or {}, steps.append)
+    return steps
 
 
 def test_reservations_that_leave_a_hundred_are_accepted() -> None:
@@ -83,14 +81,65 @@ def test_reservations_of_the_stack_itself_count_as_free() -> None:
         check(account(1000, 110, api=40), {"ApiConcurrency": "51"})
 
 
-def test_a_stack_without_reservations_needs_nothing_of_account() -> None:
-    check(Session(), {"Stage": "dev"})
+@pytest.mark.parametrize("callers", ["", "210987654321"])
+def test_administrators_whom_api_gateway_refuses_are_refused(callers: str) -> None:
+    wanted = {"Administrators": "arn:aws:iam::123456789012:role/a,arn:aws:iam::333333333333:role/b"}
+    with pytest.raises(DeployError, match="got arn:aws:iam::333333333333:role/b. .* add their accounts to CallerAcc"):
+        preflight.check_callers({**wanted, "CallerAccounts": callers}, "123456789012")
+    preflight.check_callers({**wanted, "CallerAccounts": "210987654321,333333333333"}, "123456789012")
+    preflight.check_callers({"Administrators": ""}, "123456789012")
+
+
+def test_a_stack_without_reservations_needs_no_free_concurrency() -> None:
+    assert check(account(1000, 0), {"Stage": "dev"}) == []
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "needed", "lower"),
+    [
+        (10, 54, "ObjectsConcurrency=2 CheckConcurrency=2 BurstConcurrency=2"),
+        (50, 54, "ObjectsConcurrency=10 CheckConcurrency=11 BurstConcurrency=10"),
+    ],
+)
+def test_o7_an_account_with_few_lambdas_is_told_what_to_do(concurrency: int, needed: int, lower: str) -> None:
+    """The deployment goes on: a new account has only 10, and AWS raises the number by itself or on request."""
+    [step] = check(account(concurrency, concurrency), {})
+    assert (step.resource, step.status) == ("concurrent Lambdas", "WARNING")
+    assert f"has {concurrency} concurrent Lambdas in eu-west-1" in step.reason
+    assert f"may invoke {needed}" in step.reason
+    assert "ask AWS for a higher quota (Service Quotas, AWS Lambda, Concurrent executions)" in step.reason
+    assert step.reason.endswith(f"deploy with {lower}")
+    assert check(account(needed, needed), {}) == []
+
+
+def test_provisioned_pollers_count_as_what_they_may_invoke() -> None:
+    [step] = check(account(100, 100), {"BurstMinimumPollers": "2", "BurstMaximumPollers": "10"})
+    assert "may invoke 144" in step.reason
+    assert step.reason.endswith("CheckConcurrency=20 BurstConcurrency=24 BurstMinimumPollers=0")
 
 
 def test_without_the_right_to_read_quotas_a_deployment_goes_on() -> None:
     client, stub = stubbed("lambda")
     stub.add_client_error("get_account_settings", "AccessDeniedException")
     check(Session(**{"lambda": client}), {"ApiConcurrency": "51"})
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "said"), [(1, 10, "expected 0, or 2 and more, got 1"), (12, 10, r"\(10\) or")]
+)
+def test_pollers_that_lambda_would_refuse_are_refused(least: int, most: int, said: str) -> None:
+    with pytest.raises(DeployError, match=f"BurstMinimumPollers: .*{said}"):
+        check(Session(), {"BurstMinimumPollers": str(least), "BurstMaximumPollers": str(most)})
+    check(account(1000, 1000), {"BurstMinimumPollers": "0", "BurstMaximumPollers": str(most)})
+    check(account(1000, 1000), {"BurstMinimumPollers": "10", "BurstMaximumPollers": "10"})
+
+
+def test_a_reservation_holds_all_that_provisioned_pollers_invoke() -> None:
+    """They have no maximum of concurrency, so BurstConcurrency says nothing then."""
+    pollers = {"BurstMinimumPollers": "2", "BurstMaximumPollers": "5"}
+    with pytest.raises(DeployError, match=r"expected ten times BurstMaximumPollers \(50\) or more, got 49"):
+        check(Session(), {**pollers, "BurstReservedConcurrency": "49"})
+    check(account(1000, 1000), {**pollers, "BurstReservedConcurrency": "50"})
 
 
 @pytest.mark.parametrize(("name", "maximum", "reserved"), [("Check", 20, 19), ("Burst", 10, 9)])
@@ -107,15 +156,19 @@ def test_a_reservation_below_its_queue_concurrency_is_refused(name: str, maximum
 def test_tables_are_not_warmed_below_the_dynamodb_minimum(asked: str, before: str, sentence: str) -> None:
     with pytest.raises(DeployError, match=sentence):
         check(Session(), {"WarmWriteUnits": asked}, {"WarmWriteUnits": before})
-    check(Session(), {"WarmWriteUnits": "8000"}, {"WarmWriteUnits": "8000"})
+    check(account(1000, 1000), {"WarmWriteUnits": "8000"}, {"WarmWriteUnits": "8000"})
 
 
 @pytest.mark.parametrize("name", ["WakeShards", "HistoryShards"])
 def test_shards_only_grow(name: str) -> None:
-    check(Session(), {name: "16"}, {name: "4"})
-    check(Session(), {name: "16"}, {name: "16"})
+    check(account(1000, 1000), {name: "16"}, {name: "4"})
+    check(account(1000, 1000), {name: "16"}, {name: "16"})
     with pytest.raises(DeployError, match=f"{name}: expected 16 or more, the present value, got 8"):
         check(Session(), {name: "8"}, {name: "16"})
+
+
+def test_a_key_of_another_region_is_not_looked_up_here() -> None:
+    check(account(1000, 1000), {"TargetKeyArns": "arn:aws:kms:us-east-1:123456789012:key/none"})
 
 
 def test_a_region_without_emr_serverless_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +176,7 @@ def test_a_region_without_emr_serverless_is_named(monkeypatch: pytest.MonkeyPatc
         def list_applications(self, **asked: Any) -> None:
             raise EndpointConnectionError(endpoint_url="https://emr-serverless.eu-west-9.amazonaws.com")
 
-    session = Session(emr_serverless=Nobody())
+    session = Session(emr_serverless=Nobody(), **account(1000, 1000).clients)
     session.region_name = "eu-west-9"
     with pytest.raises(DeployError, match="expected a region with EMR Serverless, got eu-west-9"):
         check(session, {"Stage": "dev"})
@@ -134,6 +187,7 @@ def test_a_region_without_emr_serverless_is_named(monkeypatch: pytest.MonkeyPatc
     ("service", "call", "code", "parameter", "value"),
     [
         ("sns", "get_topic_attributes", "NotFound", "AlarmTopicArn", "arn:aws:sns:eu-west-1:1:none"),
+        ("kms", "describe_key", "NotFoundException", "TargetKeyArns", "arn:aws:kms:eu-west-1:123456789012:key/none"),
     ],
 )
 def test_a_resource_named_by_a_parameter_must_exist(
@@ -142,9 +196,9 @@ def test_a_resource_named_by_a_parameter_must_exist(
     client, stub = stubbed(service)
     stub.add_client_error(call, code, "there is no such thing")
     stub.add_client_error(call, "AccessDenied", "not yours to ask")
-    session = Session(**{service.replace("-", "_"): client})
+    named = {service.replace("-", "_"): client}
     with pytest.raises(
         DeployError, match=f"{parameter}: expected an? .* that exists in eu-west-1, got {value}.*no such"
     ):
-        check(session, {parameter: value})
-    check(session, {parameter: value})
+        check(Session(**named, **account(1000, 1000).clients), {parameter: value})
+    check(Session(**named, **account(1000, 1000).clients), {parameter: value})

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from infra import target_role, yaml_tags
-from infra.local.permissions import Place, Policy, needs
+from infra.local.permissions import Need, Place, Policy, needs
 from infra.target_role import BadRole, template
 
-PLACE = Place("eu-west-1", "123456789012")
 ACCOUNT = "eu-west-1:123456789012"
 GIVEN = {
     "queue": [f"arn:aws:sqs:{ACCOUNT}:demo-*"],
@@ -24,7 +23,14 @@ GIVEN = {
     "execution_role": ["arn:aws:iam::123456789012:role/demo-job"],
     "secret": [f"arn:aws:secretsmanager:{ACCOUNT}:secret:demo/*"],
     "parameter": [f"arn:aws:ssm:{ACCOUNT}:parameter/demo/*"],
+    "key": [f"arn:aws:kms:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
 }
+# Two encrypted targets of the namespace.
+PLACE = Place(
+    "eu-west-1",
+    "123456789012",
+    keys=dict.fromkeys((f"arn:aws:sqs:{ACCOUNT}:demo-a", f"arn:aws:sns:{ACCOUNT}:demo-a"), GIVEN["key"][0]),
+)
 QUEUE, EXECUTION = "https://sqs.eu-west-1.amazonaws.com/123456789012", f"arn:aws:states:{ACCOUNT}:execution"
 JOB = {"applicationId": "00demo", "jobRunId": "j1"}
 START = {"applicationId": "00demo", "executionRoleArn": GIVEN["execution_role"][0], "tags": {"a": "b"}}
@@ -78,6 +84,29 @@ def test_o10_a_role_calls_the_targets_of_its_namespace_alone(
     assert not all(allowed.allows(need) for need in needs(service, operation, foreign, PLACE))
 
 
+def test_o10_a_role_may_tag_by_application_and_by_run() -> None:
+    tagging = [each.resource for each in policy().grants() if each.action == "emr-serverless:TagResource"]
+    assert tagging == [GIVEN["application"][0], f"{GIVEN['application'][0]}/jobruns/*"]
+
+
+@pytest.mark.parametrize(("service", "operation", "own", "foreign"), CALLS[:2])
+def test_o10_a_role_without_the_key_sends_nothing_encrypted(
+    service: str, operation: str, own: dict[str, Any], foreign: dict[str, Any]
+) -> None:
+    allowed = policy(**{kind: arns for kind, arns in GIVEN.items() if kind != "key"})
+    refused = [need.action for need in needs(service, operation, own, PLACE) if not allowed.allows(need)]
+    assert refused == ["kms:GenerateDataKey", "kms:Decrypt"]
+
+
+def test_o10_a_role_uses_a_key_through_targets_alone() -> None:
+    action, [key] = "kms:Decrypt", GIVEN["key"]
+    through = {name: policy().allows(Need(action, key, (("kms:ViaService", f"{name}.eu-west-1.amazonaws.com"),)))
+               for name in ("sqs", "sns", "states", "secretsmanager", "ssm", "s3", "dynamodb")}  # fmt: skip
+    assert [name for name, allowed in through.items() if allowed] == ["sqs", "sns", "states", "secretsmanager", "ssm"]
+    assert policy().allows(Need(action, key, (("kms:ViaService", "sqs.cn-north-1.amazonaws.com.cn"),)))
+    assert not policy().allows(Need(action, key))
+
+
 def test_o10_a_role_trusts_two_lambdas_with_its_external_id() -> None:
     [statement] = role()["AssumeRolePolicyDocument"]["Statement"]
     assert statement["Principal"] == {"AWS": [{"Ref": "CheckRoleArn"}, {"Ref": "RunStateRoleArn"}]}
@@ -100,6 +129,8 @@ def test_no_action_or_resource_of_a_role_is_a_wildcard() -> None:
         ("demo", "Prod", GIVEN, "expected the stage of a stack such as prod, got 'Prod'"),
         ("demo", "prod", {}, "expected at least one target, got none"),
         ("demo", "prod", {"queue": ["demo"]}, "expected the ARN of a queue, got 'demo'"),
+        ("demo", "prod", {"key": GIVEN["key"]}, "expected at least one target, got none"),
+        ("demo", "prod", {"key": [f"arn:aws:kms:{ACCOUNT}:alias/a"]}, "expected the ARN of a KMS key that encrypts"),
         ("demo", "prod", {"application": GIVEN["application"]}, "expected an application with each execution role"),
         ("demo", "prod", {"execution_role": GIVEN["execution_role"]}, "expected an application with each execution"),
     ],

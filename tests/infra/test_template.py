@@ -1,15 +1,19 @@
 """Facts of the deployed template that a reviewer would otherwise check by hand."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from samtranslator.translator.transform import transform
 
 from chalicelib import handlers
 from chalicelib.core.states import RUN_MOVES, is_terminal
+from infra.template import with_code_at
 
 from .conftest import of_type
 
@@ -32,7 +36,7 @@ def test_the_template_fits_cloudformation(packaged: Path, template: dict[str, An
 
 # Only the API checks signers and quotas, and writes audit records.
 OF_THE_API = {
-    *("SLUICE_WATCHED_BUCKETS", "SLUICE_ADMINISTRATORS", "SLUICE_AUDIT_DAYS"),
+    *("SLUICE_WATCHED_BUCKETS", "SLUICE_ADMINISTRATORS", "SLUICE_CALLER_ACCOUNTS", "SLUICE_AUDIT_DAYS"),
     *("SLUICE_QUOTA_SCHEDULES", "SLUICE_QUOTA_FIRES_PER_SECOND", "SLUICE_QUOTA_DOCUMENTS"),
     "SLUICE_QUOTA_REQUESTS_PER_SECOND",
     "SLUICE_QUOTA_WAITING_JOBS",
@@ -65,7 +69,9 @@ def test_every_table_has_its_keys_indexes_and_protection(
     assert {a["AttributeType"] for a in properties["AttributeDefinitions"]} == {"S"}
     assert properties["BillingMode"] == "PAY_PER_REQUEST"
     assert properties["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
-    assert properties["SSESpecification"] == {"SSEEnabled": True}
+    # The key that DynamoDB owns is free. `true` without a key would be the AWS managed key, whose requests are billed.
+    own, free = properties["SSESpecification"]["Fn::If"][1:]
+    assert (own["KMSMasterKeyId"], free) == ({"Ref": "KmsKeyArn"}, {"SSEEnabled": False})
     assert properties["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
 
 
@@ -105,7 +111,7 @@ def test_every_queue_has_a_dead_letter_queue_and_a_handler(
 
 def test_every_queue_is_encrypted_has_tls_and_dead_ones_an_alarm(resources: dict[str, Any]) -> None:
     queues = dict(of_type(resources, "AWS::SQS::Queue"))
-    assert all(q["SqsManagedSseEnabled"] is True for q in queues.values())
+    assert all(q["SqsManagedSseEnabled"] == {"Fn::If": ["KeyIsGiven", False, True]} for q in queues.values())
     guarded = {p["Queues"][0]["Ref"]: json.dumps(p) for _, p in of_type(resources, "AWS::SQS::QueuePolicy")}
     assert set(guarded) == set(queues)
     assert all(json.dumps(TLS_ONLY) in policy for policy in guarded.values())
@@ -145,12 +151,33 @@ def test_new_objects_of_the_lake_go_to_the_objects_queue(resources: dict[str, An
 
 def test_objects_that_runs_point_to_outlive_their_rows(resources: dict[str, Any]) -> None:
     rules = resources["ControlBucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
-    assert {r["Prefix"]: r["ExpirationInDays"] for r in rules if "Prefix" in r} == {
+    assert {r["Prefix"]: r["ExpirationInDays"] for r in rules if "ExpirationInDays" in r} == {
         "context/": 200,
         "manifests/": 200,
         "logs/": 200,
         "uploads/": 7,  # a deployment has read its upload long before
     }
+
+
+def test_scripts_have_versions_for_a_while_all_else_for_a_day(resources: dict[str, Any]) -> None:
+    """Only a whole bucket has versions, so each folder says how long: nothing grows without an end."""
+    bucket = resources["ControlBucket"]["Properties"]
+    assert bucket["VersioningConfiguration"] == {"Status": "Enabled"}
+    rules = {rule["Prefix"]: rule for rule in bucket["LifecycleConfiguration"]["Rules"] if "Prefix" in rule}
+    days = {prefix: rule["NoncurrentVersionExpiration"]["NoncurrentDays"] for prefix, rule in rules.items()}
+    others = ("context/", "manifests/", "uploads/", "logs/", "deployments/", "data/")
+    assert days == {"code/": 90, **dict.fromkeys(others, 1)}
+    assert rules["code/"]["ExpiredObjectDeleteMarker"] is True
+    assert "ExpirationInDays" not in rules["code/"]
+
+
+def test_every_folder_that_sluice_writes_drops_versions(resources: dict[str, Any]) -> None:
+    rules = resources["ControlBucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
+    known = {rule["Prefix"] for rule in rules if "NoncurrentVersionExpiration" in rule}
+    policies = json.dumps([p for name, p in resources.items() if name.endswith("Role")])
+    written = set(re.findall(r"\$\{ControlBucket\.Arn\}/(\w+/)", policies))
+    assert written >= {"context/", "uploads/"}
+    assert written <= known
 
 
 def test_tls_is_required_unless_the_api_is_an_emulator(template: dict[str, Any]) -> None:
@@ -303,6 +330,20 @@ def test_the_outputs_name_the_api_the_buckets_and_the_tables(template: dict[str,
     assert {"ApiUrl", "LakeBucket", "ControlBucket", "CatalogTable", "JobsTable", "RunsTable"} < set(
         template["Outputs"]
     )
+
+
+def test_o7_the_translated_template_has_one_stage(template: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """SAM adds a public stage named `Stage` to an API without a version, which has no access log, traces or alarms."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    deployed = with_code_at(template, "bucket", "key")  # a copy
+    for resource in deployed["Resources"].values():  # AWS::LanguageExtensions resolves them before SAM
+        resource.update({name: "Retain" for name in ("DeletionPolicy", "UpdateReplacePolicy") if name in resource})
+    translated = transform(deployed, {}, SimpleNamespace(load=dict))["Resources"]
+    [stage] = [properties for _, properties in of_type(translated, "AWS::ApiGateway::Stage")]
+    assert stage["StageName"] == "api"
+    assert "AccessLogSetting" in stage
+    [deployment] = [properties for _, properties in of_type(translated, "AWS::ApiGateway::Deployment")]
+    assert "StageName" not in deployment
 
 
 def test_chalice_authorizers_survive_the_merge(resources: dict[str, Any]) -> None:

@@ -40,6 +40,12 @@ def template(retention: str, protected: bool) -> str:
     )
 
 
+def emptied(bucket: str) -> str:
+    """The command that removes a bucket with all versions, which `aws s3 rb --force` does not."""
+    code = f"b = boto3.resource('s3').Bucket('{bucket}'); b.object_versions.delete(); b.delete()"
+    return f'python -c "import boto3; {code}"'
+
+
 class Stage:
     """The deployed resources, and those that are left."""
 
@@ -88,9 +94,16 @@ def test_undeploy_removes_the_stack_and_names_the_remaining_data() -> None:
     assert (stage.tables, stage.buckets) == ([table], [LAKE])
     assert removed.stays == (
         f"table {table}: aws dynamodb delete-table --table-name {table}",
-        f"bucket {LAKE}: aws s3 rb s3://{LAKE} --force",
+        f"bucket {LAKE}: {emptied(LAKE)}",
     )
     assert stage.reported == [f"will be removed: stack {NAME} with 3 resources"]
+
+
+def test_the_printed_command_removes_a_bucket_with_versions() -> None:
+    stage = Stage()
+    (*_, line) = stage.undeploy().stays
+    exec(line.partition('-c "')[2].rstrip('"'))
+    assert stage.buckets == []
 
 
 def test_with_the_data_everything_is_listed_and_then_removed() -> None:

@@ -154,3 +154,28 @@ def test_logs_are_stored_where_aws_stores_them(emulators: Emulators, change: dic
     stored = Store(emr.emulator.state_dir / "emr.sqlite").run(run)
     assert stored is not None
     assert str(driver_logs.destination(stored)) == place.format(app=emr.application, run=run)
+
+
+def test_a_started_application_takes_few_changes_as_on_aws(emulators: Emulators) -> None:
+    emr = emulators.start()
+    emr.reaches(emr.start(), "SUCCESS")
+
+    def update(**changes: Any) -> Any:
+        return emr.boto.update_application(applicationId=emr.application, clientToken="u", **changes)["application"]
+
+    refused = "Only the following configurations can be updated when an application is in STARTED state"
+    queue = {"maxConcurrentRuns": 5, "queueTimeoutMinutes": 30}
+    for changes in ({"releaseLabel": "emr-7.14.0"}, {"schedulerConfiguration": queue}, {"architecture": "ARM64"}):
+        with pytest.raises(emr.boto.exceptions.ValidationException, match=refused):
+            update(**changes)
+    capacity = {"cpu": "32 vCPU", "memory": "128 GB"}
+    assert update(maximumCapacity=capacity)["maximumCapacity"] == capacity
+    assert update(schedulerConfiguration={"maxConcurrentRuns": 5})["schedulerConfiguration"] == {"maxConcurrentRuns": 5}
+    emr.boto.stop_application(applicationId=emr.application)
+    assert update(releaseLabel="emr-7.14.0")["releaseLabel"] == "emr-7.14.0"
+
+
+def test_an_update_to_a_malformed_release_is_refused(emulators: Emulators) -> None:
+    emr = emulators.start()
+    with pytest.raises(emr.boto.exceptions.ValidationException, match="releaseLabel: expected one such as emr-7.1.0"):
+        emr.boto.update_application(applicationId=emr.application, clientToken="u", releaseLabel="7.14.0")

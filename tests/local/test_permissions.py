@@ -117,6 +117,18 @@ def test_a_start_is_refused_without_the_right_to_pass_its_role(known: Path) -> N
     Permissions(lambda role: allowed, known, Place(), "ROOT").admit(SIGNED, "StartJobRun", start)
 
 
+@pytest.mark.parametrize("tagged", [(APPLICATION,), (f"{APPLICATION}/jobruns/*",)])
+def test_a_tagged_start_is_refused_with_one_resource_of_two(known: Path, tagged: tuple[str, ...]) -> None:
+    start = {"applicationId": "00app", "executionRoleArn": ROLE, "tags": {"sluice:schedule": "demo.flights.daily"}}
+    allowed = [*allowing("emr-serverless:StartJobRun", on=APPLICATION), *allowing("iam:PassRole", on=ROLE)]
+    allowed += [each for resource in tagged for each in allowing("emr-serverless:TagResource", on=resource)]
+    with pytest.raises(errors.ApiError, match="emr-serverless:TagResource"):
+        Permissions(lambda role: allowed, known, Place(), "ROOT").admit(SIGNED, "StartJobRun", start)
+    for resource in (APPLICATION, f"{APPLICATION}/jobruns/*"):
+        allowed += allowing("emr-serverless:TagResource", on=resource)
+    Permissions(lambda role: allowed, known, Place(), "ROOT").admit(SIGNED, "StartJobRun", start)
+
+
 def nobody(role: str) -> list[Any]:
     raise AssertionError(f"expected no role to be asked for, got {role}")
 

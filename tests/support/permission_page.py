@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from infra.local.permissions import Policy
 from tests.support import roles
@@ -19,6 +20,8 @@ WORDS = (
     (r"^:?:?/?applications/00app", "EMR application"),
     (r"^:?:?/?applications/00listed", "listed EMR applications"),
     (r"role/job$", "job role"),
+    (r"^key/0000$", "`KmsKeyArn`, if given"),
+    (r"^key/.*", "keys of targets"),
     (r"role/listed$", "listed roles"),
     (rf"^{roles.LAKE}", "LakeBucket"),
     (rf"^{roles.CONTROL}", "ControlBucket"),
@@ -37,9 +40,8 @@ def rows(policies: Mapping[str, Policy]) -> Iterator[str]:
             if service in ("logs", "xray"):
                 continue
             resource = _named(grant.resource, service)
-            reported = (
-                f"{resource} (`s3:prefix` {_prefix(grant.conditions)})" if _prefix(grant.conditions) else resource
-            )
+            condition = _condition(grant.conditions)
+            reported = f"{resource} ({condition})" if condition else resource
             found.setdefault(reported, []).append(f"{service}:{action}")
         for resource, actions in sorted(found.items()):
             yield f"| `{name}` | {resource} | {', '.join(sorted(set(actions)))} |"
@@ -52,8 +54,13 @@ def _named(arn: str, service: str) -> str:
     return {"*": "all", "catalog": "Glue catalog"}.get(resource, f"Glue {resource}" if service == "glue" else resource)
 
 
-def _prefix(conditions: Mapping[str, Mapping[str, str]]) -> str:
-    return str(conditions.get("StringLike", {}).get("s3:prefix", ""))
+def _condition(conditions: Mapping[str, Mapping[str, Any]]) -> str:
+    """The condition that a reader has to know: which part of a bucket, and which services use the key."""
+    prefix = conditions.get("StringLike", {}).get("s3:prefix")
+    services = conditions.get("StringEquals", {}).get("kms:ViaService", ())
+    if prefix:
+        return f"`s3:prefix` {prefix}"
+    return f"through {', '.join(each.partition('.')[0] for each in services)}" if services else ""
 
 
 def reported(policies: Mapping[str, Policy]) -> str:

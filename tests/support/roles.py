@@ -29,9 +29,25 @@ LAMBDAS = {
     "Custom": "custom",
     "Lake": "lake",
 }
-PLACE = Place(PSEUDO["AWS::Region"], PSEUDO["AWS::AccountId"], PSEUDO["AWS::Partition"])
 # Names of a stack's resources in the tests; further applications and roles, and a bucket that exists already.
 LAKE, CONTROL, WATCHED = "lake-bucket", "control", "watched-bucket"
+# The KMS key of the stack, with what it encrypts. Then one of targets, with targets that it encrypts.
+OWN_KEY = "arn:aws:kms:eu-west-1:123456789012:key/0000"
+OWN = (
+    *("arn:aws:dynamodb:*:*:table/*", "arn:aws:sqs:*:*:*Queue", "arn:aws:sqs:*:*:*DeadLetters"),
+    *(f"arn:aws:s3:::{bucket}/*" for bucket in (LAKE, CONTROL)),
+)
+KEY = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+ENCRYPTED = (
+    "arn:aws:sqs:eu-west-1:123456789012:sluice-target-x",
+    "arn:aws:sns:us-east-1:000000000000:sluice-target-x",
+)
+PLACE = Place(
+    PSEUDO["AWS::Region"],
+    PSEUDO["AWS::AccountId"],
+    PSEUDO["AWS::Partition"],
+    {**dict.fromkeys(OWN, OWN_KEY), **dict.fromkeys(ENCRYPTED, KEY)},
+)
 JOB_ROLE = "arn:aws:iam::000000000000:role/job"
 LISTED_APPLICATION, LISTED_ROLE = "00listed", "arn:aws:iam::000000000000:role/listed"
 TARGET_ROLES = "arn:aws:iam::123456789012:role/sluice-target-*"
@@ -40,6 +56,8 @@ GIVEN = {
     "EmrApplicationIds": LISTED_APPLICATION,
     "EmrJobRoleArn": JOB_ROLE,
     "EmrRoleArns": LISTED_ROLE,
+    "KmsKeyArn": OWN_KEY,
+    "TargetKeyArns": KEY,
     "TargetRoleArns": TARGET_ROLES,
     "Tracing": "Active",
     "WatchedBuckets": WATCHED,
@@ -54,7 +72,9 @@ OF_STACK = (
     (re.compile(r":hints$"), ":HintsQueue"),
     (re.compile(r":objects$"), ":ObjectsQueue"),
 )
-_ITS_OWN = re.compile(rf"table/(Catalog|Jobs|Runs)Table|:(Hints|Objects)Queue|:::({LAKE}|{CONTROL}|{WATCHED})(/|$)|\*$")
+_ITS_OWN = re.compile(
+    rf"table/(Catalog|Jobs|Runs)Table|:(Hints|Objects)Queue|:::({LAKE}|{CONTROL}|{WATCHED})(/|$)|:key/0000$|\*$"
+)
 
 
 def of_stack(need: Need) -> Need | None:

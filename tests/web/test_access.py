@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -43,6 +44,24 @@ def test_a_change_of_members_holds_for_the_next_request() -> None:
     assert eve.status("GET", NS) == 200
     put_members({"member": member("boss"), "roles": ["admin"]})
     assert eve.status("GET", NS) == 404
+
+
+@pytest.mark.parametrize(
+    ("callers", "named"), [((), "210987654321, 333333333333"), (("210987654321",), "333333333333")]
+)
+def test_members_whom_api_gateway_refuses_are_named(
+    api: Api, monkeypatch: pytest.MonkeyPatch, callers: tuple[str, ...], named: str
+) -> None:
+    own = {"member": member("boss"), "roles": ["admin"]}
+    foreign = [{"member": "210987654321"}, {"member": member("x").replace("123456789012", "333333333333")}]
+    members = [own, *({**each, "roles": ["viewer"]} for each in foreign)]
+    current = ports()
+    for account, expected in (("123456789012", True), ("", False)):
+        known = replace(current, settings=replace(current.settings, account=account, caller_accounts=callers))
+        monkeypatch.setattr("chalicelib.web.routes.access.ports", lambda known=known: known)
+        answer = api.put(f"{NS}/access", {"members": members})
+        assert (f"CallerAccounts of the stack: {named}" in answer.get("warning", "")) is expected
+        assert "warning" not in api.put(f"{NS}/access", {"members": [own]})
 
 
 @pytest.mark.usefixtures("enforced")

@@ -19,6 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from chalicelib.aws.targets.clients import MakeClient, MakeClientAs, Now
 from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
 from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
+from chalicelib.core.targets import denials
 from chalicelib.log import logger
 
 # A role that another one assumes has sessions of at most an hour, which every role allows.
@@ -67,7 +68,7 @@ class AssumedRoles:
             self._sessions[role] = self._assume(role)
         except ClientError as error:
             details = error.response["Error"]
-            refused = self._refusal(role, str(details.get("Code", "")))
+            refused = self._refusal(role, str(details.get("Code", "")), str(details.get("Message", "")))
             logger.warning("target role not assumed", extra=_fields(role) | {"why": str(details.get("Message", ""))})
         except BotoCoreError as error:
             refused = NotAssumed(
@@ -99,7 +100,7 @@ class AssumedRoles:
         frozen = ReadOnlyCredentials(made["AccessKeyId"], made["SecretAccessKey"], made["SessionToken"])
         return _Session(frozen, round(made["Expiration"].timestamp() * 1000))
 
-    def _refusal(self, role: TargetRole, code: str) -> NotAssumed:
+    def _refusal(self, role: TargetRole, code: str, message: str) -> NotAssumed:
         """The reason names the namespace, not the role: its reader may lack the right to read the allow-list."""
         whose = f"the target role of namespace {role.namespace}"
         if not code.startswith(_DENIED):
@@ -110,7 +111,9 @@ class AssumedRoles:
             f"roles of the Lambdas check and run_state with the external id {external}, "
             "and TargetRoleArns of the stack must name it"
         )
-        return NotAssumed(f"Sluice may not assume {whose} ({code}): {hint}", True)
+        denial = denials.read(message)
+        by = f"; the denial comes from {denial.place}" if denial and denial.policy else ""
+        return NotAssumed(f"Sluice may not assume {whose} ({code}): {hint}{by}", True)
 
 
 class _Present(Credentials):  # type: ignore[misc]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from botocore.exceptions import ClientError
 
+from chalicelib.core.targets import denials
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow
 
 # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html
@@ -45,5 +46,5 @@ def answer_of(service: str, code: str, message: str, status: int = 0) -> Answer:
     if short.startswith(_NO_ANSWER) or status >= 500:
         return NoAnswer(f"{service} gave no answer: {code}")
     if short.startswith(_NEVER):
-        return Never(f"{service} refused the message: {code}: {message}")
+        return Never(f"{service} refused the message: {denials.with_remedy(code, message)}")
     return NotNow(f"{service} refused for now: {code}: {message}")

@@ -19,6 +19,7 @@ from chalicelib.core.targets.secrets import name_of
 from chalicelib.settings import Settings
 
 MAX_REASON = 200  # characters of an answer that a reason quotes
+SHORTEST = 8  # characters of a path that is masked in an answer
 AGAIN = (408, 425)  # retried, as are 429 and all 5xx
 WITHOUT_BODY = ("GET", "DELETE")
 
@@ -53,6 +54,9 @@ class HttpTarget(Untracked):
         own = self._headers(target["headers"])
         if isinstance(own, Never | NotNow):
             return own  # a call is never made without one of its headers
+        url = self._url(target["url"])
+        if isinstance(url, Never | NotNow):
+            return url
         headers = {**own, "User-Agent": "sluice/1", **run_headers}
         if sent is not None:
             headers["Content-Type"] = content_type
@@ -60,16 +64,23 @@ class HttpTarget(Untracked):
             keys = self._secrets.keys(name_of(target["secret"]))
             if isinstance(keys, Never | NotNow):
                 return keys  # a callback with a secret is never sent unsigned
-            about = secrets.Subject(headers["Sluice-Schedule"], headers["Sluice-Event-Id"], method, str(target["url"]))
+            about = secrets.Subject(headers["Sluice-Schedule"], headers["Sluice-Event-Id"], method, url)
             headers["Sluice-Signature"] = secrets.signature(keys, self._now(), about, sent or b"")
         secret = [own[name] for name, value in target["headers"].items() if not isinstance(value, str)]
+        secret += [] if isinstance(target["url"], str) else [url, *_paths(url)]
         try:
-            reply = self._http.send(method, str(target["url"]), headers, sent, duration(target["timeout"]) / SECOND)
+            reply = self._http.send(method, url, headers, sent, duration(target["timeout"]) / SECOND)
             return replace(reply, body=_masked(reply.body, secret)) if secret else reply
         except Unsafe as error:
             return Never(f"the callback was not made: {error}")
         except NotReached as error:
             return NoAnswer(str(error))
+
+    def _url(self, stored: str | Mapping[str, Any]) -> str | Never | NotNow:
+        """The address of a document, or the one in the secret that it names."""
+        if isinstance(stored, str):
+            return stored
+        return self._secrets.address(name_of(stored), str(stored["host"]))
 
     def _headers(self, stored: Mapping[str, Any]) -> dict[str, str] | Never | NotNow:
         """The headers of a document, with the values of the secrets that they name."""
@@ -107,6 +118,12 @@ def retry_after(text: str | None, now: Instant) -> Millis | None:
         return max(0, round(parsedate_to_datetime(text).timestamp() * 1000) - now)
     except (ValueError, TypeError, OverflowError):
         return None
+
+
+def _paths(url: str) -> list[str]:
+    """What an answer may repeat of a secret address: its path with the query. A shorter one is in any text."""
+    path = url.partition("://")[2].partition("/")[2]
+    return [path] if len(path) >= SHORTEST else []
 
 
 def _masked(body: bytes, secrets: Sequence[str]) -> bytes:

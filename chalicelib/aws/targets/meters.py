@@ -8,6 +8,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from chalicelib.core.targets import denials
 from chalicelib.core.targets.answers import Never, NoAnswer
 
 # How many periods back the newest value of a metric is searched: services publish minutes late.
@@ -31,7 +32,9 @@ class Meters:
             return self._application(str(source["emr_application"]))
         except ClientError as error:
             details = error.response["Error"]
-            return NoAnswer(f"{error.operation_name} was refused: {details['Code']}: {details['Message']}")
+            return NoAnswer(
+                f"{error.operation_name} was refused: {denials.with_remedy(details['Code'], details['Message'])}"
+            )
         except BotoCoreError as error:
             return NoAnswer(f"AWS gave no answer: {error}")
 

@@ -12,9 +12,13 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from chalicelib.aws.targets.aws_errors import refusal
+from chalicelib.core.access.allowed import host_of
+from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import MINUTE, Instant, Millis
+from chalicelib.core.targets import denials
 from chalicelib.core.targets.answers import Never, NotNow
 from chalicelib.core.targets.secrets import MANAGED
+from chalicelib.core.targets.urls import check_url
 
 # A rotated secret is in use everywhere after this time; until then the previous key signs as well.
 KEPT: Millis = 5 * MINUTE
@@ -55,6 +59,22 @@ class Secrets:
             return Never(f"secret {name} holds no text of printable ASCII characters, which a header can have")
         return text.strip() if isinstance(text, str) else text
 
+    def address(self, name: str, host: str) -> str | Never | NotNow:
+        """The web address that a secret holds, if it is one of this host; or why it cannot be called."""
+        text = self.text(name)
+        if not isinstance(text, str):
+            return text
+        try:
+            url = check_url(text.strip())
+        except SluiceError:
+            url = ""  # the error would repeat the address
+        if host_of(url) == host:
+            return url
+        self._known.pop(name, None)  # a corrected value counts at once
+        return Never(
+            f"secret {name} holds {'an address of another host' if url else 'no web address'}; expected {host}"
+        )
+
     def text(self, name: str) -> str | Never | NotNow:
         """The value of a secret by its name (`core/targets/secrets.py`); or why it cannot be read."""
         now = self._now()
@@ -64,8 +84,9 @@ class Secrets:
             text = self._read(name)
         except ClientError as error:
             answer = refusal("the store of secrets", error)
-            why = f"secret {name} cannot be read: {error.response['Error']['Code']}"
-            return Never(why) if isinstance(answer, Never) or "NotFound" in why else NotNow(why)
+            code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
+            why = f"secret {name} cannot be read: {code}{denials.what_to_do(code, message)}"
+            return Never(why) if isinstance(answer, Never) or "NotFound" in code else NotNow(why)
         except BotoCoreError as error:
             return NotNow(f"secret {name} cannot be read: {error}")
         except KeyError:

@@ -20,6 +20,7 @@ from chalicelib.aws.targets.clients import Clients, Now
 from chalicelib.aws.targets.envelope import MAX_BYTES
 from chalicelib.core.instants import MINUTE, Instant, Millis
 from chalicelib.core.rows.run import Run
+from chalicelib.core.targets import denials
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
 from chalicelib.core.targets.step_functions import execution_arn, execution_name, run_name_of, update_of
 from chalicelib.settings import Settings
@@ -178,7 +179,7 @@ def _refusal(error: ClientError) -> Answer:
     code = _code(error)
     if _is_no_answer(error):
         return NoAnswer(f"StartExecution gave no answer: {code}")
-    reason = f"{code}: {error.response['Error'].get('Message', '')}"
+    reason = denials.with_remedy(code, str(error.response["Error"].get("Message", "")))
     if code in _NEVER:
         return Never(f"Step Functions refused the start: {reason}")
     return NotNow(f"Step Functions refused for now: {reason}")

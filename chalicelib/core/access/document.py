@@ -16,6 +16,7 @@ Example:
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Self
@@ -87,6 +88,10 @@ class Member(Document):
                 raise invalid(field, f"this field only beside the role {role}", list(given), f"add the role {role}")
         return self
 
+    @property
+    def account(self) -> str:
+        return self.member if self.member.isdigit() else self.member.split(":")[4]
+
     def includes(self, principal: Principal) -> bool:
         """Whether a principal is this member."""
         if self.member.isdigit():
@@ -121,6 +126,11 @@ class Access(Document):
         if not any("admin" in member.roles for member in self.members):
             raise invalid("members", "at least one member with the role admin", "none", "give a member the role admin")
         return self
+
+    def unreachable(self, account: str, callers: Collection[str]) -> list[str]:
+        """The accounts of members, besides that of the stack, whose requests API Gateway refuses, because they are not
+        among the ``callers`` of its resource policy."""
+        return sorted({member.account for member in self.members} - {account, *callers})
 
     def roles_of(self, principal: Principal) -> tuple[Role, ...]:
         """All roles of a principal, each once."""

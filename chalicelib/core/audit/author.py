@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from chalicelib.core import masks
 from chalicelib.core.access.principal import Principal
 from chalicelib.core.audit.changes import Change
 from chalicelib.core.instants import DAY, Instant, iso
@@ -59,7 +60,7 @@ def record(
         source=who.source if who is not None else "",
         request_id=who.request_id if who is not None else "",
         document=change.document(),
-        reason=reason[:MAX_REASON],
+        reason=masks.text(reason)[:MAX_REASON],
         count=count,
         expires_at=now + days * DAY,
     )

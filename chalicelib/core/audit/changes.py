@@ -7,12 +7,11 @@ follow from the change and have no record. `changes_of` returns the changes of a
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chalicelib.core import ids
+from chalicelib.core import ids, masks
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.dag import DagRun
@@ -42,10 +41,6 @@ MAX_DOCUMENT = 4_000  # bytes of JSON; a larger document is recorded by its dige
 # document is larger (`flow/definitions/store.py`), and a record with two of them fits into a row of 400 KB.
 WHOLE = 100_000
 OfNamespace = AccessRow | AllowedRow | GrantsRow | QuotasRow
-MASK = "***"
-_SECRET = re.compile(r"pass(word|wd|phrase)|secret|token|credential|authorization|cookie|private|api[-_]?key", re.I)
-# The values below these fields are the users' own. They may hold a secret under any name.
-_OWN = frozenset({"headers", "env", "environment", "properties", "data", "data_base64", "payload"})
 
 Side = Mapping[str, Any] | None
 
@@ -86,25 +81,11 @@ def changes_of(plan: Sequence[Write], target: str = "") -> list[Change]:
 
 def shown(document: Mapping[str, Any], most: int = MAX_DOCUMENT) -> Mapping[str, Any]:
     """A document as a record has it: without secrets, and one above ``most`` bytes by its digest and size."""
-    text = json.dumps(document, sort_keys=True, default=str)
-    if len(text) > most:
-        return {"digest": ids.digest(text, length=64), "size": len(text)}
-    masked: Mapping[str, Any] = _masked(document)
-    return masked
-
-
-def _masked(value: Any, own: bool = False) -> Any:
-    """A value without what may be a secret. Names stay, so that a record shows which fields were given."""
-    if isinstance(value, Mapping):
-        return {
-            name: MASK
-            if _SECRET.search(str(name)) and part not in (None, "", {})
-            else _masked(part, own or name in _OWN)
-            for name, part in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_masked(part, own) for part in value]
-    return MASK if own and value not in (None, "") else value
+    masked: Mapping[str, Any] = masks.masked(document)
+    size = len(json.dumps(document, default=str))
+    if size <= most:
+        return masked
+    return {"digest": ids.digest(json.dumps(masked, sort_keys=True, default=str), length=64), "size": size}
 
 
 def _of_definition(write: Write, plan: Sequence[Write]) -> Change | None:
@@ -233,9 +214,10 @@ def _of_target(plan: Sequence[Write], target: str) -> Change | None:
     before = _job(gone[0]) if gone else None
     for row in puts:
         if isinstance(row, Record) and row.id == target:
-            return Change("job", target, before, {"state": row.kind, "reason": row.reason})
+            return Change("job", target, before, {"state": row.kind, "reason": masks.text(row.reason)})
         if isinstance(row, Run) and row.run_id == target:
-            after = {"attempt": row.attempt, "state": row.state, "cancel": row.cancel, "reason": row.reason}
+            reason = masks.text(row.reason)
+            after = {"attempt": row.attempt, "state": row.state, "cancel": row.cancel, "reason": reason}
             return Change("run", target, before, after)
     return Change("job", target, before) if gone else None
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, Tag, field_validator
 
+from chalicelib.core import masks
 from chalicelib.core.constraints.constraint import (
     Answer,
     CallQuestion,
@@ -35,7 +36,7 @@ from chalicelib.core.states import WaitReason
 from chalicelib.core.targets.answers import Never, NoAnswer
 from chalicelib.core.targets.http import CallTimeout
 from chalicelib.core.targets.lambda_function import FunctionArn
-from chalicelib.core.targets.secrets import Secret
+from chalicelib.core.targets.secrets import Secret, SecretUrl
 from chalicelib.core.targets.urls import Headers, Url
 
 Verdict = Literal["met", "unmet", "abort", "failed"]
@@ -63,6 +64,10 @@ class LambdaProbe(Document):
     type: Literal["lambda"]
     function: FunctionArn
 
+    @property
+    def address(self) -> str:
+        return self.function
+
 
 class HttpProbe(Document):
     """An HTTP endpoint that Sluice calls by POST, signed if there is a ``secret``."""
@@ -72,6 +77,11 @@ class HttpProbe(Document):
     headers: Headers = Field(default_factory=dict)
     timeout: CallTimeout = "10s"
     secret: Secret | None = None
+
+    @property
+    def address(self) -> str:
+        """The address as reasons have it, which are kept for longer than documents."""
+        return f"at {self.url.host}" if isinstance(self.url, SecretUrl) else masks.url(self.url)
 
 
 class Probe(External):
@@ -100,8 +110,7 @@ class Probe(External):
         return duration(self.retry)
 
     def describe(self) -> str:
-        endpoint = self.target.function if isinstance(self.target, LambdaProbe) else self.target.url
-        return f"the probe {endpoint} allows the launch"
+        return f"the probe {self.target.address} allows the launch"
 
     def evaluate(self, s: Situation) -> Condition:
         """The condition by the answer that this check has requested, or else by the last answer while it is valid."""

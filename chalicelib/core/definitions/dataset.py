@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
-from chalicelib.core.documents import Described, Document
+from chalicelib.core.documents import ONE_LINE, Described, Document, Line
 from chalicelib.core.errors import invalid
 
 BUCKET = r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"  # the name of an S3 bucket
@@ -16,12 +16,15 @@ KEY = r"^[A-Za-z_][A-Za-z0-9_-]{0,62}$"  # a partition key, such as day, _region
 MAX_PREFIX = 900  # bytes of the 1,024 of an S3 key; the rest is for the partition and the file
 
 
+FileName = Annotated[str, Field(pattern=r"^[^/]+$", max_length=200), ONE_LINE]
+
+
 class Readiness(Document):
     """When a partition is ready (T8): at its first object, when the object ``done_flag`` arrives, or when all objects
     have arrived that ``manifest`` lists. ``manifest`` is an object with one name in each row, or with a JSON list."""
 
-    done_flag: str | None = Field(default=None, pattern=r"^[^/]+$", max_length=200)
-    manifest: str | None = Field(default=None, pattern=r"^[^/]+$", max_length=200)
+    done_flag: FileName | None = None
+    manifest: FileName | None = None
 
     @model_validator(mode="after")
     def _one_rule(self) -> Readiness:
@@ -52,7 +55,7 @@ class Dataset(Described):
     """
 
     bucket: str = Field(pattern=BUCKET)
-    prefix: str
+    prefix: Line
     format: Literal["files", "iceberg"] = "files"
     keys: tuple[Annotated[str, Field(pattern=KEY)], ...] = Field(default=(), max_length=10)
     ready: Readiness = Field(default_factory=Readiness)

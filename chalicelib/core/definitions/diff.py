@@ -1,9 +1,14 @@
-"""The differences between two JSON documents as readable texts, for the history of a schedule's versions (L7)."""
+"""The differences between two JSON documents as readable texts, for the history of a schedule's versions (L7).
+
+A deployment prints them, often into the log of a pipeline that many read: so they show no known form of credentials.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
+
+from chalicelib.core import masks
 
 MAX_SHOWN = 80  # characters of a value; the version shows all of it
 MAX_DEPTH_SHOWN = 4  # levels of a nested value
@@ -72,4 +77,4 @@ def _format(value: Any, levels: int) -> str:
         return f"[{', '.join(inside)}]" if value else "[]"
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
-    return repr(value) if isinstance(value, str) else str(value)
+    return repr(masks.text(value)) if isinstance(value, str) else str(value)

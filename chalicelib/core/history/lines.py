@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chalicelib.core import states
+from chalicelib.core import masks, states
 from chalicelib.core.dags import rounds
 from chalicelib.core.instants import HOUR, MINUTE, Instant, Millis, iso
 from chalicelib.core.limits import names
@@ -144,9 +144,9 @@ def _run_line(run: Run, prices: Prices) -> Line:
         "workflow": run.workflow,
         "state": run.state,
         "outcome": run.outcome,
-        "reason": run.reason[:MAX_REASON] or None,
+        "reason": masks.text(run.reason)[:MAX_REASON] or None,
         "job": run.kind,
-        "fired_by": run.fired_by[:MAX_REASON],
+        "fired_by": masks.text(run.fired_by)[:MAX_REASON],
         "number": run.number or None,
         "priority": run.priority,
         "attempts": run.attempts,
@@ -221,7 +221,7 @@ def _record_line(record: Record) -> Line:
         "rev": 1,
         **_owner(record.schedule),
         "state": record.kind,
-        "reason": record.reason[:MAX_REASON] or None,
+        "reason": masks.text(record.reason)[:MAX_REASON] or None,
         "count": record.count,
         "created_at": record.created_at,
         "ended_at": record.recorded_at,

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from chalicelib.core import ids
+from chalicelib.core import ids, masks
 from chalicelib.core.definitions.notify import Notify
 from chalicelib.core.instants import MINUTE, Instant, Millis, iso
 from chalicelib.core.rows.notice import NoticeWindow, PendingNotice
@@ -97,7 +97,7 @@ def _event_of(notice: PendingNotice) -> dict[str, str]:
         "what": notice.what,
         "schedule": notice.schedule,
         "id": notice.id,
-        "reason": notice.reason,
+        "reason": masks.text(notice.reason),
         "at": iso(notice.at),
     }
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from chalicelib.core.access.allowed import Named, own_arn
+from chalicelib.core.documents import Line
 from chalicelib.core.errors import invalid
 from chalicelib.core.targets.arns import REGION
 from chalicelib.core.targets.target import Delivered
@@ -21,7 +22,7 @@ class EventBusTarget(Delivered):
     type: Literal["event_bus"]
     bus: str = Field(pattern=rf"^([A-Za-z0-9_.-]{{1,256}}|arn:aws[a-z-]*:events:{REGION}:\d{{12}}:event-bus/.+)$")
     source: str = Field(default="sluice.delivery", pattern=r"^[!-~]{1,256}$")
-    detail_type: str = Field(default="Sluice Delivery", min_length=1, max_length=128)
+    detail_type: Line = Field(default="Sluice Delivery", min_length=1, max_length=128)
 
     @field_validator("source")
     @classmethod

@@ -29,7 +29,8 @@ CallTimeout = Annotated[Duration, AfterValidator(_check_span)]
 
 class HttpTarget(Delivered):
     """An HTTP request to a web address. ``secret`` is the name of an SSM parameter, the ARN of a secret in Secrets
-    Manager, or a reference. With it, Sluice signs the request (see docs/targets.md). A header may be a reference, too.
+    Manager, or a reference. With it, Sluice signs the request (see docs/targets.md). A header may be a reference, too,
+    and so may ``url``, with the ``host`` of the address.
     """
 
     type: Literal["http"]
@@ -41,7 +42,12 @@ class HttpTarget(Delivered):
 
     @classmethod
     def named(cls, stored: Mapping[str, Any]) -> Iterable[Named]:
-        yield Named("hosts", host_of(str(stored["url"])), "url", str(stored["url"]))
+        url = stored["url"]
+        if isinstance(url, str):
+            yield Named("hosts", host_of(url), "url", url)
+        else:
+            yield Named("hosts", str(url["host"]), "url.host")
+            yield _named(url, "url")
         if stored.get("secret"):
             yield _named(stored["secret"], "secret")
         for header, value in (stored.get("headers") or {}).items():

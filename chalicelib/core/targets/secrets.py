@@ -17,6 +17,7 @@ from chalicelib.core.targets.arns import REGION
 
 PARAMETER = r"/[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*"
 SECRET = r"[A-Za-z0-9/_+=.@-]{1,512}"
+HOST = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 MANAGED = "secretsmanager:"  # begins the name under which a secret of Secrets Manager is read, if it has no ARN
 
 SecretName = Annotated[
@@ -47,14 +48,21 @@ class SecretReference(Document):
         return {field: value for field, value in fields.items() if value is not None}
 
 
-def _tag(given: Any) -> str:
+class SecretUrl(SecretReference):
+    """A web address that is a secret as a whole, such as that of a webhook with a key in its path. ``host`` is its
+    host, so that allow-lists and readers know where a call goes."""
+
+    host: str = Field(pattern=HOST, max_length=253)
+
+
+def tag(given: Any) -> str:
     """The tag of a union of text and reference. Error paths leave out tags, which begin with ``@``."""
     return "@text" if isinstance(given, str) else "@reference"
 
 
 _Reference = Annotated[SecretReference, Tag("@reference")]
-Secret = Annotated[Annotated[SecretName, Tag("@text")] | _Reference, Discriminator(_tag)]
-TextOrSecret = Annotated[Annotated[str, Tag("@text")] | _Reference, Discriminator(_tag)]
+Secret = Annotated[Annotated[SecretName, Tag("@text")] | _Reference, Discriminator(tag)]
+TextOrSecret = Annotated[Annotated[str, Tag("@text")] | _Reference, Discriminator(tag)]
 
 
 def name_of(stored: str | Mapping[str, Any]) -> str:

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from chalicelib.core.errors import invalid
-from chalicelib.core.targets.secrets import SecretReference, TextOrSecret
+from chalicelib.core.targets.secrets import SecretReference, SecretUrl, TextOrSecret, tag
 
 LOWEST_PORT = 1024
 WELL_KNOWN = {"http": 80, "https": 443}
@@ -91,5 +91,6 @@ def check_headers(headers: dict[str, str | SecretReference]) -> dict[str, str | 
     return headers
 
 
-Url = Annotated[str, AfterValidator(check_url), Field(max_length=2048)]
+_Address = Annotated[str, AfterValidator(check_url), Field(max_length=2048)]
+Url = Annotated[Annotated[_Address, Tag("@text")] | Annotated[SecretUrl, Tag("@reference")], Discriminator(tag)]
 Headers = Annotated[dict[str, TextOrSecret], AfterValidator(check_headers), Field(max_length=20)]

@@ -20,7 +20,7 @@ def check_target(ports: Ports, namespace: str, target: Mapping[str, Any], field:
     """
     applications.check_target(ports, target, field)
     url = target.get("url")
-    if url is not None and not str(url).startswith("https:") and not ports.settings.http_allow_private:
+    if isinstance(url, str) and not url.startswith("https:") and not ports.settings.http_allow_private:
         hint = "use https: others can read a message that is sent by plain http"
         raise invalid(f"{field}.url", "an address that begins with https://", url, hint)
     check_credentials(target.get("headers") or {}, f"{field}.headers")

@@ -16,6 +16,7 @@ from chalicelib.core import errors, ids
 from chalicelib.core.access.principal import Principal
 from chalicelib.core.audit.author import Author
 from chalicelib.core.definitions.app import App
+from chalicelib.core.documents import SENT
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND, Millis, iso, iso_or_none
 from chalicelib.core.rows.deployment import Deployment, DeploymentState
@@ -188,7 +189,7 @@ def digest_of(sent: bytes) -> str:
 
 def parsed(sent: bytes, read: Callable[[bytes], Mapping[str, Any]]) -> App:
     """The document of an upload. ``read`` checks the bytes as those of a request."""
-    return App.model_validate(read(sent))
+    return App.model_validate(read(sent), context=SENT)
 
 
 def _slice(ports: Ports, row: Deployment, accepted: Seen) -> bool:

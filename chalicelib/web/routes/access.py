@@ -36,6 +36,12 @@ def put_access(ns: str) -> Response:
     allowed = partial(require_administrator, request, ns)
     change = put(ports(), ns, access, caller(request), if_match(request), allowed)
     view = {"name": ns, "kind": "access", "did": change.did, "version": change.version}
+    settings = ports().settings
+    if settings.account and (refused := access.unreachable(settings.account, settings.caller_accounts)):
+        view["warning"] = (
+            "API Gateway refuses members of other accounts until an administrator of the installation adds them to "
+            f"CallerAccounts of the stack: {', '.join(refused)}"
+        )
     return document(view, 201 if change.did == "created" else 200)
 
 

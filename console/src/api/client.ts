@@ -82,14 +82,25 @@ export async function send<T>(method: string, path: string, request: Request = {
     pace.last = performance.now() - began;
   }
   const text = await answer.text();
-  if (answer.ok) return (text ? JSON.parse(text) : null) as T;
+  if (answer.ok) return (text ? parsed(text) : null) as T;
   throw new ApiError(answer.status, faultOf(answer.status, text));
+}
+
+// Characters that change the direction of a text: with them a name could look like another one. The page only shows what
+// it reads, and sends nothing of it back.
+const DIRECTIONS = /[\u202a-\u202e\u2066-\u2069]/g;
+const MAY_HAVE_DIRECTIONS = /[\u202a-\u202e\u2066-\u2069]|\\u20(2[a-e]|6[6-9])/i;
+
+/** The value of a JSON text, with a visible character for each that changes the direction of a text. */
+export function parsed(text: string): ReturnType<typeof JSON.parse> {
+  if (!MAY_HAVE_DIRECTIONS.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (_, value) => (typeof value === "string" ? value.replace(DIRECTIONS, "\ufffd") : value));
 }
 
 /** What a refusal says, whether it comes from the API, from the proxy or from a gateway between them. */
 export function faultOf(status: number, text: string): Fault {
   try {
-    const body = JSON.parse(text);
+    const body = parsed(text);
     const fault = body.error ?? body;
     if (typeof fault.message === "string") return { code: `http_${status}`, ...fault };
   } catch {

@@ -193,6 +193,14 @@ export interface Change {
   version: number;
 }
 
+export interface ChangeOfAccess {
+  name: string;
+  kind: string;
+  did: string;
+  version: number;
+  warning?: string | null;
+}
+
 export interface Claim {
   worker: string;
   capacity?: number;
@@ -593,7 +601,7 @@ export interface HolidayCalendar {
 
 export interface HttpProbe {
   type: "http";
-  url: string;
+  url: string | SecretUrl;
   headers?: Record<string, string | SecretReference>;
   timeout?: string;
   secret?: string | SecretReference | null;
@@ -601,7 +609,7 @@ export interface HttpProbe {
 
 export interface HttpTarget {
   type: "http";
-  url: string;
+  url: string | SecretUrl;
   method?: "POST" | "PUT" | "PATCH" | "GET" | "DELETE";
   headers?: Record<string, string | SecretReference>;
   timeout?: string;
@@ -1387,6 +1395,12 @@ export interface SecretReference {
   secrets_manager?: string | null;
 }
 
+export interface SecretUrl {
+  ssm?: string | null;
+  secrets_manager?: string | null;
+  host: string;
+}
+
 export interface Share {
   reserved: number;
 }
@@ -1986,7 +2000,7 @@ export interface Answers {
   "GET /v1/namespaces/{ns}": StoredNamespace;
   "PUT /v1/namespaces/{ns}": Change;
   "GET /v1/namespaces/{ns}/access": StoredAccess;
-  "PUT /v1/namespaces/{ns}/access": Change;
+  "PUT /v1/namespaces/{ns}/access": ChangeOfAccess;
   "GET /v1/namespaces/{ns}/allowed": StoredAllowed;
   "PUT /v1/namespaces/{ns}/allowed": Change;
   "GET /v1/namespaces/{ns}/apps": {

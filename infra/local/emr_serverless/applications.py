@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,14 @@ from . import errors, records
 from .ledger import Ledger
 from .records import Application
 
-_EDITABLE = frozenset({"CREATED", "STOPPED"})
+_AT_REST = frozenset({"CREATED", "STOPPED"})
+# What EMR updates while an application is started, as its refusal lists it.
+# https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/updating-running-applications.html
+# https://github.com/hashicorp/terraform-provider-aws/issues/49109
+_LIVE = (
+    *("schedulerConfiguration.maxConcurrentRuns", "extendedSupportConfiguration", "imageConfiguration"),
+    *("workerTypeSpecifications.imageConfiguration", "maximumCapacity"),
+)
 
 
 class Applications:
@@ -28,10 +35,7 @@ class Applications:
         request = records.plain(parameters)
         if str(request.get("type", "")).upper() != "SPARK":
             raise errors.validation(f"type: expected SPARK, got {request.get('type')!r}; the emulator runs Spark only")
-        if not re.fullmatch(r"emr-\d+\.\d+\.\d+(-\d{8})?", str(request.get("releaseLabel", ""))):
-            raise errors.validation(
-                f"releaseLabel: expected one such as emr-7.1.0, got {request.get('releaseLabel')!r}"
-            )
+        _check_label(request)
         _check_capacity(request)
         now, application_id = time.time(), records.new_id()
         application = Application(
@@ -62,9 +66,14 @@ class Applications:
         return [one for one in self._store.applications() if not in_states or one.state in in_states]
 
     def update(self, application_id: str, parameters: Mapping[str, Any]) -> Application:
-        application = self._editable(application_id)
+        application = self.get(application_id)
         changes = records.plain(parameters)
         changes.pop("applicationId", None)
+        if application.state == "STARTED":
+            _check_live(changes)
+        else:
+            _check_at_rest(application, "in one of the statuses to be updated: [STOPPED, CREATED]")
+        _check_label(changes)
         _check_capacity(changes)
         request = {**application.request, **changes}
         label = changes.get("releaseLabel", application.release_label)
@@ -88,21 +97,43 @@ class Applications:
                 self.save(replace(application, state="STOPPED"))
 
     def delete(self, application_id: str) -> None:
-        self.save(replace(self._editable(application_id), state="TERMINATED"))
+        application = self.get(application_id)
+        _check_at_rest(application, "in one of the following statuses [CREATED, STOPPED]")
+        self.save(replace(application, state="TERMINATED"))
 
     def save(self, application: Application) -> Application:
         saved = replace(application, updated_at=time.time())
         self._store.save_application(saved)
         return saved
 
-    def _editable(self, application_id: str) -> Application:
-        application = self.get(application_id)
-        if application.state not in _EDITABLE:
-            raise errors.validation(
-                f"Application {application_id} must be in one of the following statuses [CREATED, STOPPED]. "
-                f"Current status: {application.state}"
-            )
-        return application
+
+def _check_at_rest(application: Application, expected: str) -> None:
+    if application.state not in _AT_REST:
+        raise errors.validation(f"Application {application.id} must be {expected}. Current status: {application.state}")
+
+
+def _check_live(changes: Mapping[str, Any]) -> None:
+    """Refuse a change that needs a stopped application. AWS counts what a request names, also if its value is the
+    same."""
+    if set(_configurations(changes)) - set(_LIVE):
+        raise errors.validation(
+            "Only the following configurations can be updated when an application is in STARTED state: "
+            f"{', '.join(_LIVE)}."
+        )
+
+
+def _configurations(changes: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in changes.items():
+        if name == "schedulerConfiguration":
+            yield from (f"{name}.{part}" for part in value)
+        else:
+            yield f"{name}.imageConfiguration" if name == "workerTypeSpecifications" else name
+
+
+def _check_label(request: Mapping[str, Any]) -> None:
+    label = request.get("releaseLabel")
+    if label is not None and not re.fullmatch(r"emr-\d+\.\d+\.\d+(-\d{8})?", label):
+        raise errors.validation(f"releaseLabel: expected one such as emr-7.1.0, got {label!r}")
 
 
 def _check_capacity(request: Mapping[str, Any]) -> None:

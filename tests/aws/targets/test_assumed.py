@@ -112,6 +112,21 @@ def test_o10_a_refusal_of_sts_says_whether_a_repeat_may_help(
     assert ("external id sluice/prod/demo" in refused.why) is denied
 
 
+def test_o10_a_refusal_of_sts_names_the_policy_that_decided(clock: HandClock) -> None:
+    class Denying:
+        def assume_role(self, **_: Any) -> Any:
+            text = (
+                f"User: arn:aws:sts::1:assumed-role/check/x is not authorized to perform: sts:AssumeRole on {ROLE.arn}"
+            )
+            message = f"{text} with an explicit deny in a service control policy"
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": message}}, "AssumeRole")
+
+    refused = AssumedRoles(Denying, wiring.client_as, clock.now, "prod").renew(ROLE)
+    assert refused is not None
+    assert refused.why.endswith("; the denial comes from the service control policies of the organization")
+    assert ROLE.arn not in refused.why
+
+
 def test_o10_a_call_of_sts_without_an_answer_may_be_repeated(clock: HandClock) -> None:
     class Silent:
         def assume_role(self, **_: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from chalicelib.aws.targets.http import HttpTarget, retry_after
@@ -81,7 +82,7 @@ def target(secrets: Secrets | None = None) -> HttpTarget:
     return HttpTarget(SafeHttp(allow_private=True), secrets or Secrets(nothing, nothing, lambda: NOON), lambda: NOON)
 
 
-def run(url: str, data: Mapping[str, Any] | None = None, **fields: Any) -> Run:
+def run(url: str | Mapping[str, str], data: Mapping[str, Any] | None = None, **fields: Any) -> Run:
     made = rows.run("demo.flights.notify.1.e1", nominal_at=NOON, attempt=2)
     called = {"type": "http", "url": url, "method": "POST", "headers": {}, "timeout": "5s", "secret": None, **fields}
     return replace(made, request=replace(made.request, target=called, data=data))
@@ -242,6 +243,18 @@ def test_e5_a_callback_that_must_be_signed_never_goes_unsigned(server: Server, s
     assert server.seen == []
 
 
+def test_e5_a_secret_whose_key_is_denied_says_what_to_grant() -> None:
+    class Manager:
+        def get_secret_value(self, **_: str) -> Any:
+            error = {"Code": "AccessDeniedException", "Message": "Access to KMS is not allowed"}
+            raise ClientError({"Error": error}, "GetSecretValue")
+
+    read = Secrets(lambda: None, Manager, lambda: NOON).text("arn:aws:secretsmanager:eu-west-1:123456789012:secret:a")
+    assert isinstance(read, Never)
+    assert read.why.startswith("secret arn:aws:secretsmanager:eu-west-1:123456789012:secret:a cannot be read: Access")
+    assert "what to do: allow kms:GenerateDataKey and kms:Decrypt on the key of the target" in read.why
+
+
 def test_a_header_gets_its_secret_right_before_the_call(server: Server, stores: tuple[Any, Any]) -> None:
     ssm, manager = stores
     secrets = Secrets(lambda: ssm, lambda: manager, lambda: NOON)
@@ -291,6 +304,56 @@ def test_a_callback_may_be_signed_with_a_referenced_secret(server: Server, store
     assert isinstance(target(secrets).start(run(server.url, secret=reference), CONTEXT), Started)
     _, _, headers, body = server.seen[0]
     assert verified(headers["Sluice-Signature"], server.url, body, {"1": "plain"})
+
+
+def _webhook(server: Server, stores: tuple[Any, Any], address: str) -> tuple[Answer, Server]:
+    ssm, _ = stores
+    ssm.put_parameter(Name="/sluice-target/demo/hook", Value=address, Type="SecureString", Overwrite=True)
+    secrets = Secrets(lambda: ssm, nothing, lambda: NOON)
+    url = {"ssm": "/sluice-target/demo/hook", "host": "127.0.0.1"}
+    return target(secrets).start(run(url, secret="/sluice-target/demo/hook"), CONTEXT), server
+
+
+def test_an_address_is_read_right_before_the_call(server: Server, stores: tuple[Any, Any]) -> None:
+    answer, _ = _webhook(server, stores, f" {server.url}/services/T0/B0/s3cr3t?sig=x ")
+    assert isinstance(answer, Started)
+    [(method, path, headers, _)] = server.seen
+    assert (method, path) == ("POST", "/services/T0/B0/s3cr3t?sig=x")
+    assert headers["Sluice-Signature"].startswith("t=")
+
+
+def test_an_answer_that_repeats_a_secret_address_is_masked(server: Server, stores: tuple[Any, Any]) -> None:
+    server.status, server.body = 404, b"no hook at /services/T0/B0/s3cr3t"
+    answer, _ = _webhook(server, stores, f"{server.url}/services/T0/B0/s3cr3t")
+    assert isinstance(answer, Never)
+    assert "s3cr3t" not in answer.why
+    assert "no hook at /***" in answer.why
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("https://elsewhere.example.com/s3cr3t", "holds an address of another host; expected 127.0.0.1"),
+        ("s3cr3t", "holds no web address; expected 127.0.0.1"),
+        ("https://ada:s3cr3t@127.0.0.1/", "holds no web address; expected 127.0.0.1"),
+        ("https://127.0.0.1/s3cr3t\nHost: a", "holds no web address; expected 127.0.0.1"),
+    ],
+)
+def test_a_secret_that_is_no_address_of_its_host_is_never_called(
+    server: Server, stores: tuple[Any, Any], address: str, why: str
+) -> None:
+    answer, _ = _webhook(server, stores, address)
+    assert answer == Never(f"secret /sluice-target/demo/hook {why}")
+    assert server.seen == []
+
+
+def test_a_corrected_address_counts_at_once(server: Server, stores: tuple[Any, Any]) -> None:
+    ssm, _ = stores
+    secrets = Secrets(lambda: ssm, nothing, lambda: NOON)
+    for value, called in (("s3cr3t", False), (f"{server.url}/a", True)):
+        ssm.put_parameter(Name="/sluice-target/demo/hook", Value=value, Type="String", Overwrite=True)
+        answer = target(secrets).start(run({"ssm": "/sluice-target/demo/hook", "host": "127.0.0.1"}), CONTEXT)
+        assert isinstance(answer, Started) is called
 
 
 @pytest.mark.parametrize("text", ["", "{", "{}", '{"keys": [{"id": "a"}]}', '{"keys": [{"id": "a,b", "secret": "x"}]}'])

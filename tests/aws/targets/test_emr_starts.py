@@ -116,6 +116,45 @@ ROLES = [
 ]
 
 
+CALLER = "arn:aws:sts::123456789012:assumed-role/sluice-prod-CheckRole-1A2B3C/sluice-prod-check"
+RESOURCE = "arn:aws:emr-serverless:eu-west-1:123456789012:/applications/00app"
+DENIED = {
+    "tags": (f"emr-serverless:TagResource on resource: {RESOURCE} because no identity-based policy allows the "
+             "emr-serverless:TagResource action", "EmrApplicationIds"),
+    "start": (f"emr-serverless:StartJobRun on resource: {RESOURCE}", "EmrApplicationIds"),
+    "organization": ("iam:PassRole on resource: arn:aws:iam::123456789012:role/new with an explicit deny in a service "
+                     "control policy", "no grant elsewhere allows it"),
+    "key": ("kms:GenerateDataKey on resource: arn:aws:kms:eu-west-1:123456789012:key/1a because no resource-based "
+            "policy allows the kms:GenerateDataKey action", "in the policy of the key"),
+    "endpoint": ("emr-serverless:StartJobRun because no VPC endpoint policy allows the emr-serverless:StartJobRun "
+                 "action", "in the policy of the VPC endpoint"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("denied", DENIED)
+@pytest.mark.parametrize("code", ["AccessDeniedException", "ValidationException"])
+def test_e1_a_final_denial_says_what_to_grant(code: str, denied: str) -> None:
+    """The ARN of the caller has the word role in it."""
+    action, remedy = DENIED[denied]
+    answer = start(Answers(refused(code, f"User: {CALLER} is not authorized to perform: {action}", 403)))
+    assert isinstance(answer, Never)
+    assert action in answer.why
+    assert remedy in answer.why.partition("what to do: ")[2]
+
+
+def test_e1_a_role_that_may_not_be_passed_yet_is_passed_later() -> None:
+    text = "iam:PassRole on resource: arn:aws:iam::123456789012:role/new because no identity-based policy allows the"
+    message = f"User: {CALLER} is not authorized to perform: {text} iam:PassRole action"
+    answer = start(Answers(refused("AccessDeniedException", message, 403)))
+    assert isinstance(answer, NotNow)
+    assert answer.alone
+    assert "EmrRoleArns" in answer.why
+
+
+def test_e1_a_denial_in_unknown_words_is_final() -> None:
+    assert isinstance(start(Answers(refused("AccessDeniedException", f"{CALLER} may not", 403))), Never)
+
+
 @pytest.mark.parametrize("error", STATES, ids=["conflict", "status"])
 def test_e1_an_application_changing_its_state_takes_runs_later(error: ClientError) -> None:
     answer = start(Answers(error))

@@ -9,6 +9,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from chalicelib.aws.targets.envelope import MAX_BYTES
@@ -71,6 +72,31 @@ def test_e5_data_of_the_schedule_is_sent_instead_of_the_context(
         kind,
         encoding,
     )
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_e5_a_queue_whose_key_is_denied_says_what_to_grant(count: int) -> None:
+    caller, key = "arn:aws:sts::123456789012:assumed-role/check/x", "arn:aws:kms:us-east-1:123456789012:key/1a"
+    message = (
+        f"User: {caller} is not authorized to perform: kms:GenerateDataKey on resource: {key} with an explicit deny."
+    )
+
+    class Encrypted:
+        def send_message(self, **call: Any) -> Any:
+            raise ClientError({"Error": {"Code": "KMS.AccessDeniedException", "Message": message}}, "SendMessage")
+
+        def send_message_batch(self, **call: Any) -> Any:
+            failed = {
+                "Code": "KmsAccessDenied",
+                "Message": message.replace(" with an explicit deny", ""),
+                "SenderFault": True,
+            }
+            return {"Failed": [{"Id": str(number), **failed} for number in range(count)]}
+
+    calls = [(run(number, type="sqs", queue_url="https://sqs/1/q"), CONTEXT) for number in range(count)]
+    for answer in SqsTarget(Encrypted()).start_many(calls):
+        assert isinstance(answer, Never)
+        assert f"kms:GenerateDataKey and kms:Decrypt on {key}" in answer.why
 
 
 def test_e5_a_fifo_queue_keeps_group_order_and_drops_duplicates() -> None:

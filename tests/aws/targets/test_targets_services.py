@@ -58,6 +58,30 @@ def test_e5_a_missing_topic_is_a_refusal() -> None:
     assert isinstance(SnsTarget(boto3.client("sns")).start(gone, CONTEXT), Never)
 
 
+KEY = "arn:aws:kms:us-east-1:123456789012:key/1a"
+OF_KMS = (
+    f"User: arn:aws:sts::123456789012:assumed-role/check/x is not authorized to perform: kms:Decrypt on resource: {KEY}"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("KMSAccessDenied", OF_KMS),
+        ("KMSAccessDenied", "null (Service: AWSKMS; Status Code: 400; Error Code: AccessDeniedException)"),
+    ],
+)
+def test_e5_a_topic_whose_key_is_denied_says_what_to_grant(code: str, message: str) -> None:
+    class Topics:
+        def publish_batch(self, **call: Any) -> Any:
+            raise ClientError({"Error": {"Code": code, "Message": message}}, "PublishBatch")
+
+    answer = SnsTarget(Topics()).start(run(type="sns", topic_arn="arn:aws:sns:us-east-1:1:t", subject=None), CONTEXT)
+    assert isinstance(answer, Never)
+    assert "what to do: allow kms:GenerateDataKey and kms:Decrypt on" in answer.why
+    assert "TargetKeyArns" in answer.why
+
+
 def test_e5_a_bus_gets_an_event_that_its_rules_can_match() -> None:
     queue, events = Queue(), boto3.client("events")
     events.create_event_bus(Name="orders")

@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.audit.changes import MASK, MAX_DOCUMENT, changes_of, shown
+from chalicelib.core.audit.changes import MAX_DOCUMENT, changes_of, shown
 from chalicelib.core.limits.writes import LeaseQueue
+from chalicelib.core.masks import MASK
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.request import Requested
+from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import Create, PutDefinition, PutState, RemoveDefinition, Replace
 
@@ -83,6 +85,29 @@ def test_no_secret_is_in_a_record() -> None:
     assert "hunter2" not in text
     assert shown(document)["target"]["headers"] == {"X-Own": MASK}
     assert shown(document)["retries"] == {"attempts": 3}
+
+
+def test_arguments_and_webhooks_are_masked_on_both_sides() -> None:
+    """Records lie under Object Lock, where nobody can take a secret back."""
+    document = {
+        "target": {"type": "worker", "pool": "p", "arguments": ["--password", "hunter2"]},
+        "notify": [{"to": {"type": "http", "url": "https://hooks.slack.com/services/T0/B0/hunter2?sig=hunter2"}}],
+        "description": "uses ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+    }
+    old, new = (replace(ROW, document=document | {"priority": number}, version=number) for number in (3, 4))
+    [change] = changes_of([PutDefinition(new, 3, before=old)])
+    recorded = json.dumps(change.document())
+    assert "hunter2" not in recorded
+    assert "ghp_" not in recorded
+    assert recorded.count("https://hooks.slack.com/***") == 2
+    assert recorded.count('"--password"') == 2
+
+
+def test_the_reason_of_a_recorded_end_has_no_token() -> None:
+    row = Record("demo.flights.clean.7.aa", "DROPPED", "demo.flights.clean", 7, "Bearer abc123def456ghi7 failed", 9)
+    [change] = changes_of([Create(row)], target=row.id)
+    assert "abc123def456ghi7" not in json.dumps(change.document())
+    assert "Bearer ***" in json.dumps(change.document())
 
 
 def test_a_large_document_is_recorded_by_its_digest() -> None:

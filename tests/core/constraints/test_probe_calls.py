@@ -62,7 +62,7 @@ def test_c15_a_second_probe_is_refused_with_what_to_do() -> None:
     assert error.hint == "combine their checks in one probe"
 
 
-@pytest.mark.parametrize(("target", "name"), [(LAMBDA, ARN), (HTTP, "https://checks.example/ready")])
+@pytest.mark.parametrize(("target", "name"), [(LAMBDA, ARN), (HTTP, "https://checks.example/***")])
 def test_c14_a_probe_is_described_by_what_sluice_calls(target: dict[str, Any], name: str) -> None:
     assert probe(target, on_unmet="abort").rule == f"the probe {name} allows the launch, else abort"
 

@@ -45,6 +45,15 @@ def test_l7_a_changed_leaf_is_one_diff_line(old: dict[str, Any], new: dict[str, 
     assert changes(old, new) == lines
 
 
+def test_l7_a_changed_token_is_shown_without_its_value() -> None:
+    old, new = ({"target": {"arguments": ["--key", f"ghp_{sign * 36}"]}} for sign in "ab")
+    [line] = changes(old, new)
+    before, after = line.removeprefix("target.arguments.1: ").split(" -> ")
+    assert before != after
+    assert before.startswith("'***")
+    assert "ghp_" not in line
+
+
 def test_l7_diff_lines_are_sorted_for_any_document_order() -> None:
     old = {"z": 1, "list": list(range(11)), "a": {"y": 1, "x": 1}}
     new = {"a": {"x": 2, "y": 2}, "list": [*range(2), 9, *range(3, 10), 0], "z": 2}

@@ -82,6 +82,46 @@ def test_an_app_with_a_clear_or_foreign_secret_is_refused(target: dict[str, Any]
     world.deploy(flights({}, notify={"target": HOOK | {"headers": {"Authorization": KEY}, "secret": KEY}}))
 
 
+WEBHOOK = {"url": {**KEY, "host": "hooks.example.com"}}
+
+
+def test_the_address_of_a_callback_may_be_a_secret() -> None:
+    stored = HttpTarget.model_validate(HOOK | WEBHOOK).model_dump(mode="json")
+    assert stored["url"] == WEBHOOK["url"]
+    assert HttpTarget.is_signed(stored)
+    assert [(each.kind, each.value, each.field) for each in HttpTarget.named(stored)] == [
+        ("hosts", "hooks.example.com", "url.host"),
+        ("secrets", "arn:*:ssm:*:*:parameter/sluice-target/demo/key", "url"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("url", "field"),
+    [
+        (KEY, "url.host"),
+        ({**KEY, "host": "https://hooks.example.com"}, "url.host"),
+        ({**KEY, "host": "hooks.example.com/a"}, "url.host"),
+        ({"host": "hooks.example.com"}, "url"),
+        ({**KEY, "host": "h.example.com", "path": "/a"}, "url.path"),
+        (7, "url"),
+    ],
+)
+def test_a_bad_secret_address_is_refused_at_its_field(url: Any, field: str) -> None:
+    with pytest.raises(ValidationError) as failure:
+        HttpTarget.model_validate({"type": "http", "url": url})
+    found = from_validation(failure.value, HttpTarget)
+    assert field in [found.field, *(each.field for each in found.problems)]
+
+
+def test_a_secret_address_is_a_secret_of_its_namespace() -> None:
+    world = World()
+    foreign = {"url": {"ssm": "/sluice-target/other/key", "host": "hooks.example.com"}}
+    with pytest.raises(SluiceError) as failure:
+        world.deploy(flights({}, notify={"target": HOOK | foreign}))
+    assert failure.value.field == "workflows.notify.target.url"
+    world.deploy(flights({}, notify={"target": HOOK | WEBHOOK}))
+
+
 @pytest.mark.parametrize(
     ("given", "field"),
     [

@@ -1,0 +1,154 @@
+"""What the policy of a KMS key must allow, so that the key can encrypt a stack (parameter `KmsKeyArn`).
+
+    python -m infra.key_policy prod
+
+The command prints the statements for a stage in the account and region of the environment. Roles of the stack, and who
+deploys it, get their permissions from IAM policies, as the statement that KMS gives each new key allows. AWS's own
+services have no such policies, so the key must name them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from infra import preflight
+from infra.stack import DeployError
+
+LOG_CONTEXT = "kms:EncryptionContext:aws:logs:arn"
+# Logs calls KMS itself; the others check and generate the data keys of a queue to which they send.
+# https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/encrypt-log-data-kms.html
+# https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html
+LOGS = ("kms:Encrypt", "kms:Decrypt", "kms:ReEncryptFrom", "kms:ReEncryptTo", "kms:GenerateDataKey", "kms:DescribeKey")
+SENDERS = ("kms:Decrypt", "kms:GenerateDataKey")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a stack is, and its name."""
+
+    stack: str
+    account: str
+    region: str
+    partition: str = "aws"
+    suffix: str = "amazonaws.com"
+
+    @property
+    def root(self) -> str:
+        return f"arn:{self.partition}:iam::{self.account}:root"
+
+    @property
+    def logs(self) -> tuple[str, ...]:
+        """Patterns of the log groups of the stack."""
+        group = f"arn:{self.partition}:logs:{self.region}:{self.account}:log-group"
+        return f"{group}:/aws/lambda/{self.stack}-*", f"{group}:/aws/apigateway/{self.stack}"
+
+
+def statements(place: Place) -> list[dict[str, Any]]:
+    """The statements that the policy of a key needs for a stack."""
+    return [
+        {
+            "Sid": "LetIamPoliciesAllow",
+            "Effect": "Allow",
+            "Principal": {"AWS": place.root},
+            "Action": "kms:*",
+            "Resource": "*",
+        },
+        {
+            "Sid": "LetLogsEncrypt",
+            "Effect": "Allow",
+            "Principal": {"Service": _logs(place)},
+            "Action": list(LOGS),
+            "Resource": "*",
+            "Condition": {"ArnLike": {LOG_CONTEXT: list(place.logs)}},
+        },
+        # Which bucket and which rules may send is in the policies of the queues.
+        {
+            "Sid": "LetEventsReachQueues",
+            "Effect": "Allow",
+            "Principal": {"Service": ["s3.amazonaws.com", "events.amazonaws.com"]},
+            "Action": list(SENDERS),
+            "Resource": "*",
+        },
+    ]
+
+
+def missing(policy: Mapping[str, Any], place: Place) -> list[str]:
+    """What a policy does not allow, in words. A statement whose conditions are not known counts as one that allows."""
+    found = [statement for statement in _listed(policy.get("Statement", ())) if statement.get("Effect") == "Allow"]
+    return [
+        f"{action} for {who}"
+        for kind, who, actions, contexts in _needed(place)
+        for action in actions
+        if not all(any(_allows(each, kind, who, action, context, place) for each in found) for context in contexts)
+    ]
+
+
+def _needed(place: Place) -> Iterator[tuple[str, str, Sequence[str], Sequence[str]]]:
+    """The kind and name of each principal, its actions, and the logs about which it asks."""
+    yield "AWS", place.root, SENDERS, ("",)
+    yield "Service", _logs(place), LOGS, [pattern.replace("*", "check") for pattern in place.logs]
+    for service in ("s3.amazonaws.com", "events.amazonaws.com"):
+        yield "Service", service, SENDERS, ("",)
+
+
+def _allows(statement: Mapping[str, Any], kind: str, who: str, action: str, context: str, place: Place) -> bool:
+    principal = statement.get("Principal", {})
+    named = ["*"] if principal == "*" else _listed(principal.get(kind, ()))
+    if kind == "AWS" and place.account in named:
+        named = [*named, who]
+    return (
+        ("*" in named or who in named)
+        and any(fnmatchcase(action.lower(), pattern.lower()) for pattern in _listed(statement.get("Action", ())))
+        and all(
+            _holds(name, _listed(values), context, place)
+            for conditions in statement.get("Condition", {}).values()
+            for name, values in conditions.items()
+        )
+    )
+
+
+def _holds(name: str, values: Sequence[str], context: str, place: Place) -> bool:
+    if name == LOG_CONTEXT:
+        return any(fnmatchcase(context, pattern) for pattern in values)
+    return name.lower() != "aws:sourceaccount" or place.account in values
+
+
+def _logs(place: Place) -> str:
+    return f"logs.{place.region}.{place.suffix}"
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def place_of(session: Any, stack: str) -> Place:
+    region = session.region_name
+    partition = session.get_partition_for_region(region)
+    account = session.client("sts").get_caller_identity()["Account"]
+    return Place(stack, account, region, partition, "amazonaws.com.cn" if partition == "aws-cn" else "amazonaws.com")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Command line. Exit code 1 with one message without an account."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if len(arguments) != 1:
+        print("usage: python -m infra.key_policy STAGE", file=sys.stderr)
+        return 2
+    try:
+        place = place_of(preflight.session(), f"sluice-{arguments[0]}")
+    except (DeployError, BotoCoreError, ClientError) as error:
+        print(f"key policy: {error}", file=sys.stderr)
+        return 1
+    print(json.dumps({"Version": "2012-10-17", "Statement": statements(place)}, indent=2))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
