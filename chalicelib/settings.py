@@ -80,8 +80,10 @@ class Settings:
     # Patterns of the ARNs of roles that allow-lists may name for calls of targets (O10). IAM lets the Lambdas assume
     # these alone.
     target_role_arns: tuple[str, ...] = ()
-    # The account of the stack. Targets of other accounts need an allow-list that names them (O10).
+    # The account of the stack. Targets of other accounts need an allow-list that names them (O10). Empty in tests.
     account: str = ""
+    # The address of an emulator of SQS, whose queues have other URLs than those of AWS. Empty in production.
+    queue_endpoint: str = ""
     # List prices of EMR Serverless, in dollars; `core/runs/costs.py` has their date and region. Yours may differ (H1).
     price_vcpu_hour: float = LIST.vcpu_hour
     price_memory_gb_hour: float = LIST.memory_gb_hour
@@ -155,6 +157,10 @@ class Settings:
         missing = [f"SLUICE_{name.upper()}" for name in required if f"SLUICE_{name.upper()}" not in env]
         if missing:
             raise RuntimeError(f"expected {', '.join(missing)} in the environment; the template sets them")
+        if tuned.get("authorization", "off") != "off" and not tuned.get("account"):
+            raise RuntimeError(
+                "expected SLUICE_ACCOUNT in the environment; without it no target is surely of this account"
+            )
         return cls(
             catalog_table=env["SLUICE_CATALOG_TABLE"],
             jobs_table=env["SLUICE_JOBS_TABLE"],
@@ -164,6 +170,8 @@ class Settings:
             control_bucket=env["SLUICE_CONTROL_BUCKET"],
             emr_application_id=env.get("SLUICE_EMR_APPLICATION_ID", ""),
             emr_job_role_arn=env.get("SLUICE_EMR_JOB_ROLE_ARN", ""),
+            # The names that the clients of AWS read.
+            queue_endpoint=env.get("AWS_ENDPOINT_URL_SQS") or env.get("AWS_ENDPOINT_URL", ""),
             **tuned,
         )
 
