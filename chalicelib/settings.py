@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from chalicelib.core.access.queue_urls import queue_arn
 from chalicelib.core.runs.costs import LIST, Prices
 
 # The root user and federated users are allowed, too: `make deploy` names who deploys. Roles have no path here.
@@ -92,6 +93,12 @@ class Settings:
     @property
     def prices(self) -> Prices:
         return Prices(self.price_vcpu_hour, self.price_memory_gb_hour, self.price_storage_gb_hour)
+
+    @property
+    def partition(self) -> str:
+        """The partition of AWS in which the stack is, such as ``aws-cn``."""
+        found = queue_arn(self.hints_queue_url).split(":")
+        return found[1] if found[0] == "arn" else "aws"
 
     @property
     def notified_buckets(self) -> tuple[str, ...]:

@@ -205,7 +205,7 @@ def check(named: Iterable[Named], allowed: Allowed | None, namespace: str, insta
     list."""
     for each in named:
         patterns = _patterns(each, allowed) if allowed is not None else None
-        value = _resolved(each, installation)
+        value = resolved(each, installation)
         if patterns is not None:
             if not any(RULES[each.kind].fits(pattern, value) for pattern in patterns):
                 listed = ", ".join(patterns[:5]) + (f" and {len(patterns) - 5} more" if len(patterns) > 5 else "")
@@ -229,7 +229,7 @@ def _has_checked_value(key: str) -> bool:
     return is_harmless(key) or key in OF_FILES
 
 
-def _resolved(named: Named, installation: Installation) -> str:
+def resolved(named: Named, installation: Installation) -> str:
     """The value, with the account of the stack in the place of the mark for it. The URL of a queue of an emulator
     becomes an ARN, too."""
     value = named.value

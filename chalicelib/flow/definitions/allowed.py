@@ -29,20 +29,25 @@ def check(ports: Ports, namespace: str, named: Iterable[Named], field: str = "",
     if below:
         catalog, now = ports.catalog, ports.clock.now()
         row = catalog.allowed_lately(namespace, now) if lately else catalog.allowed(namespace)
-        is_shared = partial(catalog.is_shared_lately, now) if lately else catalog.is_shared
+        is_shared = partial(catalog.is_shared_lately, now) if lately else partial(catalog.is_shared, namespace)
         _check(ports, below, _parsed(row), namespace, is_shared)
 
 
 def check_target(ports: Ports, namespace: str, target: Mapping[str, Any], field: str, lately: bool = False) -> None:
     """The same for a target, or a probe, as its document names it: with the defaults of the stack where it names
     nothing. Raises ``invalid`` also for fields that no call can carry safely."""
-    of_type = registry.of_type(str(target["type"]))
-    placed = of_type.model_validate(target).placed(start_rate(ports)).model_dump(mode="json")
     try:
-        named = list(of_type.named(placed))
+        named = named_by(ports, target)
     except SluiceError as error:
         raise error.under(field) from None
     check(ports, namespace, named, field, lately)
+
+
+def named_by(ports: Ports, target: Mapping[str, Any]) -> list[Named]:
+    """What a target names, as its document has it, with the defaults of the stack where it names nothing."""
+    of_type = registry.of_type(str(target["type"]))
+    placed = of_type.model_validate(target).placed(start_rate(ports)).model_dump(mode="json")
+    return list(of_type.named(placed))
 
 
 def read_ahead(ports: Ports, runs: Iterable[Run]) -> None:
@@ -50,6 +55,8 @@ def read_ahead(ports: Ports, runs: Iterable[Run]) -> None:
     now = ports.clock.now()
     for namespace in {run.workflow.partition(".")[0] for run in runs}:
         ports.catalog.allowed_lately(namespace, now)
+    if _has_tenants(ports):
+        ports.catalog.is_shared_lately(now)
 
 
 def refusals(ports: Ports, runs: Iterable[Run]) -> list[str | None]:
@@ -97,23 +104,38 @@ def _check(
     that checks no rights has no tenants."""
     alone = installation(ports)
     allowed.check(named, lists, namespace, alone)
-    mode = ports.settings.authorization
-    if mode == "off" or namespace == SYSTEM or not alone.account or not is_shared():
+    if not _has_tenants(ports) or namespace == SYSTEM or not is_shared():
         return
     try:
         allowed.check(named, lists, namespace, replace(alone, is_shared=True))
     except SluiceError as error:
-        if mode == "enforce":
+        if ports.settings.authorization == "enforce":
             raise
         why = f"{error.field}: {error.message}"
         logger.warning("target would be refused", extra={"namespace": namespace, "why": why})
 
 
+def _has_tenants(ports: Ports) -> bool:
+    """Whether namespaces are limited by their names. Those of an installation that checks no rights are not, and tests
+    have no account that names could belong to."""
+    return ports.settings.authorization != "off" and ports.settings.account != ""
+
+
 def installation(ports: Ports) -> Installation:
     """What a check needs to know of this installation while it has one namespace."""
     settings = ports.settings
-    code = f"s3://{settings.control_bucket}/code/"
-    return Installation(settings.account, settings.queue_endpoint, False, settings.emr_application_id, code)
+    return Installation(
+        settings.account,
+        settings.queue_endpoint,
+        application=settings.emr_application_id,
+        code=f"s3://{settings.control_bucket}/code/",
+        partition=settings.partition,
+    )
+
+
+def list_of(ports: Ports, namespace: str) -> Allowed | None:
+    """The allow-list of a namespace, as it is now."""
+    return _parsed(ports.catalog.allowed(namespace))
 
 
 def _parsed(row: AllowedRow | None) -> Allowed | None:

@@ -91,7 +91,10 @@ def test_o14_an_installation_is_shared_by_two_namespaces_besides_its_own(
     dynamo: Dynamo, namespaces: tuple[str, ...], is_shared: bool
 ) -> None:
     dynamo.put_all([Put(Definition("namespace", name, {}, 1, NOON)) for name in namespaces])
-    assert DynamoCatalog(dynamo).is_shared() is is_shared
+    catalog = DynamoCatalog(dynamo)
+    assert catalog.is_shared() is is_shared
+    assert all(catalog.is_shared(joining) is is_shared for joining in (*namespaces, "system"))
+    assert catalog.is_shared("later") is (set(namespaces) > {"system"} or is_shared or namespaces == ("demo",))
 
 
 def test_o14_a_second_namespace_is_noticed_at_once_by_a_put_and_in_seconds_by_a_call(dynamo: Dynamo) -> None:
