@@ -10,6 +10,7 @@ import typer
 from sluice import render, wording
 from sluice.cli import frame, namespace_document
 from sluice.client import Document, segment
+from sluice.errors import WrongUsage
 
 OWN = ("name", "kind", "version", "updated_at", "updated_by")  # fields of the answer that are no lists
 
@@ -29,6 +30,10 @@ def allowed(
     """Show the allow-list of a namespace, propose one, or replace it. Only administrators of the installation replace
     it."""
     if propose:
+        if file is not None:
+            raise WrongUsage(
+                "expected --propose or --file, got both", "--propose", "write the proposal to a file first"
+            )
         _propose(namespace, as_json)
         return
 
