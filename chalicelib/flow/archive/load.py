@@ -44,7 +44,7 @@ def load(
     maps the buckets of the source to those of this installation. ``copy``: import also what the source still runs.
 
     Raises `SluiceError`, with what to do, if newer code made the export, or if a file is missing or was changed. Also
-    if the source still runs the namespaces, if this installation has them already, or if it has one other namespace that
+    if the source still runs the namespaces, if this installation has them already, or if its one other namespace
     uses what it could not use beside them.
     """
     made = known(copies, archive)
