@@ -59,8 +59,6 @@ def apply(
     for number, (name, source) in enumerate(zip(names, apps, strict=True)):
         namespace = name.partition(".")[0]
         new = not _exists(client, namespace)
-        if new and (asks or dry_run):  # the second namespace of an installation may be refused
-            client.put(path_of(NAMESPACE, namespace), {}, {"dry_run": True})
         if asks or (new and not dry_run):
             # Checked first, so that a refused document leaves no namespace behind.
             with progress.counted(len(apps), "apps", as_json) as draw:

@@ -58,7 +58,7 @@ def test_o14_a_name_holds_the_name_of_one_namespace(name: str, owner: str) -> No
 
 
 @pytest.mark.parametrize("kind", APPROACHES)
-def test_o14_a_namespace_reaches_what_holds_its_name_and_no_longer_name(kind: Kind) -> None:
+def test_o14_a_namespace_reaches_what_holds_its_own_name(kind: Kind) -> None:
     for name in ("sluice-target-demo-orders", "sluice-target-demo--late-orders"):
         assert not refused(kind, APPROACHES[kind].format(name))
         assert refused(kind, APPROACHES[kind].format(name), "demo-b")
@@ -82,7 +82,7 @@ def test_o14_one_namespace_is_as_free_as_before(kind: Kind) -> None:
     assert not refused(kind, APPROACHES[kind].format("anything"), at=alone)
 
 
-def test_o14_versions_aliases_and_names_alone_are_compared_whole() -> None:
+def test_o14_versions_and_aliases_are_no_part_of_a_name() -> None:
     function, machine = APPROACHES["functions"], APPROACHES["state_machines"]
     for qualified in ("sluice-target-demo-load:PROD", "sluice-target-demo-load:3"):
         assert not refused("functions", function.format(qualified))
@@ -132,7 +132,7 @@ def test_o14_secrets_and_prefixes_have_rules_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("kind", RULES)
-def test_o14_a_refusal_names_what_is_expected_and_what_to_do(kind: Kind) -> None:
+def test_o14_a_refusal_says_what_is_expected_and_what_to_do(kind: Kind) -> None:
     if kind == "buckets":
         return
     with pytest.raises(SluiceError) as failure:

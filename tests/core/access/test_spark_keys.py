@@ -74,7 +74,7 @@ def test_o10_a_property_that_may_load_code_is_not_harmless(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", TUNING)
-def test_o10_a_property_of_sizes_times_and_switches_is_harmless(key: str) -> None:
+def test_o10_sizes_times_and_switches_are_harmless(key: str) -> None:
     assert is_harmless(key)
 
 
@@ -90,7 +90,7 @@ def test_o10_no_trick_of_the_key_passes() -> None:
         assert not is_harmless(key)
 
 
-def test_o10_what_examples_and_pages_set_is_harmless_or_names_files() -> None:
+def test_o10_what_examples_and_pages_set_is_harmless() -> None:
     """Every property that a workflow of the project's own documents sets: ``spark.x: "1"`` in YAML."""
     pages = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.y*ml"), *ROOT.glob("sluice/**/*.yaml")]
     found = {

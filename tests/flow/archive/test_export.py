@@ -306,7 +306,7 @@ def test_l14_the_manifest_counts_rows_by_kind() -> None:
     assert loads.TABLES == ("catalog", "jobs", "runs")
 
 
-def test_o14_an_import_beside_a_namespace_without_lists_is_refused_and_leaves_nothing() -> None:
+def test_o14_an_import_beside_one_without_lists_is_refused() -> None:
     world = World(**SMALL)
     world.deploy(flights({"s": at("0 1 * * *")}))
     archive = exported(world, "demo")

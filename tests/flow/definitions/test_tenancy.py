@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from chalicelib.core.access.allowed import Allowed
+from chalicelib.core.definitions.app import App
 from chalicelib.core.errors import SluiceError
 from chalicelib.flow.definitions import allow_list, namespaces, uses
+from chalicelib.flow.deploy import deploy
 from chalicelib.flow.views.explain import why_job, why_run
 from tests.support.schedules import at
 from tests.support.world import World
@@ -66,7 +68,7 @@ def app(workflow: dict[str, Any], **schedules: Any) -> dict[str, Any]:
         ({"target": OWN_EMR}, {"trigger": {"type": "cloudwatch_alarm", "alarm": "late"}}, "schedules.s.trigger.alarm"),
     ],
 )  # fmt: skip
-def test_o14_beside_another_namespace_a_document_names_its_own_things(
+def test_o14_beside_another_a_document_names_its_own_things(
     workflow: dict[str, Any], schedule: dict[str, Any], field: str
 ) -> None:
     document = app(workflow, s=at(AT_ONE, "w", **schedule))
@@ -81,7 +83,7 @@ def test_o14_beside_another_namespace_a_document_names_its_own_things(
     assert world.ports.catalog.definition("workflow", "demo.flights.w") is None
 
 
-def test_o14_a_namespace_without_lists_works_with_what_holds_its_name() -> None:
+def test_o14_what_holds_the_name_works_without_lists() -> None:
     world = world_of()
     create(world, "demo-b")
     world.deploy({"workflows": {"w": {"target": OWN_EMR}, "n": {"target": queue("sluice-target-demo-orders")}},
@@ -100,7 +102,7 @@ def test_o14_the_app_of_the_installation_is_no_tenant() -> None:
     world.deploy(app({"target": queue("any")}, s=at(AT_ONE, "w")), namespace="system")
 
 
-def test_o14_what_was_stored_before_is_refused_at_its_launch_with_the_reason() -> None:
+def test_o14_what_was_stored_before_is_refused_at_its_launch() -> None:
     world = world_of()
     world.deploy(app({"target": queue("orders")}, s=at(AT_ONE, "w"), probed=at(AT_ONE, "w", constraints=[
         {"type": "probe", "target": HTTP}])))  # fmt: skip
@@ -117,7 +119,7 @@ def test_o14_what_was_stored_before_is_refused_at_its_launch_with_the_reason() -
     assert "not allowed: url: expected a host" in str(why_job(world.ports, job))
 
 
-def test_o14_a_second_namespace_is_noticed_by_calls_five_seconds_later() -> None:
+def test_o14_calls_notice_a_second_namespace_in_five_seconds() -> None:
     world = world_of()
     world.deploy(app({"target": queue("orders")}, s=at(AT_ONE, "w")))
     world.run_now("s", "r1")
@@ -133,7 +135,7 @@ def test_o14_a_second_namespace_is_noticed_by_calls_five_seconds_later() -> None
     assert len(world.targets.queue.messages) == 2
 
 
-def test_o14_a_second_namespace_waits_until_the_first_has_its_list() -> None:
+def test_o14_a_second_namespace_waits_for_the_list_of_the_first() -> None:
     world = world_of()
     world.deploy(app({"target": queue("orders")}, s=at(AT_ONE, "w")))
     for dry_run in (True, False):
@@ -157,7 +159,7 @@ def test_o14_a_second_namespace_waits_until_the_first_has_its_list() -> None:
     assert len(world.targets.queue.messages) == 1
 
 
-def test_o14_a_proposal_covers_every_use_of_each_kind_that_would_be_refused() -> None:
+def test_o14_a_proposal_covers_all_uses_of_a_refused_kind() -> None:
     world = world_of()
     world.deploy({
         "default_target": queue("default"),
@@ -210,18 +212,20 @@ def test_o14_a_list_that_exists_is_kept_by_a_proposal() -> None:
     assert create(world, "demo-b") == "created"
 
 
-def test_o14_a_refused_app_leaves_no_second_namespace_half_made() -> None:
-    from chalicelib.core.definitions.app import App
-    from chalicelib.flow.deploy import deploy
-
+def test_o14_a_refused_app_leaves_no_namespace_half_made() -> None:
+    """`sluice apply` sends a dry run before it creates a namespace."""
     world = world_of()
-    document = App.model_validate(app({"target": queue("orders")}))
     with pytest.raises(SluiceError) as failure:
-        deploy.dry_run(world.ports, "demo-b", "x", document, None)
+        deploy.dry_run(world.ports, "demo-b", "x", App.model_validate(app({"target": queue("orders")})), None)
     assert failure.value.field == "workflows.w.target.queue_url"
+    world.deploy(app({"target": queue("orders")}))
+    with pytest.raises(SluiceError) as failure:
+        deploy.dry_run(world.ports, "demo-b", "x", App(), None)
+    assert failure.value.code == "conflict"
+    assert deploy.dry_run(world.ports, "demo", "x", App(), None)[0]["created"] == []
 
 
-def test_o14_an_installation_that_observes_logs_what_it_would_refuse(caplog: pytest.LogCaptureFixture) -> None:
+def test_o14_observing_logs_what_would_be_refused(caplog: pytest.LogCaptureFixture) -> None:
     world = world_of("observe")
     world.deploy(app({"target": queue("orders")}, s=at(AT_ONE, "w")))
     with caplog.at_level(logging.WARNING):
