@@ -222,7 +222,7 @@ def test_o14_a_refused_app_leaves_no_namespace_half_made() -> None:
     with pytest.raises(SluiceError) as failure:
         deploy.dry_run(world.ports, "demo-b", "x", App(), None)
     assert failure.value.code == "conflict"
-    assert deploy.dry_run(world.ports, "demo", "x", App(), None)[0]["created"] == []
+    assert deploy.dry_run(world.ports, "demo", "x", App(), None)[0]["created"] == ["app demo.x"]
 
 
 def test_o14_observing_logs_what_would_be_refused(caplog: pytest.LogCaptureFixture) -> None:
