@@ -120,10 +120,13 @@ def _documents(ports: Ports, namespace: str) -> Iterator[tuple[str, list[Named]]
 
 
 def _messages(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
-    for listing in store.messages_of(ports, app):
-        own = ports.catalog.definition("workflow", listing.schedule)
-        shown = listing.schedule.replace(f".{MESSAGE}", ".")
-        yield f"message {shown}", [] if own is None else _of_target(ports, own.document["target"])
+    names = (listing.schedule for listing in store.messages_of(ports, app))
+    while part := list(islice(names, AT_ONCE)):
+        read = ports.prefetch.read(ports, [("workflow", name) for name in part])
+        for name in part:
+            own = read.catalog.definition("workflow", name)
+            shown = name.replace(f".{MESSAGE}", ".")
+            yield f"message {shown}", [] if own is None else _of_target(ports, own.document["target"])
 
 
 def _schedules(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
