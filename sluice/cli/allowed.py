@@ -27,7 +27,7 @@ def allowed(
     yes: frame.Yes = False,
     as_json: frame.Json = False,
 ) -> None:
-    """Show the allow-list of a namespace, propose one, or replace it. Only administrators of the installation replace
+    """Show or propose the allow-list of a namespace, or replace it. Only administrators of the installation replace
     it."""
     if propose:
         if file is not None:
