@@ -266,8 +266,9 @@ def test_l14_unknown_namespaces_and_used_folders_are_refused() -> None:
 def test_l14_datasets_get_the_buckets_of_the_new_installation() -> None:
     world = busy()
     new = elsewhere(exported(world, "demo"), world, buckets={"lake-bucket": "new-lake"})
-    assert new.ports.catalog.dataset_at("new-lake", "raw/flights/") == "demo.flights"
-    assert new.ports.catalog.dataset_at("lake-bucket", "raw/flights/") is None
+    row = new.ports.catalog.prefix("new-lake", "raw/flights/")
+    assert row is not None and row.dataset == "demo.flights"
+    assert new.ports.catalog.prefix("lake-bucket", "raw/flights/") is None
     new.upload(day(5), bucket="new-lake")
     new.settle()
     assert len(new.runs("two")) == 1
