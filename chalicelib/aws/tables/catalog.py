@@ -102,9 +102,9 @@ class DynamoCatalog:
             known = self._lists[namespace] = now, self.allowed(namespace)
         return known[1]
 
-    def is_shared(self) -> bool:
+    def is_shared(self, joining: str = "") -> bool:
         found, _ = self._dynamo.query("catalog", "pk = :pk", {"pk": keys.NAMESPACES}, limit=3)
-        return len([item for item in found if item["sk"]["S"] != SYSTEM]) > 1
+        return len({joining, *(item["sk"]["S"] for item in found)} - {"", SYSTEM}) > 1
 
     def is_shared_lately(self, now: Instant) -> bool:
         known = self._sharing.get("installation")

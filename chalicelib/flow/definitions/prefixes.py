@@ -208,7 +208,7 @@ def _check_others(
 def _check_own(ports: Ports, namespace: str, place: Place, around: tuple[PrefixRow, ...]) -> None:
     """Raise ``invalid`` if a namespace takes a prefix that nobody has given to it, where others could want it: an
     installation with one namespace leaves all prefixes to that one."""
-    if around or prefixes.is_in_own_folder(namespace, place.prefix) or not ports.catalog.is_shared():
+    if around or prefixes.is_in_own_folder(namespace, place.prefix) or not ports.catalog.is_shared(namespace):
         return
     listed = ports.catalog.allowed(namespace)
     if listed is None or listed.document.get("buckets") is None:

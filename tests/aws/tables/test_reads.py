@@ -109,14 +109,17 @@ def test_o14_the_owner_of_the_folder_gets_an_object_at_the_same_cost(dynamo: Dyn
         (("system", "y", "z"), True),
     ],
 )
-def test_o14_an_installation_is_shared_by_two_namespaces_besides_its_own(
+def test_o14_two_namespaces_besides_its_own_share_it(
     dynamo: Dynamo, namespaces: tuple[str, ...], is_shared: bool
 ) -> None:
     dynamo.put_all([Put(Definition("namespace", name, {}, 1, NOON)) for name in namespaces])
-    assert DynamoCatalog(dynamo).is_shared() is is_shared
+    catalog = DynamoCatalog(dynamo)
+    assert catalog.is_shared() is is_shared
+    assert all(catalog.is_shared(joining) is is_shared for joining in (*namespaces, "system"))
+    assert catalog.is_shared("later") is (set(namespaces) > {"system"} or is_shared or namespaces == ("demo",))
 
 
-def test_o14_a_second_namespace_is_noticed_at_once_by_a_put_and_in_seconds_by_a_call(dynamo: Dynamo) -> None:
+def test_o14_a_second_namespace_is_noticed_in_seconds(dynamo: Dynamo) -> None:
     dynamo.put_all([Put(Definition("namespace", "demo", {}, 1, NOON))])
     catalog = DynamoCatalog(dynamo)
     assert not catalog.is_shared_lately(NOON)
