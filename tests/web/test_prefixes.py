@@ -63,7 +63,7 @@ def test_o14_only_administrators_give_list_and_take_prefixes() -> None:
 
 @pytest.mark.usefixtures("enforced")
 @pytest.mark.parametrize(("mine", "theirs"), [(OUTER, INNER), (INNER, OUTER)])
-def test_o14_an_author_learns_no_name_of_another_namespace_and_an_administrator_does(mine: str, theirs: str) -> None:
+def test_o14_administrators_alone_learn_the_foreign_owner(mine: str, theirs: str) -> None:
     for space in (NS, BETA):
         assert PLATFORM.status("PUT", f"{space}/allowed", {"buckets": [f"s3://{ports().settings.lake_bucket}/"]}) == 201
     assert BOB.status("PUT", f"{BETA}/datasets/secret", dataset(theirs)) == 201

@@ -78,7 +78,7 @@ def test_the_longest_prefix_is_found_beside_similar_folders(dynamo: Dynamo, besi
 
 
 @pytest.mark.parametrize("beside", [0, 18, 60])
-def test_o14_the_owner_of_the_folder_gets_an_object_at_the_same_cost(dynamo: Dynamo, beside: int) -> None:
+def test_o14_the_owner_of_a_folder_gets_objects_at_the_same_cost(dynamo: Dynamo, beside: int) -> None:
     """Of a path with datasets of two namespaces and a prefix that was given, with as few reads as without owners."""
     rows = [PrefixRow("lake", "raw/", "a.all"), PrefixRow("lake", "raw/a/", "", owner="b")]
     rows += [PrefixRow("lake", f"raw/a/{number:02}/", "", owner="b") for number in range(beside)]

@@ -91,9 +91,7 @@ def owner_of(world: World, key: str) -> str | None:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("form", [{}, {"format": "iceberg"}])
-def test_o14_an_outer_prefix_around_that_of_another_namespace_is_refused(
-    way: Callable[..., None], form: dict[str, Any]
-) -> None:
+def test_o14_a_prefix_around_that_of_another_is_refused(way: Callable[..., None], form: dict[str, Any]) -> None:
     world = shared()
     free(world)
     put(world, "beta.day", INNER, **form)
@@ -109,9 +107,7 @@ def test_o14_an_outer_prefix_around_that_of_another_namespace_is_refused(
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("form", [{}, {"format": "iceberg"}])
-def test_o14_an_inner_prefix_in_that_of_another_namespace_is_refused(
-    way: Callable[..., None], form: dict[str, Any]
-) -> None:
+def test_o14_a_prefix_in_that_of_another_is_refused(way: Callable[..., None], form: dict[str, Any]) -> None:
     world = shared()
     free(world)
     put(world, "alpha.orders", OUTER, **form)
@@ -123,7 +119,7 @@ def test_o14_an_inner_prefix_in_that_of_another_namespace_is_refused(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_o14_neighbours_and_nesting_in_one_namespace_stay_allowed(way: Callable[..., None]) -> None:
+def test_o14_neighbours_and_own_nesting_stay_allowed(way: Callable[..., None]) -> None:
     world = shared()
     free(world)
     way(world, "alpha.orders", OUTER)
@@ -146,7 +142,7 @@ def test_o14_another_bucket_has_other_prefixes() -> None:
 
 
 @pytest.mark.parametrize(("mode", "is_logged"), [("observe", True), ("off", False)])
-def test_o14_nesting_is_logged_or_free_where_roles_are_not_enforced(
+def test_o14_nesting_is_logged_or_free_without_roles(
     monkeypatch: pytest.MonkeyPatch, mode: str, is_logged: bool
 ) -> None:
     logged: list[str] = []
@@ -161,7 +157,7 @@ def test_o14_nesting_is_logged_or_free_where_roles_are_not_enforced(
 # -- what an administrator gives ---------------------------------------------------------------------------------------
 
 
-def test_o14_an_administrator_is_shown_the_owner_and_may_nest_an_inner_prefix() -> None:
+def test_o14_an_administrator_may_nest_an_inner_prefix() -> None:
     world = shared()
     free(world, "alpha")
     put(world, "alpha.orders", OUTER)
@@ -178,7 +174,7 @@ def test_o14_an_administrator_is_shown_the_owner_and_may_nest_an_inner_prefix() 
     assert owner_of(world, f"{INNER}hour=04/x") == "beta.day"
 
 
-def test_o14_an_administrator_is_shown_the_owner_and_may_nest_an_outer_prefix() -> None:
+def test_o14_an_administrator_may_nest_an_outer_prefix() -> None:
     world = shared()
     free(world, "beta")
     put(world, "beta.day", INNER)
@@ -213,7 +209,7 @@ def test_o14_what_cannot_be_given_is_refused() -> None:
     assert not world.ports.catalog.prefixes_in(LAKE, "", 9, None).items
 
 
-def test_o14_a_prefix_is_free_again_after_its_last_dataset_unless_it_was_given() -> None:
+def test_o14_a_prefix_without_data_is_free_unless_it_was_given() -> None:
     """Without data, it would block others for nothing."""
     world = shared()
     free(world)
@@ -245,7 +241,7 @@ def test_o14_a_dataset_stays_when_its_prefix_is_taken_back() -> None:
     assert (outer.dataset, outer.owner, outer.namespace) == ("alpha.orders", "", "alpha")
 
 
-def test_o14_snapshots_from_before_a_table_was_put_do_not_count_where_the_prefix_was_given() -> None:
+def test_o14_snapshots_before_a_put_do_not_count_where_given() -> None:
     world = shared()
     give(world, "alpha", OUTER)
     world.clock.pass_by("1h")
@@ -254,7 +250,7 @@ def test_o14_snapshots_from_before_a_table_was_put_do_not_count_where_the_prefix
     assert row is not None and row.since == world.clock.now()
 
 
-def test_o14_a_deleted_namespace_leaves_no_prefix_to_the_next_of_its_name() -> None:
+def test_o14_a_deleted_namespace_leaves_no_prefix_to_the_next() -> None:
     world = shared()
     give(world, "alpha", OUTER)
     give(world, "beta", "raw/beta/")
@@ -314,7 +310,7 @@ def test_o14_with_a_second_namespace_a_prefix_must_be_owned(way: Callable[..., N
     refused(lambda: way(world, "beta.y", "raw/gamma/"), "invalid", "that namespace beta may use")
 
 
-def test_o14_what_the_first_namespace_has_goes_on_to_work_beside_a_second() -> None:
+def test_o14_what_the_first_namespace_has_goes_on_to_work() -> None:
     world = shared("alpha")
     put(world, "alpha.orders", OUTER)
     put(world, "alpha.theirs", "beta/landed/")
@@ -329,7 +325,7 @@ def test_o14_what_the_first_namespace_has_goes_on_to_work_beside_a_second() -> N
     assert owner_of(world, "beta/landed/hour=04/x") == "alpha.theirs"
 
 
-def test_o14_a_document_that_releases_a_prefix_and_takes_it_again_is_refused_before_anything_is_put() -> None:
+def test_o14_a_document_cannot_take_a_prefix_that_it_releases() -> None:
     """Each dataset is put by itself: the second one finds a prefix that nobody owns any more."""
     world = shared("alpha")
     put(world, "alpha.orders", OUTER)
@@ -360,7 +356,7 @@ def test_o14_two_datasets_of_one_document_never_share_a_prefix() -> None:
 # -- rows of older code, moves -----------------------------------------------------------------------------------------
 
 
-def test_o14_nested_datasets_from_before_go_on_with_the_longest_prefix() -> None:
+def test_o14_nested_datasets_from_before_go_on() -> None:
     """Without owners on record, each dataset owns its prefix."""
     world = shared(mode="off")
     put(world, "beta.day", INNER)
@@ -480,7 +476,7 @@ def test_o14_a_death_after_a_write_of_a_put_leaves_one_owner(first: str, second:
     assert deaths >= 1
 
 
-def test_o14_a_prefix_that_is_given_while_its_dataset_goes_stays_given() -> None:
+def test_o14_a_prefix_given_while_its_dataset_goes_stays_given() -> None:
     def build() -> World:
         world = shared()
         free(world, "alpha")

@@ -75,7 +75,7 @@ class Delivery(World):
 
 
 @pytest.mark.parametrize("mode", ["enforce", "off"])
-def test_o14_a_manifest_does_not_tell_what_another_namespace_has(mode: str) -> None:
+def test_o14_a_manifest_does_not_tell_what_others_have(mode: str) -> None:
     world = Delivery()
     world.ports = world.with_ports(settings=replace(world.ports.settings, authorization=mode))
     theirs = {"secret": {"bucket": "lake", "prefix": "other/secret/", "keys": ["day"]}}
