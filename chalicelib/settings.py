@@ -164,10 +164,6 @@ class Settings:
         missing = [f"SLUICE_{name.upper()}" for name in required if f"SLUICE_{name.upper()}" not in env]
         if missing:
             raise RuntimeError(f"expected {', '.join(missing)} in the environment; the template sets them")
-        if tuned.get("authorization", "off") != "off" and not tuned.get("account"):
-            raise RuntimeError(
-                "expected SLUICE_ACCOUNT in the environment; without it no target is surely of this account"
-            )
         return cls(
             catalog_table=env["SLUICE_CATALOG_TABLE"],
             jobs_table=env["SLUICE_JOBS_TABLE"],

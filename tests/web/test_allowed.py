@@ -38,7 +38,8 @@ def test_only_platform_administrators_change_the_list() -> None:
 
 def test_a_namespace_without_a_list_says_what_holds(api: Api) -> None:
     error = api.refused(404, "GET", f"{NS}/allowed")
-    assert error["hint"] == "without one, the namespace may use what the parameters of the stack allow"
+    assert error["hint"].startswith("without one, the namespace may use what the parameters of the stack allow, and ")
+    assert error["hint"].endswith("sluice allowed demo --propose")
 
 
 def test_a_workflow_outside_the_list_is_not_stored(api: Api) -> None:

@@ -25,7 +25,6 @@ class Installation:
     is_shared: bool = False
     application: str = ""
     code: str = ""
-    partition: str = "aws"
 
 
 def owner_of(name: str) -> str:

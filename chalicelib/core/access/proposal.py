@@ -29,17 +29,19 @@ def is_newly_refused(named: Named, allowed: Allowed | None, namespace: str, alon
     return refusal(named, allowed, namespace, replace(alone, is_shared=True)) is not None
 
 
-def propose(uses: Iterable[Named], allowed: Allowed | None, namespace: str, alone: Installation) -> dict[str, Any]:
+def propose(
+    uses: Iterable[Named], allowed: Allowed | None, namespace: str, alone: Installation, partition: str
+) -> dict[str, Any]:
     """The present list with a list for each kind of which a use would be refused. That list has all uses of the kind,
     by their exact names, because it takes the place of the rule of names. What no pattern can name is left out."""
     uses = list(uses)
     wanted = {each.kind for each in uses if is_newly_refused(each, allowed, namespace, alone)}
     present = allowed.model_dump(mode="json", exclude_none=True) if allowed is not None else {}
-    return present | {kind: _patterns(kind, uses, alone) for kind in RULES if kind in wanted}
+    return present | {kind: _patterns(kind, uses, alone, partition) for kind in RULES if kind in wanted}
 
 
-def _patterns(kind: Kind, uses: Iterable[Named], alone: Installation) -> list[str]:
-    named = dict.fromkeys(_pattern(resolved(each, alone), alone.partition) for each in uses if each.kind == kind)
+def _patterns(kind: Kind, uses: Iterable[Named], alone: Installation, partition: str) -> list[str]:
+    named = {_pattern(resolved(each, alone), partition) for each in uses if each.kind == kind}
     found = sorted(pattern for pattern in named if re.fullmatch(RULES[kind].form, pattern, re.ASCII))
     if kind == "entry_points" and len(found) > MAX_PATTERNS:
         found = sorted({f"{address.rpartition('/')[0]}/" for address in found})

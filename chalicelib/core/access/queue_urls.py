@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from urllib.parse import urlsplit
 
 OWN = "*"  # the region or account of the stack itself, in an ARN that is made from a name
@@ -38,14 +39,18 @@ def _urls(region: str, domain: str, dual: str) -> re.Pattern[str]:
     return re.compile(rf"https?://(?:{'|'.join(forms)}){_PATH}", re.ASCII)
 
 
-_URLS = tuple((partition, _urls(*names)) for partition, *names in _PARTITIONS)
+@cache  # most Lambdas read no URL of a queue, and to compile these would delay a cold start
+def _of_partitions() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((partition, _urls(*names)) for partition, *names in _PARTITIONS)
+
+
 _FIRST = re.compile(rf"https?://queue\.amazonaws\.com{_PATH}", re.ASCII)  # us-east-1, by the oldest name
 
 
 def queue_arn(url: str, endpoint: str = "") -> str:
     """The ARN of a queue by its URL, in the form that SQS gives it; the URL itself if it has none of the known forms.
     ``endpoint`` is the address of an emulator of SQS, whose URLs have no region."""
-    for partition, pattern in _URLS:
+    for partition, pattern in _of_partitions():
         if (found := pattern.fullmatch(url)) is not None:
             region = next(part for name, part in found.groupdict().items() if name.startswith("region") and part)
             return f"arn:{partition}:sqs:{region}:{found['account']}:{found['name']}"

@@ -12,6 +12,7 @@ https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/jobs-spark.html
 from __future__ import annotations
 
 import re
+from functools import cache
 
 # Properties with the addresses of files: each of the files counts as a file of code.
 OF_FILES = frozenset({"spark.jars", "spark.submit.pyFiles", "spark.files", "spark.archives"})
@@ -54,23 +55,23 @@ sql.storeAssignmentPolicy sql.subexpressionElimination.* sql.timestampType sql.u
 """
 # What the name of a property says if its value is a class, a command, a file, a folder or an address. No family above
 # has such a property without one of these words.
-_NAMES_MORE = re.compile(
+_NAMES_MORE = (
     r"class|impl\b|provider|factory|extension|plugin|listeners\b|\.serializer\b|manager|registrator|codec|module"
     r"|jars|package|path|dir\b|directory|(?<!al)location|\bfile$|ur[il]\b|host\b|address|proxy"
-    r"|script|command|options|java\b|env\b|filters|acls|redaction|custom",
-    re.IGNORECASE,
+    r"|script|command|options|java\b|env\b|filters|acls|redaction|custom"
 )
 # Codecs by the names that Spark knows, and the address to which jobs sign their requests to Sluice.
-_ALSO = re.compile(
-    r"spark\.sql\.(avro|orc|parquet)\.compression\.codec|spark\.emr-serverless\.driverEnv\.SLUICE_API_URL"
-)
-_HARMLESS = re.compile(
-    "|".join(re.escape(f"spark.{name}").replace(r"\*", r"[\w.-]*") for name in _TUNING.split()), re.ASCII
-)
+_ALSO = r"spark\.sql\.(avro|orc|parquet)\.compression\.codec|spark\.emr-serverless\.driverEnv\.SLUICE_API_URL"
+
+
+@cache  # most Lambdas see no Spark property
+def _harmless() -> re.Pattern[str]:
+    names = (re.escape(f"spark.{name}").replace(r"\*", r"[\w.-]*") for name in _TUNING.split())
+    return re.compile("|".join(names), re.ASCII)
 
 
 def is_harmless(key: str) -> bool:
     """Whether a Spark property loads no code and runs no command, whatever its value is."""
-    if _ALSO.fullmatch(key):
+    if re.fullmatch(_ALSO, key):
         return True
-    return _HARMLESS.fullmatch(key) is not None and _NAMES_MORE.search(key) is None
+    return _harmless().fullmatch(key) is not None and re.search(_NAMES_MORE, key, re.IGNORECASE) is None

@@ -30,7 +30,7 @@ def check(ports: Ports, namespace: str, named: Iterable[Named], field: str = "",
         catalog, now = ports.catalog, ports.clock.now()
         row = catalog.allowed_lately(namespace, now) if lately else catalog.allowed(namespace)
         is_shared = partial(catalog.is_shared_lately, now) if lately else partial(catalog.is_shared, namespace)
-        _check(ports, below, _parsed(row), namespace, is_shared)
+        _check(ports, below, _parsed(row), namespace, _is_beside_others(ports, namespace, is_shared))
 
 
 def check_target(ports: Ports, namespace: str, target: Mapping[str, Any], field: str, lately: bool = False) -> None:
@@ -55,7 +55,7 @@ def read_ahead(ports: Ports, runs: Iterable[Run]) -> None:
     now = ports.clock.now()
     for namespace in {run.workflow.partition(".")[0] for run in runs}:
         ports.catalog.allowed_lately(namespace, now)
-    if _has_tenants(ports):
+    if has_tenants(ports):
         ports.catalog.is_shared_lately(now)
 
 
@@ -88,23 +88,23 @@ def _reason(
     ports: Ports, namespace: str, read: Callable[[], Iterable[Named]], lists: dict[str, Allowed | None], now: Instant
 ) -> str | None:
     if namespace not in lists:
-        # Not in the block below: a table that cannot be read is no refusal.
         lists[namespace] = _parsed(ports.catalog.allowed_lately(namespace, now))
+    # Like the list, it is not read in the block below: a table that cannot be read is no refusal.
+    is_beside_others = _is_beside_others(ports, namespace, partial(ports.catalog.is_shared_lately, now))
     try:
-        _check(ports, list(read()), lists[namespace], namespace, partial(ports.catalog.is_shared_lately, now))
+        _check(ports, list(read()), lists[namespace], namespace, is_beside_others)
     except SluiceError as error:
         return f"not allowed: {error.field}: {error.message}; {error.hint}"
     return None
 
 
 def _check(
-    ports: Ports, named: list[Named], lists: Allowed | None, namespace: str, is_shared: Callable[[], bool]
-) -> None:
-    """`allowed.check`. An installation that observes logs what it would refuse because it has several namespaces; one
-    that checks no rights has no tenants."""
+    ports: Ports, named: list[Named], lists: Allowed | None, namespace: str, is_beside_others: bool
+) -> None:  # fmt: skip
+    """`allowed.check`. An installation that observes logs what it would refuse because it has several namespaces."""
     alone = installation(ports)
     allowed.check(named, lists, namespace, alone)
-    if not _has_tenants(ports) or namespace == SYSTEM or not is_shared():
+    if not is_beside_others:
         return
     try:
         allowed.check(named, lists, namespace, replace(alone, is_shared=True))
@@ -115,9 +115,14 @@ def _check(
         logger.warning("target would be refused", extra={"namespace": namespace, "why": why})
 
 
-def _has_tenants(ports: Ports) -> bool:
-    """Whether namespaces are limited by their names. Those of an installation that checks no rights are not, and tests
-    have no account that names could belong to."""
+def _is_beside_others(ports: Ports, namespace: str, is_shared: Callable[[], bool]) -> bool:
+    """Whether a namespace is limited by its name."""
+    return has_tenants(ports) and namespace != SYSTEM and is_shared()
+
+
+def has_tenants(ports: Ports) -> bool:
+    """Whether several namespaces would be limited by their names. An installation that checks no rights limits none,
+    and tests have no account that names could belong to."""
     return ports.settings.authorization != "off" and ports.settings.account != ""
 
 
@@ -129,7 +134,6 @@ def installation(ports: Ports) -> Installation:
         settings.queue_endpoint,
         application=settings.emr_application_id,
         code=f"s3://{settings.control_bucket}/code/",
-        partition=settings.partition,
     )
 
 

@@ -57,7 +57,7 @@ def of_namespace(ports: Ports, namespace: str) -> Uses:
     documents = list(islice(_documents(ports, namespace), MAX_DOCUMENTS + 1))
     uses = [(document, named) for document, each in documents[:MAX_DOCUMENTS] for named in each]
     present, alone = allowed.list_of(ports, namespace), allowed.installation(ports)
-    proposed = proposal.propose((named for _, named in uses), present, namespace, alone)
+    proposed = proposal.propose((named for _, named in uses), present, namespace, alone, ports.settings.partition)
     refused = [use for use in uses if proposal.is_newly_refused(use[1], present, namespace, alone)]
     covers, beside = Allowed.model_validate(proposed), replace(alone, is_shared=True)
     return Uses(
@@ -72,8 +72,7 @@ def of_namespace(ports: Ports, namespace: str) -> Uses:
 def before_another(ports: Ports, joining: str) -> list[Uses]:
     """What would be refused of the only namespace if ``joining`` were created now. Nothing if there are several
     already, or if the installation checks no rights."""
-    settings = ports.settings
-    if settings.authorization == "off" or not settings.account or joining == SYSTEM or ports.catalog.is_shared():
+    if not allowed.has_tenants(ports) or joining == SYSTEM or ports.catalog.is_shared():
         return []
     others = [row.name for row in definitions_in(ports, "namespace", "") if row.name not in (joining, SYSTEM)]
     return [uses for name in others if (uses := of_namespace(ports, name)).refused]
@@ -121,10 +120,13 @@ def _documents(ports: Ports, namespace: str) -> Iterator[tuple[str, list[Named]]
 
 
 def _messages(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
-    for listing in store.messages_of(ports, app):
-        own = ports.catalog.definition("workflow", listing.schedule)
-        shown = listing.schedule.replace(f".{MESSAGE}", ".")
-        yield f"message {shown}", [] if own is None else _of_target(ports, own.document["target"])
+    names = (listing.schedule for listing in store.messages_of(ports, app))
+    while part := list(islice(names, AT_ONCE)):
+        read = ports.prefetch.read(ports, [("workflow", name) for name in part])
+        for name in part:
+            own = read.catalog.definition("workflow", name)
+            shown = name.replace(f".{MESSAGE}", ".")
+            yield f"message {shown}", [] if own is None else _of_target(ports, own.document["target"])
 
 
 def _schedules(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from chalicelib.core.access.spark_keys import OF_FILES, is_harmless
+from chalicelib.core.targets import registry
+from sluice.convert.aws_targets import spark_target
 
 ROOT = Path(__file__).parents[3]
 DANGEROUS = """
@@ -88,6 +90,18 @@ def test_o10_no_trick_of_the_key_passes() -> None:
         "",
     ):
         assert not is_harmless(key)
+
+
+def test_o10_conversions_of_a_command_line_meet_the_same_rule() -> None:
+    """The text of `sparkSubmitParameters` becomes properties, or no target."""
+    text = "--conf spark.executor.cores=4 --conf spark.plugins=com.example.X --py-files s3://code/lib.py"
+    target = spark_target("00f1", "arn:aws:iam::123456789012:role/etl", "s3://code/job.py", [], text)
+    assert target is not None
+    stored = target | {"arguments": []}
+    named = list(registry.of_type("emr_serverless").named(stored))
+    assert [each.value for each in named if each.kind == "entry_points"] == ["s3://code/job.py", "s3://code/lib.py"]
+    assert {each.value: is_harmless(each.value) for each in named if each.kind == "spark"} == {"spark.plugins": False}
+    assert spark_target("00f1", "r", "s3://code/job.py", [], "--jars s3://x/y.jar") is None
 
 
 def test_o10_what_examples_and_pages_set_is_harmless() -> None:

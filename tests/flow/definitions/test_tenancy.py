@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib.aws.tables.catalog import DynamoCatalog
 from chalicelib.core.access.allowed import Allowed
 from chalicelib.core.definitions.app import App
 from chalicelib.core.errors import SluiceError
@@ -133,6 +134,22 @@ def test_o14_calls_notice_a_second_namespace_in_five_seconds() -> None:
     world.run_now("s", "r3")
     world.settle()
     assert len(world.targets.queue.messages) == 2
+
+
+def test_o14_a_table_that_cannot_be_read_is_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = world_of()
+    world.deploy(app({"target": queue("sluice-target-demo-orders")}, s=at(AT_ONE, "w")))
+
+    def fail(catalog: DynamoCatalog, joining: str = "") -> bool:
+        raise SluiceError("unavailable", "the table does not answer")
+
+    with monkeypatch.context() as patch, pytest.raises(SluiceError, match="does not answer"):
+        patch.setattr(DynamoCatalog, "is_shared", fail)
+        world.run_now("s", "r1")
+        world.settle()
+    assert [run.state for run in world.runs("s")] == ["STARTING"]
+    world.pass_by("2m")
+    assert {run.state for run in world.runs("s")} == {"SUCCEEDED"}
 
 
 def test_o14_a_second_namespace_waits_for_the_list_of_the_first() -> None:
