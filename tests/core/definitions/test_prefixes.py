@@ -31,9 +31,7 @@ OUTER, DAY = at("raw/orders/", "a.orders"), at("raw/orders/day=02/", "b.day")
         ((at("raw/", owner="a"), DAY), "b.day"),
     ],
 )
-def test_o14_an_object_goes_to_a_dataset_of_its_owner(
-    rows: tuple[PrefixRow, ...], dataset: str | None
-) -> None:
+def test_o14_an_object_goes_to_a_dataset_of_its_owner(rows: tuple[PrefixRow, ...], dataset: str | None) -> None:
     for order in permutations(rows):
         found = prefixes.matched(order)
         assert (found.dataset if found is not None else None) == dataset
