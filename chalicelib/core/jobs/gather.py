@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from chalicelib.core import ids
+from chalicelib.core.constraints import approval
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.events.correlation import gathering_key
@@ -97,7 +98,10 @@ def gather(
     if not progress:
         return Gathered(None, _arrived(job, now))
     requester = _requester(touches, subscription) or job.requested_by
-    grown = refresh(replace(job, leaves=progress, requested_by=requester, rev=job.rev + 1), schedule, now)
+    grown = replace(job, leaves=progress, requested_by=requester, rev=job.rev + 1)
+    if job.approvals:
+        grown = replace(grown, approvals=approval.without(job.approvals, {touch.event.by for touch in touches}))
+    grown = refresh(grown, schedule, now)
     if touches and has_expired(grown, schedule, now):
         # The event ends the quiet span of a match whose window is over. The event is too late for this match, so it
         # begins the next one.
