@@ -281,7 +281,7 @@ def test_the_proxy_listens_on_this_machine_only(api: PlayedApi, page: Page) -> N
 
 @pytest.mark.parametrize("path", ["/", "/assets/app-1a2b.js"])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_o14_the_body_of_a_request_for_a_file_is_no_second_request(browser: Browser, method: str, path: str) -> None:
+def test_o14_the_body_of_a_request_for_a_file_is_no_request(browser: Browser, method: str, path: str) -> None:
     second = f"GET /second HTTP/1.1\r\nHost: 127.0.0.1:{browser.port}\r\n\r\n"
     first = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{browser.port}\r\nContent-Length: {len(second)}\r\n\r\n"
     with socket.create_connection(("127.0.0.1", browser.port), timeout=10) as connection:

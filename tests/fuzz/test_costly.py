@@ -74,7 +74,7 @@ def costly_payload(draw: random.Random, size: int = MAX_PAYLOAD - 100) -> dict[s
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_o14_no_pattern_takes_more_steps_for_an_event_than_its_budget(seed: int) -> None:
+def test_o14_no_pattern_takes_more_steps_than_its_budget(seed: int) -> None:
     draw = random.Random(seed)
     pattern, payload = costly_pattern(draw), costly_payload(draw)
     patterns.check_pattern(pattern, "pattern")

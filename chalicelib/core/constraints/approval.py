@@ -136,7 +136,7 @@ def approved_by(approval: Mapping[str, Any]) -> str:
 
 def holds(approval: Mapping[str, Any], content: str) -> bool:
     """Whether a stored approval is one of this content."""
-    return approval.get("of", content) == content
+    return bool(approval.get("of", content) == content)
 
 
 def without(approvals: Mapping[str, Any], signers: Collection[str | None]) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def test_o14_an_event_that_is_set_aside_is_on_record_once() -> None:
     assert len(world.runs("mine")) == 1
 
 
-def test_o14_the_own_namespace_is_served_whatever_its_patterns_cost() -> None:
+def test_o14_the_own_namespace_is_served_whatever_it_costs() -> None:
     world = beside({}, own=on_event(WILD))
     world.post("go", a=[*WORDS, "7 x"])
     world.settle()
@@ -107,7 +107,7 @@ def test_o14_a_post_of_many_events_has_one_budget(monkeypatch: pytest.MonkeyPatc
     assert len(world.runs("mine")) == 20
 
 
-def test_o14_a_foreign_schedule_may_use_all_operators_on_a_usual_event() -> None:
+def test_o14_all_operators_fit_into_the_budget_of_a_usual_event() -> None:
     world = beside({"wild": on_event(WILD)})
     world.post("go", a=[*WORDS[:400], "7 x"])
     world.settle()
