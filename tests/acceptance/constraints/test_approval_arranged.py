@@ -354,7 +354,7 @@ def test_c16_a_retry_needs_no_second_approval() -> None:
     assert [run.attempt for run in world.runs("a")] == [1, 2]
 
 
-def test_c16_who_requested_upstream_does_not_approve_what_follows() -> None:
+def test_c16_who_requested_upstream_may_not_approve_what_follows() -> None:
     world = owning()
     put(world, MAX, at("1 3 * * *"), "demo.flights.first")
     put(world, MAX, after("clean", "join"), "demo.flights.second")
