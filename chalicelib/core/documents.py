@@ -162,3 +162,6 @@ class Described(Document):
     description: Text = Field(default="", max_length=1_000)
     tags: Tags = Field(default_factory=dict)
     owner: Line = Field(default="", max_length=200)
+
+
+DESCRIPTIVE = set(Described.model_fields)
