@@ -30,6 +30,8 @@ RULES = {
     "existence": "another answer than for a name that nothing has",
     "wrote": "a request that was refused, or that reads, changed a row",
     "foreign row": "a row of another namespace changed",
+    "kind of row": "a row of a kind changed that needs another right",
+    "lease": "a lease was used by another user or role than claimed it",
     "foreign start": "a run started that the signer may not start",
     "foreign end": "work of another namespace was stopped",
     "cursor": "a cursor of another list was taken",
@@ -37,6 +39,7 @@ RULES = {
     "partition": "an object became a partition of a dataset that did not have its folder first",
     "arrangement": "a person approved what he arranged",
     "queue": "a queue that is not one of the own account was accepted",
+    "reach": "a queue that is named for another namespace was accepted",
     "code": "a Spark property loads code from elsewhere than the entry points",
 }
 
@@ -77,6 +80,7 @@ class Memory:
     requested: dict[str, set[str]] = field(default_factory=dict)  # job -> by which users or roles
     folders: list[tuple[str, str, str]] = field(default_factory=list)  # bucket, prefix, namespace: the first one first
     cursors: dict[str, str] = field(default_factory=dict)  # cursor -> the list that it belongs to
+    leases: dict[str, str] = field(default_factory=dict)  # lease -> the user or role that claimed it
 
 
 class Oracle:
@@ -105,6 +109,8 @@ class Oracle:
             self._cursor(asked)
             self._documents(asked, answer)
             self._rows(asked, operation, changes)
+            self._kinds(asked, changes)
+            self._lease(asked, answer)
             self._folders(changes)
             self._approval(asked, operation)
             self._note(asked, operation, answer)
@@ -138,18 +144,22 @@ class Oracle:
 
     def roles(self, person: Person, space: str) -> list[Mapping[str, Any]]:
         """The members of a namespace, as its access document lists them, that a person is."""
-        if person.arn is None:
-            return []
-        document = self._document("ACCESS", space)
-        account = person.arn.split(":")[4]
-        return [
-            each
-            for each in document.get("members", ())
-            if (account == each["member"] if each["member"].isdigit() else fnmatchcase(person.member, each["member"]))
-        ]
+        return _members(self._document("ACCESS", space), person)
 
     def rights(self, person: Person, space: str) -> set[str]:
         return {right for each in self.roles(person, space) for name in each["roles"] for right in cast.RIGHTS[name]}
+
+    def rights_before(self, person: Person, space: str, changes: Sequence[Changed]) -> set[str]:
+        """The rights before a request, which may have changed the access document itself."""
+        before = next((each.before for each in changes if each.key == ("ACCESS", space)), None)
+        if before is None:
+            return self.rights(person, space)
+        return {
+            right
+            for each in _members(self._plain(before)["document"], person)
+            for name in each["roles"]
+            for right in cast.RIGHTS[name]
+        }
 
     def _document(self, kind: str, space: str) -> Mapping[str, Any]:
         item = self.stage.tables.item("CatalogTable", kind, space)
@@ -277,7 +287,7 @@ class Oracle:
         told = f"{answer.text}\n{json.dumps(dict(answer.headers))}\n{_opened(answer)}"
         if asked.resource == "/v1/openapi.json":
             return
-        said = asked.said
+        said = f"{asked.said}\n{asked.person.arn}"
         for space in self.spaces:
             if "read" in self.rights(asked.person, space.name) or self.roles(asked.person, space.name):
                 continue
@@ -361,8 +371,12 @@ class Oracle:
     # -- the rules of rows and documents ---------------------------------------------------------------------------
 
     def _wrote_nothing(self, asked: Asked, changes: Sequence[Changed]) -> None:
-        """A refusal may be on record. A view may store what it has computed."""
+        """A refusal may be on record; so may a report under a lease that is lost, to those who may report."""
         wrong = [change.key for change in changes if not change.key[0].startswith("AUDIT#")]
+        if asked.resource.endswith("/report") and "work" in self._limited_rights(asked, self._place(asked) or ""):
+            wrong = [
+                key for key in wrong if key != (f"RUN#{asked.parameters['lease_id'].rpartition('-')[0]}", "RECORD")
+            ]
         self._check("wrote", not wrong, f"{asked.method}: {wrong[:5]}")
 
     def _rows(self, asked: Asked, operation: Mapping[str, Any], changes: Sequence[Changed]) -> None:
@@ -375,6 +389,22 @@ class Oracle:
             fine = operation["x-needs"] in self.rights(asked.person, owner) or self._follows(place or "", owner, change)
             fine = fine or (operation["operationId"] == "put_namespace" and change.key[1] == place)
             self._check("foreign row", fine, f"{change.table} {change.key} of {owner}")
+
+    def _kinds(self, asked: Asked, changes: Sequence[Changed]) -> None:
+        """Definitions change by who may define, members and grants by who may administer, whatever the operation is."""
+        for change in changes:
+            owner, needs = owner_of(change), _needed(change)
+            if owner is not None and needs is not None:
+                self._check("kind of row", needs in self.rights_before(asked.person, owner, changes), f"{change.key}")
+
+    def _lease(self, asked: Asked, answer: Answer) -> None:
+        lease = asked.parameters.get("lease_id")
+        if lease is not None:
+            holder = self.memory.leases.get(lease, cast.role("platform"))
+            self._check("lease", holder == asked.person.member, f"{asked.person.member} uses a lease of {holder}")
+        if asked.resource.endswith("/claim"):
+            for each in answer.content["leases"]:
+                self.memory.leases[each["lease"]] = asked.person.member
 
     def _follows(self, place: str, owner: str, change: Changed) -> bool:
         """Whether a change is one that the owner has arranged: its job counts an event, or waits, by a grant of the
@@ -415,11 +445,17 @@ class Oracle:
                 found = OWN_QUEUE.fullmatch(value)
                 account = found and (found["a"] or found["b"] or found["c"])
                 self._check("queue", account == cast.ACCOUNT, value)
+                self._check("reach", self._space_in(value) in (space, None), f"{value} in {space}")
             if name == "spark" and isinstance(value, dict) and self._allowed_of(space).get("spark") is None:
                 wrong = [key for key in value if LOADING.fullmatch(key)]
                 listed = tuple(self._allowed_of(space).get("entry_points") or ())
                 wrong = [key for key in wrong if not str(value[key]).startswith(listed)] if listed else []
                 self._check("code", not wrong, f"{wrong} in {space}")
+
+    def _space_in(self, url: str) -> str | None:
+        """The namespace that the name of a queue holds: the longest one, because one name may begin with another."""
+        names = [each.name for each in self.spaces if f"/sluice-target-{each.name}-" in url]
+        return max(names, key=len, default=None)
 
     def _allowed_of(self, space: str) -> Mapping[str, Any]:
         return self._document(f"ALLOWED#{space}", "ALLOWED")
@@ -506,6 +542,29 @@ def owner_of(change: Changed) -> str | None:
     if head == "EVENT":
         return None
     return _space_of(rest or pk)
+
+
+def _members(access: Mapping[str, Any], person: Person) -> list[Mapping[str, Any]]:
+    if person.arn is None:
+        return []
+    account = person.arn.split(":")[4]
+    return [
+        each
+        for each in access.get("members", ())
+        if (account == each["member"] if each["member"].isdigit() else fnmatchcase(person.member, each["member"]))
+    ]
+
+
+def _needed(change: Changed) -> str | None:
+    """The right that a change of a row of this kind needs; None for what follows from others."""
+    pk, sk = change.key
+    if pk in ("ACCESS", "GRANTS") or pk == "NAMESPACES":
+        return "administer"
+    if pk.startswith("ALLOWED#") or pk == "QUOTAS":
+        return "limit"
+    if pk.startswith(("NS#", "APP#", "BUCKET#")) or sk.startswith("VERSION#"):
+        return "define"
+    return None
 
 
 def _space_of(name: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -28,11 +28,11 @@ ODD = (0.08, 0.25, 0.5)  # shares of values that are foreign or odd; each episod
 class Found(AssertionError):
     """A broken rule, with the command that plays it again."""
 
-    def __init__(self, broken: Broken, episode: str, steps: Iterable[int], asked: object) -> None:
+    def __init__(self, broken: Broken, episode: str, steps: Sequence[int], asked: object) -> None:
         numbers = ",".join(map(str, steps))
         again = f"python -m tests.attacker.play --episode {episode} --steps {numbers}"
         super().__init__(f"{broken}\n{asked}\nplay it again: {again}")
-        self.rule, self.steps = broken.rule, numbers
+        self.rule, self.steps = broken.rule, list(steps)
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Episode:
         elif what < 0.05:
             self.asked = "all runs end"
             self.stage.world.finish()
-            self.stage.settle()
+            self.stage.world.settle()
         elif what < 0.06:
             self.asked = "a minute passes"
             self.stage.world.pass_by("1m")
@@ -96,11 +96,10 @@ class Episode:
             self._follow(asked)
 
     def _follow(self, asked: Asked) -> None:
-        before = len(self.stage.started)
         with self.stage.notes() as changes:
-            self.stage.settle()
-        self.tally.started += len(self.stage.started) - before
-        self.oracle.judge_starts(asked, self.stage.started[before:], changes)
+            started = self.stage.settled()
+        self.tally.started += len(started)
+        self.oracle.judge_starts(asked, started, changes)
         for change in changes:
             _keep(self.known.ids, change)
 
@@ -123,7 +122,7 @@ class Episode:
         with self.stage.notes() as changes:
             self.stage.world.upload(key, cast.BUCKET)
         self.oracle.judge_object(cast.BUCKET, key, changes)
-        self.stage.settle()
+        self.stage.world.settle()
 
     def _learn(self, asked: Asked, answer: Answer, changes: list[Changed]) -> None:
         for change in changes:
@@ -190,17 +189,23 @@ def _fewest(stage: Stage, name: str, steps: list[int], rule: str) -> list[int]:
 
     def breaks(left: list[int]) -> bool:
         again = Episode(stage, name, frozenset({rule}), Tally())
-        try:
-            for number in left:
+        for number in left:
+            try:
                 again.step(number)
-        except Broken as broken:
-            return broken.rule == rule and number == left[-1]
+            except Broken:
+                return number == left[-1]
         return False
 
-    for number in reversed(steps[:-1]):
-        shorter = [each for each in steps if each != number]
-        if breaks(shorter):
-            steps = shorter
+    part = len(steps) // 2
+    while part:
+        at = 0
+        while at < len(steps) - 1:
+            shorter = [*steps[:at], *steps[min(at + part, len(steps) - 1) :]]
+            if breaks(shorter):
+                steps = shorter
+            else:
+                at += part
+        part //= 2
     return steps
 
 

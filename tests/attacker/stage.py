@@ -160,7 +160,7 @@ class Stage:
         self.leases: dict[str, str] = {}
         self.said: dict[str, str] = {}  # by namespace: what was written into it at the beginning
         self._set_up()
-        self.settle()
+        self.world.settle()
         self.tables.noted.clear()
         self._start, self._first_leases = Snapshot(self.world), dict(self.leases)
 
@@ -203,14 +203,13 @@ class Stage:
         answer = app(event, CONTEXT)
         return Answer(answer["statusCode"], answer.get("headers") or {}, answer["body"] or "")
 
-    def settle(self) -> None:
+    def settled(self) -> list[str]:
+        """Let everything settle. Returns the ids of the runs that targets were called for."""
+        targets = self.world.targets
+        begun, sent = len(targets.emr.runs), len(targets.queue.messages)
         self.world.settle()
-
-    @property
-    def started(self) -> list[str]:
-        """The ids of the runs that targets were called for, in order."""
-        emr = [run.name for run in self.world.targets.emr.runs.values()]
-        return emr + [run_id for run_id, _ in self.world.targets.queue.messages]
+        names = [run.name.rpartition("-")[0] for run in list(targets.emr.runs.values())[begun:]]
+        return names + [run_id for run_id, _ in targets.queue.messages[sent:]]
 
     @contextmanager
     def notes(self) -> Iterator[list[Changed]]:
@@ -264,14 +263,14 @@ class Stage:
         for noun in ("feed", "shared", "vault"):
             for day in (1, 2):
                 self.world.upload(self.partition_of(space.word(noun), day), BUCKET)
-        self.settle()
+        self.world.settle()
         self.world.targets.queue.answers.append(Never(f"the queue of {space.word('told')} is gone"))
         self._do("POST", f"{schedules}/{space.word('timed')}/run", {})
-        self.settle()
+        self.world.settle()
         for noun in ("asked", "vetted", "pulls", "slow", "timed"):
             self._do("POST", f"{schedules}/{space.word(noun)}/run", {})
         self._do("POST", f"{schedules}/{space.word('slow')}/run", {})
-        self.settle()
+        self.world.settle()
         self.world.finish()
         self._do("POST", f"{schedules}/{space.word('fed')}/run", {})
         day = {"year": "2026", "month": "03", "day": "01"}
@@ -283,9 +282,9 @@ class Stage:
         begun = self._do("POST", f"{one}/uploads")
         content = json.dumps(cast.app(space, space)).encode()
         self.world.payloads.uploads[f"{space.name}.{space.app}", begun["upload"]] = content
-        self.settle()
+        self.world.settle()
         self._do("POST", f"{schedules}/{space.word('pulls')}/run", {})
-        self.settle()
+        self.world.settle()
         [lease] = self._do("POST", f"/v1/workers/{space.of_space('etl')}/claim", {"worker": "ann", "wait": 0})["leases"]
         self.leases[lease["lease"]] = space.name
-        self.settle()
+        self.world.settle()

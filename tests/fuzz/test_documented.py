@@ -1,8 +1,8 @@
 """schemathesis makes requests of each operation of the OpenAPI document, with sound bodies and ids that exist.
 
 It draws every part of a request from the schemas. A schema cannot say which names exist, so parameters of paths are
-those of the stage, and a body is a sound document of its kind, half of them with one of the drawn fields. More than half
-of the answers must be 2xx, none 500, and each as the document says. The numbers of answers are printed (`pytest -s`).
+those of the stage, and a body is a sound document of its kind, half of them with one of the drawn fields. More than
+half of the answers must be 2xx, none 500, and each as the document says. The numbers of answers are printed (`pytest -s`).
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ OPERATIONS = [found.ok() for found in SCHEMA.get_all_operations()]
 APPROVALS = ("approve_job", "refuse_job")
 # Texts of queries, which the schemas do not describe any further.
 SOUND = {
-    "values": "2026/03/01", "app": "{app}", "workflow": "{app}.clean-{mark}", "schedule": "{app}.fed-{mark}", "q": "{mark}",
-    "tag": "team", "name": "workflow:{ns}.{app}.clean-{mark}", "around": "workflow:{ns}.{app}.clean-{mark}",
+    "values": "2026/03/01", "app": "{app}", "workflow": "{app}.clean-{mark}", "schedule": "{app}.fed-{mark}",
+    "q": "{mark}", "tag": "team", "name": "workflow:{ns}.{app}.clean-{mark}", "around": "workflow:{ns}.{app}.clean-{mark}",
     "queued_in": "workflow:{ns}.{app}.clean-{mark}", "zone": "Europe/Paris", "who": "ada", "kind": "schedule",
 }  # fmt: skip
 
@@ -92,21 +92,19 @@ def conforms(case: Case, asked: Asked, answer: Answer) -> None:
 def play(stage: Stage, examples: int) -> Counter[str]:
     """Send so many requests to each operation. Returns the number of answers by class."""
     counts: Counter[str] = Counter()
+
+    def send(case: Case) -> None:
+        stage.begin()
+        asked = filled(stage, case, counts.total())
+        answer = stage.send(asked)
+        conforms(case, asked, answer)
+        counts[f"{answer.status // 100}xx"] += 1
+
+    settings = hypothesis.settings(
+        max_examples=examples, derandomize=True, database=None, deadline=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
     for operation in OPERATIONS:
-
-        def send(case: Case) -> None:
-            stage.begin()
-            asked = filled(stage, case, counts.total())
-            answer = stage.send(asked)
-            conforms(case, asked, answer)
-            counts[f"{answer.status // 100}xx"] += 1
-            refused[answer.status >= 400] += 1
-
-        refused: Counter[bool] = Counter()
-        settings = hypothesis.settings(
-            max_examples=examples, derandomize=True, database=None, deadline=None, phases=[Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        )  # fmt: skip
         settings(hypothesis.given(operation.as_strategy(generation_mode=GenerationMode.POSITIVE))(send))()
     print(f"{len(OPERATIONS)} operations: {dict(counts)}")
     return counts
