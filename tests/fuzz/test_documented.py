@@ -2,7 +2,7 @@
 
 It draws every part of a request from the schemas. A schema cannot say which names exist, so parameters of paths are
 those of the stage, and a body is a sound document of its kind, half of them with one of the drawn fields. More than
-half of the answers must be 2xx, none 500, and each as the document says. The numbers of answers are printed (`pytest -s`).
+half of the answers must be 2xx, none 500, and each as the document says. `pytest -s` prints how many there were of each.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ APPROVALS = ("approve_job", "refuse_job")
 # Texts of queries, which the schemas do not describe any further.
 SOUND = {
     "values": "2026/03/01", "app": "{app}", "workflow": "{app}.clean-{mark}", "schedule": "{app}.fed-{mark}",
-    "q": "{mark}", "tag": "team", "name": "workflow:{ns}.{app}.clean-{mark}", "around": "workflow:{ns}.{app}.clean-{mark}",
-    "queued_in": "workflow:{ns}.{app}.clean-{mark}", "zone": "Europe/Paris", "who": "ada", "kind": "schedule",
+    "q": "{mark}", "tag": "team", "name": "workflow:{ns}.{app}.clean-{mark}", "zone": "Europe/Paris", "who": "ada",
+    "around": "workflow:{ns}.{app}.clean-{mark}", "queued_in": "workflow:{ns}.{app}.clean-{mark}", "kind": "schedule",
 }  # fmt: skip
 
 
