@@ -52,7 +52,7 @@ class Space:
 
 # One name is the beginning of the other, and a third namespace, which grants nothing, is the beginning of both.
 CASTS = (
-    (Space("demo", "xylo"), Space("demo-b", "yurt"), Space("dem", "zulu")),
+    (Space("fleet", "xylo"), Space("fleet-b", "yurt"), Space("flee", "zulu")),
     (Space(LONG, "xylo"), Space(f"{LONG}-b", "yurt"), Space(LONG[:-2], "zulu")),
 )
 GHOST = "wool"  # the mark of names that nothing has

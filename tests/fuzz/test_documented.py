@@ -2,7 +2,7 @@
 
 It draws every part of a request from the schemas. A schema cannot say which names exist, so parameters of paths are
 those of the stage, and a body is a sound document of its kind, half of them with one of the drawn fields. More than
-half of the answers must be 2xx, none 500, and each as the document says. `pytest -s` prints how many there were of each.
+half of the answers must be 2xx, none 500, and each as the document says. `pytest -s` prints their numbers.
 """
 
 from __future__ import annotations
