@@ -99,9 +99,8 @@ def people(ours: Space, theirs: Space) -> list[Person]:
     for one, other in ((ours, theirs), (theirs, ours)):
         title = f"author of {one.name} and approver of {other.name}"
         found += [Person(session(one.word("both"), who), title) for who in ("ada", "bob")]
-    found += [
-        Person(session(space.word("double")), f"operator and approver of {space.name}") for space in (ours, theirs)
-    ]
+        title = f"operator and approver of {one.name}"
+        found += [Person(session(one.word("double"), who), title) for who in ("ada", "bob")]
     strange = [session("stranger"), session(ours.word("author"), account=OTHER_ACCOUNT)]
     strange += [f"arn:aws:iam::{ACCOUNT}:user/{ours.word('author')}", f"arn:aws:iam::{ACCOUNT}:root"]
     return [*found, *(Person(arn, "stranger") for arn in strange), Person(None, "nobody")]

@@ -65,6 +65,14 @@ PATTERNS: tuple[Any, ...] = (
 )  # fmt: skip
 
 
+# Operations that are drawn more often than others, because much depends on their bodies or on what went before.
+FAVOURED = {
+    "put_dataset": 8, "put_workflow": 6, "put_schedule": 6, "approve_job": 6, "run_now": 4, "put_message": 3,
+    "deploy_app": 3, "enable_schedule": 2, "post_events": 2, "list_limits": 2,
+}  # fmt: skip
+WEIGHTS = [FAVOURED.get(operation["operationId"], 1) for _, _, operation in OPERATIONS]
+
+
 @dataclass
 class Known:
     """What an attacker may name: ids by the parameter of a path and the namespace, and what answers held."""
@@ -72,6 +80,7 @@ class Known:
     ids: dict[str, dict[str, list[str]]]
     cursors: list[tuple[str, str]] = field(default_factory=list)  # the list of each, and the cursor
     keys: list[str] = field(default_factory=list)  # of idempotency
+    arranged: list[tuple[str, str]] = field(default_factory=list)  # a schedule, and the user or role who arranged it
 
 
 class Draw:
@@ -84,7 +93,7 @@ class Draw:
 
     def request(self) -> Asked:
         rng = self.rng
-        method, resource, operation = rng.choice(OPERATIONS)
+        [(method, resource, operation)] = rng.choices(OPERATIONS, WEIGHTS)
         person = rng.choice(self.cast)
         self.own = rng.choice(self._spaces_of(person))
         if rng.random() < 0.5:  # else most requests fail for want of a right
@@ -97,6 +106,10 @@ class Draw:
             body = self._sent(self.body(schema))
         if rng.random() < 0.01:
             method, resource = self._unknown(method, resource)
+        if operation["operationId"] == "approve_job" and rng.random() < 0.7:
+            person, parameters = self._of_arranged(person, parameters)
+        if operation["operationId"] in ("run_now", "enable_schedule") and rng.random() < 0.5:
+            person, parameters = self._arranging()
         return Asked(person, method, resource, parameters, query, headers, body)
 
     # -- who ---------------------------------------------------------------------------------------------------------
@@ -110,6 +123,21 @@ class Draw:
         titles = {f"{name} of {self.own.name}" for name in roles}
         both = [person for person in self.cast if self.own.mark in (person.arn or "") and " and " in person.title]
         return [person for person in self.cast if person.title in titles] + both
+
+    def _arranging(self) -> tuple[Person, Document]:
+        """Someone who approves, too, and a schedule whose jobs wait for that."""
+        able = [each for each in self.cast if self.own.mark in (each.arn or "") and " and approver" in each.title]
+        name = self.own.word(self.rng.choice(("asked", "vetted", "begs")))
+        return self.rng.choice(able), {"ns": self.own.name, "app": self.own.app, "name": name}
+
+    def _of_arranged(self, person: Person, parameters: Document) -> tuple[Person, Document]:
+        """Someone who has arranged a schedule, and one of its jobs."""
+        jobs = [job for ids in self.known.ids.get("job_id", {}).values() for job in ids]
+        pairs = [(job, by) for schedule, by in self.known.arranged for job in jobs if job.startswith(f"{schedule}.")]
+        if not pairs:
+            return person, parameters
+        job, by = self.rng.choice(pairs)
+        return self.rng.choice([each for each in self.cast if each.member == by]), {"job_id": job}
 
     # -- names -------------------------------------------------------------------------------------------------------
 
@@ -311,12 +339,10 @@ class Draw:
     def _prefix(self) -> str:
         """A folder of the shared bucket: of a dataset of any namespace, within one, or around it."""
         space = self.space()
-        whole = f"raw/{space.word(self.rng.choice((*NOUNS['datasets'], *NEW)))}/"
+        whole = f"raw/{space.word(self.rng.choice((*NOUNS['datasets'], 'new')))}/"
         inner = self.rng.choice(("year=2026/", "year=2026/month=03/", "_x/", "in/", "day=02/"))
-        around = self.rng.choice(
-            ("raw/", "history/", "audit/", "context/", "/", "", "raw", "raw/../", "raw//x/", whole[:-1])
-        )
-        return self.rng.choices((whole, whole + inner, around), (6, 3, 1 if self.strays else 0.1))[0]
+        odd = self.rng.choice(("history/", "audit/", "context/", "/", "", "raw", "raw/../", "raw//x/", whole[:-1]))
+        return self.rng.choices((whole, whole + inner, "raw/", odd), (8, 5, 1, 1))[0]
 
     def _queue(self) -> str:
         space, rng = self.space(), self.rng

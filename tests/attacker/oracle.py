@@ -39,7 +39,7 @@ RULES = {
     "partition": "an object became a partition of a dataset that did not have its folder first",
     "arrangement": "a person approved what he arranged",
     "queue": "a queue that is not one of the own account was accepted",
-    "reach": "a queue that is named for another namespace was accepted",
+    "reach": "a queue was accepted whose name does not hold the own namespace",
     "code": "a Spark property loads code from elsewhere than the entry points",
 }
 
@@ -114,7 +114,7 @@ class Oracle:
             self._lease(asked, answer)
             self._folders(changes)
             self._approval(asked, operation)
-            self._note(asked, operation, answer)
+            self._note(asked, operation, answer, changes)
         self._keep_cursor(asked, answer)
 
     def judge_starts(self, asked: Asked, started: Sequence[str], changes: Sequence[Changed]) -> None:
@@ -451,7 +451,7 @@ class Oracle:
                 found = OWN_QUEUE.fullmatch(value)
                 account = found and (found["a"] or found["b"] or found["c"])
                 self._check("queue", account == cast.ACCOUNT, value)
-                self._check("reach", self._space_in(value) in (space, None), f"{value} in {space}")
+                self._check("reach", self._space_in(value) == space, f"{value} in {space}")
             if name == "spark" and isinstance(value, dict) and self._allowed_of(space).get("spark") is None:
                 wrong = [key for key in value if LOADING.fullmatch(key)]
                 listed = tuple(self._allowed_of(space).get("entry_points") or ())
@@ -478,14 +478,14 @@ class Oracle:
             "arrangement", asked.person.member not in by, f"{asked.person.arn} approves {job}, arranged by {by}"
         )
 
-    def _note(self, asked: Asked, operation: Mapping[str, Any], answer: Answer) -> None:
+    def _note(self, asked: Asked, operation: Mapping[str, Any], answer: Answer, changes: Sequence[Changed]) -> None:
         """Remember what a request that changed something wrote, and who arranged it."""
         if asked.method == "GET":
             return
         place, name, member = self._place(asked), operation["operationId"], asked.person.member
         if place is not None:
             self.memory.said[place] = f"{self.memory.said.get(place, '')}\n{asked.said}"
-        if '"dry_run": true' in (asked.body or "") or asked.query.get("dry_run") == "true":
+        if not [change for change in changes if not change.key[0].startswith("AUDIT#")]:
             return
         given = asked.parameters
         full = ".".join(given.get(part, "") for part in ("ns", "app", "name"))

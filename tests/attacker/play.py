@@ -129,6 +129,9 @@ class Episode:
             _keep(self.known.ids, change)
         if answer.status >= 300:
             return
+        schedule = ".".join(asked.parameters.get(part, "") for part in ("ns", "app", "name"))
+        if asked.method != "GET" and asked.resource.endswith(("/schedules/{name}", "/run", "/enable")):
+            self.known.arranged = [*self.known.arranged, (schedule, asked.person.member)][-5:]
         if '"next_cursor": "' in answer.text:
             self.known.cursors.append((asked.resource, answer.content["next_cursor"]))
         if asked.resource.endswith("/claim"):

@@ -6,14 +6,12 @@ Planted defects show that the play finds what breaks a rule. The numbers of answ
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from chalicelib.core.errors import SluiceError
 from tests.attacker import cast, draw
 from tests.attacker.oracle import RULES
-from tests.attacker.play import Found, play
+from tests.attacker.play import play
 from tests.attacker.stage import Stage, installed
 from tests.fuzz.requests import OPERATIONS
 
