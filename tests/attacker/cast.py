@@ -172,6 +172,7 @@ def app(space: Space, other: Space) -> Document:
             word("asks"): {"target": emr, "approval": asks, "pool": word("slots")},
             word("send"): {"target": sends},
             word("pulled"): {"target": {"type": "worker", "pool": word("etl"), "arguments": [word("aside")]}},
+            word("heavy"): {"target": {"type": "worker", "pool": word("hpc")}},
         },
         "pools": {word(noun): {"size": 2, **text} for noun in ("slots", "gpu")},
         "policies": {word(noun): {"max_events": 5, "interval": "1m", **text} for noun in ("calm", "strict")},
@@ -193,5 +194,6 @@ def crossing(space: Space, other: Space) -> dict[str, Document]:
         "follows": {"trigger": after, "workflow": word("clean")},
         "borrows": {"trigger": sold, "workflow": other.full("lent"), "policy": other.of_space("calm")},
         "begs": {"trigger": sold, "workflow": other.full("asks")},
+        "rents": {"trigger": sold, "workflow": word("clean"), "pool": other.of_space("slots")},
     }
     return {word(noun): {**each, "enabled": True} for noun, each in made.items()}

@@ -67,8 +67,10 @@ PATTERNS: tuple[Any, ...] = (
 
 # Operations that are drawn more often than others, because much depends on their bodies or on what went before.
 FAVOURED = {
-    "put_dataset": 8, "put_workflow": 6, "put_schedule": 6, "approve_job": 6, "run_now": 4, "put_message": 3,
-    "deploy_app": 3, "enable_schedule": 2, "post_events": 2, "list_limits": 2,
+    "put_dataset": 8, "put_workflow": 6, "put_schedule": 6, "claim_runs": 3, "approve_job": 6, "run_now": 4,
+    "put_message": 3, "deploy_app": 3, "enable_schedule": 2, "post_events": 4, "list_limits": 5, "graph": 2,
+    "get_pool": 3, "get_policy": 2, "run_lineage": 4, "get_partition": 4, "why_job": 3, "why_schedule": 3,
+    "show_reprocess": 2, "drop_dead_letter": 2, "redrive_dead_letter": 2,
 }  # fmt: skip
 WEIGHTS = [FAVOURED.get(operation["operationId"], 1) for _, _, operation in OPERATIONS]
 
@@ -194,7 +196,9 @@ class Draw:
             name, where = each["name"], each["in"]
             if where == "path":
                 parameters[name] = self._segment(name, resource, place)
-            elif self.rng.random() < (0.3 if where == "query" else 0.15):
+            elif self.rng.random() < (
+                0.6 if name in ("name", "around", "values") else 0.3 if where == "query" else 0.15
+            ):
                 (query if where == "query" else headers)[name] = self._value(name, resource)
         if self.rng.random() < 0.01:
             query[self.rng.choice(("x", "limit", "cursor", "ns"))] = self.text()
@@ -211,11 +215,12 @@ class Draw:
         if name == "app":
             return self.name("apps", place) if self.rng.random() < 0.03 else place.app
         if name == "pool":
-            return f"{place.name}.{self.word('pools', place)}" if self.rng.random() < 0.4 else place.of_space("etl")
+            return place.of_space(self.rng.choice(("etl", "etl", "hpc", "slots")))
         if name == "name":
             return self.name(resource.split("/{name}")[0].rpartition("/")[2], place)
-        kind = "dag_run" if name == "run_id" and "/dags/" in resource else name
-        return self.id(kind, place)
+        kinds = {"/dags/": "dag_run", "/dead-letters/": "dead_letter"} if name == "run_id" else {}
+        kind = next((kind for part, kind in kinds.items() if part in resource), name)
+        return self.id(kind, self.space() if self.strays else place)
 
     def _value(self, name: str, resource: str) -> str:
         rng = self.rng
@@ -235,8 +240,9 @@ class Draw:
             return self.text()
         if name in FIELDS:
             return self.reference(FIELDS[name])
-        kind = rng.choice(("workflow", "dataset", "schedule", "pool", "policy", "application", "emr"))
-        named = self._named(kind, self.space())
+        of_graph = ("workflow", "dataset", "schedule")
+        kinds = of_graph if name == "around" else (*of_graph, "pool", "pool", "pool", "policy", "application", "emr")
+        named = self._named(rng.choice(kinds), self.space())
         known: dict[str, Sequence[str]] = {
             "limit": ("1", "2", "50", "500", "0", "x"), "state": STATES, "day": ("2026-03-02", "2026-02-30"),
             "from": ("2026-03-01T00:00:00Z", "2026"), "to": ("2026-03-03T00:00:00Z", "2027"), "tag": ("team", "team=x"),
@@ -437,7 +443,7 @@ class Draw:
         return {"partition": {"year": "2026", "month": "03", "day": f"{self.rng.randrange(3, 9):02d}"}}
 
     def _a_events(self) -> Document:
-        kinds = ("sales.paid", "sales.paid", "hr.x") if self.strays else ("sales.paid",)
+        kinds = ("sales.paid", "sales.paid", "hr.x")
         more = self._maybe(0.3, id=lambda: f"n{self.rng.randrange(5)}")
         return {"events": [{"type": self.rng.choice(kinds), "payload": {"n": 1, "a": [7] * 20}, **more}]}
 

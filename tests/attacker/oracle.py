@@ -31,6 +31,7 @@ RULES = {
     "wrote": "a request that was refused, or that reads, changed a row",
     "foreign row": "a row of another namespace changed",
     "kind of row": "a row of a kind changed that needs another right",
+    "grant": "a document was accepted that names what another namespace does not lend",
     "lease": "a lease was used by another user or role than claimed it",
     "foreign start": "a run started that the signer may not start",
     "foreign end": "work of another namespace was stopped",
@@ -64,6 +65,9 @@ LOADING = re.compile(
     r"|repl\.class\.uri|sql\.extensions|sql\.catalog\..+|sql\.hive\.metastore\.jars(\.path)?|kryo\.registrator"
     r"|(driver|executor)\.(extra\w+|default\w+|resource\..+\.discoveryScript)|hadoop\..+\.impl)"
 )
+# What a field names: the kinds of grants that lend it, and the points of its full name.
+_LENT = {"workflow": ("run", "follow"), "dataset": ("datasets",), "pool": ("pools",), "policy": ("policies",)}
+_POINTS = {"workflow": 2, "dataset": 1, "pool": 1, "policy": 1}
 _HINT = re.compile(r'"hint": (null|"([^"\\]|\\.)*")')
 OWN_QUEUE = re.compile(
     r"https://(sqs|sqs-fips)\.[a-z0-9-]+\.(amazonaws\.com|amazonaws\.com\.cn|api\.aws)/(?P<a>\d{12})/[\w.-]+"
@@ -415,8 +419,8 @@ class Oracle:
     def _follows(self, place: str, owner: str, change: Changed) -> bool:
         """Whether a change is one that the owner has arranged: its job counts an event, or waits, by a grant of the
         namespace of the request; or its run belongs to a workflow or pool of that namespace."""
-        lends = bool(self.grants(place, owner))
-        return lends and change.table in ("JobsTable", "RunsTable")
+        waits = change.key[0].startswith(f"TRIGGER#approval:{place}.")
+        return bool(self.grants(place, owner)) and (waits or change.table in ("JobsTable", "RunsTable"))
 
     def _folders(self, changes: Sequence[Changed]) -> None:
         for change in changes:
@@ -447,6 +451,8 @@ class Oracle:
             return
         space = self._place(asked) or ""
         for name, value in _fields(json.loads(asked.body)):
+            if asked.method == "PUT" and name in _LENT and isinstance(value, str):
+                self._check("grant", self._lends(space, name, value), f"{name} {value} in {space}")
             if name == "queue_url" and isinstance(value, str):
                 found = OWN_QUEUE.fullmatch(value)
                 account = found and (found["a"] or found["b"] or found["c"])
@@ -457,6 +463,16 @@ class Oracle:
                 listed = tuple(self._allowed_of(space).get("entry_points") or ())
                 wrong = [key for key in wrong if not str(value[key]).startswith(listed)] if listed else []
                 self._check("code", not wrong, f"{wrong} in {space}")
+
+    def _lends(self, space: str, field: str, name: str) -> bool:
+        """Whether a document of a namespace may name this in this field."""
+        owner, _, short = name.partition(".")
+        if owner == space or owner not in {each.name for each in self.spaces} or name.count(".") != _POINTS[field]:
+            return True
+        patterns = [
+            each for grant in self.grants(owner, space) for kind in _LENT[field] for each in grant.get(kind, ())
+        ]
+        return any(fnmatchcase(short, pattern) for pattern in patterns)
 
     def _space_in(self, url: str) -> str | None:
         """The namespace that the name of a queue holds: the longest one, because one name may begin with another."""

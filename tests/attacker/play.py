@@ -164,6 +164,8 @@ def _keep(found: dict[str, dict[str, list[str]]], change: Changed) -> None:
         kinds = [("run_id", rest, rest), ("dag_run", rest, rest)] if "~." in rest else [("run_id", rest, rest)]
     elif head in ("BACKFILL", "REPROCESS"):
         kinds = [(f"{head.lower()}_id", rest, sk)]
+    elif head == "DEAD":
+        kinds = [("dead_letter", rest, sk.partition("#")[0])]
     elif head == "DEPLOYMENT":
         kinds = [("upload", rest, sk)]
     elif change.table == "JobsTable" and "job_id" in item and "@" in pk:

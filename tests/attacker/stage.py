@@ -254,6 +254,11 @@ class Stage:
                 self._do("PUT", f"/v1/namespaces/{space.name}/apps/{space.app}/schedules/{name}", document)
         for space, _ in pairs:
             self._live(space)
+        for space, _ in pairs[:2]:  # jobs of both namespaces hold the slots of a pool, and wait for them
+            rents = f"/v1/namespaces/{space.name}/apps/{space.app}/schedules/{space.word('rents')}/run"
+            for _ in range(2):
+                self._do("POST", rents, {})
+        self.world.settle()
 
     def _live(self, space: Space) -> None:
         """Jobs and runs of each kind: waiting, running, ended, leased, queued; a backfill, an upload, a dead letter."""

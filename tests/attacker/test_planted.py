@@ -21,7 +21,7 @@ from tests.attacker import cast
 from tests.attacker.play import Found, play
 from tests.attacker.stage import Stage, installed
 
-MOST = 6_000  # requests until a planted defect must be found
+MOST = 3_000  # requests until a planted defect must be found
 Patch = pytest.MonkeyPatch
 
 
@@ -62,12 +62,15 @@ def _cursors_of_any_list(patch: Patch) -> None:
     patch.setattr("chalicelib.web.paging._mark", lambda request, position: "x" * 8)
 
 
-def _hidden_names_stay_in_texts(patch: Patch) -> None:
-    patch.setattr("chalicelib.web.unseen.texts", lambda content, sees: content)
+def _hidden_holders_stay_in_limits(patch: Patch) -> None:
+    """A pool shows the runs of others that hold its slots."""
+    for name in ("limit", "parts", "why"):
+        patch.setattr(f"chalicelib.web.unseen.{name}", lambda view, sees: view)
 
 
-def _hidden_nodes_stay_in_graphs(patch: Patch) -> None:
-    patch.setattr("chalicelib.web.unseen.graph", lambda view, sees: view)
+def _hidden_schedules_stay_in_partitions(patch: Patch) -> None:
+    """A partition shows the schedules of others that count it."""
+    patch.setattr("chalicelib.web.unseen.partition", lambda view, sees: view)
 
 
 def _errors_name_what_is_hidden(patch: Patch) -> None:
@@ -128,12 +131,12 @@ PLANTED: list[tuple[str, Callable[[Patch], None]]] = [
     ("allowed", _pools_are_not_compared),
     ("allowed", _events_are_not_compared),
     ("cursor", _cursors_of_any_list),
-    ("leak", _hidden_names_stay_in_texts),
-    ("leak", _hidden_nodes_stay_in_graphs),
+    ("leak", _hidden_holders_stay_in_limits),
+    ("leak", _hidden_schedules_stay_in_partitions),
     ("leak", _errors_name_what_is_hidden),
     ("hidden", _strangers_are_told),
     ("existence", _missing_grants_are_told),
-    ("foreign start", _grants_are_not_needed),
+    ("grant", _grants_are_not_needed),
     ("foreign row", _a_letter_of_any_namespace),
     ("wrote", _a_reader_that_writes),
     ("failed", _a_view_that_fails),
