@@ -318,7 +318,16 @@ class Oracle:
                 for each in self.grants(owner.name, space.name):
                     names = [name for kind, names in each.items() if kind != "to" for name in names]
                     found |= {part for name in names for part in name.split(".")}
+                    found |= {word for name in each.get("run", ()) for word in self._target_words(owner, name)}
         return found if len(found) > 1 else set()
+
+    def _target_words(self, owner: Space, name: str) -> set[str]:
+        """The words in the target of a workflow: a run of a workflow that is lent shows its target."""
+        app, _, short = name.rpartition(".")
+        item = self.stage.tables.item("CatalogTable", f"APP#{owner.name}.{app}", f"WORKFLOW#{short}")
+        target = self._plain(item)["document"].get("target", {}) if item is not None else {}
+        text = json.dumps([target, cast.spark(owner)])
+        return set(re.findall(rf"[A-Za-z0-9_-]*{owner.mark}[A-Za-z0-9_-]*", text))
 
     def _knows(self, person: Person, space: Space) -> bool:
         """Whether the person has a role in a namespace that has a grant of this one, or has given it one."""
