@@ -128,7 +128,9 @@ def grants(space: Space, to: Space) -> Document:
 
 def allowed(space: Space) -> Document:
     """Without a list of queues. The prefixes of both namespaces lie in one folder of the bucket that they share."""
-    return {"buckets": [f"s3://{BUCKET}/raw/"], "entry_points": [f"s3://code-{space.mark}/"]}
+    of_stack = "arn:aws:iam::000000000000:role/job"
+    code = f"s3://code-{space.mark}/"
+    return {"buckets": [f"s3://{BUCKET}/raw/"], "entry_points": [code], "execution_roles": [of_stack]}
 
 
 def queue_url(space: Space, name: str = "q") -> str:
