@@ -95,7 +95,7 @@ class Oracle:
         self.memory = Memory(said=dict(stage.said))
         self._read: dict[int, tuple[Any, dict[str, Any]]] = {}  # items never change, so each is read once
         for _, item in stage.tables.rows():
-            if item["pk"]["S"].startswith("BUCKET#"):
+            if item["sk"]["S"].startswith("PREFIX#"):
                 self._registered(item)
 
     def judge(self, asked: Asked, answer: Answer, changes: Sequence[Changed]) -> None:
@@ -433,7 +433,7 @@ class Oracle:
 
     def _folders(self, changes: Sequence[Changed]) -> None:
         for change in changes:
-            if not change.key[0].startswith("BUCKET#"):
+            if not change.key[1].startswith("PREFIX#"):
                 continue
             if change.before is not None:
                 self._removed(change.before)
@@ -567,7 +567,7 @@ def owner_of(change: Changed) -> str | None:
     if head == "TRIGGER":
         return _space_of(sk)
     if head == "BUCKET":
-        return _folder(item)[2]
+        return _folder(item)[2] if sk.startswith("PREFIX#") else None
     if head == "REQUEST":
         return _space_of(str(item.get("job_id", {}).get("S", "")))
     if head == "EVENT":
@@ -609,7 +609,8 @@ def _space_of(name: str) -> str:
 
 def _folder(item: Mapping[str, Any]) -> tuple[str, str, str]:
     bucket, prefix = item["pk"]["S"].removeprefix("BUCKET#"), item["sk"]["S"].removeprefix("PREFIX#")
-    return bucket, prefix, _space_of(str(_plain(item)["dataset"]))
+    row = _plain(item)
+    return bucket, prefix, _space_of(str(row.get("owner") or row["dataset"]))
 
 
 def _plain(item: Mapping[str, Any]) -> dict[str, Any]:
