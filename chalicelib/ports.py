@@ -136,6 +136,13 @@ class Catalog(Protocol):
     def allowed_lately(self, namespace: str, now: Instant) -> AllowedRow | None:
         """The same, as this process has read it in the last seconds before ``now``."""
 
+    def is_shared(self, joining: str = "") -> bool:
+        """Whether the installation has more than one namespace, besides that of Sluice's own app. With ``joining`` as
+        if that namespace existed."""
+
+    def is_shared_lately(self, now: Instant) -> bool:
+        """Whether it has, as this process has read it in the last seconds before ``now``."""
+
     def quotas(self, namespace: str) -> QuotasRow | None:
         """The quotas that a namespace has of its own."""
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from chalicelib.core.access.queue_urls import queue_arn
 from chalicelib.core.runs.costs import LIST, Prices
 
 # The root user and federated users are allowed, too: `make deploy` names who deploys. Roles have no path here.
@@ -80,8 +81,10 @@ class Settings:
     # Patterns of the ARNs of roles that allow-lists may name for calls of targets (O10). IAM lets the Lambdas assume
     # these alone.
     target_role_arns: tuple[str, ...] = ()
-    # The account of the stack. Targets of other accounts need an allow-list that names them (O10).
+    # The account of the stack. Targets of other accounts need an allow-list that names them (O10). Empty in tests.
     account: str = ""
+    # The address of an emulator of SQS, whose queues have other URLs than those of AWS. Empty in production.
+    queue_endpoint: str = ""
     # List prices of EMR Serverless, in dollars; `core/runs/costs.py` has their date and region. Yours may differ (H1).
     price_vcpu_hour: float = LIST.vcpu_hour
     price_memory_gb_hour: float = LIST.memory_gb_hour
@@ -90,6 +93,12 @@ class Settings:
     @property
     def prices(self) -> Prices:
         return Prices(self.price_vcpu_hour, self.price_memory_gb_hour, self.price_storage_gb_hour)
+
+    @property
+    def partition(self) -> str:
+        """The partition of AWS in which the stack is, such as ``aws-cn``."""
+        found = queue_arn(self.hints_queue_url).split(":")
+        return found[1] if found[0] == "arn" else "aws"
 
     @property
     def notified_buckets(self) -> tuple[str, ...]:
@@ -164,6 +173,8 @@ class Settings:
             control_bucket=env["SLUICE_CONTROL_BUCKET"],
             emr_application_id=env.get("SLUICE_EMR_APPLICATION_ID", ""),
             emr_job_role_arn=env.get("SLUICE_EMR_JOB_ROLE_ARN", ""),
+            # The names that the clients of AWS read.
+            queue_endpoint=env.get("AWS_ENDPOINT_URL_SQS") or env.get("AWS_ENDPOINT_URL", ""),
             **tuned,
         )
 

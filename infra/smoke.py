@@ -181,8 +181,8 @@ class Smoke:
         return {"answer_ms": 1000 * (time.monotonic() - begun)}
 
     def _deploy(self) -> dict[str, float]:
-        queue = self._queue("")
-        self._missing = queue + "-later"
+        queue = self._queue("--now")
+        self._missing = queue.removesuffix("--now") + "--later"
         key = f"code/{self.name}/job.py"
         self._put(self._control, key, JOB.encode())
         spark = {
@@ -215,6 +215,8 @@ class Smoke:
             },
         }
         self._stage.client.put(self.base, {"description": "make smoke"})
+        # Beside other namespaces, the role of the stack needs a list. All else holds the name of the namespace.
+        self._stage.client.put(f"{self.base}/allowed", {"execution_roles": [self._stage.outputs["EmrJobRoleArn"]]})
         self._stage.client.put(self._app, app)
         return {}
 
@@ -251,7 +253,7 @@ class Smoke:
         self._run_now("lost")
         letters = f"{self.base}/dead-letters"
         [letter] = self._until(lambda: self._stage.client.get(letters)["items"], 120, "a dead letter", 1)
-        later = self._queue("-later")
+        later = self._queue("--later")
         if later != self._missing:
             raise Broken(f"expected the queue {self._missing}, got {later}")
         begun = time.monotonic()

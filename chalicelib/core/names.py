@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from chalicelib.core.instants import Instant
 
+SYSTEM = "system"  # the namespace of Sluice's own app, which every installation has
+
 
 def full_name(reference: str, namespace: str, app: str) -> str:
     """``name``, ``app.name`` or ``namespace.app.name`` as the last of these."""

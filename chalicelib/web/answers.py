@@ -141,6 +141,26 @@ class StoredAllowed(Allowed, StoredFields):
     model_config = ConfigDict(extra="allow")
 
 
+class RefusedUse(Answer):
+    """A use of a document, such as ``workflow demo.flights.clean``, that would be refused, and why."""
+
+    document: str
+    field: str
+    why: str
+
+
+class ProposedAllowed(Answer):
+    """An allow-list for a namespace. ``refused`` is what the namespace uses and may not use without a list, once the
+    installation has several namespaces. ``allowed`` is its present list with one for each kind of these, and
+    ``left_out`` what no pattern can name. Unless it is ``complete``, not all documents were read."""
+
+    name: str
+    refused: list[RefusedUse]
+    allowed: Allowed
+    left_out: list[RefusedUse]
+    complete: bool
+
+
 class AuditRecord(Answer):
     """A change, or a refusal. ``by`` is the ARN of the signer. A document above 4,000 bytes is given by its digest."""
 
@@ -1346,6 +1366,7 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "get_access": StoredAccess,
     "get_grants": StoredGrants,
     "get_allowed": StoredAllowed,
+    "propose_allowed": ProposedAllowed,
     "get_quotas": StoredQuotas,
     "list_audit": Pages(AuditRecord),
     "list_audit_of_all": Pages(AuditRecord),

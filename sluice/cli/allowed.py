@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
 
-from sluice import render
+from sluice import render, wording
 from sluice.cli import frame, namespace_document
-from sluice.client import Document
+from sluice.client import Document, segment
+from sluice.errors import WrongUsage
 
 OWN = ("name", "kind", "version", "updated_at", "updated_by")  # fields of the answer that are no lists
 
@@ -19,10 +21,21 @@ def allowed(
         str | None,
         typer.Option("--file", "-f", metavar="FILE", help="Replace the allow-list by that of this file, YAML or JSON."),
     ] = None,
+    propose: Annotated[
+        bool, typer.Option("--propose", help="Write a list that covers what the namespace uses, as YAML.")
+    ] = False,
     yes: frame.Yes = False,
     as_json: frame.Json = False,
 ) -> None:
-    """Show the allow-list of a namespace, or replace it. Only administrators of the installation replace it."""
+    """Show the allow-list of a namespace, propose one, or replace it. Only administrators of the installation replace
+    it."""
+    if propose:
+        if file is not None:
+            raise WrongUsage(
+                "expected --propose or --file, got both", "--propose", "write the proposal to a file first"
+            )
+        _propose(namespace, as_json)
+        return
 
     def confirm(present: Document | None, new: Document) -> None:
         removed = _removed(present or {}, new)
@@ -34,6 +47,28 @@ def allowed(
             frame.confirm(f"Sluice will call the targets of {namespace} with {who}. Go on?", yes)
 
     namespace_document.show_or_replace(namespace, "allowed", "the allow-list", file, as_json, _show, confirm)
+
+
+def _propose(namespace: str, as_json: bool) -> None:
+    view = frame.connect().get(f"/v1/namespaces/{segment(namespace)}/allowed/proposal")
+    if as_json:
+        render.machine(view)
+        return
+    lines = [f"# what {namespace} uses; sluice allowed {namespace} --file FILE makes it the allow-list"]
+    for kind, value in view["allowed"].items():
+        if not isinstance(value, list):
+            lines.append(f"{kind}: {json.dumps(value)}")
+        elif value:
+            lines += [f"{kind}:", *(f"  - {json.dumps(pattern)}" for pattern in value)]
+        else:
+            lines.append(f"{kind}: []")
+    typer.echo("\n".join(lines))
+    refused, left_out = view["refused"], view["left_out"]
+    render.note(f"{wording.count(len(refused), 'use')} would be refused without it beside another namespace")
+    for use in left_out:
+        render.note(f"not covered: {use['field']} of {use['document']}: {use['why']}")
+    if not view["complete"]:
+        render.note("the namespace has more documents than were read: check the others before you use the list")
 
 
 def _removed(current: Document, document: Document) -> list[str]:

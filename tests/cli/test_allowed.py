@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sluice import documents
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import PlayedApi
 
@@ -89,4 +90,38 @@ def test_a_change_of_the_target_role_asks_before(
     result = sluice("allowed", "demo", "--file", str(file), input="n\n")
     assert result.exit_code == 1
     assert words in " ".join(result.output.split())
+    assert api.sent("PUT", PATH) == []
+
+
+PROPOSAL = {
+    "name": "demo",
+    "refused": [{"document": "workflow demo.a.w", "field": "target.url", "why": "expected a host, got 'x'"}] * 2,
+    "allowed": {"queues": [QUEUE], "hosts": ["*.x.example.com"], "topics": [], "target_role": "arn:aws:iam::1:role/x"},
+    "left_out": [{"document": "workflow demo.a.v", "field": "target.spark.spark.jars", "why": "expected a file"}],
+    "complete": False,
+}
+
+
+def test_o14_a_proposal_is_a_file_for_the_same_command(api: PlayedApi, sluice: Sluice, tmp_path: Path) -> None:
+    api.play("GET", f"{PATH}/proposal", PROPOSAL)
+    result = sluice("allowed", "demo", "--propose")
+    assert result.exit_code == 0
+    written = tmp_path / "proposed.yaml"
+    written.write_text(result.stdout)
+    assert documents.load_plain(str(written)) == PROPOSAL["allowed"]
+    noted = " ".join(result.stderr.split())
+    assert "2 uses would be refused without it beside another namespace" in noted
+    assert "not covered: target.spark.spark.jars of workflow demo.a.v: expected a file" in noted
+    assert "more documents than were read" in noted
+
+
+def test_o14_a_proposal_is_also_json(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", f"{PATH}/proposal", PROPOSAL)
+    assert json.loads(sluice("allowed", "demo", "--propose", "--json").stdout) == PROPOSAL
+
+
+def test_o14_a_proposal_replaces_nothing(api: PlayedApi, sluice: Sluice, lists: Path) -> None:
+    result = sluice("allowed", "demo", "--propose", "--file", str(lists))
+    assert result.exit_code == 2
+    assert "expected --propose or --file" in result.output
     assert api.sent("PUT", PATH) == []

@@ -36,7 +36,7 @@ def pattern(template: dict[str, Any]) -> EventPattern:
     ],
 )
 def test_executions_of_the_listed_state_machines_are_read(template: dict[str, Any], function: str, action: str) -> None:
-    assert granted(template, function, action) == [f"arn:*:states:*:*:execution:sluice-target-*:{PREFIX}*"]
+    assert granted(template, function, action) == [f"arn:aws:states:*:123456789012:execution:sluice-target-*:{PREFIX}*"]
     assert granted(template, function, action, TargetStateMachineArns=TWO) == [
         f"arn:aws:states:eu-west-1:123456789012:execution:etl:{PREFIX}*",
         f"arn:aws:states:*:*:execution:sales-*:{PREFIX}*",

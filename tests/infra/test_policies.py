@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from .conftest import of_type
+from .resolve import Resolver
 
 # Those with a role. `Burst` has the role of `Check`.
 LAMBDAS = ["APIHandler", "Tick", "Objects", "Check", "RunState", "Custom", "Lake"]
@@ -80,23 +81,39 @@ def test_only_the_check_lambda_starts_anything(resources: dict[str, Any]) -> Non
         assert not starting & allowed(resources, function)
 
 
-@pytest.mark.parametrize(
-    ("action", "parameter", "default"),
-    [
-        ("sns:Publish", "TargetTopicArns", "arn:*:sns:*:*:sluice-target-*"),
-        ("lambda:InvokeFunction", "TargetFunctionArns", "arn:*:lambda:*:*:function:sluice-target-*"),
-        ("events:PutEvents", "TargetBusArns", "arn:*:events:*:*:event-bus/sluice-target-*"),
-        ("states:StartExecution", "TargetStateMachineArns", "arn:*:states:*:*:stateMachine:sluice-target-*"),
-        ("secretsmanager:GetSecretValue", "TargetSecretArns", "arn:*:secretsmanager:*:*:secret:sluice-target-*"),
-        ("ssm:GetParameter", "TargetParameterArns", "arn:*:ssm:*:*:parameter/sluice-target/*"),
-    ],
-)
-def test_e5_deliveries_may_reach_only_what_installation_names(
-    template: dict[str, Any], resources: dict[str, Any], action: str, parameter: str, default: str
+TARGETS = [
+    ("sqs:SendMessage", "TargetQueueArns", "sqs", "sluice-target-*"),
+    ("sns:Publish", "TargetTopicArns", "sns", "sluice-target-*"),
+    ("lambda:InvokeFunction", "TargetFunctionArns", "lambda", "function:sluice-target-*"),
+    ("events:PutEvents", "TargetBusArns", "events", "event-bus/sluice-target-*"),
+    ("states:StartExecution", "TargetStateMachineArns", "states", "stateMachine:sluice-target-*"),
+    ("secretsmanager:GetSecretValue", "TargetSecretArns", "secretsmanager", "secret:sluice-target-*"),
+    ("ssm:GetParameter", "TargetParameterArns", "ssm", "parameter/sluice-target/*"),
+]
+
+
+def delivered_to(template: dict[str, Any], action: str, **parameters: str) -> list[str]:
+    """The ARNs on which `check` may do an action, but those of the stack's own resources."""
+    resolve = Resolver(template, {"HintsQueue.Arn": "own", "BurstHintsQueue.Arn": "own"}, **parameters)
+    found = [s["Resource"] for s in statements(template["Resources"], "CheckRole") if action in actions(s)]
+    resolved = [arn for each in map(resolve, found) for arn in (each if isinstance(each, list) else [each])]
+    return [str(arn) for arn in resolved if arn != "own"]
+
+
+@pytest.mark.parametrize(("action", "parameter", "service", "resource"), TARGETS)
+def test_o14_the_default_targets_are_those_of_the_account(
+    template: dict[str, Any], action: str, parameter: str, service: str, resource: str
 ) -> None:
-    granted = [s["Resource"] for s in statements(resources, "CheckRole") if action in actions(s)]
-    assert granted == [{"Ref": parameter}]
-    assert template["Parameters"][parameter]["Default"] == default
+    assert template["Parameters"][parameter]["Default"] == f"arn:*:{service}:*:*:{resource}"
+    assert delivered_to(template, action) == [f"arn:aws:{service}:*:123456789012:{resource}"]
+
+
+@pytest.mark.parametrize(("action", "parameter", "service", "resource"), TARGETS)
+def test_e5_deliveries_may_reach_only_what_installation_names(
+    template: dict[str, Any], action: str, parameter: str, service: str, resource: str
+) -> None:
+    named = f"arn:aws:{service}:eu-west-1:210987654321:{resource.replace('sluice-target', 'team')}"
+    assert delivered_to(template, action, **{parameter: f"{named},{named}-b"}) == [named, f"{named}-b"]
 
 
 def test_e5_only_the_lambda_that_signs_reads_the_callback_keys(resources: dict[str, Any]) -> None:

@@ -370,6 +370,7 @@ def test_roles_are_enforced_unless_somebody_says_otherwise(template: dict[str, A
     assert (parameter["Default"], parameter["AllowedValues"]) == ("enforce", ["off", "observe", "enforce"])
     given = template["Globals"]["Function"]["Environment"]["Variables"]
     assert given["SLUICE_AUTHORIZATION"] == {"Ref": "Authorization"}
+    assert given["SLUICE_ACCOUNT"] == {"Ref": "AWS::AccountId"}
     own = [
         each["Properties"].get("Environment", {"Variables": {}})
         for each in template["Resources"].values()

@@ -41,6 +41,14 @@ GIVEN = {
     "EmrJobRoleArn": JOB_ROLE,
     "EmrRoleArns": LISTED_ROLE,
     "TargetRoleArns": TARGET_ROLES,
+    # Of every account, because tests name several. `tests/infra/test_policies.py` has the defaults.
+    "TargetQueueArns": "arn:aws:sqs:*:*:sluice-target-*",
+    "TargetTopicArns": "arn:aws:sns:*:*:sluice-target-*",
+    "TargetFunctionArns": "arn:aws:lambda:*:*:function:sluice-target-*",
+    "TargetBusArns": "arn:aws:events:*:*:event-bus/sluice-target-*",
+    "TargetStateMachineArns": "arn:aws:states:*:*:stateMachine:sluice-target-*",
+    "TargetSecretArns": "arn:aws:secretsmanager:*:*:secret:sluice-target-*",
+    "TargetParameterArns": "arn:aws:ssm:*:*:parameter/sluice-target/*",
     "Tracing": "Active",
     "WatchedBuckets": WATCHED,
 }

@@ -68,6 +68,7 @@ def _definitions(api: Api) -> None:
     queues = {"queues": ["arn:aws:sqs:eu-west-1:123456789012:sluice-target-*"], "hosts": ["hooks.example.com"]}
     api.put(f"{NS}/allowed", queues)
     api.get(f"{NS}/allowed")
+    api.get(f"{NS}/allowed/proposal")
     api.put(f"{NS}/allowed", {})
     api.put(f"{NS}/quotas", {"schedules": 1000})
     api.get(f"{NS}/quotas")

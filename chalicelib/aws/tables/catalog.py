@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from chalicelib.aws.tables import items, keys
 from chalicelib.aws.tables.dynamo import Dynamo, decode_start, encode_cursor
 from chalicelib.aws.tables.keys import Key
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.instants import SECOND, Instant, Millis
+from chalicelib.core.names import SYSTEM
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.event import CountedObject, ManifestRow, Partition
@@ -24,26 +25,32 @@ MAX_FOLDERS = 50  # folders of an object's key that are checked, from the outerm
 NEAR_PREFIXES = 20  # rows of less than 200 bytes: one read of 4 KB
 MAX_VERSIONS = 20_000  # in memory, one or two KB each
 _VERSION = "VERSION#"  # how the sort keys of versions begin
-# How long a process uses an allow-list that it has read. A change holds for every call that begins later than this
-# after the answer to its request.
+# How long a process uses an allow-list that it has read, or whether there are several namespaces. A change holds for
+# every call that begins later than this after the answer to its request.
 ALLOWED_FOR: Millis = 5 * SECOND
 MAX_ALLOWED = 1_000  # allow-lists in memory, a few KB each
 
 Lists = dict[str, tuple[Instant, AllowedRow | None]]
+Sharing = dict[Literal["installation"], tuple[Instant, bool]]
 
 
 class DynamoCatalog:
     def __init__(
-        self, dynamo: Dynamo, versions: dict[Key, Version] | None = None, lists: Lists | None = None
-    ) -> None:  # fmt: skip
+        self,
+        dynamo: Dynamo,
+        versions: dict[Key, Version] | None = None,
+        lists: Lists | None = None,
+        sharing: Sharing | None = None,
+    ) -> None:
         self._dynamo = dynamo
         self._lists: Lists = {} if lists is None else lists  # allow-lists, each with the instant of its read
+        self._sharing: Sharing = {} if sharing is None else sharing  # `is_shared`, with the instant of its read
         # A version never changes once it is written, so a version that was read holds for the life of the process.
         self._versions: dict[Key, Version] = {} if versions is None else versions
 
     def over(self, dynamo: Dynamo) -> DynamoCatalog:
         """The same catalog over another `Dynamo`; the versions and allow-lists that are known are shared."""
-        return DynamoCatalog(dynamo, self._versions, self._lists)
+        return DynamoCatalog(dynamo, self._versions, self._lists, self._sharing)
 
     def knows(self, key: Key) -> bool:
         return key in self._versions
@@ -93,6 +100,16 @@ class DynamoCatalog:
             if len(self._lists) >= MAX_ALLOWED:
                 self._lists.clear()
             known = self._lists[namespace] = now, self.allowed(namespace)
+        return known[1]
+
+    def is_shared(self, joining: str = "") -> bool:
+        found, _ = self._dynamo.query("catalog", "pk = :pk", {"pk": keys.NAMESPACES}, limit=3)
+        return len({joining, *(item["sk"]["S"] for item in found)} - {"", SYSTEM}) > 1
+
+    def is_shared_lately(self, now: Instant) -> bool:
+        known = self._sharing.get("installation")
+        if known is None or not known[0] <= now < known[0] + ALLOWED_FOR:
+            known = self._sharing["installation"] = now, self.is_shared()
         return known[1]
 
     def quotas(self, namespace: str) -> QuotasRow | None:

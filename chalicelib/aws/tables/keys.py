@@ -89,6 +89,7 @@ from chalicelib.core.rows.zone_rules import ZoneRules
 from chalicelib.core.writes import Row
 
 TableName = Literal["catalog", "jobs", "runs"]
+NAMESPACES = "NAMESPACES"  # the partition of all namespaces
 ACCESS = "ACCESS"  # the partition of all access documents
 GRANTS = "GRANTS"  # the partition of all grants documents
 
@@ -215,7 +216,7 @@ def audit(namespace: str, record_id: str) -> Key:
 def definition(kind: str, name: str) -> Key:
     parent, _, short = name.rpartition(".")
     if kind == "namespace":
-        return Key("catalog", "NAMESPACES", name)
+        return Key("catalog", NAMESPACES, name)
     if ids.is_of_message(name):  # next to the message, so that no list of workflows contains it
         return Key("catalog", f"SCHEDULE#{name}", "WORKFLOW")
     group = f"APP#{parent}" if kind in ("workflow", "dag") else f"NS#{parent}"
@@ -226,7 +227,7 @@ def definition(kind: str, name: str) -> Key:
 def definitions(kind: str, parent: str) -> tuple[str, str]:
     """The partition key under which a kind is listed, and the prefix of its sort keys."""
     if kind == "namespace":
-        return "NAMESPACES", ""
+        return NAMESPACES, ""
     of_app = kind in ("workflow", "schedule", "message", "dag")
     return f"{'APP' if of_app else 'NS'}#{parent}", f"{kind.upper()}#"
 

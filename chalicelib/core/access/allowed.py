@@ -8,7 +8,8 @@ Example:
     hosts: [hooks.example.com]
     topics: []
 
-A field that is absent limits nothing: then the parameters of the stack are the only limit. An empty list allows none.
+A field that is absent leaves its kind to the parameters of the stack, and once the installation has several namespaces,
+to the names of things (`own`). An empty list allows none.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
+from chalicelib.core.access import own
+from chalicelib.core.access.own import Installation
+from chalicelib.core.access.queue_urls import OWN, queue_arn
+from chalicelib.core.access.spark_keys import OF_FILES, is_harmless
 from chalicelib.core.documents import Document
 from chalicelib.core.errors import SluiceError, invalid
 
@@ -44,7 +49,6 @@ Kind = Literal[
 ]
 MAX_PATTERNS = 100
 MAX_LENGTH = 512  # characters of a pattern
-OWN = "*"  # the region or account of the stack itself, in an ARN that is made from a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,22 +98,9 @@ def _is_host(pattern: str, value: str) -> bool:
     return value.endswith(pattern[1:]) if pattern.startswith("*.") else value == pattern
 
 
-# These keys make Spark load code, or run a command, from elsewhere. A pattern with a wildcard does not cover them.
-_LOADS_CODE = re.compile(
-    r"spark\.jars\.(packages|repositories|ivy|ivySettings)|spark\.(driver|executor)\.(extra|default)\w+"
-    r"|spark\.plugins|spark\.sql\.extensions|spark\.extraListeners|spark\.executorEnv\..+"
-    r"|spark\.emr-serverless\.driverEnv\..+|spark\.pyspark\.(driver\.)?python|spark\.submit\.(?!pyFiles).+"
-    r"|spark\.yarn\..+|spark\.kubernetes\..+|spark\.hadoop\..*(class|impl|provider|Provider)\b.*"
-)
-
-
-def loads_code(key: str) -> bool:
-    """Whether a Spark property makes Spark load code or run a command that is not an address in S3."""
-    return _LOADS_CODE.fullmatch(key) is not None
-
-
 def _is_spark(pattern: str, value: str) -> bool:
-    return pattern == value if loads_code(value) else fnmatchcase(value, pattern)
+    """A pattern with a wildcard covers properties that are known to load no code. Others are listed by their names."""
+    return pattern == value or (is_harmless(value) and fnmatchcase(value, pattern))
 
 
 _PART, _REGION, _ACCOUNT = r"arn:aws[a-z-]*", r"(?:[a-z]{2}[a-z-]+-\d|\*)", r"\d{12}"
@@ -209,40 +200,86 @@ class Allowed(Document):
         return found
 
 
-def check(named: Iterable[Named], allowed: Allowed | None, namespace: str, account: str) -> None:
+def check(named: Iterable[Named], allowed: Allowed | None, namespace: str, installation: Installation) -> None:
     """Raise ``invalid`` for the first thing that a namespace may not use. ``allowed`` is None for a namespace without a
-    list. ``account`` is that of the stack; empty if unknown, as in tests."""
+    list."""
     for each in named:
         patterns = _patterns(each, allowed) if allowed is not None else None
-        if patterns is None:
-            _check_without_list(each, namespace, account)
-        elif not any(RULES[each.kind].fits(pattern, _of_account(each, account)) for pattern in patterns):
-            raise _refused(each, namespace, patterns)
+        value = resolved(each, installation)
+        if patterns is not None:
+            if not any(RULES[each.kind].fits(pattern, value) for pattern in patterns):
+                listed = ", ".join(patterns[:5]) + (f" and {len(patterns) - 5} more" if len(patterns) > 5 else "")
+                raise _refused(each, namespace, f"that namespace {namespace} may use ({listed or 'none'})")
+        else:
+            _check_of_account(each, value, namespace, installation)
+            if installation.is_shared:
+                _check_own(each, value, namespace, installation)
 
 
 def _patterns(named: Named, allowed: Allowed) -> Sequence[str] | None:
-    """The patterns for a thing. Where code is limited to addresses, a property that loads code must be listed, too."""
+    """The patterns for a thing. Where code is limited to addresses, a property that may load code must be listed, too,
+    and one with addresses of code needs no more."""
     patterns = allowed.of(named.kind)
-    limits_code = named.kind == "spark" and allowed.entry_points is not None and loads_code(named.value)
+    limits_code = named.kind == "spark" and allowed.entry_points is not None and not _has_checked_value(named.value)
     return () if patterns is None and limits_code else patterns
 
 
-def _of_account(named: Named, account: str) -> str:
-    """The value, with the account of the stack in the place of the mark for it."""
-    parts = named.value.split(":", 5)
-    if named.kind not in OF_ACCOUNT or len(parts) < 6 or parts[4] != OWN or not account:
-        return named.value
-    return ":".join([*parts[:4], account, parts[5]])
+def _has_checked_value(key: str) -> bool:
+    """Whether a Spark property loads no code, or none but the files that `Named` has one by one."""
+    return is_harmless(key) or key in OF_FILES
 
 
-def _check_without_list(named: Named, namespace: str, account: str) -> None:
-    parts = named.value.split(":", 5)
-    if named.kind in OF_ACCOUNT and account and len(parts) == 6 and parts[4] not in (account, OWN):
-        expected = f"a {RULES[named.kind].word} of the account {account}"
-        raise invalid(named.field, expected, named.got or named.value, _hint(named.kind, namespace))
-    if named.kind == "secrets" and not is_of_namespace(named.value, namespace):
-        expected = f"a secret of namespace {namespace}, /sluice-target/{namespace}/... or sluice-target-{namespace}/..."
-        raise invalid(named.field, expected, named.got or named.value, _hint(named.kind, namespace))
+def resolved(named: Named, installation: Installation) -> str:
+    """The value, with the account of the stack in the place of the mark for it. The URL of a queue of an emulator
+    becomes an ARN, too."""
+    value = named.value
+    if named.kind == "queues" and not value.startswith("arn:"):
+        value = queue_arn(value, installation.queue_endpoint)
+    parts = value.split(":", 5)
+    if named.kind not in OF_ACCOUNT or len(parts) < 6 or parts[4] != OWN or not installation.account:
+        return value
+    return ":".join([*parts[:4], installation.account, parts[5]])
+
+
+def _check_of_account(named: Named, value: str, namespace: str, installation: Installation) -> None:
+    """Raise ``invalid`` for a thing that is not surely of the stack's account, and for a secret outside the folder of
+    its namespace."""
+    parts = value.split(":", 5)
+    if named.kind in OF_ACCOUNT and installation.account and (len(parts) < 6 or parts[4] != installation.account):
+        what = f"of the account {installation.account}"
+        if named.kind == "queues":
+            what += ", by the URL that SQS gives it (https://sqs.<region>.amazonaws.com/<account>/<name>)"
+        raise _refused(named, namespace, what)
+    if named.kind == "secrets" and not is_of_namespace(value, namespace):
+        folders = f"/sluice-target/{namespace}/... or sluice-target-{namespace}/..."
+        raise _refused(named, namespace, f"of namespace {namespace}, {folders}")
+
+
+def _check_own(named: Named, value: str, namespace: str, installation: Installation) -> None:
+    """Raise ``invalid`` for what a namespace may not name by itself in an installation with several namespaces."""
+    folder = f"{installation.code}{namespace}/"
+    match named.kind:
+        case "secrets" | "buckets":
+            return  # a secret lies in the folder of its namespace, and a prefix has an owner
+        case "applications":
+            fits, what = value == installation.application, f"of the stack ({installation.application or 'none'})"
+        case "entry_points":
+            fits, what = _is_below(folder, value), f"of namespace {namespace}, below {folder}"
+        case "spark":
+            fits, what = _has_checked_value(value), "that is known to load no code"
+        case "hosts":
+            fits, what = False, f"that the allow-list of namespace {namespace} names"
+        case kind:
+            fits, what = own.owner_of(own.name_of(kind, value)) == namespace, _own_name(namespace)
+            fits &= kind != "execution_roles" or value.split(":", 5)[4] == installation.account
+    if not fits:
+        hint = f"the installation has several namespaces; {_hint(named.kind, namespace)}"
+        raise _refused(named, namespace, what, hint)
+
+
+def _own_name(namespace: str) -> str:
+    start = f"{own.PREFIX}{namespace}"
+    return f"of namespace {namespace}, named {start}-<one word> or {start}--<any text>"
 
 
 def is_of_namespace(secret: str, namespace: str) -> bool:
@@ -254,12 +291,12 @@ def is_of_namespace(secret: str, namespace: str) -> bool:
     return name.startswith(f"secret:sluice-target-{namespace}/")
 
 
-def _refused(named: Named, namespace: str, patterns: Sequence[str]) -> SluiceError:
-    listed = ", ".join(patterns[:5]) + (f" and {len(patterns) - 5} more" if len(patterns) > 5 else "")
+def _refused(named: Named, namespace: str, what: str, hint: str = "") -> SluiceError:
     word = RULES[named.kind].word
     article = "an" if word[0] in "aeioE" else "a"
-    expected = f"{article} {word} that namespace {namespace} may use ({listed or 'none'})"
-    return invalid(named.field, expected, named.got or named.value, _hint(named.kind, namespace))
+    return invalid(
+        named.field, f"{article} {word} {what}", named.got or named.value, hint or _hint(named.kind, namespace)
+    )
 
 
 def _hint(kind: Kind, namespace: str) -> str:
@@ -269,26 +306,6 @@ def _hint(kind: Kind, namespace: str) -> str:
 def host_of(url: str) -> str:
     """The host of a URL, as patterns have it."""
     return (urlsplit(url).hostname or "").rstrip(".").lower()
-
-
-_QUEUE = re.compile(
-    r"https?://(?:sqs\.(?P<region>[a-z]{2}[a-z-]+-\d)|(?P<old>[a-z]{2}[a-z-]+-\d)\.queue|queue"
-    r"|vpce-[a-z0-9-]+\.sqs\.(?P<vpc>[a-z]{2}[a-z-]+-\d)\.vpce)\.amazonaws\.com(?:\.cn)?"
-    r"/(?P<account>\d{12})/(?P<name>[A-Za-z0-9_-]{1,80}(?:\.fifo)?)"
-)
-
-
-def queue_arn(url: str) -> str:
-    """The ARN of a queue by its URL; the URL itself if it is no address of SQS."""
-    found = _QUEUE.fullmatch(url)
-    if found is None:
-        return url
-    region = found["region"] or found["old"] or found["vpc"] or "us-east-1"
-    return f"arn:{_partition(region)}:sqs:{region}:{found['account']}:{found['name']}"
-
-
-def _partition(region: str) -> str:
-    return "aws-cn" if region.startswith("cn-") else "aws-us-gov" if region.startswith("us-gov-") else "aws"
 
 
 def own_arn(service: str, resource: str) -> str:

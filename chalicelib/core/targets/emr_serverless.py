@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from chalicelib.core.access.allowed import Named
+from chalicelib.core.access.spark_keys import OF_FILES
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import parse_instant
 from chalicelib.core.limits import names
@@ -29,8 +30,9 @@ from chalicelib.core.targets.target import Target
 _KEY = re.compile(r"spark\.[A-Za-z0-9_.-]+")
 _VALUE = re.compile(r"[^\s\x00-\x1f\x7f\"'`\\]*")
 _FILE = re.compile(r"[a-z0-9]+://[^\s,\"'`\\]+")
-# Properties with addresses of code, which are entry points, too: of jars, Python files and archives.
-_OF_FILES = ("spark.jars", "spark.submit.pyFiles", "spark.files", "spark.archives")
+# A file of EMR's own image, such as the jar of Iceberg: whoever may use the application may use it.
+# https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/using-iceberg.html
+_OF_IMAGE = re.compile(r"(local://)?/usr/share/aws/([A-Za-z0-9_-][A-Za-z0-9._-]*/)*[A-Za-z0-9_-][A-Za-z0-9._-]*")
 # Those that `resources` set: a namespace may always size its runs.
 _SIZES = frozenset(
     {
@@ -159,8 +161,9 @@ def _named_by(key: str, value: str) -> Iterable[Named]:
     if not _VALUE.fullmatch(value):
         hint = "leave out spaces, quotes and backslashes; EMR would read the rest as other parameters of spark-submit"
         raise invalid(field, "a value without whitespace and quotes", value, hint)
-    if key in _OF_FILES:
+    if key in OF_FILES:
         for file in filter(None, value.split(",")):
-            yield Named("entry_points", file.partition("#")[0], field)
+            if not _OF_IMAGE.fullmatch(file):
+                yield Named("entry_points", file.partition("#")[0], field)
     if key not in _SIZES:
         yield Named("spark", key, field)

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from chalicelib.core.access.allowed import Named, queue_arn
+from chalicelib.core.access.allowed import Named
+from chalicelib.core.access.queue_urls import queue_arn
 from chalicelib.core.targets.fifo import Group, check_group
 from chalicelib.core.targets.target import Delivered
 

@@ -27,6 +27,7 @@ from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.flow.archive import sharing
 from chalicelib.flow.archive.export import TABLES, Tell, pages_of
+from chalicelib.flow.definitions import uses
 from chalicelib.ports import Archive, Copies, Ports, StoredCopy
 
 
@@ -43,7 +44,8 @@ def load(
     maps the buckets of the source to those of this installation. ``copy``: import also what the source still runs.
 
     Raises `SluiceError`, with what to do, if newer code made the export, or if a file is missing or was changed. Also
-    if the source still runs the namespaces, or if this installation has them already.
+    if the source still runs the namespaces, if this installation has them already, or if its one other namespace
+    uses what it could not use beside them.
     """
     made = known(copies, archive)
     if not made.closed and not copy:
@@ -56,6 +58,8 @@ def load(
     was_opened = archive.text(opened) is not None
     if not was_opened:
         _refuse_known(copies, made)
+        for namespace in made.namespaces:
+            uses.require_room(ports, namespace)
     limits = _moving(copies, archive, made, into)
     files = _Files(copies, archive, made, Arrival(buckets, ports.clock.now(), limits))
     if not was_opened:

@@ -22,7 +22,10 @@ def get(ports: Ports, namespace: str) -> AllowedRow:
     require(ports, "namespace", namespace)
     found = ports.catalog.allowed(namespace)
     if found is None:
-        hint = "without one, the namespace may use what the parameters of the stack allow"
+        hint = (
+            "without one, the namespace may use what the parameters of the stack allow, and beside other namespaces "
+            f"what holds its name; this proposes one: sluice allowed {namespace} --propose"
+        )
         raise errors.not_found("allow-list of namespace", namespace, hint)
     return found
 

@@ -1,19 +1,24 @@
-"""Check what documents and calls name against the allow-list of a namespace (O10)."""
+"""Check what documents and calls name against the allow-list of a namespace (O10), or without one, against what a
+namespace may name by itself (O14)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from chalicelib.core.access import allowed
 from chalicelib.core.access.allowed import Allowed, Named
+from chalicelib.core.access.own import Installation
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant
+from chalicelib.core.names import SYSTEM
 from chalicelib.core.rows.access import AllowedRow
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets import registry
 from chalicelib.flow.limits.policies import start_rate
+from chalicelib.log import logger
 from chalicelib.ports import Ports
 
 
@@ -22,21 +27,27 @@ def check(ports: Ports, namespace: str, named: Iterable[Named], field: str = "",
     ``lately``: by the list as this process has read it in the last seconds, where a read would cost too much."""
     below = [replace(each, field=f"{field}.{each.field}".strip(".")) for each in named]
     if below:
-        catalog = ports.catalog
-        row = catalog.allowed_lately(namespace, ports.clock.now()) if lately else catalog.allowed(namespace)
-        allowed.check(below, _parsed(row), namespace, ports.settings.account)
+        catalog, now = ports.catalog, ports.clock.now()
+        row = catalog.allowed_lately(namespace, now) if lately else catalog.allowed(namespace)
+        is_shared = partial(catalog.is_shared_lately, now) if lately else partial(catalog.is_shared, namespace)
+        _check(ports, below, _parsed(row), namespace, _is_beside_others(ports, namespace, is_shared))
 
 
 def check_target(ports: Ports, namespace: str, target: Mapping[str, Any], field: str, lately: bool = False) -> None:
     """The same for a target, or a probe, as its document names it: with the defaults of the stack where it names
     nothing. Raises ``invalid`` also for fields that no call can carry safely."""
-    of_type = registry.of_type(str(target["type"]))
-    placed = of_type.model_validate(target).placed(start_rate(ports)).model_dump(mode="json")
     try:
-        named = list(of_type.named(placed))
+        named = named_by(ports, target)
     except SluiceError as error:
         raise error.under(field) from None
     check(ports, namespace, named, field, lately)
+
+
+def named_by(ports: Ports, target: Mapping[str, Any]) -> list[Named]:
+    """What a target names, as its document has it, with the defaults of the stack where it names nothing."""
+    of_type = registry.of_type(str(target["type"]))
+    placed = of_type.model_validate(target).placed(start_rate(ports)).model_dump(mode="json")
+    return list(of_type.named(placed))
 
 
 def read_ahead(ports: Ports, runs: Iterable[Run]) -> None:
@@ -44,6 +55,8 @@ def read_ahead(ports: Ports, runs: Iterable[Run]) -> None:
     now = ports.clock.now()
     for namespace in {run.workflow.partition(".")[0] for run in runs}:
         ports.catalog.allowed_lately(namespace, now)
+    if has_tenants(ports):
+        ports.catalog.is_shared_lately(now)
 
 
 def refusals(ports: Ports, runs: Iterable[Run]) -> list[str | None]:
@@ -75,13 +88,58 @@ def _reason(
     ports: Ports, namespace: str, read: Callable[[], Iterable[Named]], lists: dict[str, Allowed | None], now: Instant
 ) -> str | None:
     if namespace not in lists:
-        # Not in the block below: a table that cannot be read is no refusal.
         lists[namespace] = _parsed(ports.catalog.allowed_lately(namespace, now))
+    # Like the list, it is not read in the block below: a table that cannot be read is no refusal.
+    is_beside_others = _is_beside_others(ports, namespace, partial(ports.catalog.is_shared_lately, now))
     try:
-        allowed.check(list(read()), lists[namespace], namespace, ports.settings.account)
+        _check(ports, list(read()), lists[namespace], namespace, is_beside_others)
     except SluiceError as error:
         return f"not allowed: {error.field}: {error.message}; {error.hint}"
     return None
+
+
+def _check(
+    ports: Ports, named: list[Named], lists: Allowed | None, namespace: str, is_beside_others: bool
+) -> None:  # fmt: skip
+    """`allowed.check`. An installation that observes logs what it would refuse because it has several namespaces."""
+    alone = installation(ports)
+    allowed.check(named, lists, namespace, alone)
+    if not is_beside_others:
+        return
+    try:
+        allowed.check(named, lists, namespace, replace(alone, is_shared=True))
+    except SluiceError as error:
+        if ports.settings.authorization == "enforce":
+            raise
+        why = f"{error.field}: {error.message}"
+        logger.warning("target would be refused", extra={"namespace": namespace, "why": why})
+
+
+def _is_beside_others(ports: Ports, namespace: str, is_shared: Callable[[], bool]) -> bool:
+    """Whether a namespace is limited by its name."""
+    return has_tenants(ports) and namespace != SYSTEM and is_shared()
+
+
+def has_tenants(ports: Ports) -> bool:
+    """Whether several namespaces would be limited by their names. An installation that checks no rights limits none,
+    and tests have no account that names could belong to."""
+    return ports.settings.authorization != "off" and ports.settings.account != ""
+
+
+def installation(ports: Ports) -> Installation:
+    """What a check needs to know of this installation while it has one namespace."""
+    settings = ports.settings
+    return Installation(
+        settings.account,
+        settings.queue_endpoint,
+        application=settings.emr_application_id,
+        code=f"s3://{settings.control_bucket}/code/",
+    )
+
+
+def list_of(ports: Ports, namespace: str) -> Allowed | None:
+    """The allow-list of a namespace, as it is now."""
+    return _parsed(ports.catalog.allowed(namespace))
 
 
 def _parsed(row: AllowedRow | None) -> Allowed | None:

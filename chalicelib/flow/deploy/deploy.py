@@ -22,7 +22,7 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.writes import PutDefinition
 from chalicelib.flow import lookup
 from chalicelib.flow.dags import actions
-from chalicelib.flow.definitions import store
+from chalicelib.flow.definitions import store, uses
 from chalicelib.flow.deploy import changes, effects, seen, turns, validate
 from chalicelib.flow.deploy.effects import Effects
 from chalicelib.flow.deploy.plan import Part, Plan, Report, make_plan, shell_of
@@ -111,6 +111,8 @@ def checked(
     _check_names(namespace, app, document)
     if not new_namespace:
         lookup.require(ports, "namespace", namespace)
+    elif ports.catalog.definition("namespace", namespace) is None:
+        uses.require_room(ports, namespace)
     update = ports.settings.update_schedules if update_schedules is None else update_schedules
     plan = make_plan(ports, f"{namespace}.{app}", document, update)
     plan = plan if accepted is None else accepted.only_seen(ports, plan)

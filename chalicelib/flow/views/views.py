@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from chalicelib.core import ids, text
 from chalicelib.core.dags import rounds
@@ -23,6 +24,9 @@ from chalicelib.core.triggers import tree
 from chalicelib.flow.runs import context
 from chalicelib.flow.views.account import account
 from chalicelib.ports import Ports
+
+if TYPE_CHECKING:
+    from chalicelib.flow.definitions.uses import Uses
 
 View = dict[str, Any]
 
@@ -44,6 +48,17 @@ def access_view(row: AccessRow) -> View:
 
 def allowed_view(row: AllowedRow) -> View:
     return _of_namespace("allowed", row)
+
+
+def proposal_view(uses: Uses) -> View:
+    """What a namespace would be refused without lists, the list that covers it, and what that list leaves out."""
+    return {
+        "name": uses.namespace,
+        "refused": [asdict(each) for each in uses.refused],
+        "allowed": dict(uses.proposed),
+        "left_out": [asdict(each) for each in uses.left_out],
+        "complete": uses.complete,
+    }
 
 
 def _of_namespace(kind: str, row: AccessRow | AllowedRow) -> View:

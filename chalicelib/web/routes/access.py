@@ -48,6 +48,16 @@ def get_allowed(ns: str) -> Response:
     return document(allowed_view(get(ports(), ns)))
 
 
+@route(routes, "GET", NS + "/allowed/proposal", needs="administer")
+def propose_allowed(ns: str) -> Response:
+    """Propose an allow-list that covers what a namespace uses. The answer also says what the namespace may not use any
+    more, without a list, once the installation has several namespaces."""
+    from chalicelib.flow.definitions.uses import of_namespace
+    from chalicelib.flow.views.views import proposal_view
+
+    return document(proposal_view(of_namespace(ports(), ns)))
+
+
 @route(routes, "PUT", NS + "/allowed", needs="limit", body="Allowed", headers=(IF_MATCH,), status=(200, 201))
 def put_allowed(ns: str) -> Response:
     """Replace the allow-list of a namespace. Definitions that are put from now on obey it, and so does each call of a

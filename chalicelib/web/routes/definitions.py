@@ -49,12 +49,27 @@ def list_namespaces() -> dict[str, Any]:
     return listing(routes.current_request, partial(namespaces, ports(), visible), definition_view)
 
 
-@route(routes, "PUT", NS, needs="administer", body="Namespace", headers=(IF_MATCH,), status=(200, 201))
+@route(
+    routes,
+    "PUT",
+    NS,
+    needs="administer",
+    query=("dry_run",),
+    body="Namespace",
+    headers=(IF_MATCH,),
+    status=(200, 201),
+)
 def put_namespace(ns: str) -> Response:
-    """Create or replace a namespace."""
+    """Create or replace a namespace. The second one of an installation is refused while the first uses what it could
+    not use beside another without an allow-list. A dry run answers as the request would."""
     from chalicelib.core.definitions.workflow import Namespace
+    from chalicelib.flow.definitions.namespaces import put
 
-    return _put("namespace", ns, Namespace)
+    dry_run = flag(routes.current_request, "dry_run")
+    response = _put("namespace", ns, Namespace, partial(put, dry_run=dry_run))
+    if dry_run:
+        response.status_code = 200
+    return response
 
 
 @route(routes, "GET", NS, needs="read")

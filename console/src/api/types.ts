@@ -1084,6 +1084,14 @@ export interface ProgramStatusTrigger {
   count?: number;
 }
 
+export interface ProposedAllowed {
+  name: string;
+  refused: RefusedUse[];
+  allowed: Allowed;
+  left_out: RefusedUse[];
+  complete: boolean;
+}
+
 export interface QuietTrigger {
   type: "quiet";
   of: PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger;
@@ -1145,6 +1153,12 @@ export interface Refused {
   job_id: string;
   state: "ABORTED";
   reason: string;
+}
+
+export interface RefusedUse {
+  document: string;
+  field: string;
+  why: string;
 }
 
 export interface RegisteredPartition {
@@ -1989,6 +2003,7 @@ export interface Answers {
   "PUT /v1/namespaces/{ns}/access": Change;
   "GET /v1/namespaces/{ns}/allowed": StoredAllowed;
   "PUT /v1/namespaces/{ns}/allowed": Change;
+  "GET /v1/namespaces/{ns}/allowed/proposal": ProposedAllowed;
   "GET /v1/namespaces/{ns}/apps": {
     items: StoredApp[];
     next_cursor: string | null;

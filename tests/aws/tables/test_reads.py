@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chalicelib.aws.tables import items
-from chalicelib.aws.tables.catalog import DynamoCatalog
+from chalicelib.aws.tables.catalog import ALLOWED_FOR, DynamoCatalog
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
@@ -74,6 +74,40 @@ def test_the_longest_prefix_is_found_beside_similar_folders(dynamo: Dynamo, besi
         longest = max((prefix for prefix in prefixes if key.startswith(prefix)), key=len, default=None)
         found = catalog.dataset_of("lake", key)
         assert (found and found[0]) == (f"demo.{prefixes.index(longest)}" if longest else None), key
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "is_shared"),
+    [
+        ((), False),
+        (("demo",), False),
+        (("demo", "system"), False),
+        (("demo", "demo-b"), True),
+        (("a", "system", "z"), True),
+        (("system", "y", "z"), True),
+    ],
+)
+def test_o14_two_namespaces_besides_its_own_share_it(
+    dynamo: Dynamo, namespaces: tuple[str, ...], is_shared: bool
+) -> None:
+    dynamo.put_all([Put(Definition("namespace", name, {}, 1, NOON)) for name in namespaces])
+    catalog = DynamoCatalog(dynamo)
+    assert catalog.is_shared() is is_shared
+    assert all(catalog.is_shared(joining) is is_shared for joining in (*namespaces, "system"))
+    assert catalog.is_shared("later") is (set(namespaces) > {"system"} or is_shared or namespaces == ("demo",))
+
+
+def test_o14_a_second_namespace_is_noticed_in_seconds(dynamo: Dynamo) -> None:
+    dynamo.put_all([Put(Definition("namespace", "demo", {}, 1, NOON))])
+    catalog = DynamoCatalog(dynamo)
+    assert not catalog.is_shared_lately(NOON)
+    dynamo.put_all([Put(Definition("namespace", "demo-b", {}, 1, NOON))])
+
+    assert catalog.is_shared()
+    assert [catalog.over(dynamo).is_shared_lately(NOON + late) for late in (ALLOWED_FOR - 1, ALLOWED_FOR)] == [
+        False,
+        True,
+    ]
 
 
 def test_the_events_of_a_job_exclude_those_of_others(dynamo: Dynamo) -> None:

@@ -7,16 +7,20 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from chalicelib.core.access.allowed import RULES, Allowed, Kind, Named, check, host_of, own_arn, queue_arn
+from chalicelib.core.access.allowed import OF_ACCOUNT, RULES, Allowed, Kind, Named, check, host_of, own_arn
+from chalicelib.core.access.own import Installation
+from chalicelib.core.access.spark_keys import OF_FILES
 from chalicelib.core.errors import SluiceError, from_validation
 from chalicelib.core.targets import registry
+from tests.core.access.test_queue_urls import NO_URLS_OF_QUEUES
+from tests.core.access.test_spark_keys import DANGEROUS, TUNING
 
 ACCOUNT, OTHER = "123456789012", "210987654321"
 
 
 def refused(named: Named, **lists: list[str]) -> bool:
     try:
-        check([named], Allowed.model_validate(lists) if lists else None, "demo", ACCOUNT)
+        check([named], Allowed.model_validate(lists) if lists else None, "demo", Installation(ACCOUNT))
     except SluiceError as error:
         assert error.code == "invalid"
         assert error.field == named.field
@@ -132,6 +136,7 @@ def test_a_pattern_without_account_or_name_is_refused(kind: Kind, pattern: str) 
             ["spark.executor.memoryOverhead", "spark.sql.extensions"],
         ),
         ("spark", "spark.jars.packages", ["spark.jars.packages"], ["spark.jars.repositories"]),
+        ("spark", "spark.sql.catalog.*", [], ["spark.sql.catalog.glue"]),
         ("metrics", "AWS/SQS/*", ["AWS/SQS/NumberOfMessagesSent"], ["AWS/EC2/CPUUtilization"]),
         ("alarms", "team-a *", ["team-a late"], ["team-b late"]),
     ],
@@ -177,22 +182,23 @@ def test_a_secret_lies_under_its_namespace() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "expected"),
+    ("kind", "value"),
     [
-        ("https://sqs.eu-west-1.amazonaws.com/123456789012/a.fifo", arn("sqs", "a.fifo")),
-        ("https://eu-west-1.queue.amazonaws.com/123456789012/a", arn("sqs", "a")),
-        ("https://vpce-0a-b.sqs.eu-west-1.vpce.amazonaws.com/123456789012/a", arn("sqs", "a")),
-        ("https://sqs.cn-north-1.amazonaws.com.cn/123456789012/a", "arn:aws-cn:sqs:cn-north-1:123456789012:a"),
-        ("https://sqs.eu-west-1.amazonaws.com.evil.example/123456789012/a", None),
-        ("https://evil.example/sqs.eu-west-1.amazonaws.com/123456789012/a", None),
-        ("https://sqs.eu-west-1.amazonaws.com/123456789012/a/b", None),
+        *(("queues", url) for url in NO_URLS_OF_QUEUES),
+        ("topics", "sluice-target-orders"),
+        ("topics", f"arn:aws:sns:eu-west-1:{ACCOUNT}"),
+        ("functions", "sluice-target-orders"),
+        ("functions", f"{ACCOUNT}:function:sluice-target-orders"),
+        ("functions", "function:sluice-target-orders:PROD"),
+        ("buses", "event-bus/sluice-target-orders"),
+        ("state_machines", "stateMachine:sluice-target-orders"),
+        ("secrets", "/sluice-target/demo/hook"),
     ],
 )
-def test_the_url_of_a_queue_names_its_arn(url: str, expected: str | None) -> None:
-    assert queue_arn(url) == (expected or url)
-    assert refused(Named("queues", queue_arn(url), "x"), queues=[arn("sqs", "a*")]) == (
-        expected is None or "cn-north" in url
-    )
+def test_what_is_not_surely_of_the_account_is_refused(kind: Kind, value: str) -> None:
+    assert kind in OF_ACCOUNT
+    assert refused(Named(kind, value, "x"))
+    assert refused(Named(kind, value, "x"), **{kind: [RULES[kind].example]})
 
 
 def test_the_host_of_a_url_is_compared_in_lower_case() -> None:
@@ -233,19 +239,24 @@ def test_files_of_code_in_spark_properties_are_entry_points() -> None:
         spark={
             "spark.jars": "s3://a/x.jar,s3://b/y.jar",
             "spark.archives": "s3://c/z.tgz#env",
+            "spark.files": "/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar,/usr/share/aws/../x.jar,/etc/x.jar",
             "spark.executor.cores": "4",
         },
         py_files=["s3://d/lib.py"],
     )
     code = [each.value for each in found if each.kind == "entry_points"]
-    assert code == ["s3://code/job.py", "s3://d/lib.py", "s3://a/x.jar", "s3://b/y.jar", "s3://c/z.tgz"]
-    assert [each.value for each in found if each.kind == "spark"] == ["spark.jars", "spark.archives"]
+    elsewhere = ["/usr/share/aws/../x.jar", "/etc/x.jar"]
+    assert code == ["s3://code/job.py", "s3://d/lib.py", "s3://a/x.jar", "s3://b/y.jar", "s3://c/z.tgz", *elsewhere]
+    assert [each.value for each in found if each.kind == "spark"] == ["spark.jars", "spark.archives", "spark.files"]
 
 
-def test_limited_code_limits_properties_that_load_code() -> None:
-    for key in ("spark.jars.packages", "spark.driver.extraJavaOptions", "spark.emr-serverless.driverEnv.PYTHONPATH"):
-        assert refused(Named("spark", key, "x"), entry_points=["s3://code/"])
-        assert refused(Named("spark", key, "x"), spark=["spark.*"])
-        assert not refused(Named("spark", key, "x"), spark=[key], entry_points=["s3://code/"])
-        assert not refused(Named("spark", key, "x"))
-    assert not refused(Named("spark", "spark.sql.shuffle.partitions", "x"), entry_points=["s3://code/"])
+def test_limited_code_limits_properties_to_harmless_ones() -> None:
+    for key in DANGEROUS:
+        assert refused(Named("spark", key, "x"), entry_points=["s3://code/"]), key
+        assert refused(Named("spark", key, "x"), spark=["spark.*"]), key
+        assert not refused(Named("spark", key, "x"), spark=[key], entry_points=["s3://code/"]), key
+        assert not refused(Named("spark", key, "x")), key
+    for key in (*TUNING, *OF_FILES):
+        assert not refused(Named("spark", key, "x"), entry_points=["s3://code/"]), key
+    for key in TUNING:
+        assert not refused(Named("spark", key, "x"), spark=["spark.*"]), key

@@ -17,10 +17,11 @@ from chalicelib.flow.backfills import reprocess
 from tests.faults import invariants
 from tests.support import backfills
 from tests.support.archives import SOURCE, MemoryArchive, copies_of, emptied, exported, imported
-from tests.support.schedules import BY_DAY, after, at_most, partitions
+from tests.support.schedules import BY_DAY, after, at, at_most, partitions
 from tests.support.world import EMR, World, day, flights
 
 SMALL: dict[str, Any] = {"wake_shards": 1, "history_shards": 1}
+ORDERS = "https://sqs.eu-west-1.amazonaws.com/123456789012/orders"
 EVERY = {"workflow": "join", "trigger": {"type": "time", "expression": "@every 10m"}, "enabled": True}
 
 
@@ -303,3 +304,20 @@ def test_l14_the_manifest_counts_rows_by_kind() -> None:
     assert sum(made.rows.values()) == len(lines)
     assert made.rows["Run"] == 2 and made.rows["Waiter"] == 1
     assert loads.TABLES == ("catalog", "jobs", "runs")
+
+
+def test_o14_an_import_beside_one_without_lists_is_refused() -> None:
+    world = World(**SMALL)
+    world.deploy(flights({"s": at("0 1 * * *")}))
+    archive = exported(world, "demo")
+    new = World(**SMALL, authorization="enforce", account="123456789012")
+    new.deploy({"workflows": {"w": {"target": {"type": "sqs", "queue_url": ORDERS}}}}, namespace="other")
+    before = rows(new)
+    with pytest.raises(SluiceError) as failure:
+        elsewhere(archive, world, new)
+    assert failure.value.code == "conflict"
+    assert "sluice allowed other --propose" in str(failure.value.hint)
+    assert rows(new) == before
+    new.allow("other", queues=["arn:aws:sqs:eu-west-1:123456789012:orders"])
+    elsewhere(archive, world, new)
+    assert new.ports.catalog.is_shared()

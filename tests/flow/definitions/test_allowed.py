@@ -11,6 +11,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.flow.definitions import allow_list, store
 from chalicelib.flow.runs import dead_letters
 from chalicelib.flow.views.explain import why_job, why_run
+from chalicelib.settings import Settings
 from tests.support.schedules import at
 from tests.support.world import EMR, World, flights
 
@@ -203,6 +204,22 @@ def test_targets_of_other_accounts_need_a_list() -> None:
     assert refused.message.startswith("expected a queue of the account 210987654321")
     allow(world, queues=[ARN])
     world.deploy(flights({}, notify=NOTIFY))
+
+
+def test_queues_of_the_local_cloud_belong_to_its_account() -> None:
+    names = {"SLUICE_CATALOG_TABLE": "c", "SLUICE_JOBS_TABLE": "j", "SLUICE_RUNS_TABLE": "r"}
+    names |= {"SLUICE_HINTS_QUEUE_URL": "h", "SLUICE_LAKE_BUCKET": "l", "SLUICE_CONTROL_BUCKET": "c"}
+    local = Settings.from_environment(names | {"AWS_ENDPOINT_URL": "http://127.0.0.1:4566"})
+    assert Settings.from_environment(names).queue_endpoint == ""
+    world = World(account="000000000000", queue_endpoint=local.queue_endpoint)
+    for host in ("127.0.0.1:4566", "localhost:4566"):
+        target = {"type": "sqs", "queue_url": f"http://{host}/000000000000/orders"}
+        world.deploy(flights({"s": at(AT_ONE, "notify")}, notify={"target": target}))
+    world.pass_by("2m")
+    assert len(world.targets.queue.messages) == 1
+    for url in ("http://127.0.0.1:4566/123456789012/orders", "http://127.0.0.1:4567/000000000000/orders"):
+        refused = error_of(world, flights({}, notify={"target": {"type": "sqs", "queue_url": url}}))
+        assert refused.message.startswith("expected a queue of the account 000000000000, by the URL that SQS gives it")
 
 
 def test_a_list_goes_with_its_namespace() -> None:

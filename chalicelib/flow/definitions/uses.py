@@ -1,0 +1,181 @@
+"""What the stored documents of a namespace use, and what it may not use any more once there are several (O14)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from chalicelib.core.access import proposal
+from chalicelib.core.access.allowed import Allowed, Named
+from chalicelib.core.access.own import Installation
+from chalicelib.core.constraints.constraint import Use as Reference
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.ids import MESSAGE
+from chalicelib.core.names import SYSTEM
+from chalicelib.core.triggers import tree
+from chalicelib.flow import lookup, many
+from chalicelib.flow.definitions import allowed, store
+from chalicelib.flow.lookup import definitions_in
+from chalicelib.log import logger
+from chalicelib.ports import Ports
+
+MAX_DOCUMENTS = 5_000  # of a namespace that are read: an API request has 29 s
+AT_ONCE = 100
+MAX_LISTED = 5  # uses that an error names
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A use of a document, such as ``workflow demo.flights.clean``, and why it will be refused."""
+
+    document: str
+    field: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """What a namespace uses: what it may not use any more with several namespaces, the list that covers it, and what
+    that list leaves out. ``complete`` is false if the namespace has more documents than were read."""
+
+    namespace: str
+    refused: tuple[Refused, ...]
+    proposed: Mapping[str, Any]
+    left_out: tuple[Refused, ...]
+    complete: bool
+
+
+Use = tuple[str, Named]  # a document, and what it names
+
+
+def of_namespace(ports: Ports, namespace: str) -> Uses:
+    """What the documents of a namespace use, among the first `MAX_DOCUMENTS`."""
+    lookup.require(ports, "namespace", namespace)
+    documents = list(islice(_documents(ports, namespace), MAX_DOCUMENTS + 1))
+    uses = [(document, named) for document, each in documents[:MAX_DOCUMENTS] for named in each]
+    present, alone = allowed.list_of(ports, namespace), allowed.installation(ports)
+    proposed = proposal.propose((named for _, named in uses), present, namespace, alone, ports.settings.partition)
+    refused = [use for use in uses if proposal.is_newly_refused(use[1], present, namespace, alone)]
+    covers, beside = Allowed.model_validate(proposed), replace(alone, is_shared=True)
+    return Uses(
+        namespace,
+        tuple(_refusals(refused, present, namespace, beside)),
+        proposed,
+        tuple(_refusals(refused, covers, namespace, beside)),
+        len(documents) <= MAX_DOCUMENTS,
+    )
+
+
+def before_another(ports: Ports, joining: str) -> list[Uses]:
+    """What would be refused of the only namespace if ``joining`` were created now. Nothing if there are several
+    already, or if the installation checks no rights."""
+    if not allowed.has_tenants(ports) or joining == SYSTEM or ports.catalog.is_shared():
+        return []
+    others = [row.name for row in definitions_in(ports, "namespace", "") if row.name not in (joining, SYSTEM)]
+    return [uses for name in others if (uses := of_namespace(ports, name)).refused]
+
+
+def require_room(ports: Ports, joining: str) -> None:
+    """Raise ``conflict`` if the only namespace uses what would be refused once ``joining`` exists. An installation that
+    observes logs it."""
+    for uses in before_another(ports, joining):
+        listed = ", ".join(f"{each.field} of {each.document}" for each in uses.refused[:MAX_LISTED])
+        more = f" and {len(uses.refused) - MAX_LISTED} more" if len(uses.refused) > MAX_LISTED else ""
+        got = f"{listed}{more}, which would be refused"
+        message = f"expected that {uses.namespace} uses only what it may use beside {joining}, got {got}"
+        hint = (
+            f"give {uses.namespace} an allow-list of what it uses, and repeat the request: "
+            f"sluice allowed {uses.namespace} --propose"
+        )
+        if ports.settings.authorization == "enforce":
+            raise SluiceError("conflict", message, None, hint, mentions=[uses.namespace])
+        logger.warning("namespace would be refused", extra={"namespace": joining, "why": message})
+
+
+def _refusals(
+    uses: Sequence[Use], lists: Allowed | None, namespace: str, installation: Installation
+) -> Iterator[Refused]:
+    for document, named in uses:
+        error = proposal.refusal(named, lists, namespace, installation)
+        if error is not None:
+            yield Refused(document, named.field, error.message)
+
+
+def _documents(ports: Ports, namespace: str) -> Iterator[tuple[str, list[Named]]]:
+    """Each document of a namespace that may name something, with what it names."""
+    for app in definitions_in(ports, "app", namespace):
+        for row in definitions_in(ports, "workflow", app.name):
+            yield f"workflow {row.name}", _of_workflow(ports, row.document)
+        own = ports.catalog.definition("workflow", f"{app.name}.{MESSAGE}")
+        if own is not None:
+            yield f"default target of {app.name}", _below(_of_target(ports, own.document["target"]), "default_target")
+        yield from _messages(ports, app.name)
+        yield from _schedules(ports, app.name)
+    for row in definitions_in(ports, "dataset", namespace):
+        address = f"s3://{row.document['bucket']}/{row.document['prefix']}"
+        yield f"dataset {row.name}", [Named("buckets", address, "prefix")]
+
+
+def _messages(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
+    names = (listing.schedule for listing in store.messages_of(ports, app))
+    while part := list(islice(names, AT_ONCE)):
+        read = ports.prefetch.read(ports, [("workflow", name) for name in part])
+        for name in part:
+            own = read.catalog.definition("workflow", name)
+            shown = name.replace(f".{MESSAGE}", ".")
+            yield f"message {shown}", [] if own is None else _of_target(ports, own.document["target"])
+
+
+def _schedules(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
+    names = iter(lookup.schedules_of(ports, app))
+    while part := list(islice(names, AT_ONCE)):
+        for name, (_, schedule) in many.schedules(ports, part).items():
+            yield f"schedule {name}", list(_of_schedule(ports, schedule))
+
+
+def _of_workflow(ports: Ports, document: Mapping[str, Any]) -> list[Named]:
+    found = _of_target(ports, document["target"])
+    application = (document.get("resources") or {}).get("application")
+    if application is not None:
+        found.append(Named("applications", application, "resources.application"))
+    for number, rule in enumerate(document.get("notify", ())):
+        found += _below(_of_target(ports, rule["to"], ""), f"notify.{number}.to")
+    return found
+
+
+def _of_schedule(ports: Ports, schedule: Schedule) -> Iterator[Named]:
+    for number, rule in enumerate(schedule.notify):
+        yield from _below(_of_target(ports, rule.to.model_dump(mode="json"), ""), f"notify.{number}.to")
+    if schedule.resources is not None and schedule.resources.application is not None:
+        yield Named("applications", schedule.resources.application, "resources.application")
+    for leaf in tree.leaves(schedule.trigger):
+        yield from _below(leaf.trigger.named(), "trigger")
+    for number, constraint in enumerate(schedule.constraints):
+        for use in constraint.references():
+            yield from _below(_of_reference(ports, use), f"constraints.{number}")
+
+
+def _of_reference(ports: Ports, use: Reference) -> list[Named]:
+    match use.kind:
+        case "application":
+            return [Named("applications", use.of, use.field)]
+        case "metric":
+            return [Named("metrics", use.of, use.field)]
+        case "target":
+            return _of_target(ports, use.of, use.field)
+    return []
+
+
+def _of_target(ports: Ports, target: Mapping[str, Any], field: str = "target") -> list[Named]:
+    """What a target names; nothing for one that no call can carry safely, which is refused today."""
+    try:
+        return _below(allowed.named_by(ports, target), field)
+    except SluiceError:
+        return []
+
+
+def _below(named: Iterable[Named], field: str) -> list[Named]:
+    return [replace(each, field=f"{field}.{each.field}".strip(".")) for each in named]
