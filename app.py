@@ -38,6 +38,7 @@ if handlers.serves_routes():
         messages,
         partitions,
         pools,
+        prefixes,
         present,
         quotas,
         reports,
@@ -52,6 +53,7 @@ if handlers.serves_routes():
     app.register_blueprint(access.routes)
     app.register_blueprint(grants.routes)
     app.register_blueprint(audit.routes)
+    app.register_blueprint(prefixes.routes)
     app.register_blueprint(quotas.routes)
     app.register_blueprint(schedules.routes)
     app.register_blueprint(messages.routes)

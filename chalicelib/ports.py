@@ -18,7 +18,7 @@ from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.closings import ClosingCount
 from chalicelib.core.rows.dag import DagRun
-from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
+from chalicelib.core.rows.definition import Definition, Listing, PrefixLock, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, Event, ManifestRow, Partition, PostedEvent
@@ -167,11 +167,18 @@ class Catalog(Protocol):
     def messages(self, app: str, limit: int, cursor: str | None) -> Page[Listing]: ...
 
     def dataset_of(self, bucket: str, key: str) -> tuple[str, Dataset] | None:
-        """The full name and the definition of the dataset with the longest prefix of an object key."""
-
-    def dataset_at(self, bucket: str, prefix: str) -> str | None: ...
+        """The full name and the definition of the dataset that gets an object: of the namespace to which the innermost
+        folder of its key belongs, the dataset with the longest prefix."""
 
     def prefix(self, bucket: str, prefix: str) -> PrefixRow | None: ...
+
+    def prefixes_around(self, bucket: str, prefix: str) -> tuple[PrefixRow, ...]:
+        """The rows of a prefix and of the folders around it, the outermost first."""
+
+    def prefixes_in(self, bucket: str, prefix: str, limit: int, cursor: str | None) -> Page[PrefixRow]:
+        """The rows of a prefix and of all folders inside it; of the whole bucket if it is empty."""
+
+    def prefix_lock(self, bucket: str, folder: str) -> PrefixLock | None: ...
 
     def subscriptions(self, event_key: str, limit: int, cursor: str | None) -> Page[Subscription]:
         """The subscriptions of an event key, ordered by schedule. A page never splits a schedule."""

@@ -53,7 +53,8 @@ class SluiceError(ValueError):
     ``problems`` are all problems of the request if there are several. The error itself is the first of them, and its
     message ends with the number of the others.
 
-    ``mentions`` are full names in the message or hint that Sluice has added, and the request does not have.
+    ``mentions`` are texts in the message or hint that Sluice has added, and the request does not have. Each begins with
+    a full name, or with the word namespace and a name, whose readers alone may see it.
     """
 
     def __init__(
@@ -93,11 +94,12 @@ class SluiceError(ValueError):
         return SluiceError(self.code, self.message, field_of(self.field), self.hint, problems, self.mentions)
 
     def concealing(self, sees: Callable[[str], bool]) -> SluiceError:
-        """The same error without the mentioned names that ``sees`` refuses."""
+        """The same error without the mentions of names that ``sees`` refuses."""
         problems = [problem.concealing(sees) for problem in self.problems]
         message, hint = self.message, self.hint
         # The longest first: a name may be the beginning of another.
-        for name in sorted((name for name in self.mentions if not sees(name)), key=len, reverse=True):
+        hidden = (text for text in self.mentions if not sees(text.removeprefix("namespace ").partition(" ")[0]))
+        for name in sorted(hidden, key=len, reverse=True):
             message = message.replace(name, HIDDEN)
             hint = _CHECK if hint is not None and name in hint else hint
         return SluiceError(self.code, message, self.field, hint, problems, self.mentions)

@@ -31,7 +31,7 @@ from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.closings import ClosingCount
 from chalicelib.core.rows.dag import DagRun
-from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
+from chalicelib.core.rows.definition import Definition, Listing, PrefixLock, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, ManifestRow, Partition, PostedEvent
@@ -77,6 +77,7 @@ Row = (
     | PlanPart
     | Pointer
     | PostedEvent
+    | PrefixLock
     | PrefixRow
     | QuotasRow
     | Record
@@ -120,6 +121,7 @@ class Replace:
         | Job
         | ManifestRow
         | PendingNotice
+        | PrefixLock
         | QuotasRow
         | Reprocess
         | Run

@@ -216,6 +216,17 @@ class StoredQuotas(Answer):
     used: UsedQuotas
 
 
+class OwnedPrefix(Answer):
+    """A prefix of a bucket, the namespace to which it belongs, and the dataset there, if there is one. ``given``: an
+    administrator gave it to the namespace."""
+
+    bucket: str
+    prefix: str
+    namespace: str
+    dataset: str | None
+    given: bool
+
+
 class StoredSchedule(Schedule, StoredFields):
     """A stored schedule, with its mode as ``state``. ``fires_per_day`` is that of its times. After a put, ``notes`` say
     what to check in the document, if there is anything."""
@@ -1341,6 +1352,8 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
             "quotas",
         )
     },
+    "give_prefix": OwnedPrefix,
+    "list_prefixes": Pages(OwnedPrefix),
     "list_namespaces": Pages(StoredNamespace),
     "get_namespace": StoredNamespace,
     "list_apps": Pages(StoredApp),

@@ -39,6 +39,7 @@ _KINDS = {
     "partitions": "partition",
     "policies": "policy",
     "pools": "pool",
+    "prefixes": "prefix",
     "quotas": "quotas",
     "reprocess": "reprocess",
     "runs": "run",

@@ -17,7 +17,7 @@ from chalicelib.core.backfills.request import Backfill, Reprocess, Values
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.calendar import HolidayCalendar
 from chalicelib.core.definitions.dag import NewDag
-from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.definitions.dataset import BUCKET, Dataset, Prefix
 from chalicelib.core.definitions.message import Message
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.definitions.workflow import Namespace, Workflow
@@ -55,6 +55,14 @@ def _check_later(text: str) -> str:
 
 
 Later = Annotated[str, AfterValidator(_check_later)]
+
+
+class GivenPrefix(Document):
+    """A prefix of a bucket that a namespace gets. ``nested``: also in a prefix of another namespace, or around one."""
+
+    bucket: str = Field(pattern=BUCKET)
+    prefix: Prefix
+    nested: bool = False
 
 
 class RunNow(Document):
@@ -304,6 +312,7 @@ BODIES: dict[str, type[Document]] = {
         Dataset,
         DryRun,
         Events,
+        GivenPrefix,
         Glance,
         Grants,
         Heartbeat,

@@ -48,6 +48,8 @@ QUERY: dict[str, Json] = {
         "default": 2_000,
         "description": "rows to read at most",
     },
+    "bucket": {"type": "string", "description": "the name of a bucket; `lake` is that of the installation"},
+    "prefix": {"type": "string", "description": "a folder of the bucket, such as `raw/orders/`"},
     "queued_in": {"type": "string", "description": "the limit in whose queue they wait; then in its order"},
 }
 HEADERS: dict[str, Json] = {

@@ -68,6 +68,12 @@ ENTRIES = (
         "Show the allow-list of a namespace, or replace it. Only administrators of the installation replace it.",
     ),
     Entry("quotas", "quotas:quotas", DEFINE, "Show the quotas of a namespace and what it uses, or replace them."),
+    Entry(
+        "prefixes",
+        "prefixes:app",
+        DEFINE,
+        "List the owners of prefixes; give a prefix to a namespace, or take it back. For administrators.",
+    ),
     Entry("upload", "upload:upload", DEFINE, "Upload code for the jobs of an app; print the address of each file."),
     Entry("enable", "schedules:enable", ACT, "Enable schedules: their triggers fire from now on."),
     Entry("disable", "schedules:disable", ACT, "Disable schedules; waiting jobs are dropped, active runs continue."),

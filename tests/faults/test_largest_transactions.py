@@ -429,7 +429,7 @@ SHORT: dict[str, str] = {
     "flow/archive/sharing.py::_count": "one run, and the limits that it holds",
     "flow/backfills/dag_nodes.py::_close": "one node: its tombstone, its record, and what its job holds",
     "flow/backfills/reprocess.py::_step": "one step, and its backfill",
-    "flow/definitions/store.py::remove": "one document; with a namespace, its three others",
+    "flow/definitions/store.py::remove": "one document; of a namespace three others, of a dataset its prefix and lock",
     "flow/fires/zone_rules.py::_prepare_again": "as many fires of one timer as fit; others stay",
     "flow/ingest/fires.py::_count": "one fire, and its record",
     "flow/ingest/snapshots.py::register": "one snapshot, and its size",

@@ -329,11 +329,12 @@ def test_o9_a_prefix_inside_a_foreign_dataset_is_refused(deployed: bool) -> None
             body = Dataset.model_validate(document).model_dump(mode="json")
             store.put(world.ports, "dataset", f"{namespace}.own", body, "tester")
 
-    with pytest.raises(SluiceError, match="outside the datasets of other namespaces") as raised:
+    with pytest.raises(SluiceError, match="apart from those of other namespaces") as raised:
         put("demo", inside)
-    assert (raised.value.code, raised.value.mentions) == ("conflict", (f"{OWNER}.landed",))
+    assert (raised.value.code, raised.value.mentions) == ("conflict", (f"{OWNER}.landed (landed/)",))
     assert raised.value.hint
     put(OWNER, inside)
+    world.give("landed-too/")
     put("demo", {**inside, "prefix": "landed-too/"})
 
 

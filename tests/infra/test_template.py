@@ -32,7 +32,7 @@ def test_the_template_fits_cloudformation(packaged: Path, template: dict[str, An
 
 # Only the API checks signers and quotas, and writes audit records.
 OF_THE_API = {
-    *("SLUICE_WATCHED_BUCKETS", "SLUICE_ADMINISTRATORS", "SLUICE_AUDIT_DAYS"),
+    *("SLUICE_WATCHED_BUCKETS", "SLUICE_ADMINISTRATORS", "SLUICE_AUDIT_DAYS", "SLUICE_AUDIT_BUCKET"),
     *("SLUICE_QUOTA_SCHEDULES", "SLUICE_QUOTA_FIRES_PER_SECOND", "SLUICE_QUOTA_DOCUMENTS"),
     "SLUICE_QUOTA_REQUESTS_PER_SECOND",
     "SLUICE_QUOTA_WAITING_JOBS",
@@ -181,7 +181,13 @@ def test_every_lambda_has_its_memory_and_timeout(
     assert (properties["Runtime"], properties["Tracing"]) == ("python3.11", {"Ref": "Tracing"})
     role = "CheckRole" if function == "Burst" else f"{function}Role"
     assert properties["Role"] == {"Fn::GetAtt": [role, "Arn"]}
-    own = {"APIHandler": OF_THE_API, "Lake": {"SLUICE_AUDIT_BUCKET"}, "Tick": {"SLUICE_KEEP_WARM"}}.get(function, set())
+    own = {
+        "APIHandler": OF_THE_API,
+        "Check": {"SLUICE_WATCHED_BUCKETS"},  # for uploaded documents
+        "Burst": {"SLUICE_WATCHED_BUCKETS"},
+        "Lake": {"SLUICE_AUDIT_BUCKET"},
+        "Tick": {"SLUICE_KEEP_WARM"},
+    }.get(function, set())
     answer = properties.get("Environment", {"Variables": {}})["Variables"]
     assert set(answer) == own, "the environment is set for all Lambdas at once, in Globals"
 

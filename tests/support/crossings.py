@@ -84,7 +84,7 @@ class CutPort:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._inner, name)
-        return lambda *args: self._cut.crossing(lambda: method(*args))
+        return lambda *args, **named: self._cut.crossing(lambda: method(*args, **named))
 
 
 class CutTargets:

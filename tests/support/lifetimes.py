@@ -15,7 +15,7 @@ from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.closings import ClosingCount
 from chalicelib.core.rows.dag import DagRun
-from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
+from chalicelib.core.rows.definition import Definition, Listing, PrefixLock, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, ManifestRow, Partition, PostedEvent
@@ -35,7 +35,8 @@ from tests.support.world import World
 # These rows are deleted explicitly: no TTL, ever.
 NEVER: frozenset[type] = frozenset({
     AccessRow, AllowedRow, ClosingCount, NoticeWindow, Definition, Failures, Listing, PendingNotice, Offer,
-    Partition, PrefixRow, LastArrival, CountedObject, IgnoredObjects, GrantsRow, QuotasRow, Subscription, Timer, Waiter,
+    Partition, PrefixLock, PrefixRow, LastArrival, CountedObject, IgnoredObjects, GrantsRow, QuotasRow, Subscription,
+    Timer, Waiter,
     ZoneRules,
 })  # fmt: skip
 

@@ -24,7 +24,8 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import StateChange
-from chalicelib.flow.definitions import allow_list, grants, store
+from chalicelib.flow.definitions import allow_list, grants, prefixes, store
+from chalicelib.flow.definitions.prefixes import Place
 from chalicelib.flow.deploy import deploy
 from chalicelib.flow.deploy.plan import Report
 from chalicelib.flow.ingest import alarms, custom_events, objects
@@ -95,7 +96,11 @@ class World(Engine):
     # -- users ---------------------------------------------------------------------------------------------------
 
     def deploy(self, document: dict[str, Any], namespace: str = "demo", app: str = "flights") -> Report:
+        """Deploy an app in a namespace, to which an administrator has given the prefixes of its datasets."""
         store.put(self.ports, "namespace", namespace, {}, "tester")
+        if self.ports.settings.authorization != "off":
+            for dataset in document.get("datasets", {}).values():
+                self.give(dataset["prefix"], namespace)
         return deploy.deploy(self.ports, namespace, app, App.model_validate(document), "tester")
 
     def put(self, name: str, document: dict[str, Any], checked: bool = False) -> None:
@@ -126,6 +131,10 @@ class World(Engine):
     def allow(self, namespace: str, **document: Any) -> None:
         """Replace the allow-list of a namespace."""
         allow_list.put(self.ports, namespace, Allowed.model_validate(document), "tester")
+
+    def give(self, prefix: str, namespace: str = "demo") -> None:
+        """Give a prefix of the lake to a namespace."""
+        prefixes.give(self.ports, namespace, Place(self.ports.settings.lake_bucket, prefix), nested=False)
 
     def message(self, name: str, app: str = "demo.flights", if_match: int | None = None, **document: Any) -> None:
         messages.put(self.ports, app, name, Message.model_validate(document), "tester", if_match)

@@ -150,10 +150,10 @@ def class_of(item: dict[str, Any]) -> str:
     by_sort_key = {
         "TIMER": "Timer", "VERSION": "Version", "FAILURES": "Failures",
         "PARTITION": "Partition", "A": "Run", "RECORD": "Record", "OUTPUT": "Output", "DAG": "DagRun",
-        "WAIT": "Waiter", "MANIFEST": "ManifestRow",
+        "WAIT": "Waiter", "MANIFEST": "ManifestRow", "PREFIX": "PrefixRow", "LOCK": "PrefixLock",
     }  # fmt: skip
     by_table = {
-        "NAMESPACES": "Definition", "NS": "Definition", "TRIGGER": "Subscription", "BUCKET": "PrefixRow",
+        "NAMESPACES": "Definition", "NS": "Definition", "TRIGGER": "Subscription",
         "ACCESS": "AccessRow", "GRANTS": "GrantsRow", "ALLOWED": "AllowedRow",
         "AUDIT": "AuditRow", "QUOTAS": "QuotasRow",
         "OBJECTS": "CountedObject", "EVENT": "PostedEvent", "DELIVERY": "DeliveryLease", "REQUEST": "Requested",

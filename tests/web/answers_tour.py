@@ -72,6 +72,10 @@ def _definitions(api: Api) -> None:
     api.put(f"{NS}/allowed", {})
     api.put(f"{NS}/quotas", {"schedules": 1000})
     api.get(f"{NS}/quotas")
+    given = {"bucket": "lake", "prefix": "raw/orders/", "nested": True}
+    api.put(f"{NS}/prefixes", given)
+    api.get("/v1/prefixes?bucket=lake")
+    api.delete(f"{NS}/prefixes?bucket=lake&prefix=raw/orders/")
     api.get(f"{NS}/audit?kind=access&limit=2")
     api.get("/v1/audit?name=demo.flights")
     api.get(f"{NS}/datasets/flights/partitions")

@@ -57,6 +57,7 @@ def test_every_route_says_what_it_needs() -> None:
         "/v1/health",
         "/v1/namespaces",
         "/v1/openapi.json",
+        "/v1/prefixes",  # likewise, see `test_prefixes.py`
         "/v1/whoami",
     }
     with pytest.raises(TypeError, match="needs"):

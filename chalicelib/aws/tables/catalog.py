@@ -8,11 +8,12 @@ from typing import Any, Literal
 from chalicelib.aws.tables import items, keys
 from chalicelib.aws.tables.dynamo import Dynamo, decode_start, encode_cursor
 from chalicelib.aws.tables.keys import Key
+from chalicelib.core.definitions import prefixes
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.names import SYSTEM
 from chalicelib.core.rows.access import AccessRow, AllowedRow
-from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
+from chalicelib.core.rows.definition import Definition, Listing, PrefixLock, PrefixRow
 from chalicelib.core.rows.event import CountedObject, ManifestRow, Partition
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ignored import IgnoredObjects
@@ -21,7 +22,6 @@ from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription,
 from chalicelib.core.rows.zone_rules import ZoneRules
 from chalicelib.ports import Kind, Page
 
-MAX_FOLDERS = 50  # folders of an object's key that are checked, from the outermost
 NEAR_PREFIXES = 20  # rows of less than 200 bytes: one read of 4 KB
 MAX_VERSIONS = 20_000  # in memory, one or two KB each
 _VERSION = "VERSION#"  # how the sort keys of versions begin
@@ -154,32 +154,42 @@ class DynamoCatalog:
         return Page(tuple(items.from_item(Listing, item) for item in page.items), page.cursor)
 
     def dataset_of(self, bucket: str, key: str) -> tuple[str, Dataset] | None:
-        folders = [key[: index + 1] for index, letter in enumerate(key) if letter == "/"][:MAX_FOLDERS]
-        row = self._longest_prefix(bucket, folders) if folders else None
+        folders = prefixes.folders_of(key)
+        row = self._matched_prefix(bucket, folders) if folders else None
         definition = self.definition("dataset", row.dataset) if row else None
         return (row.dataset, Dataset.model_validate(definition.document)) if row and definition else None
 
-    def _longest_prefix(self, bucket: str, folders: list[str]) -> PrefixRow | None:
-        """The row of the innermost folder that has one. All rows of the folders sort before the key of the innermost
-        folder, the longest last, with rows of sibling folders in between. So a backward query finds the row with one
-        read instead of one read per folder. If too many rows lie in between, each folder is read by its key.
+    def _matched_prefix(self, bucket: str, folders: list[str]) -> PrefixRow | None:
+        """The row of the dataset that gets the objects of the innermost folder. All rows of the folders sort before the
+        key of the innermost folder, the longest last, with rows of sibling folders in between. So a backward query
+        finds the row with one read instead of one read per folder. If too many rows lie in between, each folder is read
+        by its key.
         """
         first, last = keys.prefix(bucket, folders[0]), keys.prefix(bucket, folders[-1])
         values = {"pk": last.pk, "first": first.sk, "last": last.sk}
         between = "pk = :pk AND sk BETWEEN :first AND :last"
         near, more = self._dynamo.query("catalog", between, values, limit=NEAR_PREFIXES, forward=False)
         rows = [items.from_item(PrefixRow, item) for item in near]
-        if more and not any(row.prefix in folders for row in rows):
-            found = self._dynamo.get_many([keys.prefix(bucket, folder) for folder in folders])
-            rows = [items.from_item(PrefixRow, item) for item in found.values()]
-        return max((row for row in rows if row.prefix in folders), key=lambda row: len(row.prefix), default=None)
+        matched = prefixes.matched(row for row in rows if row.prefix in folders)
+        return prefixes.matched(self._prefix_rows(bucket, folders)) if more and matched is None else matched
 
-    def dataset_at(self, bucket: str, prefix: str) -> str | None:
-        row = self.prefix(bucket, prefix)
-        return row.dataset if row else None
+    def _prefix_rows(self, bucket: str, folders: list[str]) -> list[PrefixRow]:
+        found = self._dynamo.get_many([keys.prefix(bucket, folder) for folder in folders])
+        return sorted((items.from_item(PrefixRow, item) for item in found.values()), key=lambda row: len(row.prefix))
 
     def prefix(self, bucket: str, prefix: str) -> PrefixRow | None:
         return self._dynamo.get(keys.prefix(bucket, prefix), PrefixRow)
+
+    def prefixes_around(self, bucket: str, prefix: str) -> tuple[PrefixRow, ...]:
+        return tuple(self._prefix_rows(bucket, prefixes.path_of(prefix)))
+
+    def prefixes_in(self, bucket: str, prefix: str, limit: int, cursor: str | None) -> Page[PrefixRow]:
+        place = keys.prefix(bucket, prefix)
+        page = self._list(place.pk, place.sk, limit, cursor)
+        return Page(tuple(items.from_item(PrefixRow, item) for item in page.items), page.cursor)
+
+    def prefix_lock(self, bucket: str, folder: str) -> PrefixLock | None:
+        return self._dynamo.get(keys.prefix_lock(bucket, folder), PrefixLock)
 
     def subscriptions(self, event_key: str, limit: int, cursor: str | None) -> Page[Subscription]:
         # '$' sorts right after '#', so the page begins after all rows of the last schedule of the previous page.

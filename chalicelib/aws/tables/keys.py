@@ -20,6 +20,7 @@
 | catalog | SCHEDULE#<ns.app.~>     | WORKFLOW                  | Definition      | get: an app's default target   |
 | catalog | TRIGGER#<event key>     | <schedule>#<leaf>#<gen>   | Subscription    | query: leaves of an event key  |
 | catalog | BUCKET#<bucket>         | PREFIX#<prefix>           | PrefixRow       | query of a key's folders       |
+| catalog | BUCKET#<bucket>         | LOCK#<first folder>       | PrefixLock      | get: by changes of prefixes    |
 | catalog | DATASET#<ns.ds>         | PARTITION#<v>/<v>         | Partition       | get, list                      |
 | catalog | DATASET#<ns.ds>         | IGNORED                   | IgnoredObjects  | get, when such an object comes |
 | catalog | DATASET#<ns.ds>         | MANIFEST#<v>/<v>          | ManifestRow     | get, list                      |
@@ -69,7 +70,7 @@ from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.closings import ClosingCount
 from chalicelib.core.rows.dag import DagRun
-from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
+from chalicelib.core.rows.definition import Definition, Listing, PrefixLock, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, ManifestRow, Partition, PostedEvent
@@ -131,6 +132,8 @@ def key_of(row: Row) -> Key:
             return Key("catalog", f"APP#{app}", f"SCHEDULE#{name}")
         case PrefixRow():
             return prefix(row.bucket, row.prefix)
+        case PrefixLock():
+            return prefix_lock(row.bucket, row.folder)
         case Subscription():
             sort_key = f"{row.schedule}#{row.leaf}#{ids.base36(row.generation)}"
             return Key("catalog", f"TRIGGER#{row.event_key}", sort_key)
@@ -246,6 +249,10 @@ def timer(schedule: str) -> Key:
 
 def prefix(bucket: str, folder: str) -> Key:
     return Key("catalog", f"BUCKET#{bucket}", f"PREFIX#{folder}")
+
+
+def prefix_lock(bucket: str, folder: str) -> Key:
+    return Key("catalog", f"BUCKET#{bucket}", f"LOCK#{folder}")
 
 
 def partition(dataset: str, values: tuple[str, ...]) -> Key:

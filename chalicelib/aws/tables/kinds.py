@@ -10,7 +10,7 @@ from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.closings import ClosingCount
 from chalicelib.core.rows.dag import DagRun
-from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
+from chalicelib.core.rows.definition import Definition, Listing, PrefixLock, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, ManifestRow, Partition, PostedEvent
@@ -45,6 +45,7 @@ _PLACES: tuple[tuple[str, str, str, type[Any]], ...] = (
     ("catalog", "SCHEDULE#", "WORKFLOW", Definition),
     ("catalog", "TRIGGER#", "", Subscription),
     ("catalog", "BUCKET#", "PREFIX#", PrefixRow),
+    ("catalog", "BUCKET#", "LOCK#", PrefixLock),
     ("catalog", "DATASET#", "PARTITION#", Partition),
     ("catalog", "DATASET#", "IGNORED", IgnoredObjects),
     ("catalog", "DATASET#", "MANIFEST#", ManifestRow),

@@ -60,6 +60,10 @@ class Manifest(_Document):
     rows: Mapping[str, int] = Field(default_factory=dict)
     parts: tuple[Part, ...] = ()
 
+    def of(self, table: Table) -> tuple[Part, ...]:
+        """The files with the rows of a table."""
+        return tuple(part for part in self.parts if part.table == table)
+
     @property
     def everything(self) -> bool:
         return not self.namespaces

@@ -9,7 +9,7 @@ from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.closings import ClosingCount
 from chalicelib.core.rows.dag import DagRun
-from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
+from chalicelib.core.rows.definition import Definition, Listing, PrefixLock, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, ManifestRow, Partition, PostedEvent
@@ -30,6 +30,7 @@ from chalicelib.core.writes import Row
 LEFT_OUT: dict[type, str] = {
     DeliveryLease: "it names the jobs that an invocation sends at present; in a frozen source no invocation runs",
     ZoneRules: "each installation brings its own rows to the rules of its code",
+    PrefixLock: "only changes of prefixes that are in progress rely on it; each installation counts for itself",
     ClosingCount: "only invocations that send at present rely on it; each installation counts for itself",
 }
 
@@ -43,7 +44,9 @@ def namespace_of(row: Row | LimitState) -> str | None:
             return row.namespace
         case Definition():
             return namespace_in(row.name)
-        case PrefixRow() | Partition() | ManifestRow() | CountedObject() | IgnoredObjects():
+        case PrefixRow():
+            return row.namespace
+        case Partition() | ManifestRow() | CountedObject() | IgnoredObjects():
             return namespace_in(row.dataset)
         case Deployment():
             return namespace_in(row.app)
@@ -62,7 +65,7 @@ def namespace_of(row: Row | LimitState) -> str | None:
             return of_limit(row.limit_name)
         case Waiter():
             return namespace_in(row.job_schedule)
-        case DeliveryLease() | ClosingCount() | PlanPart() | ZoneRules():
+        case DeliveryLease() | ClosingCount() | PlanPart() | PrefixLock() | ZoneRules():
             return None
         case (
             ScheduleState()

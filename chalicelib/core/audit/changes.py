@@ -16,7 +16,7 @@ from chalicelib.core import ids
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.dag import DagRun
-from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.core.rows.event import Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
@@ -27,6 +27,7 @@ from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.writes import (
     Create,
+    Delete,
     DeleteDeadLetter,
     DeleteJob,
     Put,
@@ -175,6 +176,8 @@ def _facts(state: ScheduleState) -> Mapping[str, Any]:
 def _of_row(write: Write, plan: Sequence[Write]) -> Change | None:
     if isinstance(write, DeleteDeadLetter):
         return _of_dead_letter(write, plan)
+    if isinstance(write, Put | Delete) and isinstance(write.row, PrefixRow):
+        return _of_prefix(write, write.row)
     if not isinstance(write, Create | Replace):
         return None
     row = write.row
@@ -200,6 +203,13 @@ def _of_row(write: Write, plan: Sequence[Write]) -> Change | None:
             return Change("dag_run", row.dag_run, None, {"rerun": len(row.reruns), **again})
         case _:
             return None
+
+
+def _of_prefix(write: Put | Delete, row: PrefixRow) -> Change:
+    """A prefix that an administrator gives to a namespace, or takes back."""
+    given = {"prefix": f"s3://{row.bucket}/{row.prefix}"}
+    is_given = isinstance(write, Put) and row.owner != ""
+    return Change("prefix", row.namespace, None if is_given else given, given if is_given else None)
 
 
 def _begun(row: Backfill | Reprocess) -> Mapping[str, Any]:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from chalicelib.core.documents import Described, Document
 from chalicelib.core.errors import invalid
@@ -14,6 +21,22 @@ KEY = r"^[A-Za-z_][A-Za-z0-9_-]{0,62}$"  # a partition key, such as day, _region
 
 
 MAX_PREFIX = 900  # bytes of the 1,024 of an S3 key; the rest is for the partition and the file
+
+
+def _check_prefix(prefix: str) -> str:
+    if len(prefix.encode()) > MAX_PREFIX:
+        raise invalid("", f"a prefix of at most {MAX_PREFIX} bytes", prefix, "use shorter names of folders")
+    if not prefix.endswith("/") or prefix.startswith("/") or "//" in prefix:
+        raise invalid(
+            "",
+            "a prefix that ends with '/' and does not begin with one, such as raw/flights/",
+            prefix,
+            "write the folder without the bucket, with a slash at its end",
+        )
+    return prefix
+
+
+Prefix = Annotated[str, AfterValidator(_check_prefix)]  # a folder of a bucket
 
 
 class Readiness(Document):
@@ -52,7 +75,7 @@ class Dataset(Described):
     """
 
     bucket: str = Field(pattern=BUCKET)
-    prefix: str
+    prefix: Prefix
     format: Literal["files", "iceberg"] = "files"
     keys: tuple[Annotated[str, Field(pattern=KEY)], ...] = Field(default=(), max_length=10)
     ready: Readiness = Field(default_factory=Readiness)
@@ -117,20 +140,6 @@ class Dataset(Described):
         equal."""
         fields: dict[str, Any] = handler(self)
         return {field: value for field, value in fields.items() if (field, value) != ("rewritten", "ignore")}
-
-    @field_validator("prefix")
-    @classmethod
-    def _names_a_folder(cls, prefix: str) -> str:
-        if len(prefix.encode()) > MAX_PREFIX:
-            raise invalid("", f"a prefix of at most {MAX_PREFIX} bytes", prefix, "use shorter names of folders")
-        if not prefix.endswith("/") or prefix.startswith("/") or "//" in prefix:
-            raise invalid(
-                "",
-                "a prefix that ends with '/' and does not begin with one, such as raw/flights/",
-                prefix,
-                "write the folder without the bucket, with a slash at its end",
-            )
-        return prefix
 
     @field_validator("keys")
     @classmethod

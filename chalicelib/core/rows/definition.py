@@ -54,9 +54,27 @@ class Listing(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class PrefixRow(StoredRow):
-    """The dataset to which a prefix of a bucket belongs. Objects from before ``since`` do not count."""
+    """The dataset at a prefix of a bucket, and the namespace to which an administrator gave the prefix (``owner``).
+    Either is empty if there is none. Objects from before ``since`` do not count."""
 
     bucket: str
     prefix: str
     dataset: str
     since: Instant = 0
+    owner: str = ""
+
+    @property
+    def namespace(self) -> str:
+        """The namespace to which the prefix belongs. No administrator gives away the prefix of a dataset, so it is that
+        of the dataset if there is one."""
+        return self.owner or self.dataset.partition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixLock(StoredRow):
+    """Counts the changes of prefixes below a first folder of a bucket in ``rev``. A change that has searched for nested
+    prefixes writes it, so that no other change is missed."""
+
+    bucket: str
+    folder: str
+    rev: int = 1

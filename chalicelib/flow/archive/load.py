@@ -25,7 +25,7 @@ from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.core.rows.event import PostedEvent
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.schedule import Subscription
-from chalicelib.flow.archive import sharing
+from chalicelib.flow.archive import prefixes, sharing
 from chalicelib.flow.archive.export import TABLES, Tell, pages_of
 from chalicelib.flow.definitions import uses
 from chalicelib.ports import Archive, Copies, Ports, StoredCopy
@@ -63,6 +63,8 @@ def load(
     limits = _moving(copies, archive, made, into)
     files = _Files(copies, archive, made, Arrival(buckets, ports.clock.now(), limits))
     if not was_opened:
+        if not made.everything:
+            prefixes.check(ports, copies, (copy.row for copy in files.arriving(*made.of("catalog"))))
         for table in TABLES:
             files.put(table, tell)
         archive.put(opened, json.dumps({"into": into}))

@@ -19,12 +19,21 @@ HINT = (
 def check(ports: Ports, namespace: str, dataset: Mapping[str, Any]) -> None:
     """Raise ``invalid`` for a dataset in a bucket that is not watched, or below a prefix that its namespace may not
     use. ``bucket`` is a real name, not ``lake``."""
-    watched = ports.settings.notified_buckets
-    if dataset["bucket"] not in watched:
-        expected = f"a bucket that this installation watches ({', '.join(watched)})"
-        raise invalid("bucket", expected, dataset["bucket"], HINT)
+    check_watched(ports, dataset["bucket"])
     address = f"s3://{dataset['bucket']}/{dataset['prefix']}"
     allowed.check(ports, namespace, [Named("buckets", address, "prefix")])
+
+
+def check_watched(ports: Ports, bucket: str) -> None:
+    """Raise ``invalid`` for a bucket that is not watched."""
+    watched = ports.settings.notified_buckets
+    if bucket not in watched:
+        raise invalid("bucket", f"a bucket that this installation watches ({', '.join(watched)})", bucket, HINT)
+
+
+def real_name(ports: Ports, bucket: str) -> str:
+    """The name of a bucket: ``lake`` means the lake bucket that the template creates."""
+    return ports.settings.lake_bucket if bucket == "lake" else bucket
 
 
 def not_watched(ports: Ports, names: Collection[str]) -> list[str]:

@@ -11,25 +11,24 @@ from typing import Any, get_args
 
 from chalicelib.core import errors, ids
 from chalicelib.core.constraints.approval import waiters_key
-from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.limits.names import admission_limit, policy_limit, workflow_limit
 from chalicelib.core.limits.pools import Pool, limits_of
 from chalicelib.core.limits.writes import LeaseQueue, NewEdition
 from chalicelib.core.rows.access import AccessRow, AllowedRow
-from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
+from chalicelib.core.rows.definition import Definition, Listing
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ref import limit_ref
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import Status, status_key
 from chalicelib.core.triggers.size import size_key
-from chalicelib.core.writes import Create, Delete, PutDefinition, RemoveDefinition, RemoveSubscription, Write
+from chalicelib.core.writes import Delete, PutDefinition, RemoveDefinition, RemoveSubscription, Write
 from chalicelib.flow import lookup, priority, wake
-from chalicelib.flow.definitions import addresses, buckets
+from chalicelib.flow.definitions import addresses, buckets, prefixes
+from chalicelib.flow.definitions.prefixes import Place
 from chalicelib.flow.limits import counting, pools
 from chalicelib.flow.limits.policies import advance_pace
 from chalicelib.flow.lookup import definitions_in, every, schedules_of
-from chalicelib.log import logger
 from chalicelib.ports import MAX_CONFLICTS, Kind, Ports
 
 MAX_DOCUMENT = 100_000  # bytes
@@ -172,21 +171,31 @@ def delete(ports: Ports, kind: Kind, name: str, if_match: int | None = None) -> 
     left += pools.workflows_in(ports, name) if kind == "pool" else []
     if left:
         raise in_use(kind, "one", left, "delete or change these first")
+    if kind == "namespace":
+        prefixes.take_all(ports, name)
     remove(ports, found)
+    if kind == "namespace":
+        prefixes.take_all(ports, name)  # those that were given to it meanwhile
 
 
 def remove(ports: Ports, row: Definition) -> None:
     """Delete a definition in the version that was read, without a check of its referrers. Raises ``changed_meanwhile``
     if it was replaced since."""
-    plan: list[Write] = [RemoveDefinition(row)]
-    if row.kind == "dataset":
-        dataset = Dataset.model_validate(row.document)
-        plan.append(Delete(PrefixRow(dataset.bucket, dataset.prefix, row.name)))
-    if row.kind == "namespace":
-        # By their keys, also if they were put meanwhile.
-        plan += [Delete(kind(row.name, {}, 0, 0, "")) for kind in (AccessRow, AllowedRow, GrantsRow)]
-    if ports.ledger.commit(plan) is not None and ports.catalog.definition(row.kind, row.name) is not None:
-        raise errors.changed_meanwhile(f"{row.kind} {row.name}")
+    for _ in range(MAX_CONFLICTS):
+        plan: list[Write] = [RemoveDefinition(row)]
+        if row.kind == "dataset":
+            plan += prefixes.released(ports, row.name, place_of(row.document))
+        if row.kind == "namespace":
+            # By their keys, also if they were put meanwhile.
+            plan += [Delete(kind(row.name, {}, 0, 0, "")) for kind in (AccessRow, AllowedRow, GrantsRow)]
+        if ports.ledger.commit(plan) is None:
+            return
+        present = ports.catalog.definition(row.kind, row.name)
+        if present is None:
+            return
+        if present.version != row.version:
+            break
+    raise errors.changed_meanwhile(f"{row.kind} {row.name}")
 
 
 def in_use(kind: str, got: str, left: Sequence[str], hint: str) -> SluiceError:
@@ -198,25 +207,22 @@ def in_use(kind: str, got: str, left: Sequence[str], hint: str) -> SluiceError:
 
 
 def resolve_bucket(ports: Ports, document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The dataset with the real name of its bucket: ``lake`` means the lake bucket that the template creates."""
-    return {**document, "bucket": ports.settings.lake_bucket} if document.get("bucket") == "lake" else document
+    """The dataset with the real name of its bucket."""
+    return {**document, "bucket": buckets.real_name(ports, document["bucket"])}
+
+
+def place_of(document: Mapping[str, Any]) -> Place:
+    """Where the document of a dataset, with the real name of its bucket, says that the data are."""
+    return Place(document["bucket"], document["prefix"])
 
 
 def _prefix_plan(ports: Ports, new: Definition, old: Definition | None) -> list[Write]:
-    """The writes that move the prefix row of a dataset. Raises ``conflict`` if another dataset has the prefix, because
-    no object may belong to two datasets."""
-    dataset = Dataset.model_validate(new.document)
-    before = Dataset.model_validate(old.document) if old else None
+    """The writes that move a dataset to its prefix. Raises ``conflict`` or ``invalid`` for a prefix that it may not
+    have."""
     if old is not None:
         check_format(new.document, old.document)
-    if before is not None and (before.bucket, before.prefix) == (dataset.bucket, dataset.prefix):
-        return []
-    owner = ports.catalog.dataset_at(dataset.bucket, dataset.prefix)
-    if owner is not None:
-        raise prefix_taken(dataset.bucket, dataset.prefix, owner)
-    check_nesting(ports, new.name, dataset.bucket, dataset.prefix)
-    plan: list[Write] = [Create(PrefixRow(dataset.bucket, dataset.prefix, new.name, new.updated_at))]
-    return [*plan, Delete(PrefixRow(before.bucket, before.prefix, new.name))] if before else plan
+    place, before = place_of(new.document), place_of(old.document) if old is not None else None
+    return [] if place == before else prefixes.claimed(ports, new.name, place, before)
 
 
 def check_format(new: Mapping[str, Any], old: Mapping[str, Any], field: str = "format") -> None:
@@ -225,28 +231,6 @@ def check_format(new: Mapping[str, Any], old: Mapping[str, Any], field: str = "f
     if before != after:
         hint = "delete the dataset and create it again, or give the new one another name"
         raise errors.invalid(field, f"the format that the dataset has, {before}", after, hint)
-
-
-def check_nesting(ports: Ports, name: str, bucket: str, prefix: str) -> None:
-    """Raise ``conflict`` if a prefix lies in a dataset of another namespace, whose objects it would take (O9). An
-    object belongs to the dataset with the longest prefix. An installation that observes logs it."""
-    if ports.settings.authorization == "off":
-        return
-    around = ports.catalog.dataset_of(bucket, prefix.removesuffix("/"))
-    if around is None or around[0].partition(".")[0] == name.partition(".")[0]:
-        return
-    got = f"{bucket}/{prefix}, which lies in dataset {around[0]}"
-    message = f"expected a prefix outside the datasets of other namespaces, got {got}"
-    if ports.settings.authorization == "enforce":
-        hint = "choose another prefix, or wait for partitions of that dataset by a grant of its namespace"
-        raise SluiceError("conflict", message, "prefix", hint, mentions=[around[0]])
-    logger.warning("dataset would be refused", extra={"dataset": name, "why": message})
-
-
-def prefix_taken(bucket: str, prefix: str, owner: str) -> SluiceError:
-    got = f"{bucket}/{prefix}, which belongs to dataset {owner}"
-    expected = "expected a prefix of its own"
-    return SluiceError("conflict", f"{expected}, got {got}", "prefix", "choose another prefix", mentions=[owner])
 
 
 def referrers(

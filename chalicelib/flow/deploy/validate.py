@@ -7,17 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import ids
+from chalicelib.core.definitions.prefixes import path_of
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import Problems, SluiceError
 from chalicelib.core.jobs.permits import rates_of
 from chalicelib.core.limits import names
-from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.schedule import ScheduleState, Subscription, Version
 from chalicelib.core.schedules import effect, lifecycle, past
 from chalicelib.flow import calendars, lookup, many
 from chalicelib.flow.dags import actions
-from chalicelib.flow.definitions import addresses, buckets, references, store
+from chalicelib.flow.definitions import addresses, buckets, prefixes, references, store
+from chalicelib.flow.definitions.prefixes import Place
 from chalicelib.flow.deploy.plan import AS_SENT, Part, Plan
 from chalicelib.flow.limits import pools
 from chalicelib.ports import Kind, Page, Ports
@@ -128,25 +130,22 @@ def _check_kept(workflow: str, removed: Collection[str], field: str) -> None:
 
 
 def _check_prefixes(ports: Ports, plan: Plan, problems: Problems) -> None:
-    """Check that each prefix belongs to one dataset: it must be free now, or released by an earlier dataset of the
-    document."""
-    owners: dict[tuple[str, str], str | None] = {}
+    """Check that each dataset may have its prefix when it is put: after the earlier datasets of the document."""
+    planned = PlannedPrefixes(ports.catalog)
     for part in plan.parts:
         if part.kind != "dataset" or part.document is None:
             continue
-        location = (str(part.document["bucket"]), str(part.document["prefix"]))
-        owner = owners[location] if location in owners else ports.catalog.dataset_at(*location)
-        if owner not in (None, part.name):
-            problems.add(store.prefix_taken(*location, str(owner)).under(_field(part)))
-        if part.action != "kept":
-            with problems.caught(_field(part)):
-                store.check_nesting(ports, part.name, *location)
         stored = ports.catalog.definition("dataset", part.name)
-        if stored is not None:
-            with problems.caught(_field(part)):
+        before = store.place_of(stored.document) if stored is not None else None
+        place = store.place_of(part.document)
+        with problems.caught(_field(part)):
+            if stored is not None:
                 store.check_format(part.document, stored.document)
-            owners[str(stored.document["bucket"]), str(stored.document["prefix"])] = None
-        owners[location] = part.name
+        if place == before:
+            continue
+        with problems.caught(_field(part)):
+            prefixes.check(replace(ports, catalog=planned), part.name, place)
+        planned.move(part.name, place, before)
 
 
 def check_removals(ports: Ports, plan: Plan, hint: str, messages_too: bool = False) -> None:
@@ -204,6 +203,33 @@ def _rates_of(ports: Ports, plan: Plan, part: Part) -> dict[str, tuple[str, ...]
         limit_name = names.workflow_limit(schedule.workflow)
         found[limit_name] = (*found.get(limit_name, ()), *rates_of(schedule))
     return found
+
+
+class PlannedPrefixes:
+    """The catalog with the prefixes that the datasets of a plan have by then."""
+
+    def __init__(self, catalog: Any) -> None:
+        self._catalog = catalog
+        self._rows: dict[Place, PrefixRow] = {}
+
+    def move(self, dataset: str, place: Place, before: Place | None) -> None:
+        """Let a dataset have a prefix in place of that before. A row without a dataset and without an owner is none."""
+        if before is not None and self._at(before).dataset == dataset:
+            self._rows[before] = replace(self._at(before), dataset="")
+        self._rows[place] = replace(self._at(place), dataset=dataset)
+
+    def prefixes_around(self, bucket: str, prefix: str) -> tuple[PrefixRow, ...]:
+        rows = {row.prefix: row for row in self._catalog.prefixes_around(bucket, prefix)}
+        places = (Place(bucket, folder) for folder in path_of(prefix))
+        rows |= {place.prefix: self._rows[place] for place in places if place in self._rows}
+        return tuple(sorted((row for row in rows.values() if row.namespace), key=lambda row: len(row.prefix)))
+
+    def _at(self, place: Place) -> PrefixRow:
+        known = self._rows.get(place) or self._catalog.prefix(*place)
+        return known if known is not None else PrefixRow(*place, "")
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self._catalog, attribute)
 
 
 class CountedRates:

@@ -18,6 +18,7 @@ from chalicelib.core.events.versions import ObjectVersion
 from chalicelib.core.instants import DAY, Millis
 from chalicelib.core.rows.event import ManifestRow, Partition
 from chalicelib.core.writes import Create, Replace
+from chalicelib.flow.definitions.prefixes import Place, is_foreign
 from chalicelib.log import logger
 from chalicelib.ports import MAX_CONFLICTS, Ports, StoredObject, too_many_conflicts
 
@@ -80,18 +81,23 @@ def _check(
     there = ports.lake.names(dataset.bucket, located.folder)
     missing = [each for each in wanted if each.startswith(located.folder) and each not in there]
     outside = [each for each in wanted if not each.startswith(located.folder)]
-    problem = _outside(ports, dataset, outside) if outside and not missing else ""
+    problem = _outside(ports, name, dataset, outside) if outside and not missing else ""
     if missing:
         return replace(fresh, waits_for=min(missing, key=ids.digest), missing=len(missing))
     return replace(fresh, problem=problem, expires_at=None if problem else now + COMPLETE_LIFE)
 
 
-def _outside(ports: Ports, dataset: Dataset, wanted: Iterable[str]) -> str:
+def _outside(ports: Ports, name: str, dataset: Dataset, wanted: Iterable[str]) -> str:
     """What is missing of the objects outside the partition's folder; empty if nothing is. No notification of them leads
-    to this partition."""
+    to this partition. Whether objects of other namespaces exist is not told."""
     folders = {key[: key.rfind("/") + 1] or key for key in wanted}
     if len(folders) > MAX_FOLDERS:
         return f"expected objects in at most {MAX_FOLDERS} other folders, got {len(folders)}; put a shorter manifest"
+    namespace = name.partition(".")[0]
+    foreign = [each for each in sorted(folders) if is_foreign(ports, namespace, Place(dataset.bucket, each))]
+    if foreign:
+        got = f"s3://{dataset.bucket}/{foreign[0]}"
+        return f"expected objects that belong to no other namespace, got some in {got}; put a manifest without them"
     there = {key for folder in folders for key in ports.lake.names(dataset.bucket, folder)}
     missing = [f"s3://{dataset.bucket}/{key}" for key in wanted if key not in there]
     hint = "they are outside the folder of the partition: put the manifest again when they are there"

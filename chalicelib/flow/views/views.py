@@ -13,7 +13,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import Instant, iso, iso_or_none
 from chalicelib.core.jobs.dry_run import Step
 from chalicelib.core.rows.access import AccessRow, AllowedRow
-from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.core.rows.event import CLAIMED_LIFE, Partition
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
@@ -80,6 +80,16 @@ def grants_view(row: GrantsRow) -> View:
         "version": row.version,
         "updated_at": iso(row.updated_at),
         "updated_by": row.by,
+    }
+
+
+def prefix_view(row: PrefixRow) -> View:
+    return {
+        "bucket": row.bucket,
+        "prefix": row.prefix,
+        "namespace": row.namespace,
+        "dataset": row.dataset or None,
+        "given": row.owner != "",
     }
 
 

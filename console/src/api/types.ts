@@ -482,6 +482,12 @@ export interface GivenPartition {
   partition?: Record<string, string>;
 }
 
+export interface GivenPrefix {
+  bucket: string;
+  prefix: string;
+  nested?: boolean;
+}
+
 export interface GivenSize {
   at?: string | null;
   type: "size";
@@ -936,6 +942,14 @@ export interface OverdueWork {
   schedule: string;
   why: string;
   by: string;
+}
+
+export interface OwnedPrefix {
+  bucket: string;
+  prefix: string;
+  namespace: string;
+  dataset: string | null;
+  given: boolean;
 }
 
 export interface PartOfDag {
@@ -2156,6 +2170,8 @@ export interface Answers {
   "DELETE /v1/namespaces/{ns}/pools/{name}": null;
   "GET /v1/namespaces/{ns}/pools/{name}": StoredPool;
   "PUT /v1/namespaces/{ns}/pools/{name}": Change;
+  "DELETE /v1/namespaces/{ns}/prefixes": null;
+  "PUT /v1/namespaces/{ns}/prefixes": OwnedPrefix;
   "GET /v1/namespaces/{ns}/quotas": StoredQuotas;
   "PUT /v1/namespaces/{ns}/quotas": Change;
   "GET /v1/namespaces/{ns}/records": {
@@ -2184,6 +2200,10 @@ export interface Answers {
   };
   "GET /v1/namespaces/{ns}/timeline": Timeline;
   "GET /v1/openapi.json": OpenApiDocument;
+  "GET /v1/prefixes": {
+    items: OwnedPrefix[];
+    next_cursor: string | null;
+  };
   "GET /v1/runs/{run_id}": RunInFull;
   "POST /v1/runs/{run_id}/cancel": Run;
   "GET /v1/runs/{run_id}/lineage": Lineage;

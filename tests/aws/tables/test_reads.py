@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -74,6 +75,27 @@ def test_the_longest_prefix_is_found_beside_similar_folders(dynamo: Dynamo, besi
         longest = max((prefix for prefix in prefixes if key.startswith(prefix)), key=len, default=None)
         found = catalog.dataset_of("lake", key)
         assert (found and found[0]) == (f"demo.{prefixes.index(longest)}" if longest else None), key
+
+
+@pytest.mark.parametrize("beside", [0, 18, 60])
+def test_o14_the_owner_of_a_folder_gets_objects_at_the_same_cost(dynamo: Dynamo, beside: int) -> None:
+    """Of a path with datasets of two namespaces and a prefix that was given, with as few reads as without owners."""
+    rows = [PrefixRow("lake", "raw/", "a.all"), PrefixRow("lake", "raw/a/", "", owner="b")]
+    rows += [PrefixRow("lake", f"raw/a/{number:02}/", "", owner="b") for number in range(beside)]
+    known = [Definition("dataset", "a.all", DATASET, 1, NOON), Definition("dataset", "b.all", DATASET, 1, NOON)]
+    dynamo.put_all([*map(Put, rows), *map(Put, known)])
+    catalog = DynamoCatalog(dynamo)
+    for key, expected in (("raw/a/zz/x", None), ("raw/b/x", "a.all"), ("raw/a/x", None)):
+        with (
+            patch.object(dynamo, "query", wraps=dynamo.query) as queries,
+            patch.object(dynamo, "get_many", wraps=dynamo.get_many) as gets,
+        ):
+            found = catalog.dataset_of("lake", key)
+        assert (found and found[0]) == expected, key
+        assert queries.call_count == 1 and gets.call_count <= (beside > 0), key
+    dynamo.put_all([Put(PrefixRow("lake", "raw/a/", "b.all", owner="b"))])
+    found = catalog.dataset_of("lake", "raw/a/zz/x")
+    assert found is not None and found[0] == "b.all"
 
 
 @pytest.mark.parametrize(

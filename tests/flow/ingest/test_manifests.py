@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -71,6 +72,23 @@ class Delivery(World):
 
     def why(self) -> str:
         return str(explain.why_schedule(self.ports, full("daily"))["why"])
+
+
+@pytest.mark.parametrize("mode", ["enforce", "off"])
+def test_o14_a_manifest_does_not_tell_what_others_have(mode: str) -> None:
+    world = Delivery()
+    world.ports = world.with_ports(settings=replace(world.ports.settings, authorization=mode))
+    theirs = {"secret": {"bucket": "lake", "prefix": "other/secret/", "keys": ["day"]}}
+    world.deploy({"datasets": theirs}, "other", "app")
+    for key in ("other/secret/day=09/there.csv", "other/secret/day=09/none.csv", "history/day=2026-03-01/x.json.gz"):
+        world.place("other/secret/day=09/there.csv")
+        answer = world.comes(MANIFEST, f"s3://{BUCKET}/{key}\n")
+        if mode == "off":
+            assert ("is ready" in answer) is ("there" in key), key
+        else:
+            assert "expected objects that belong to no other namespace" in answer and "is not ready" in answer, key
+    world.grant("other", {"grants": [{"to": "demo", "datasets": ["secret"]}]})
+    assert "is ready" in world.comes(MANIFEST, f"s3://{BUCKET}/other/secret/day=09/there.csv\n")
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n"])
