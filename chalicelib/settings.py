@@ -17,6 +17,8 @@ _ADMINISTRATOR = re.compile(
     re.ASCII,
 )
 
+_PERSONAL_ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=.@-][\w+=.@*-]*", re.ASCII)
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -78,6 +80,9 @@ class Settings:
     authorization: str = "off"
     # Patterns of the ARNs of users and roles that administer the installation: they create namespaces (O5).
     administrators: tuple[str, ...] = ()
+    # Patterns of the ARNs of roles whose sessions are persons, such as those of IAM Identity Center. The sessions of
+    # any other role are one person: none of them approves what another has arranged (C16).
+    personal_roles: tuple[str, ...] = ()
     # Patterns of the ARNs of roles that allow-lists may name for calls of targets (O10). IAM lets the Lambdas assume
     # these alone.
     target_role_arns: tuple[str, ...] = ()
@@ -154,6 +159,7 @@ class Settings:
             "watched_buckets": _names,
             "authorization": _one_of("SLUICE_AUTHORIZATION", "off", "observe", "enforce"),
             "administrators": _administrators,
+            "personal_roles": _personal_roles,
             "target_role_arns": _names,
             "account": str,
         }
@@ -194,6 +200,17 @@ def _administrators(text: str) -> tuple[str, ...]:
             raise RuntimeError(
                 f"expected ARNs of IAM users and roles in SLUICE_ADMINISTRATORS, got {pattern!r}; {hint}"
             )
+    return found
+
+
+def _personal_roles(text: str) -> tuple[str, ...]:
+    """The patterns in a list of ARNs of roles. Raises RuntimeError for one without a literal account and the beginning
+    of a name: the sessions of a role that several persons choose names in would approve each other."""
+    found = _names(text)
+    for pattern in found:
+        if not _PERSONAL_ROLE.fullmatch(pattern):
+            hint = "name roles of one account, without path, such as arn:aws:iam::123456789012:role/AWSReservedSSO_*"
+            raise RuntimeError(f"expected ARNs of IAM roles in SLUICE_PERSONAL_ROLES, got {pattern!r}; {hint}")
     return found
 
 

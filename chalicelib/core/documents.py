@@ -135,3 +135,6 @@ class Described(Document):
     description: str = Field(default="", max_length=1_000)
     tags: Tags = Field(default_factory=dict)
     owner: str = Field(default="", max_length=200)
+
+
+DESCRIPTIVE = set(Described.model_fields)

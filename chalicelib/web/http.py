@@ -25,6 +25,8 @@ MAX_DOCUMENT = 100_000
 # The answer of a Lambda has at most 6 MB (6,291,556 bytes); the rest is for its headers.
 # https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
 MAX_ANSWER = 6_000_000
+MAX_KEY = 200  # characters of an Idempotency-Key
+KEY = rf"[ -~]{{1,{MAX_KEY}}}"
 MAX_DEPTH = 50  # a trigger of 45 leaves needs half of it; a deeper body is a mistake or an attack
 PARTS = ("datasets", "workflows", "schedules", "dags", "events")  # lists of a body whose members are stored one by one
 CARRIED = ("data", "data_base64", "output")  # fields with a size limit of their own (L13, W5)
@@ -147,8 +149,14 @@ def day(request: Request) -> str | None:
 
 
 def request_id(request: Request) -> str:
-    """An id that all requests with the same ``Idempotency-Key`` share; without a key each request has its own id."""
-    return str(request.headers.get("idempotency-key") or (request.context or {}).get("requestId") or uuid4().hex)
+    """An id that all requests with the same ``Idempotency-Key`` share; without a key each request has its own id.
+    Raises ``invalid`` for a key that is long or has other characters than visible ASCII ones and spaces."""
+    key = request.headers.get("idempotency-key")
+    if key and not re.fullmatch(KEY, key):
+        expected = f"at most {MAX_KEY} visible ASCII characters"
+        got = f"{len(key)} characters" if len(key) > MAX_KEY else key
+        raise invalid("Idempotency-Key", expected, got, "a UUID is a good key")
+    return str(key or (request.context or {}).get("requestId") or uuid4().hex)
 
 
 def if_match(request: Request) -> int | None:

@@ -10,6 +10,7 @@ from chalice.app import Blueprint, Chalice
 
 from chalicelib.core.access.rights import roles_with
 from chalicelib.web.access import SIGNED, Needs
+from chalicelib.web.http import KEY
 from chalicelib.web.own_queries import OWN
 from chalicelib.web.paging import DEFAULT_LIMIT, MAX_FIRES, MAX_LIMIT
 from chalicelib.web.routing import IDEMPOTENCY_KEY, IF_MATCH, Takes, route
@@ -54,7 +55,11 @@ QUERY: dict[str, Json] = {
 }
 HEADERS: dict[str, Json] = {
     IF_MATCH: {"type": "string", "description": "the expected ETag; the answer is 412 if the version is another"},
-    IDEMPOTENCY_KEY: {"type": "string", "description": "repeats of a request with the same key count as one request"},
+    IDEMPOTENCY_KEY: {
+        "type": "string",
+        "pattern": f"^{KEY}$",
+        "description": "repeats of a request with the same key count as one request",
+    },
 }
 NULLABLE: Json = {"type": ["string", "null"]}
 FAULT = "An error: what was expected, what was received, and what to do."

@@ -18,6 +18,7 @@ from chalicelib.web import access
 
 if TYPE_CHECKING:
     from chalicelib.core.definitions.app import App
+    from chalicelib.core.definitions.dag import Dag
     from chalicelib.core.definitions.schedule import Schedule
     from chalicelib.core.quotas.document import Quotas, Usage
     from chalicelib.core.quotas.rate import Rates
@@ -71,6 +72,21 @@ def check_document(namespace: str, kind: Any, name: str) -> None:
         _check(namespace, 1, {}, 0)
 
 
+def check_dag(namespace: str, name: str, dag: Dag) -> None:
+    """Raise ``over_quota`` for a DAG, by its full name, with which its namespace exceeds a quota."""
+    new = access.installed().catalog.definition("dag", name) is None
+    _check(namespace, int(new), _fires_of_dag(name, dag), 0)
+
+
+def _fires_of_dag(name: str, dag: Dag) -> dict[str, int]:
+    """The fires a day of the schedule that starts the runs of a DAG."""
+    from chalicelib.core.dags.compile import compiled
+    from chalicelib.core.fires.upcoming import counted
+    from chalicelib.core.ids import dag_start
+
+    return {dag_start(name): counted(compiled(name, dag).start) or 0}
+
+
 def check_app(namespace: str, app: str, document: App) -> None:
     """Raise ``over_quota`` for the document of an app with which its namespace exceeds a quota."""
     from chalicelib.core.fires.upcoming import counted
@@ -79,8 +95,10 @@ def check_app(namespace: str, app: str, document: App) -> None:
     full = f"{namespace}.{app}"
     known = set(schedules_of(access.installed(), full))
     fires = {f"{full}.{name}": counted(schedule) or 0 for name, schedule in document.schedules.items()}
-    left = dict.fromkeys(known - set(fires), 0)  # the deployment deletes these
     new = len(set(fires) - known)
+    for name, dag in document.dags.items():
+        fires |= _fires_of_dag(f"{full}.{name}", dag.definition())
+    left = dict.fromkeys(known - set(fires), 0)  # the deployment deletes these
     # Documents other than schedules are counted as they are in the table; a deployment replaces most of its own.
     _check(namespace, new, {**left, **fires}, new)
 

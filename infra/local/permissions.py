@@ -245,16 +245,19 @@ def _expect(operation: str, known: str) -> None:
 
 
 def _context(need: Need) -> Any:
+    """The request of a call: it goes to the region of its resource, which belongs to the account in its ARN."""
+    region, account = [*need.resource.split(":"), *[""] * 5][3:5]
+    owner = {"aws:resourceaccount": account} if account else {}
     return iam_evaluator.EvalContext(
         principal_arn="arn:aws:sts::000000000000:assumed-role/lambda/lambda",
         principal_type="AssumedRole",
         principal_account="000000000000",
         action=need.action,
         resource_arn=need.resource,
-        region="us-east-1",
+        region=region or "us-east-1",
         source_ip="127.0.0.1",
         secure_transport=True,
-        service_context={name.lower(): value for name, value in need.keys},
+        service_context={**owner, **{name.lower(): value for name, value in need.keys}},
     )
 
 

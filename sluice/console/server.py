@@ -136,6 +136,10 @@ class Handler(BaseHTTPRequestHandler):
             self._refuse(Refused(405, "method_not_allowed", message, "use only paths of docs/api.md below /v1"))
 
     def _file(self) -> None:
+        if content := self._content():  # left unread, it would be taken for the next request
+            message = "expected a request for a file without a body, got one with a body"
+            self._refuse(content if isinstance(content, Refused) else Refused(400, "bad_request", message, "send none"))
+            return
         found = self.server.page.find(self.path)
         if found is None:
             message = "expected a file of this build, got one of another"

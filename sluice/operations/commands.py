@@ -99,6 +99,7 @@ def import_(stack: str, address: str, buckets: Mapping[str, str], copy: bool, te
     try:
         made = load.known(copies, files)
         own = {made.source.lake: settings.lake_bucket, made.source.control: settings.control_bucket, **buckets}
-        return load.load(copies, files, stack, own, installation.ports(), copy, tell)
+        by = session.client("sts").get_caller_identity()["Arn"]
+        return load.load(copies, files, stack, own, installation.ports(), copy, tell, by)
     except SluiceError as error:
         raise refused(error) from None

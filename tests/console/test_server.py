@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -276,3 +277,16 @@ def test_the_proxy_listens_on_this_machine_only(api: PlayedApi, page: Page) -> N
     server = Console(0, TOKEN, Settings(api.url, None, False), page)
     assert server.server_address[0] == "127.0.0.1"
     server.server_close()
+
+
+@pytest.mark.parametrize("path", ["/", "/assets/app-1a2b.js"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_o14_the_body_of_a_request_for_a_file_is_no_request(browser: Browser, method: str, path: str) -> None:
+    second = f"GET /second HTTP/1.1\r\nHost: 127.0.0.1:{browser.port}\r\n\r\n"
+    first = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{browser.port}\r\nContent-Length: {len(second)}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", browser.port), timeout=10) as connection:
+        connection.sendall((first + second).encode())
+        received = b"".join(iter(lambda: connection.recv(65_536), b""))
+    assert received.startswith(b"HTTP/1.1 400 ")
+    assert received.count(b"HTTP/1.1 ") == 1
+    assert b"Connection: close" in received

@@ -59,6 +59,16 @@ def test_a_lambda_may_use_only_the_stack_and_listed_applications(
     ]
 
 
+@pytest.mark.parametrize(("function", "action"), [case[:2] for case in CASES])
+def test_o14_applications_are_those_of_the_account_and_region(
+    template: dict[str, Any], function: str, action: str
+) -> None:
+    """The ARN of a listed application leaves both open."""
+    own = {"aws:ResourceAccount": {"Ref": "AWS::AccountId"}, "aws:RequestedRegion": {"Ref": "AWS::Region"}}
+    found = [s["Condition"] for s in statements(template["Resources"], f"{function}Role") if action in actions(s)]
+    assert found == [{"StringEqualsIfExists": own}]
+
+
 def test_no_other_lambda_may_use_an_application(template: dict[str, Any]) -> None:
     for function in set(LAMBDAS) - set(USING):
         allowed = {a for s in statements(template["Resources"], f"{function}Role") for a in actions(s)}

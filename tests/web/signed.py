@@ -61,8 +61,8 @@ class Signer:
     def status(self, method: str, target: str, body: Any = None) -> int:
         return self.send(method, target, body)[0]
 
-    def error(self, method: str, target: str, body: Any = None) -> dict[str, Any]:
-        status, content = self.send(method, target, body)
+    def error(self, method: str, target: str, body: Any = None, **headers: str) -> dict[str, Any]:
+        status, content = self.send(method, target, body, **headers)
         assert status >= 400, content
         found: dict[str, Any] = content["error"]
         return found

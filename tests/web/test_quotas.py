@@ -63,6 +63,17 @@ def test_fires_of_stored_schedules_count(limited: Api) -> None:
     assert limited.get(f"{NS}/quotas")["used"]["fires_per_second"] == 1
 
 
+def test_o14_the_fires_of_a_dag_count(limited: Api) -> None:
+    limited.put(f"{NS}/quotas", {"fires_per_second": 1.5})
+    limited.put(*put("first", trigger=EVERY_SECOND))
+    document = {"trigger": EVERY_SECOND, "nodes": {"a": {"workflow": "clean"}}, "edges": []}
+    assert limited.refused(409, "PUT", f"{APP}/dags/daily", document)["code"] == "over_quota"
+    target = {"type": "emr_serverless", "entry_point": "s3://code/job.py"}
+    body = {"dags": {"daily": document}, "workflows": {"clean": {"target": target}}}
+    error = limited.refused(409, "PUT", f"{NS}/apps/orders", body)
+    assert error["message"] == "expected at most 1.5 fires a second in namespace demo, got 2"
+
+
 def test_documents_above_the_quota_are_refused(limited: Api) -> None:
     used = limited.get(f"{NS}/quotas")["used"]["documents"]
     limited.put(f"{NS}/quotas", {"documents": used})

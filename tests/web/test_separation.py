@@ -13,9 +13,9 @@ from chalicelib.web import audit
 from chalicelib.wiring import ports
 from tests.support.dags import dag
 from tests.web.conftest import APP, NS, Api
-from tests.web.signed import Signer, authorizing, member, role
+from tests.web.signed import Signer, enforcing, member, role
 
-# Sessions of one role are different persons.
+# The sessions of this role are persons, as the installation says.
 ADA, BOB, CYD = (Signer(role("data", name)) for name in ("ada", "bob", "cyd"))
 WORKER, OTHER = Signer(role("worker", "i-1")), Signer(role("other", "i-1"))
 MEMBERS = [
@@ -30,7 +30,8 @@ DAY = {"year": "2013", "month": "1", "day": "1"}
 @pytest.fixture
 def enforced(api: Api, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
     api.put(f"{NS}/access", {"members": MEMBERS})
-    authorizing(monkeypatch, "enforce")
+    monkeypatch.setenv("SLUICE_PERSONAL_ROLES", member("data"))
+    enforcing(monkeypatch)
     audit.refusals.cache_clear()
     yield api
     audit.refusals.cache_clear()
@@ -61,7 +62,7 @@ def test_nobody_approves_a_run_that_they_requested(enforced: Api) -> None:
     error = ADA.error("POST", f"/v1/jobs/{job}/approve", {})
     assert (error["code"], error["hint"]) == (
         "forbidden",
-        "ask another person who may approve it; you may still refuse it",
+        "ask another person to approve it (approved by a data); you may still refuse it",
     )
     done(BOB, "POST", f"/v1/jobs/{job}/approve", {})
     enforced.work()

@@ -46,11 +46,7 @@ def identified(context: Mapping[str, Any]) -> Principal:
             None,
             "sign the request with AWS credentials (Signature Version 4, service execute-api)",
         )
-    of_session = _SESSION.fullmatch(arn)
-    member, session = arn, ""
-    if of_session is not None:
-        member = f"arn:{of_session['partition']}:iam::{of_session['account']}:role/{of_session['role']}"
-        session = of_session["session"]
+    member, session = member_of(arn)
     return Principal(
         arn=arn,
         account=known["account"],
@@ -60,6 +56,14 @@ def identified(context: Mapping[str, Any]) -> Principal:
         source=str(identity.get("sourceIp") or ""),
         request_id=str(context.get("requestId") or ""),
     )
+
+
+def member_of(arn: str) -> tuple[str, str]:
+    """The ARN of a session's role, without its path, and the name of the session. Any other ARN is its own member."""
+    found = _SESSION.fullmatch(arn)
+    if found is None:
+        return arn, ""
+    return f"arn:{found['partition']}:iam::{found['account']}:role/{found['role']}", found["session"]
 
 
 _UNSIGNED = "expected a signed request, got one without a signer"

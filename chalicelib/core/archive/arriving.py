@@ -13,6 +13,7 @@ from chalicelib.core.archive.limits import Moving, Use, as_used, is_active
 from chalicelib.core.archive.outboxes import notifies, posted, unheard
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits import names
+from chalicelib.core.rows import authors
 from chalicelib.core.rows.backfill import PlanPart
 from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.core.rows.grants import GrantsRow
@@ -20,7 +21,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import Timer
+from chalicelib.core.rows.schedule import Timer, Version
 from chalicelib.core.writes import Row
 
 W = TypeVar("W", Job, Run)
@@ -29,12 +30,14 @@ W = TypeVar("W", Job, Run)
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """``buckets`` maps the buckets of the source to those that take their place. ``limits`` are those that move with
-    the rows, and ``use`` is how the rows use them."""
+    the rows, and ``use`` is how the rows use them. ``by`` is who imports: an author of all that runs, because an export
+    is a file that can be edited."""
 
     buckets: Mapping[str, str]
     now: Instant
     limits: Moving
     use: Use = field(default_factory=Use)
+    by: str = ""
 
     @property
     def everything(self) -> bool:
@@ -51,6 +54,10 @@ def arriving(row: Row | LimitState, arrival: Arrival) -> tuple[Row | LimitState,
         case Definition(kind="dataset"):
             bucket = str(row.document.get("bucket", ""))
             row = replace(row, document={**row.document, "bucket": buckets.get(bucket, bucket)})
+        case Definition(kind="workflow" | "dag") if arrival.by:
+            row = replace(row, authors=authors.with_author(row, row.document, arrival.by))
+        case Version() if arrival.by:
+            row = replace(row, authors=authors.with_author(row, row.definition, arrival.by))
         case Timer(walls=walls) if walls and row.rules != zones.version():
             row = replace(row, wake_at=arrival.now)  # the emitter brings it to the rules of time zones that are here
     if arrival.everything:

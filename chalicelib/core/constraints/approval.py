@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from chalicelib.core.access.principal import member_of
 from chalicelib.core.constraints.constraint import Condition, Constraint, Situation
 from chalicelib.core.documents import Duration
 from chalicelib.core.errors import invalid
@@ -20,12 +21,9 @@ Person = Annotated[str, Field(pattern=_PERSON)]
 
 
 def _role_of(caller: str) -> str | None:
-    """The ARN of a caller's role; None for a user. A session's ARN, ``assumed-role/<role>/<session>``, has no role
-    path."""
-    found = re.fullmatch(r"(arn:aws[a-z-]*):sts::(\d{12}):assumed-role/([^/]+)/.+", caller)
-    if found is not None:
-        return f"{found[1]}:iam::{found[2]}:role/{found[3]}"
-    return caller if re.match(r"arn:aws[a-z-]*:iam::\d{12}:role/", caller) else None
+    """The ARN of a caller's role; None for a user."""
+    member, _ = member_of(caller)
+    return member if re.match(r"arn:aws[a-z-]*:iam::\d{12}:role/", member) else None
 
 
 class Approval(Constraint):
@@ -72,8 +70,11 @@ class Approval(Constraint):
         return f"approved by {' or '.join([*whom, *self.people])}{limit}"
 
     def evaluate(self, s: Situation) -> Condition:
-        """Met once a user has approved of this job, or of an earlier attempt of its run."""
+        """Met once a user has approved of this job as it is, or of an earlier attempt of its run."""
         approval = s.job.approvals.get(self.key)
+        if approval is not None and not holds(approval, s.content):
+            before = approved_by(approval)
+            return self.unmet(f"waits for approval again: what it runs has changed since it was approved {before}")
         if approval is not None or s.job.kind == "retry":
             return self.met(approved_by(approval) if approval else "approved for an earlier attempt")
         ends = None if self.timeout is None else s.met_at + duration(self.timeout)
@@ -131,6 +132,18 @@ def approved_by(approval: Mapping[str, Any]) -> str:
     """The user who approved, the instant and the reason, as text for users."""
     reason = f": {approval['why']}" if approval.get("why") else ""
     return f"by {approval['by']} at {iso(approval['at'])}{reason}"
+
+
+def holds(approval: Mapping[str, Any], content: str) -> bool:
+    """Whether a stored approval is one of this content."""
+    return bool(approval.get("of", content) == content)
+
+
+def without(approvals: Mapping[str, Any], signers: Collection[str | None]) -> dict[str, Any]:
+    """The approvals of a job that counts more events of these signers. Who approved it before has no part in it: no
+    session of that role approves what another has arranged."""
+    members = {member_of(arn)[0] for arn in signers if arn is not None}
+    return {key: given for key, given in approvals.items() if member_of(given["by"])[0] not in members}
 
 
 def words_of(approvals: Mapping[str, Mapping[str, Any]]) -> str:

@@ -175,9 +175,10 @@ A = TypeVar("A")
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """All that an evaluation depends on. ``workflow`` is the full name of the job's workflow. ``successes`` maps each
-    workflow that the constraints name to its last success. ``externals`` are the schedule's external constraints by
-    their keys, and ``answers`` the answers that this check has requested, by the same keys."""
+    """All that an evaluation depends on. ``workflow`` is the full name of the job's workflow, and ``content`` stands
+    for what the job runs, for its approvals. ``successes`` maps each workflow that the constraints name to its last
+    success. ``externals`` are the schedule's external constraints by their keys, and ``answers`` the answers that this
+    check has requested, by the same keys."""
 
     job: Job
     workflow: str
@@ -187,6 +188,7 @@ class Situation:
     now: Instant
     externals: Mapping[str, External] = field(default_factory=dict)
     answers: Mapping[str, Answer] = field(default_factory=dict)
+    content: str = ""
 
     def limit_state(self, name: str) -> LimitState:
         """The state of a limit as read; an empty one if no row exists yet."""

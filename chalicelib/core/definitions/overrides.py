@@ -3,13 +3,16 @@ approval is added to those of the schedule."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
+from chalicelib.core import ids
 from chalicelib.core.constraints import approval
 from chalicelib.core.constraints.constraint import Constraint
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import DEFAULT_PRIORITY, Deadline, Workflow
+from chalicelib.core.documents import DESCRIPTIVE
 from chalicelib.core.targets.resources import Resources
 from chalicelib.core.targets.retries import Retries
 
@@ -49,6 +52,14 @@ def deadline_of(schedule: Schedule, workflow: Workflow | None) -> Deadline | Non
 def retries_of(schedule: Schedule, workflow: Workflow) -> Retries:
     """The retries of the schedule, else of its workflow (W1)."""
     return schedule.retries or workflow.retries
+
+
+def content_of(schedule: Schedule, workflow: Workflow | None) -> str:
+    """A text that stands for what the jobs of a schedule run. It changes with each field but the descriptive ones. A
+    field that newer code adds changes nothing until it is set."""
+    parts = [part for part in (schedule, workflow) if part is not None]
+    documents = [part.model_dump(mode="json", exclude=DESCRIPTIVE, exclude_defaults=True) for part in parts]
+    return ids.digest(json.dumps(documents, sort_keys=True))
 
 
 def constraints_of(schedule: Schedule, workflow: Workflow | None) -> tuple[Constraint, ...]:

@@ -195,9 +195,11 @@ class Schedule(Described, Carried):
         return data
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Schedule:
+    def _fits_together(self, info: ValidationInfo) -> Schedule:
         """Checks the fields against each other: correlation keys need events in every leaf (T19)."""
         tree.check_size(self.trigger, len(self.wake_keys))
+        if info.context != STORED:  # it was checked when it was put
+            tree.check_work(self.trigger)
         tree.check_windows(self.trigger)
         registry.check_together(self.constraints)
         if len(set(self.by)) < len(self.by):

@@ -28,6 +28,7 @@ def evaluate(job: Job, facts: Facts, schedule: Schedule, now: Instant) -> tuple[
         now=now,
         externals=externals_of(schedule.constraints),
         answers=facts.answers,
+        content=overrides.content_of(schedule, facts.workflow) if job.approvals else "",
     )
     constraints = overrides.constraints_of(schedule, facts.workflow)
     asked = [each for each in constraints if job.backfill is None or each.for_backfill]

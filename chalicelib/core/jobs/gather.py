@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from chalicelib.core import ids
+from chalicelib.core.constraints import approval
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.events.correlation import gathering_key
@@ -23,6 +24,7 @@ from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Leaf
+from chalicelib.core.triggers.patterns import Flattened
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +49,16 @@ class Gathered:
     detached: Job | None = None
 
 
-def touched(schedule: Schedule, event: Event, rows: Iterable[Subscription]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The leaves that count an event, and the absent leaves whose absence it ends."""
+def touched(
+    schedule: Schedule, event: Event, rows: Iterable[Subscription], payload: Flattened | None = None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The leaves that count an event, and the absent leaves whose absence it ends. ``payload`` is that of the event,
+    for callers that bound the steps of the patterns: then it raises `OverBudget`."""
+    payload = payload or Flattened(event.payload)
     rules = {leaf.id: leaf.trigger for leaf in tree.leaves(schedule.trigger)}
     # An absent event has no payload that could match the pattern of the feed.
     fits = [row.leaf for row in rows if row.leaf in rules]
-    met = [leaf for leaf in fits if event.kind == "absent" or rules[leaf].accepts(event.payload, event.schedule)]
+    met = [leaf for leaf in fits if event.kind == "absent" or rules[leaf].accepts(payload, event.schedule)]
     against = tuple(leaf for leaf in met if rules[leaf].opposes(event.kind))
     return tuple(leaf for leaf in met if leaf not in against), against
 
@@ -92,7 +98,10 @@ def gather(
     if not progress:
         return Gathered(None, _arrived(job, now))
     requester = _requester(touches, subscription) or job.requested_by
-    grown = refresh(replace(job, leaves=progress, requested_by=requester, rev=job.rev + 1), schedule, now)
+    grown = replace(job, leaves=progress, requested_by=requester, rev=job.rev + 1)
+    if job.approvals:
+        grown = replace(grown, approvals=approval.without(job.approvals, {touch.event.by for touch in touches}))
+    grown = refresh(grown, schedule, now)
     if touches and has_expired(grown, schedule, now):
         # The event ends the quiet span of a match whose window is over. The event is too late for this match, so it
         # begins the next one.

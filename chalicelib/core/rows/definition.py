@@ -5,10 +5,11 @@ schedules.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from chalicelib.core.instants import Instant
+from chalicelib.core.rows.authors import Authors
 from chalicelib.core.rows.stored import StoredRow
 
 
@@ -26,7 +27,7 @@ class Definition(StoredRow):
     the same number, and a claim expects it there. ``edition`` of a pool counts the runs that acquired units of it after
     they had begun. ``edition`` of an app is the mark of the deployment in progress, 0 without one
     (`flow/deploy/turns.py`). ``uncounted``: active runs of a workflow may lack units of its pool
-    (`core/runs/counting.py`).
+    (`core/runs/counting.py`). ``authors`` of a workflow or DAG has who wrote which fields (`core/rows/authors.py`).
     """
 
     kind: Literal["namespace", "app", "workflow", "dataset", "policy", "pool", "calendar", "dag"]
@@ -39,6 +40,7 @@ class Definition(StoredRow):
     shrunk: tuple[str, ...] = ()
     edition: int = 0
     uncounted: bool = False
+    authors: Authors = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

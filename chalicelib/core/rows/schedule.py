@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chalicelib.core.instants import DAY, Instant, Millis
+from chalicelib.core.rows.authors import Authors
 from chalicelib.core.rows.stored import StoredRow
 from chalicelib.core.states import Mode
 
@@ -33,7 +34,8 @@ class ScheduleState(StoredRow):
     ``expires_at`` is set for a deleted message, whose state expires with its history. ``former`` are the earlier
     generations whose trigger goes on in this one; of a DAG's node, all earlier ones. ``held_from`` is when the hold or
     backlog began that lasts, or that ended with the resume at ``mode_at``; None without one. ``uncounted``: active runs
-    may lack a permit of a group or pool that this version names (`core/runs/counting.py`).
+    may lack a permit of a group or pool that this version names (`core/runs/counting.py`). ``enabled_by`` has who
+    enabled the generation, and who resumed it last.
     """
 
     schedule: str
@@ -55,6 +57,7 @@ class ScheduleState(StoredRow):
     expires_at: Instant | None = None
     wake_cursor: str | None = None
     skip_offsets: Mapping[str, Millis] = field(default_factory=dict)
+    enabled_by: tuple[str, ...] = ()
 
     @property
     def woken_to(self) -> str | None:
@@ -74,7 +77,8 @@ class Version(StoredRow):
     """One version of a schedule's definition. It never changes, so it may be cached without expiry.
 
     ``trigger_from`` and ``ttl_from`` are the instants from which the spans in the trigger and in the ``ttl`` were
-    counted, if an earlier version began them; None: from ``created_at``."""
+    counted, if an earlier version began them; None: from ``created_at``. ``authors`` has who wrote which fields
+    (`core/rows/authors.py`)."""
 
     schedule: str
     version: int
@@ -84,6 +88,7 @@ class Version(StoredRow):
     expires_at: Instant | None = None
     trigger_from: Instant | None = None
     ttl_from: Instant | None = None
+    authors: Authors = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.documents import DESCRIPTIVE
 from chalicelib.core.fires import continued
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.instants import Instant
@@ -18,9 +19,6 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.states import Mode
 from chalicelib.core.triggers import tree
-
-# These fields do not affect the behaviour of a schedule, so a change of them keeps its generation.
-COSMETIC = {"description", "tags", "owner"}
 
 Code = Literal["begins", "described", "carried", "goes_on", "begins_again", "ended", "idle", "stops"]
 
@@ -101,8 +99,9 @@ def begins(alive: ScheduleState | None, enabled: bool | None) -> bool:
 
 
 def acts_alike(old: Schedule, new: Schedule) -> bool:
-    """Whether two versions differ in descriptive fields only."""
-    return old.model_dump(exclude=COSMETIC) == new.model_dump(exclude=COSMETIC)
+    """Whether two versions differ in descriptive fields only. These do not affect the behaviour of a schedule, so a
+    change of them keeps its generation."""
+    return old.model_dump(exclude=DESCRIPTIVE) == new.model_dump(exclude=DESCRIPTIVE)
 
 
 def _has_fires(

@@ -20,6 +20,7 @@ from chalicelib.core.instants import DAY, Instant, Millis
 from chalicelib.core.jobs import permits
 from chalicelib.core.limits import names
 from chalicelib.core.limits.writes import TrackRates
+from chalicelib.core.rows import authors
 from chalicelib.core.rows.definition import Definition, Listing
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import new_record
@@ -61,13 +62,14 @@ def put(
     timer: Timer | None = None,
     prepared: Sequence[Job] = (),
     spans_from: tuple[Instant, Instant] | None = None,
+    former: Version | None = None,
 ) -> tuple[ScheduleState, list[Write]]:
     """Creates or replaces a schedule, as `effect.of_put` says. ``enabled`` None keeps its mode; a new schedule is
     disabled (L2).
 
     If the trigger is the same, ``timer``, the timer that was read, goes on; ``prepared`` are its prepared fires. What
     the timer of another trigger has not prepared goes on record. ``carry`` also keeps the generation and its progress
-    (L6). ``spans_from``: as in `relative.Counted`; None: ``now``.
+    (L6). ``spans_from``: as in `relative.Counted`; None: ``now``. ``former`` is the version of ``old``.
     """
     alive = schedule_state if schedule_state is not None and schedule_state.exists else None
     change = effect.of_put(new, old, schedule_state, enabled, now, carry, timer, prepared)
@@ -75,7 +77,10 @@ def put(
     after = _state_row(schedule_state, name, generation, change, now, by)
     after = replace(after, uncounted=counting.is_uncounted(schedule_state, new, old))
     trigger_from, ttl_from = (None if at == now else at for at in spans_from or (now, now))
-    version = Version(name, after.version, _document(new), now, by, trigger_from=trigger_from, ttl_from=ttl_from)
+    document = _document(new)
+    version = Version(name, after.version, document, now, by, trigger_from=trigger_from, ttl_from=ttl_from)
+    if old is not None:
+        version = replace(version, authors=authors.after(former, _document(old), document, by))
     plan: list[Write] = [Create(version), Put(Listing(name, fires=upcoming.counted(new))), *_counted(new)]
     if old is not None and effect.acts_alike(old, new) and change.keeps_jobs:
         return after, [PutState(after, schedule_state), *plan]
@@ -246,7 +251,8 @@ def _state_row(
 ) -> ScheduleState:
     mode = change.mode
     if schedule_state is None:
-        return ScheduleState(name, generation, 1, mode, now, by, since=now, mode_at=now)
+        enabled_by = (by,) if mode == "enabled" else ()
+        return ScheduleState(name, generation, 1, mode, now, by, since=now, mode_at=now, enabled_by=enabled_by)
     same = generation == schedule_state.generation
     # A pause that stops timeouts also stops those of the jobs of a new generation.
     stopped = tuple((now, None) for _, ended in schedule_state.pauses if ended is None and mode == schedule_state.mode)
@@ -262,6 +268,8 @@ def _state_row(
     after = replace(after, expires_at=None, former=former, held_from=held_from, skip_offsets=offsets)
     wake_at = schedule_state.wake_at if same else None
     after = replace(after, rev=schedule_state.rev + 1, since=since, pauses=pauses, skips=skips, wake_at=wake_at)
+    if mode == "enabled" and schedule_state.mode != "enabled":
+        after = replace(after, enabled_by=_enabled_by(schedule_state, by, begins=not same))
     return after if mode == schedule_state.mode else replace(after, mode_at=now, reason="")
 
 
@@ -276,7 +284,15 @@ def _changed(schedule_state: ScheduleState, mode: Mode, now: Instant, by: str, *
     changes: dict[str, Any] = {"mode": mode, "updated_at": now, "by": by, "rev": schedule_state.rev + 1}
     changes |= {"wake_at": None, "expires_at": None, "held_from": None}
     changes["mode_at"] = schedule_state.mode_at if mode == schedule_state.mode else now
+    if mode == "enabled":
+        changes["enabled_by"] = _enabled_by(schedule_state, by, "generation" in fields)
     return replace(schedule_state, **(changes | fields))
+
+
+def _enabled_by(schedule_state: ScheduleState, by: str, begins: bool) -> tuple[str, ...]:
+    """Who has enabled the generation, and who resumed it last."""
+    first = () if begins else schedule_state.enabled_by[:1]
+    return tuple(dict.fromkeys((*first, by)))
 
 
 def _ended_pauses(schedule_state: ScheduleState, now: Instant) -> tuple[tuple[Instant, Instant | None], ...]:

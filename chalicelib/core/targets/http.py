@@ -51,7 +51,9 @@ class HttpTarget(Delivered):
     @classmethod
     def is_signed(cls, stored: Mapping[str, Any]) -> bool:
         """Secrets are read from AWS; the call itself is none of AWS."""
-        return any(named.kind == "secrets" for named in cls.named(stored))
+        return bool(stored.get("secret")) or not all(
+            isinstance(value, str) for value in (stored.get("headers") or {}).values()
+        )
 
     @classmethod
     def longest_call(cls, stored: Mapping[str, Any]) -> Millis:
@@ -60,4 +62,6 @@ class HttpTarget(Delivered):
 
 def _named(stored: str | Mapping[str, Any], field: str) -> Named:
     name = name_of(stored)
+    if {".", ".."} & set(name.split("/")):
+        raise invalid(field, "a secret whose name has no part . or ..", name, "write the name as it is stored")
     return Named("secrets", arn_of(name), field, name)

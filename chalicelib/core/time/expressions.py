@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache, partial
 from typing import Any
@@ -172,10 +172,16 @@ def parse(expression: str, field: str = "expression") -> Parsed:
         found = cron.parse(MACROS.get(text.lower(), text))
     except CronError as error:
         raise invalid(field, _FORMS, expression, _spelling(text) or str(error)) from None
-    if found.next_wall(cron.SOME_DAY) is None:
+    if not _matches_a_date(replace(found, hours=(0,), minutes=(0,), seconds=(0,))):
         hint = "no such date exists in any year; correct day of month or month"
         raise invalid(field, "a cron expression that some date matches", expression, hint)
     return found
+
+
+@lru_cache(maxsize=4096)
+def _matches_a_date(days: Cron) -> bool:
+    """Whether some date matches. To find that none does takes a search of years."""
+    return days.next_wall(cron.SOME_DAY) is not None
 
 
 def _own_form(text: str, field: str) -> str:

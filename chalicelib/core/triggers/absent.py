@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import ValidationInfo, model_validator
 
@@ -16,6 +15,7 @@ from chalicelib.core.time import windows
 from chalicelib.core.time.windows import Day
 from chalicelib.core.triggers.leaf import TimedLeaf, since
 from chalicelib.core.triggers.nested import NestedLeaf
+from chalicelib.core.triggers.patterns import Flattened
 
 
 class AbsentTrigger(NestedLeaf, TimedLeaf):
@@ -56,7 +56,7 @@ class AbsentTrigger(NestedLeaf, TimedLeaf):
     def event_keys(self) -> tuple[str, ...]:
         return self.of.event_keys()
 
-    def accepts(self, payload: Mapping[str, Any] | None, started_by: str | None = None) -> bool:
+    def accepts(self, payload: Flattened, started_by: str | None = None) -> bool:
         return self.of.accepts(payload, started_by)
 
     def opposes(self, event_kind: str) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
-from chalicelib.core.documents import Name
+from chalicelib.core.documents import STORED, Name
 from chalicelib.core.instants import Instant
 from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
@@ -17,6 +16,7 @@ from chalicelib.core.text import count_of
 from chalicelib.core.triggers import patterns
 from chalicelib.core.triggers.given import Given, GivenType
 from chalicelib.core.triggers.leaf import MAX_COUNT, GatheringLeaf, since
+from chalicelib.core.triggers.patterns import Flattened
 from chalicelib.core.triggers.payload import Payload
 
 
@@ -51,8 +51,8 @@ class EventTrigger(GatheringLeaf):
 
     @field_validator("pattern")
     @classmethod
-    def _known_operators(cls, pattern: dict[str, Any] | None) -> dict[str, Any] | None:
-        if pattern is not None:
+    def _known_operators(cls, pattern: dict[str, Any] | None, info: ValidationInfo) -> dict[str, Any] | None:
+        if pattern is not None and info.context != STORED:  # it was checked when it was put
             patterns.check_pattern(pattern, "")
         return pattern
 
@@ -63,8 +63,8 @@ class EventTrigger(GatheringLeaf):
     def event_keys(self) -> tuple[str, ...]:
         return (custom_key(self.namespace or "", self.event),)
 
-    def accepts(self, payload: Mapping[str, Any] | None, started_by: str | None = None) -> bool:
-        return self.pattern is None or self._matcher.matches(payload or {})
+    def accepts(self, payload: Flattened, started_by: str | None = None) -> bool:
+        return self.pattern is None or self._matcher.matches(payload)
 
     @cached_property
     def _matcher(self) -> patterns.Matcher:

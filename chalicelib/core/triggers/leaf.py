@@ -7,7 +7,6 @@ package tests the class of a leaf.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
@@ -20,6 +19,7 @@ from chalicelib.core.rows.job import Progress
 from chalicelib.core.time.days import Days
 from chalicelib.core.triggers.given import GivenTime, GivenType
 from chalicelib.core.triggers.occurrences import Recurrence
+from chalicelib.core.triggers.patterns import Flattened
 
 MAX_COUNT = 1_000_000  # the largest number of events that a leaf may require
 
@@ -77,7 +77,7 @@ class Leaf(Document):
         """The event keys under which the reverse index lists the leaf (T15); none if a timer alone meets it."""
         return ()
 
-    def accepts(self, payload: Mapping[str, Any] | None, started_by: str | None = None) -> bool:
+    def accepts(self, payload: Flattened, started_by: str | None = None) -> bool:
         """Whether an event with one of its keys counts, by its ``payload`` and the schedule that started its run."""
         return True
 

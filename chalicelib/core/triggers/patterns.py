@@ -15,13 +15,17 @@ from __future__ import annotations
 
 import json
 import math
-import operator as comparison
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from difflib import get_close_matches
+from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 from chalicelib.core.errors import invalid
+from chalicelib.core.steps import Steps
 
 MAX_DEPTH = 10  # levels of nested objects; each $or is a level as well
 MAX_LEAVES = 100
@@ -29,6 +33,10 @@ MAX_ALTERNATIVES = 100  # of one leaf
 MAX_TRIGGER_LEAVES = 200  # of all patterns of a trigger
 MAX_OPERATORS = 100  # of one pattern, and of all patterns of a trigger: each is tried with each value of an event
 MAX_DESCRIBED = 200  # characters
+# Of the patterns of one schedule for one event: what the largest pattern and the largest payload need together.
+MAX_STEPS = 2_000_000
+# The same for a schedule of another namespace than the event's, whose sender pays: 15 ms on a core.
+MAX_FOREIGN_STEPS = 50_000
 MANY_OPERATORS_HINT = "list plain values, which cost nothing, or give the events different types"
 
 _OR = "$or"
@@ -39,22 +47,92 @@ _TEXT = {
     "wildcard": "is like {}",
 }
 _OPERATORS = (*_TEXT, "anything-but", "exists", "numeric")
-_LOWER = {">": comparison.gt, ">=": comparison.ge}
-_UPPER = {"<": comparison.lt, "<=": comparison.le}
-_COMPARE = {"=": comparison.eq, **_LOWER, **_UPPER}
+_LOWER = {">", ">="}
+_UPPER = {"<", "<="}
+_COMPARE = {"=", *_LOWER, *_UPPER}
 _WILD = re.compile(r"\\[*\\]|.", re.DOTALL)
 
 
 def matches(pattern: Mapping[str, Any], payload: Any) -> bool:
     """Whether a payload matches a pattern that `check_pattern` accepted. An empty pattern matches every payload."""
-    return Matcher(pattern).matches(payload)
+    return Matcher(pattern).matches(Flattened(payload))
+
+
+class Flattened:
+    """The payload of one event, for any number of patterns. Each field is flattened once, when a pattern first asks for
+    it: the sender has made the payload as large as it is. ``steps`` counts what the patterns cost."""
+
+    def __init__(self, payload: Any, steps: Steps | None = None) -> None:
+        self.root: Mapping[str, Any] = payload if isinstance(payload, Mapping) else _NOTHING
+        self.steps = steps if steps is not None else Steps(MAX_STEPS)
+        self._fields: dict[tuple[int, str], _Values] = {}  # by the object and the key
+
+    def within(self, steps: Steps) -> Flattened:
+        """The same payload, for the patterns of one schedule, which may make these steps."""
+        own = copy(self)
+        own.steps = steps
+        return own
+
+    def field(self, holder: Mapping[str, Any], key: str) -> _Values | None:
+        """The values of a field of an object of the payload; None if it is absent."""
+        if key not in holder:
+            return None
+        place = (id(holder), key)
+        if place not in self._fields:
+            self._fields[place] = _Values(holder[key])
+        return self._fields[place]
+
+
+_NOTHING: Mapping[str, Any] = {}
+_SCALARS = {str, bool, int, float, type(None)}
+
+
+class _Values:
+    """The values of a field, with all nested lists flattened, by their types. ``weight`` is how many there are; a text
+    counts once more for each hundred characters."""
+
+    def __init__(self, value: Any) -> None:
+        found = _flat(value) if isinstance(value, list | tuple) else [value]
+        kinds = set(map(type, found))
+        self.texts: set[str] = {each for each in found if type(each) is str} if str in kinds else set()
+        self.flags: set[bool] = {each for each in found if type(each) is bool} if bool in kinds else set()
+        self.numbers: set[float] = {each for each in found if type(each) is int} if int in kinds else set()
+        if float in kinds:
+            self.numbers |= {each for each in found if type(each) is float and math.isfinite(each)}
+        objects = [each for each in found if isinstance(each, Mapping)] if kinds - _SCALARS else []
+        # One empty object is as good as many.
+        self.objects = [each for each in objects if each] + [each for each in objects if not each][:1]
+        self.has_null = type(None) in kinds
+        self.weight = len(found) + sum(map(len, self.texts)) // 100
+
+    @cached_property
+    def folded(self) -> set[str]:
+        return {text.casefold() for text in self.texts}
+
+    @cached_property
+    def in_order(self) -> list[float]:
+        return sorted(self.numbers)
+
+
+def _flat(values: Sequence[Any]) -> Sequence[Any]:
+    """The values with all nested lists flattened."""
+    if not {list, tuple} & set(map(type, values)):
+        return values
+    found, pending = [], list(values)
+    while pending:
+        value = pending.pop()
+        if isinstance(value, list | tuple):
+            pending += value
+        else:
+            found.append(value)
+    return found
 
 
 class Matcher:
     """A pattern prepared for many payloads.
 
-    The alternatives of a leaf become sets where equality decides, so that the work for a payload does not grow with
-    their number. `MAX_OPERATORS` bounds the others: without both, one event of 10 KB could take 19 s of CPU.
+    The alternatives of a leaf become sets where equality decides, so a payload costs the size of the pattern, and not
+    the alternatives times the values. `MAX_OPERATORS` bounds those that are tried with each value.
     """
 
     def __init__(self, pattern: Mapping[str, Any]) -> None:
@@ -66,91 +144,104 @@ class Matcher:
             if key != _OR and not isinstance(wanted, Mapping)
         }
 
-    def matches(self, payload: Any) -> bool:
-        """Whether a payload matches. Anything but an object matches only what no field is expected of."""
+    def matches(self, payload: Flattened) -> bool:
+        """Whether a payload matches. Raises `OverBudget` if the steps of the payload do not suffice."""
+        return self._fits(payload.root, payload)
+
+    def _fits(self, found: Mapping[str, Any], payload: Flattened) -> bool:
+        """Whether an object of the payload matches."""
+        payload.steps.spend(1 + len(self._leaves) + len(self._nested))
         return (
-            all(leaf.match(_found(payload, key)) for key, leaf in self._leaves.items())
-            and all(_any_object(nested, _found(payload, key)) for key, nested in self._nested.items())
-            and all(any(choice.matches(payload) for choice in choices) for choices in self._choices)
+            all(leaf.match(payload.field(found, key), payload.steps) for key, leaf in self._leaves.items())
+            and all(nested._fits_any(payload.field(found, key), payload) for key, nested in self._nested.items())
+            and all(any(choice._fits(found, payload) for choice in choices) for choices in self._choices)
         )
 
-
-def _any_object(matcher: Matcher, found: list[Any]) -> bool:
-    objects = [value for value in _elements(found) if isinstance(value, Mapping)]
-    return any(matcher.matches(value) for value in objects or [{}])
-
-
-def _found(payload: Any, key: str) -> list[Any]:
-    """The value of a key as a list of one, or an empty list if the key is absent."""
-    return [payload[key]] if isinstance(payload, Mapping) and key in payload else []
-
-
-def _elements(found: list[Any]) -> list[Any]:
-    """The values with all nested lists flattened."""
-    values, pending = [], list(found)
-    while pending:
-        value = pending.pop()
-        if isinstance(value, list | tuple):
-            pending += value
-        else:
-            values.append(value)
-    return values
+    def _fits_any(self, values: _Values | None, payload: Flattened) -> bool:
+        """Whether one of the objects in a field matches. A field without an object is like an empty one."""
+        objects = values.objects if values is not None and values.objects else (_NOTHING,)
+        return any(self._fits(found, payload) for found in objects)
 
 
 class _Alternatives:
     """The alternatives of a leaf, by the type of value that they can accept."""
 
     def __init__(self, alternatives: Sequence[Any]) -> None:
-        operators = [next(iter(choice.items())) for choice in alternatives if isinstance(choice, Mapping)]
-        plain = [choice for choice in alternatives if not isinstance(choice, Mapping)]
+        # The abstract class Mapping would take most of the time here.
+        operators = [next(iter(choice.items())) for choice in alternatives if isinstance(choice, dict)]
+        self._plain = _Values([choice for choice in alternatives if not isinstance(choice, dict)])
         self._exists = {operand for operator, operand in operators if operator == "exists"}
-        self._null = None in plain
-        self._flags = {choice for choice in plain if isinstance(choice, bool)}
-        self._numbers = {choice for choice in plain if _is_number(choice)}
-        self._texts = {choice for choice in plain if isinstance(choice, str)}
         self._folded = {operand.casefold() for operator, operand in operators if operator == "equals-ignore-case"}
         self._prefixes = tuple(operand for operator, operand in operators if operator == "prefix")
         self._suffixes = tuple(operand for operator, operand in operators if operator == "suffix")
         self._wildcards = [_Wildcard(operand) for operator, operand in operators if operator == "wildcard"]
-        self._ranges = [
-            [(_COMPARE[sign], bound) for sign, bound in zip(operand[::2], operand[1::2], strict=True)]
-            for operator, operand in operators
-            if operator == "numeric"
-        ]
-        self._excluded = [
-            _Alternatives(operand if isinstance(operand, list | tuple) else [operand])
-            for operator, operand in operators
-            if operator == "anything-but"
-        ]
+        self._ranges = [_Range(operand) for operator, operand in operators if operator == "numeric"]
+        self._excluded = [_Excluded(operand) for operator, operand in operators if operator == "anything-but"]
+        self._operators = len(operators)
 
-    def match(self, found: list[Any]) -> bool:
-        """Whether one of the values of a field is accepted; ``found`` is empty if the field is absent."""
-        if bool(found) in self._exists:
+    def match(self, values: _Values | None, steps: Steps) -> bool:
+        """Whether one of the values of a field is accepted; None if the field is absent."""
+        if (values is not None) in self._exists:
             return True
-        return any(self._accept(value) for value in _elements(found) if not isinstance(value, Mapping))
+        if values is None:
+            return False
+        steps.spend(2 + min(self._plain.weight, values.weight) + self._operators * values.weight)
+        return self._equals(values) or self._operates(values)
 
-    def _accept(self, value: Any) -> bool:
-        if isinstance(value, str):
-            equal = self._accept_text(value)
-        elif isinstance(value, bool):
-            equal = value in self._flags
-        elif value is None:
-            equal = self._null
-        else:
-            equal = value in self._numbers or (_is_number(value) and self._accept_number(value))
-        return equal or any(not excluded._accept(value) for excluded in self._excluded)
-
-    def _accept_number(self, value: float) -> bool:
-        return any(all(compare(value, bound) for compare, bound in bounds) for bounds in self._ranges)
-
-    def _accept_text(self, value: str) -> bool:
-        return (
-            value in self._texts
-            or value.startswith(self._prefixes)
-            or value.endswith(self._suffixes)
-            or (bool(self._folded) and value.casefold() in self._folded)
-            or any(wildcard.matches(value) for wildcard in self._wildcards)
+    def _equals(self, values: _Values) -> bool:
+        plain = self._plain
+        return not (
+            plain.texts.isdisjoint(values.texts)
+            and plain.numbers.isdisjoint(values.numbers)
+            and plain.flags.isdisjoint(values.flags)
+            and not (plain.has_null and values.has_null)
         )
+
+    def _operates(self, values: _Values) -> bool:
+        return (
+            (bool(self._prefixes) and any(text.startswith(self._prefixes) for text in values.texts))
+            or (bool(self._suffixes) and any(text.endswith(self._suffixes) for text in values.texts))
+            or (bool(self._folded) and not self._folded.isdisjoint(values.folded))
+            or any(wildcard.matches(text) for wildcard in self._wildcards for text in values.texts)
+            or any(one.has_one_of(values.in_order) for one in self._ranges)
+            or any(excluded.leaves_one_of(values) for excluded in self._excluded)
+        )
+
+
+class _Excluded:
+    """The operand of ``anything-but``: values, or a prefix or suffix, which only texts have."""
+
+    def __init__(self, operand: Any) -> None:
+        self._affix = next(iter(operand.items())) if isinstance(operand, Mapping) else None
+        self._values = _Values([] if isinstance(operand, Mapping) else operand)
+
+    def leaves_one_of(self, values: _Values) -> bool:
+        """Whether a field has a value, but no object, that is not excluded."""
+        if not values.numbers <= self._values.numbers or not values.flags <= self._values.flags:
+            return True
+        if values.has_null and not self._values.has_null:
+            return True
+        if self._affix is None:
+            return not values.texts <= self._values.texts
+        kind, affix = self._affix
+        return not all(text.startswith(affix) if kind == "prefix" else text.endswith(affix) for text in values.texts)
+
+
+class _Range:
+    """The operand of ``numeric``: one or two comparisons, or an equality."""
+
+    def __init__(self, operand: Sequence[Any]) -> None:
+        self._bounds = dict(zip(operand[::2], operand[1::2], strict=True))
+
+    def has_one_of(self, numbers: Sequence[float]) -> bool:
+        """Whether one of these numbers, which are in order, lies between the bounds."""
+        first, last = 0, len(numbers)
+        for sign, bound in self._bounds.items():
+            if sign in ("=", ">", ">="):
+                first = max(first, bisect_right(numbers, bound) if sign == ">" else bisect_left(numbers, bound))
+            if sign in ("=", "<", "<="):
+                last = min(last, bisect_left(numbers, bound) if sign == "<" else bisect_right(numbers, bound))
+        return first < last
 
 
 class _Wildcard:
@@ -298,7 +389,7 @@ def _check_anything_but(path: str, operand: Any) -> None:
 def _check_numeric(path: str, operand: Any) -> None:
     signs, bounds = (operand[::2], operand[1::2]) if _is_list(operand) else ([], [])
     paired = len(signs) == len(bounds) in (1, 2) and all(map(_is_sign, signs)) and all(map(_is_number, bounds))
-    if not paired or (len(signs) == 2 and not (set(signs) & _LOWER.keys() and set(signs) & _UPPER.keys())):
+    if not paired or (len(signs) == 2 and not (set(signs) & _LOWER and set(signs) & _UPPER)):
         hint = "signs are = < <= > >=; two of them are a lower and an upper bound"
         raise invalid(path, 'a comparison such as [">", 5] or [">=", 0, "<", 100]', operand, hint)
     if len(signs) == 2:
@@ -334,26 +425,43 @@ def _is_plain(value: Any) -> bool:
 
 def describe(pattern: Mapping[str, Any]) -> str:
     """The pattern in plain words, cut to `MAX_DESCRIBED`: ``region begins with 'eu-' and total is > 100``."""
-    text = " and ".join(_phrases(pattern, "")) or "any payload"
-    return text if len(text) <= MAX_DESCRIBED else f"{text[: MAX_DESCRIBED - 3]}..."
+    text = ""
+    for piece in _pieces(pattern, ""):
+        text += piece
+        if len(text) > MAX_DESCRIBED:
+            return f"{text[: MAX_DESCRIBED - 3]}..."
+    return text or "any payload"
 
 
-def _phrases(pattern: Mapping[str, Any], path: str) -> Iterator[str]:
-    for key, wanted in pattern.items():
+def _pieces(pattern: Mapping[str, Any], path: str) -> Iterator[str]:
+    """The words of a pattern, piece by piece: the rest of a long one is never made."""
+    for number, (key, wanted) in enumerate(pattern.items()):
         here = f"{path}.{key}" if path else key
+        yield " and " if number else ""
         if key == _OR:
-            yield _either([" and ".join(_phrases(choice, path)) for choice in wanted])
+            yield from _either([_pieces(choice, path) for choice in wanted])
         elif isinstance(wanted, Mapping):
-            yield from _phrases(wanted, here)
+            yield from _pieces(wanted, here)
         else:
-            yield _either([f"{here} {predicate}" for predicate in _predicates(wanted)])
+            yield from _either([chain([f"{here} "], predicate) for predicate in _predicates(wanted)])
 
 
-def _predicates(alternatives: list[Any]) -> Iterator[str]:
-    plain = [_format_value(value) for value in alternatives if _is_plain(value)]
-    if plain:
-        yield f"is {' or '.join(plain)}"
-    yield from (_format_operator(choice) for choice in alternatives if not _is_plain(choice))
+def _predicates(alternatives: Sequence[Any]) -> list[Iterator[str]]:
+    plain = [value for value in alternatives if _is_plain(value)]
+    operators = [iter([_format_operator(choice)]) for choice in alternatives if not _is_plain(choice)]
+    return [chain(["is "], _joined(plain, " or ")), *operators] if plain else operators
+
+
+def _joined(values: Sequence[Any], between: str) -> Iterator[str]:
+    return (f"{between if number else ''}{_format_value(value)}" for number, value in enumerate(values))
+
+
+def _either(phrases: Sequence[Iterator[str]]) -> Iterator[str]:
+    yield "(" if len(phrases) > 1 else ""
+    for number, phrase in enumerate(phrases):
+        yield " or " if number else ""
+        yield from phrase
+    yield ")" if len(phrases) > 1 else ""
 
 
 def _format_operator(alternative: Mapping[str, Any]) -> str:
@@ -367,15 +475,9 @@ def _format_operator(alternative: Mapping[str, Any]) -> str:
         if isinstance(operand, Mapping):
             return "never " + _format_operator(operand)
         return (
-            f"is none of {', '.join(map(_format_value, operand))}"
-            if _is_list(operand)
-            else f"is not {_format_value(operand)}"
+            f"is none of {''.join(_joined(operand, ', '))}" if _is_list(operand) else f"is not {_format_value(operand)}"
         )
     return _TEXT[operator].format(_format_value(operand))
-
-
-def _either(phrases: list[str]) -> str:
-    return phrases[0] if len(phrases) == 1 else f"({' or '.join(phrases)})"
 
 
 def _format_value(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator
@@ -14,6 +13,7 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.triggers.given import Given, GivenType
 from chalicelib.core.triggers.leaf import MAX_COUNT, GatheringLeaf, Upstream, since
+from chalicelib.core.triggers.patterns import Flattened
 
 Status = Literal["STARTED", "COMPLETED", "FAILED", "KILLED"]
 
@@ -67,8 +67,8 @@ class ProgramStatusTrigger(GatheringLeaf):
     def event_keys(self) -> tuple[str, ...]:
         return tuple(status_key(self.workflow, status) for status in self.statuses)
 
-    def accepts(self, payload: Mapping[str, Any] | None, started_by: str | None = None) -> bool:
-        version = (payload or {}).get("workflow_version")
+    def accepts(self, payload: Flattened, started_by: str | None = None) -> bool:
+        version = payload.root.get("workflow_version")
         return self.schedule in (None, started_by) and self.version in (None, version)
 
     def describe(self) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from chalicelib.core.documents import Duration
 from chalicelib.core.instants import Instant, Millis, duration, format_duration, iso
@@ -11,6 +10,7 @@ from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.triggers.leaf import LeafState
 from chalicelib.core.triggers.nested import NestedLeaf
+from chalicelib.core.triggers.patterns import Flattened
 
 
 class QuietTrigger(NestedLeaf):
@@ -28,7 +28,7 @@ class QuietTrigger(NestedLeaf):
     def event_keys(self) -> tuple[str, ...]:
         return self.of.event_keys()
 
-    def accepts(self, payload: Mapping[str, Any] | None, started_by: str | None = None) -> bool:
+    def accepts(self, payload: Flattened, started_by: str | None = None) -> bool:
         return self.of.accepts(payload, started_by)
 
     def evaluate(self, progress: Progress | None, now: Instant) -> LeafState:

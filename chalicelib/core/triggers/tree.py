@@ -21,6 +21,7 @@ from chalicelib.core.time.days import Days
 from chalicelib.core.triggers import patterns
 from chalicelib.core.triggers.event import EventTrigger
 from chalicelib.core.triggers.leaf import Leaf, TimedLeaf, Upstream
+from chalicelib.core.triggers.nested import NestedLeaf
 from chalicelib.core.triggers.occurrences import Recurrence
 from chalicelib.core.triggers.registry import LEAVES
 
@@ -225,12 +226,12 @@ def check_size(trigger: AnyTrigger, more: int = 0, field: str = "trigger") -> No
     if count > MAX_LEAVES:
         hint = "split the schedule in two, or trigger on an intermediate workflow; each status of a leaf counts"
         raise invalid(field, f"at most {MAX_LEAVES} leaves in one trigger", f"{count} leaves", hint)
-    _check_work(trigger, field)
 
 
-def _check_work(trigger: AnyTrigger, field: str) -> None:
+def check_work(trigger: AnyTrigger, field: str = "trigger") -> None:
     """Raises ``invalid`` if the patterns of all leaves together cost too much for each event."""
-    work = [patterns.work(leaf.pattern) for leaf in _walk(trigger) if isinstance(leaf, EventTrigger) and leaf.pattern]
+    counting = (leaf.of if isinstance(leaf, NestedLeaf) else leaf for leaf in _walk(trigger))
+    work = [patterns.work(leaf.pattern) for leaf in counting if isinstance(leaf, EventTrigger) and leaf.pattern]
     for most, count, noun in (
         (patterns.MAX_TRIGGER_LEAVES, sum(part.leaves for part in work), "leaves"),
         (patterns.MAX_OPERATORS, sum(part.operators for part in work), "operators"),

@@ -39,9 +39,11 @@ def load(
     ports: Ports,
     copy: bool = False,
     tell: Tell = lambda table, rows: None,
+    by: str = "",
 ) -> Manifest:
     """Import an export. ``into`` names the installation, so that an import that broke off is recognized. ``buckets``
     maps the buckets of the source to those of this installation. ``copy``: import also what the source still runs.
+    ``by`` is the ARN of who imports.
 
     Raises `SluiceError`, with what to do, if newer code made the export, or if a file is missing or was changed. Also
     if the source still runs the namespaces, if this installation has them already, or if its one other namespace
@@ -61,7 +63,7 @@ def load(
         for namespace in made.namespaces:
             uses.require_room(ports, namespace)
     limits = _moving(copies, archive, made, into)
-    files = _Files(copies, archive, made, Arrival(buckets, ports.clock.now(), limits))
+    files = _Files(copies, archive, made, Arrival(buckets, ports.clock.now(), limits, by=by))
     if not was_opened:
         if not made.everything:
             prefixes.check(ports, copies, (copy.row for copy in files.arriving(*made.of("catalog"))))

@@ -18,6 +18,7 @@ from chalicelib.core.definitions.dag import Dag, NewDag
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import iso
+from chalicelib.core.rows import authors
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import effect, past, relative
@@ -72,7 +73,8 @@ def put(
         now = ports.clock.now()
         new = Definition("dag", name, body, 1, now, by)
         if old is not None:
-            new = replace(new, version=old.version + 1, unknown=old.unknown)
+            written = authors.after(old, old.document, body, by)
+            new = replace(new, version=old.version + 1, authors=written, unknown=old.unknown)
         graph = Definition("dag", made.graph, body_of(compile.resolved(dag, name)), 1, now, by)
         along: list[Write] = [PutDefinition(new, old.version if old else None, before=old), Put(graph)]
         if _put(ports, ids.dag_start(name), made.start, document.enabled, by, along, may_put):

@@ -15,6 +15,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.limits.names import admission_limit, policy_limit, workflow_limit
 from chalicelib.core.limits.pools import Pool, limits_of
 from chalicelib.core.limits.writes import LeaseQueue, NewEdition
+from chalicelib.core.rows import authors
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition, Listing
 from chalicelib.core.rows.grants import GrantsRow
@@ -77,7 +78,8 @@ def put(
             buckets.check(ports, name.partition(".")[0], document)
         new = Definition(kind, name, document, old.version + 1 if old else 1, ports.clock.now(), by)
         if old is not None:
-            new = replace(new, counted=old.counted, edition=old.edition, unknown=old.unknown)
+            written = authors.after(old, old.document, document, by) if kind == "workflow" else {}
+            new = replace(new, counted=old.counted, edition=old.edition, authors=written, unknown=old.unknown)
         served: list[LeaseQueue] = []
         if kind == "pool" and old is not None:
             new, served = pools.serve_again(ports, new, old)

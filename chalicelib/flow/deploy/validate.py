@@ -24,10 +24,12 @@ from chalicelib.flow.deploy.plan import AS_SENT, Part, Plan
 from chalicelib.flow.limits import pools
 from chalicelib.ports import Kind, Page, Ports
 
+MAX_PROBLEMS = 100  # parts with problems after which no further part is checked: each may take milliseconds
+
 
 def check(ports: Ports, plan: Plan) -> None:
     """Raise SluiceError now for any error that would stop the deployment halfway: in sizes, prefixes, references and
-    removals. The error has every problem of the document."""
+    removals. The error has the problems of the document, up to `MAX_PROBLEMS`."""
     problems = Problems()
     for part in plan.of("schedule", *AS_SENT, "untouched"):
         with problems.caught(_field(part)):
@@ -45,6 +47,8 @@ def check(ports: Ports, plan: Plan) -> None:
         except SluiceError as error:
             problems.add(_in_document(part, error))
         counted.add(_rates_of(ports, plan, part))
+        if len(problems) >= MAX_PROBLEMS:
+            break
     if not problems:  # a removal may follow from a name that is wrong
         with problems.caught():
             check_removals(ports, plan, "keep it in the document, or change these first")

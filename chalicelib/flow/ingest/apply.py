@@ -21,6 +21,9 @@ from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import WAKE, Subscription
+from chalicelib.core.steps import OverBudget, Steps
+from chalicelib.core.triggers.event import custom_key
+from chalicelib.core.triggers.patterns import MAX_FOREIGN_STEPS, MAX_STEPS, Flattened
 from chalicelib.core.writes import Create, DeleteJob, ExpectOpen, Put, PutLastArrival, Replace, Write
 from chalicelib.flow import grants, wake
 from chalicelib.flow.each import run_each
@@ -30,20 +33,38 @@ from chalicelib.ports import MAX_CONFLICTS, MAX_DELAY, Ports, too_many_conflicts
 
 # Longer than SQS keeps a message in a dead-letter queue (14 days), so that a repeated event finds the row.
 APPLIED_LIFE = 45 * DAY
+# Of the patterns in a request, half a second and a tenth of one on a core.
+MAX_OF_REQUEST = 1_000_000
+MAX_FOREIGN_OF_REQUEST = 250_000
 NO_JOB = "-"  # the job of an applied event that only opposes leaves
 
 
-def apply_to_all(ports: Ports, event: Event, rows: Iterable[Subscription], now: Instant) -> None:
+class Budget:
+    """What a request may spend on patterns, for schedules of the namespace of its events and for those of others. What
+    it does not get to stays in the outboxes of its events, for the sweep."""
+
+    def __init__(self) -> None:
+        self.own, self.foreign = Steps(MAX_OF_REQUEST), Steps(MAX_FOREIGN_OF_REQUEST)
+
+    def of(self, is_own: bool) -> Steps:
+        return self.own if is_own else self.foreign
+
+
+def apply_to_all(
+    ports: Ports, event: Event, rows: Iterable[Subscription], now: Instant, budget: Budget | None = None
+) -> None:
     """Apply an event to the schedules of these subscriptions, and hint the jobs that need a check.
 
-    One failure does not stop the other schedules; the errors are raised at the end.
+    One failure does not stop the other schedules; the errors are raised at the end. With a ``budget``, a schedule that
+    it does not suffice for is such a failure.
     """
     touched = [list(group) for _, group in groupby(sorted(rows, key=_generation_of), key=_generation_of)]
     refs: list[Ref] = []
+    payload = Flattened(event.payload)
 
     def one(group: list[Subscription]) -> None:
         gathering = [row for row in group if row.leaf != WAKE]
-        ref = apply_event(ports, event, gathering, now)
+        ref = apply_event(ports, event, gathering, now, payload=payload, budget=budget)
         refs.extend([ref] if ref else [])
         if len(gathering) < len(group):
             wake.constrained(ports, group[0].schedule, group[0].generation)
@@ -60,20 +81,36 @@ def _generation_of(row: Subscription) -> tuple[str, int]:
 
 
 def apply_event(
-    ports: Ports, event: Event, rows: Sequence[Subscription], now: Instant, along: Sequence[Write] = ()
+    ports: Ports,
+    event: Event,
+    rows: Sequence[Subscription],
+    now: Instant,
+    along: Sequence[Write] = (),
+    payload: Flattened | None = None,
+    budget: Budget | None = None,
 ) -> Ref | None:
     """Apply an event to the leaves of one generation of one schedule, with the writes ``along`` in one transaction.
+    ``payload`` is that of the event, for callers that apply it to many schedules.
 
     Returns the ref of the job if its trigger is met, for a hint. A repeated event, a closed generation and an event
     accepted before the leaf began to gather change nothing. Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a
-    row.
+    row. Raises `OverBudget` if the ``budget`` of the request does not suffice.
     """
     rows = [row for row in rows if event_correlation.counts_for(event, row)]
     version = ports.catalog.version(rows[0].schedule, rows[0].version) if rows else None
     if version is None:
         return None
     schedule = Schedule.model_validate(version.definition)
-    touched = met, against = gather.touched(schedule, event, rows)
+    steps = _steps_of(event, rows[0].schedule, budget)
+    try:
+        touched = met, against = gather.touched(
+            schedule, event, rows, (payload or Flattened(event.payload)).within(steps)
+        )
+    except OverBudget as over_budget:
+        if not steps.is_over:
+            raise
+        ports.ledger.put_all([Put(_set_aside(event, rows[0], str(over_budget), now))])
+        return None
     if not met and not against:
         return None
     uses = {leaf: _uses_of(schedule, rows[0].schedule, leaf) for leaf in (*met, *against)}
@@ -226,6 +263,24 @@ def _expiry(schedule: Schedule, now: Instant) -> Instant | None:
     if the job has no timeout."""
     span = schedule.timeout_millis
     return None if span is None else now + max(APPLIED_LIFE, span + CLAIMED_LIFE)
+
+
+def _steps_of(event: Event, schedule: str, budget: Budget | None) -> Steps:
+    """What the patterns of a schedule may cost for an event. A schedule of another namespace spends the computation of
+    the sender."""
+    is_own = event.kind != "event" or event.key == custom_key(schedule.partition(".")[0], event.key.split(":", 2)[2])
+    return Steps(MAX_STEPS if is_own else MAX_FOREIGN_STEPS, budget.of(is_own) if budget is not None else None)
+
+
+def _set_aside(event: Event, row: Subscription, why: str, now: Instant) -> Record:
+    """The record of an event that the patterns of a schedule cost too much to compare with."""
+    record_id = ids.job_id(row.schedule, row.generation, event.id)
+    reason = (
+        f"event {event.id} of {event.key} is set aside and does not count: to compare it with the patterns of the "
+        f"trigger takes {why}; use fewer operators, or run the schedule now"
+    )
+    logger.warning("event set aside", extra={"schedule": row.schedule, "event": event.id, "why": why})
+    return new_record(record_id, "DROPPED", row.schedule, row.generation, reason, now)
 
 
 def _uncorrelated(event: Event, row: Subscription, schedule: Schedule, now: Instant) -> Record:

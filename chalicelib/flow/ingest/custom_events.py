@@ -9,6 +9,7 @@ from typing import Any
 from chalicelib.core.events import build
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import Event
+from chalicelib.flow.ingest.apply import Budget
 from chalicelib.flow.ingest.posted import store_and_apply
 from chalicelib.ports import Ports
 
@@ -30,7 +31,7 @@ def post(ports: Ports, namespace: str, envelopes: Sequence[Envelope]) -> tuple[E
     """
     now = ports.clock.now()
     events = [replace(_event(namespace, envelope, now), by=ports.requester) for envelope in envelopes]
-    return store_and_apply(ports, events, now)
+    return store_and_apply(ports, events, now, Budget())
 
 
 def _event(namespace: str, envelope: Envelope, now: Instant) -> Event:

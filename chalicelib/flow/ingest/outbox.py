@@ -6,23 +6,23 @@ from functools import partial
 
 from chalicelib.core.rows.event import Stored, advanced
 from chalicelib.core.writes import Put
-from chalicelib.flow.ingest.apply import apply_to_all
+from chalicelib.flow.ingest.apply import Budget, apply_to_all
 from chalicelib.ports import Ports, every_page
 
 PAGE = 200  # subscriptions; the outbox stores the cursor after each page, so a crash repeats at most one page
 
 
-def apply_outbox(ports: Ports, outbox: Stored) -> Stored:
+def apply_outbox(ports: Ports, outbox: Stored, budget: Budget | None = None) -> Stored:
     """Apply a stored event to all schedules of its key, page by page, then ack it. Returns the acked outbox.
 
     One failure does not stop the other schedules. Then the outbox stays open, the sweep applies the event again, and
-    this call raises an ExceptionGroup.
+    this call raises an ExceptionGroup. ``budget`` is that of a request.
     """
     failed: list[ExceptionGroup[Exception]] = []
     for page in every_page(partial(ports.catalog.subscriptions, outbox.event.key), PAGE, outbox.cursor):
         now = ports.clock.now()
         try:
-            apply_to_all(ports, outbox.event, page.items, now)
+            apply_to_all(ports, outbox.event, page.items, now, budget)
         except ExceptionGroup as group:
             failed.append(group)
         if not failed:

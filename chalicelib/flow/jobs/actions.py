@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 from chalicelib.core import errors
 from chalicelib.core.constraints import approval
@@ -21,6 +22,7 @@ from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.run import Record
 from chalicelib.core.triggers import tree
 from chalicelib.flow import lookup
+from chalicelib.flow.jobs import arrangers
 from chalicelib.flow.jobs.drop import drop_job
 from chalicelib.flow.lookup import find_job
 from chalicelib.ports import MAX_CONFLICTS, Ports
@@ -36,17 +38,19 @@ def approve(ports: Ports, job_id: str, by: str, reason: str = "", duty: Duty = _
     """Give every approval that the job waits for and the caller may give. Returns the job; a repeat changes nothing.
 
     An approval holds for this job and for all attempts of its run. Raises ``conflict`` if the job waits for no
-    approval, ``forbidden`` if the caller may give none, and ``changed_meanwhile`` if the job keeps changing.
+    approval, ``forbidden`` if the caller may give none or has arranged the job, and ``changed_meanwhile`` if the job
+    keeps changing.
     """
     for _ in range(MAX_CONFLICTS):
         now = ports.clock.now()
         job = _found(ports, job_id)
-        given = _given(ports, job, by, duty)
-        _check_requesters(ports, job, by)
-        missing = [constraint for constraint in given if constraint.key not in job.approvals]
+        asked = _asked(ports, job)
+        given = _given(asked, job, by, duty)
+        arrangers.check(ports, job, by, " or ".join(constraint.describe() for constraint in given))
+        missing = [each for each in given if not _has(job, each.key, asked.content)]
         if not missing:
             return job
-        new = {constraint.key: {"by": by, "at": now, "why": reason} for constraint in missing}
+        new = {each.key: {"by": by, "at": now, "why": reason, "of": asked.content} for each in missing}
         due = max(now, job.due_at if job.due_at is not None else now)
         later = replace(job, approvals={**job.approvals, **new}, rev=job.rev + 1, wake_at=due, leases=0)
         later = claim.detached_from_emitter(job, later)
@@ -61,7 +65,7 @@ def refuse(ports: Ports, job_id: str, by: str, reason: str = "", duty: Duty = _e
     for _ in range(MAX_CONFLICTS):
         now = ports.clock.now()
         job = lookup.find_job(ports, job_id)
-        _given(ports, job, by, duty)
+        _given(_asked(ports, job), job, by, duty)
         why = f"refused by {by} at {iso(now)}{f': {reason}' if reason else ''}"
         # It may be a prepared fire whose workflow did not ask for an approval yet.
         ports.ledger.count_closing(job.schedule.partition(".")[0])
@@ -88,23 +92,35 @@ def workflow_to_approve(ports: Ports, job_id: str) -> str | None:
     job = ports.jobs.find(job_id)
     if job is None or job.closed:
         return None
-    wanted = [each for each in _wanted(ports, job) if each.place(job_id) != job_id]
+    wanted = [each for each in _asked(ports, job).approvals if each.place(job_id) != job_id]
     return wanted[0].place(job_id) if wanted else None
 
 
-def _wanted(ports: Ports, job: Job) -> list[Approval]:
-    """The approvals that a job needs: those of its schedule, and that of its workflow."""
+class _Asked(NamedTuple):
+    """The approvals that a job needs: those of its schedule, and that of its workflow. ``content`` stands for what it
+    runs now."""
+
+    approvals: list[Approval]
+    content: str = ""
+
+
+def _has(job: Job, key: str, content: str) -> bool:
+    return key in job.approvals and approval.holds(job.approvals[key], content)
+
+
+def _asked(ports: Ports, job: Job) -> _Asked:
     schedule = lookup.definition_of(ports, ports.catalog.schedule_state(job.schedule))
     if schedule is None or (check.is_prepared(job) and not tree.is_single_time(schedule.trigger)):
-        return []  # such a fire is an event for the gathering job, and only that job waits for the approval
+        return _Asked([])  # such a fire is an event for the gathering job, and only that job waits for the approval
     workflow = lookup.workflow_of(ports, schedule.workflow)
-    return approval.approvals_of(overrides.constraints_of(schedule, workflow))
+    asked = approval.approvals_of(overrides.constraints_of(schedule, workflow))
+    return _Asked(asked, overrides.content_of(schedule, workflow))
 
 
-def _given(ports: Ports, job: Job, by: str, duty: Duty) -> list[Approval]:
+def _given(asked: _Asked, job: Job, by: str, duty: Duty) -> list[Approval]:
     """The approvals of a job that this caller may give. Raises ``conflict`` if the job needs no approval, and
     ``forbidden`` if the caller may give none of them."""
-    wanted = _wanted(ports, job)
+    wanted = asked.approvals
     if not wanted:
         raise SluiceError("conflict", f"expected a job that waits for an approval, got {job.job_id}", "job_id", None)
     places = {constraint.place(job.job_id) for constraint in wanted}
@@ -119,21 +135,6 @@ def _given(ports: Ports, job: Job, by: str, duty: Duty) -> list[Approval]:
     spaces = " and ".join(sorted({each.place(job.job_id).partition(".")[0] for each in named}))
     message = f"expected the role approver in namespace {spaces}, to approve this job; {by} does not have it"
     raise SluiceError("forbidden", message, None, f"an admin of {spaces} can give it: sluice access {spaces}")
-
-
-def _check_requesters(ports: Ports, job: Job, by: str) -> None:
-    """Raise ``forbidden`` if the caller has requested the job, or posted an event that it counts. The caller may still
-    refuse it."""
-    requesters = {job.requested_by, job.event.by if job.event is not None else None}
-    if job.requested_by is not None and job.kind in ("gathering", "detached"):
-        # The job names the last of its signers; earlier ones are those of its events.
-        events = ports.jobs.events_of(job.job_id, job.schedule, job.generation)
-        requesters |= {gather.event_requester(event, job.schedule) for event in events}
-    if by in requesters:
-        hint = "ask another person who may approve it; you may still refuse it"
-        raise SluiceError(
-            "forbidden", f"expected an approval by another person, got {by}, who requested it", None, hint
-        )
 
 
 def withdraw(ports: Ports, job_id: str, by: str) -> Record:

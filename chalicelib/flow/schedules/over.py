@@ -11,7 +11,7 @@ from chalicelib.core.fires import continued
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.schedule import ScheduleState, Timer
+from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.schedules import effect, lifecycle, relative
 from chalicelib.core.schedules.effect import Effect
 from chalicelib.core.schedules.relative import Counted
@@ -26,13 +26,15 @@ PAGE = 500  # prepared fires that are read together
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a put of ``new`` finds at ``now``. ``schedule_state`` may be that of a deleted schedule; ``old`` is None
-    unless the schedule exists. ``timer`` and ``prepared`` are read if the put changes more than a description."""
+    unless the schedule exists, and ``former`` is its version. ``timer`` and ``prepared`` are read if the put changes
+    more than a description."""
 
     now: Instant
     schedule_state: ScheduleState | None
     old: Counted | None
     new: Counted
     is_same: bool
+    former: Version | None = None
     timer: Timer | None = None
     prepared: tuple[Job, ...] = ()
 
@@ -50,7 +52,7 @@ class Found:
         old, spans_from = self.old.definition if self.old is not None else None, self.new.spans_from
         before, new, now = self.schedule_state, self.new.definition, self.now
         timer, prepared = self.timer, self.prepared
-        return lifecycle.put(name, new, old, before, enabled, now, by, carry, timer, prepared, spans_from)
+        return lifecycle.put(name, new, old, before, enabled, now, by, carry, timer, prepared, spans_from, self.former)
 
 
 def read(ports: Ports, name: str, sent: Schedule, enabled: bool | None) -> Found:
@@ -65,7 +67,7 @@ def read(ports: Ports, name: str, sent: Schedule, enabled: bool | None) -> Found
         return Found(now, schedule_state, old, old, True)
     begins = effect.begins(alive, enabled)
     new = _counted(ports, sent, name, None if begins else old, now)
-    found = Found(now, schedule_state, old, new, False)
+    found = Found(now, schedule_state, old, new, False, ports.catalog.version(name, alive.version))
     if begins or effect.acts_alike(old.definition, new.definition):
         return found
     timer = _timer(ports, alive, old.definition)

@@ -30,6 +30,7 @@ from chalicelib.core.text import count_of
 from chalicelib.core.triggers import nodes, tree
 from chalicelib.flow import facts, grants, lookup
 from chalicelib.flow.definitions import buckets, store
+from chalicelib.flow.jobs import arrangers
 from chalicelib.flow.runs import failures
 from chalicelib.flow.views import layouts, manifests, refs, upstreams, use
 from chalicelib.flow.views.queues import Queues, in_words
@@ -59,6 +60,8 @@ def why_job(
     if searches and known.schedule is not None and verdict is not None and not verdict.met:
         listed = manifests.waiting(ports, job.schedule, known.schedule, job.correlation)
         why = "; ".join([why, *upstreams.of_job(ports, job, known.schedule, now), *listed])
+    if searches and _waits_for_person(job, known, now):
+        why = "; ".join(filter(None, [why, arrangers.words_of(ports, job)]))
     asks = known.asks(job.schedule.partition(".")[0])
     view = {
         "job_id": job.job_id,
@@ -340,6 +343,11 @@ def _not_enabled(schedule_state: ScheduleState, waiting: int) -> str:
             return f"the schedule is {schedule_state.mode}: enable it, or run it now"
 
 
+def _waits_for_person(job: Job, known: Facts, now: Instant) -> bool:
+    """Whether the job lacks an approval."""
+    return any(item.constraint.by_person and not item.met for item in _conditions(job, known, now))
+
+
 def _wakes(job: Job, known: Facts, verdict: tree.Verdict | None, until: Instant | None, now: Instant) -> str:
     """The events, permits and instants that make Sluice check the job again, in words."""
     ways: list[str] = []
@@ -349,7 +357,7 @@ def _wakes(job: Job, known: Facts, verdict: tree.Verdict | None, until: Instant 
         ways.append("resuming the schedule")
     elif job.state == "PENDING_CONSTRAINTS" and known.schedule and known.schedule.fresh_upstreams:
         ways.append(f"a success of {' or '.join(known.schedule.fresh_upstreams)}")
-    elif any(item.constraint.by_person and not item.met for item in _conditions(job, known, now)):
+    elif _waits_for_person(job, known, now):
         ways.append("an approval")
     if job.queued_in is not None:
         ways.append(f"a permit of {names.describe(job.queued_in)}")

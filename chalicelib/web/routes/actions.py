@@ -90,7 +90,9 @@ def run_now(ns: str, app: str, name: str) -> Response:
 def dry_run(ns: str, app: str, name: str) -> dict[str, Any]:
     """Show what the trigger would do with the given events, applied in order from an empty state. Nothing is stored;
     constraints are not checked."""
+    from chalicelib.core.errors import too_costly
     from chalicelib.core.jobs.dry_run import dry_run
+    from chalicelib.core.steps import OverBudget
     from chalicelib.flow.lookup import existing
     from chalicelib.flow.views.views import dry_run_view
     from chalicelib.web.bodies import DryRun
@@ -98,7 +100,11 @@ def dry_run(ns: str, app: str, name: str) -> dict[str, Any]:
     full, now = f"{ns}.{app}.{name}", ports().clock.now()
     _, schedule = existing(ports(), full)
     events = parse(DryRun, routes.current_request).events
-    steps, left = dry_run(full, schedule, events, now)
+    try:
+        steps, left = dry_run(full, schedule, events, now)
+    except OverBudget as error:
+        hint = "send fewer events in a request, or events with smaller payloads"
+        raise too_costly("events", "a dry run", error, hint) from None
     return dry_run_view(schedule, steps, left, now)
 
 

@@ -9,7 +9,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib.web.http import answer, caller, document, gone, if_match, parse, request_id
 from chalicelib.web.paging import PAGING, listing
-from chalicelib.web.quotas import check_document, check_waiting
+from chalicelib.web.quotas import check_dag, check_waiting
 from chalicelib.web.routes.definitions import APP
 from chalicelib.web.routing import IDEMPOTENCY_KEY, IF_MATCH, route
 from chalicelib.wiring import ports
@@ -40,7 +40,7 @@ def put_dag(ns: str, app: str, name: str) -> Response:
     request, full = routes.current_request, f"{ns}.{app}.{name}"
     require(ports(), "app", f"{ns}.{app}")
     sent = parse(NewDag, request)
-    check_document(ns, "dag", full)
+    check_dag(ns, full, sent.definition())
     change = put(ports(), full, sent, caller(request), if_match(request))
     return _shown(full, 201 if change.did == "created" else 200)
 

@@ -31,7 +31,17 @@ def test_fires_a_day_include_spread_and_seconds() -> None:
     spread = {"count": 100_000, "over": "1m"}
     assert counted(timed("@every 1s")) == 86_400
     assert counted(timed("@every 1m", spread=spread)) == 1_440 * 100_000
-    assert counted(timed("0 5 * * *")) is None
+    assert counted(timed("0 5 * * *")) == 1
+    assert counted(timed("0 5 * * mon")) is None
+
+
+def test_o14_many_schedules_of_few_fires_a_day_count() -> None:
+    """What is left out is below 1.2 fires a second at the quota of schedules."""
+    hourly = counted(timed("0 * * * *"))
+    assert hourly == 24
+    before = Usage(schedules=0)
+    after = before.plus(0, {f"demo.flights.s{number}": hourly for number in range(100_000)}, 0)
+    assert refused(before, after).message == "expected at most 5 fires a second in namespace demo, got 27.8"
 
 
 def test_a_refusal_names_figure_quota_and_where_to_raise_it() -> None:

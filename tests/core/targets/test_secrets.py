@@ -97,3 +97,17 @@ def test_a_bad_secret_is_refused_at_its_field(given: dict[str, Any], field: str)
         Workflow.model_validate({"target": HOOK | given})
     found = from_validation(failure.value, Workflow)
     assert field in [found.field, *(each.field for each in found.problems)]
+
+
+@pytest.mark.parametrize("name", ["/sluice-target/demo/../other/key", "/sluice-target/demo/./key", "/sluice-target/.."])
+@pytest.mark.parametrize("field", ["secret", "headers.Authorization"])
+def test_o14_a_secret_with_dots_as_a_part_of_its_name_is_refused(name: str, field: str) -> None:
+    named = {"secret": name} if field == "secret" else {"headers": {"Authorization": {"ssm": name}}}
+    with pytest.raises(SluiceError) as refused:
+        World().deploy(flights({}, notify={"target": HOOK | named}))
+    assert (refused.value.code, refused.value.field) == ("invalid", f"workflows.notify.target.{field}")
+    assert refused.value.message == f"expected a secret whose name has no part . or .., got '{name}'"
+
+
+def test_a_secret_may_have_dots_within_the_parts_of_its_name() -> None:
+    World().deploy(flights({}, notify={"target": HOOK | {"secret": "/sluice-target/demo/key..v1.2"}}))

@@ -16,6 +16,7 @@ from chalicelib.core.instants import MINUTE, Instant
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.triggers import tree as trigger_tree
 from chalicelib.core.triggers.leaf import Leaf, LeafState
+from chalicelib.core.triggers.patterns import Flattened
 from tests.core.builders import (
     ABSENT,
     CLEANED,
@@ -92,18 +93,18 @@ def test_t11_an_event_leaf_is_met_by_as_many_events_as_it_counts() -> None:
 
 
 def test_t11_only_events_with_a_matching_payload_count() -> None:
-    assert leaf(BIG).accepts({"total": 101})
-    assert not leaf(BIG).accepts({"total": 100})
-    assert not leaf(BIG).accepts({})
-    assert not leaf(BIG).accepts(None)
-    assert leaf(ORDERS).accepts({"anything": 1})
+    assert leaf(BIG).accepts(Flattened({"total": 101}))
+    assert not leaf(BIG).accepts(Flattened({"total": 100}))
+    assert not leaf(BIG).accepts(Flattened({}))
+    assert not leaf(BIG).accepts(Flattened(None))
+    assert leaf(ORDERS).accepts(Flattened({"anything": 1}))
 
 
 @pytest.mark.parametrize("around", [{"type": "quiet", "after": "1h"}, {"type": "absent", "within": "1h"}])
 def test_t11_quiet_or_absent_leaf_concerns_matching_events_only(around: dict[str, Any]) -> None:
     about = leaf(around | {"of": BIG})
-    assert about.accepts({"total": 101})
-    assert not about.accepts({"total": 1})
+    assert about.accepts(Flattened({"total": 101}))
+    assert not about.accepts(Flattened({"total": 1}))
 
 
 @pytest.mark.parametrize("kind", ["", "orders closed", ".orders", "a" * 129, "ünder"])

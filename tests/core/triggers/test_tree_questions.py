@@ -47,6 +47,12 @@ def too_large(document: dict[str, Any], **fields: Any) -> SluiceError:
     return caught.value
 
 
+def too_costly(document: dict[str, Any], **fields: Any) -> SluiceError:
+    with pytest.raises(SluiceError) as caught:
+        trigger_tree.check_work(trigger_tree.AllTrigger.model_validate(document), **fields)
+    return caught.value
+
+
 # -- instants ------------------------------------------------------------------------------------------------------
 
 
@@ -204,9 +210,11 @@ def test_l5_a_trigger_that_is_too_large_is_refused_at_its_field() -> None:
 )
 def test_t11_patterns_too_costly_together_are_refused_at_field(pattern: Any, most: int, of: str, count: int) -> None:
     leaf = ORDERS | {"pattern": pattern}
-    trigger_tree.check_size(trigger_tree.AllTrigger.model_validate(all_of(*[leaf] * most, ORDERS, PARTITION)))
-    error = too_large(all_of(*[leaf] * (most + 1)), field="run.trigger")
+    trigger_tree.check_work(trigger_tree.AllTrigger.model_validate(all_of(*[leaf] * most, ORDERS, PARTITION)))
+    error = too_costly(all_of(*[leaf] * (most + 1)), field="run.trigger")
     assert (error.code, error.field) == ("invalid", "run.trigger")
     assert error.message == f"expected at most {of} in all patterns of a trigger, got {count}"
     assert error.hint == patterns.MANY_OPERATORS_HINT
-    assert too_large(all_of(*[leaf] * (most + 1))).field == "trigger"
+    assert too_costly(all_of(*[leaf] * (most + 1))).field == "trigger"
+    around = {"type": "quiet", "after": "5m", "of": leaf}
+    assert too_costly(all_of(*[around] * (most + 1))).message == error.message, "within another leaf, too"

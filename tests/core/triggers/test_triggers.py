@@ -263,9 +263,9 @@ def test_l5_trigger_over_45_leaves_is_refused_counting_statuses(document: dict[s
 )
 def test_t11_the_patterns_of_a_trigger_are_bounded_together(pattern: dict[str, Any], times: int, message: str) -> None:
     leaf = {"type": "event", "event": "sale", "pattern": pattern}
-    trigger_tree.check_size(trigger_tree.AllTrigger.model_validate(all_of(*[leaf] * (times - 1))))
+    trigger_tree.check_work(trigger_tree.AllTrigger.model_validate(all_of(*[leaf] * (times - 1))))
     with pytest.raises(SluiceError) as caught:
-        trigger_tree.check_size(trigger_tree.AllTrigger.model_validate(all_of(*[leaf] * times)))
+        trigger_tree.check_work(trigger_tree.AllTrigger.model_validate(all_of(*[leaf] * times)))
     assert caught.value.message == message
     assert caught.value.hint is not None
 

@@ -1,0 +1,137 @@
+"""Who has arranged a job, and so may not approve it (C16).
+
+That is everybody who wrote what is in force of its schedule, its DAG or its workflow, who enabled or resumed the
+schedule, who requested the job, and who began what it follows: by an event, by a request for an upstream run, or by a
+message. Who wrote an upstream schedule outside its DAG is none of them: the author of the schedule that follows it has
+decided that its runs count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from chalicelib.core import ids
+from chalicelib.core.access.persons import person_of
+from chalicelib.core.dags import rounds
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows import authors
+from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.job import Job
+from chalicelib.ports import Ports
+
+MAX_UPSTREAM = 50  # upstream runs that are read, the nearest first: an API request has 29 s
+MAX_SHOWN = 5  # persons in a text
+
+Deeds = Mapping[str, list[str]]  # what each person has done, by the name of the person
+_Found = Iterator[tuple[str | None, str]]  # the ARN of a signer, and what this signer has done
+
+
+def check(ports: Ports, job: Job, by: str, rules: str) -> None:
+    """Raise ``forbidden`` if the caller has arranged the job, and so may only refuse it. ``rules`` says who may approve
+    it."""
+    found = deeds_of(ports, job)
+    own = found.get(person_of(by, ports.settings.personal_roles))
+    if own is None:
+        return
+    expected = "expected an approval by a person who has not arranged the job"
+    message = f"{expected}, got {by}, who {' and '.join(own)}; it was arranged by {_listed(found)}"
+    hint = f"ask another person to approve it ({rules}); you may still refuse it"
+    raise SluiceError("forbidden", message, None, hint)
+
+
+def words_of(ports: Ports, job: Job) -> str:
+    """Who may not approve a job, as text for users. Of a workflow of another namespace it does not name the authors;
+    empty if nobody is known."""
+    found = deeds_of(ports, job, foreign=False)
+    return f"may not be approved by {_listed(found)}" if found else ""
+
+
+def deeds_of(ports: Ports, job: Job, foreign: bool = True) -> Deeds:
+    """Everybody who has arranged a job. Only an installation that enforces roles knows who wrote what. ``foreign``:
+    also the authors of a workflow of another namespace."""
+    found: dict[str, list[str]] = {}
+    enforced = ports.settings.authorization == "enforce"
+    for arn, deed in (*_began(ports, job), *(_wrote(ports, job, foreign) if enforced else ())):
+        if arn is not None and arn.startswith("arn:"):
+            deeds = found.setdefault(person_of(arn, ports.settings.personal_roles), [])
+            deeds += [] if deed in deeds else [deed]
+    return found
+
+
+def _listed(found: Deeds) -> str:
+    shown = [f"{person} ({', '.join(deeds)})" for person, deeds in list(found.items())[:MAX_SHOWN]]
+    more = len(found) - MAX_SHOWN
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def _began(ports: Ports, job: Job) -> _Found:
+    """Who requested the job, who posted its events, and who requested what it follows."""
+    yield job.requested_by, "requested it"
+    events = _events_of(ports, job.rerun_of or job.job_id, job.schedule, job.event)
+    yield from ((event.by, _deed(event)) for event in events)
+    round_ = rounds.which(job.correlation)
+    pending = [job.rerun_of or job.job_id, *([rounds.parse(round_).dag_run] if round_ else []), *_runs_of(events)]
+    for number, run_id in enumerate(pending):  # grows while it is read
+        run = ports.runs.run(run_id, 1)
+        if run is None:
+            continue
+        same = number == 0
+        yield run.requested_by, "requested its first run" if same else "requested a run that it follows"
+        if ids.is_of_message(run.schedule) and not same:
+            yield from _authors_of(ports, run.schedule)
+        events = _events_of(ports, run.rerun_of or run_id, run.schedule, run.event)
+        yield from ((event.by, "posted an event that it follows") for event in events)
+        pending += [each for each in _runs_of(events) if each not in pending][: max(0, MAX_UPSTREAM - len(pending))]
+
+
+def _deed(event: Event) -> str:
+    return "requested a run that it follows" if event.kind == "program_status" else "posted an event that it counts"
+
+
+def _events_of(ports: Ports, job_id: str, schedule: str, own: Event | None) -> list[Event]:
+    """The events of a job or run: its own, or those that a job of this id has gathered."""
+    named = ids.parse_job_id(job_id)
+    if own is not None or named is None:
+        return [own] if own is not None else []
+    return list(ports.jobs.events_of(job_id, schedule, named.generation))
+
+
+def _runs_of(events: Iterable[Event]) -> list[str]:
+    return list(dict.fromkeys(event.run_id for event in events if event.run_id is not None))
+
+
+def _wrote(ports: Ports, job: Job, foreign: bool) -> _Found:
+    """Who wrote and enabled the schedule, its DAG and its workflow."""
+    yield from _authors_of(ports, job.schedule)
+    requested = job.kind in ("run_now", "backfill")  # these run whatever mode the schedule is in
+    if not requested:
+        yield from _enabled(ports, job.schedule)
+    if ids.is_of_dag(job.schedule):
+        row = ports.catalog.definition("dag", ids.dag_of(job.schedule))
+        yield from ((arn, f"wrote {_shown(job.schedule)}") for arn in (authors.of(row) if row is not None else ()))
+        if not requested:
+            yield from _enabled(ports, ids.dag_start(ids.dag_of(job.schedule)))
+    state = ports.catalog.schedule_state(job.schedule)
+    version = ports.catalog.version(job.schedule, state.version) if state is not None else None
+    name = str(version.definition["workflow"]) if version is not None else ""
+    workflow = ports.catalog.definition("workflow", name) if name and not ids.is_dag_graph(name) else None
+    if workflow is not None and (foreign or name.partition(".")[0] == job.schedule.partition(".")[0]):
+        yield from ((arn, f"wrote workflow {name}") for arn in authors.of(workflow))
+
+
+def _authors_of(ports: Ports, schedule: str) -> _Found:
+    state = ports.catalog.schedule_state(schedule)
+    version = ports.catalog.version(schedule, state.version) if state is not None else None
+    yield from ((arn, f"wrote {_shown(schedule)}") for arn in (authors.of(version) if version is not None else ()))
+
+
+def _enabled(ports: Ports, schedule: str) -> _Found:
+    state = ports.catalog.schedule_state(schedule)
+    yield from ((arn, f"enabled {_shown(schedule)}") for arn in (state.enabled_by if state is not None else ()))
+
+
+def _shown(name: str) -> str:
+    """A schedule, with the name of what users wrote to get it."""
+    if ids.is_of_message(name):
+        return f"message {name.replace(f'.{ids.MESSAGE}', '.')}"
+    return f"DAG {ids.dag_of(name)}" if ids.is_of_dag(name) else f"schedule {name}"

@@ -1,0 +1,115 @@
+"""The patterns of schedules have a budget of steps, and those of other namespaces a small one (O14)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chalicelib.core.steps import Steps
+from chalicelib.core.triggers.patterns import MAX_FOREIGN_STEPS
+from chalicelib.flow.ingest import apply, custom_events
+from chalicelib.flow.views import explain
+from tests.support.world import World, flights, full
+
+WILD = {"a": [{"wildcard": f"*{number}*x"} for number in range(100)]}
+WORDS = [str(number) for number in range(1_400)]
+EQUAL = {"$or": [{"a": [7] * 100}] * 100}
+NUMBERS = list(range(10, 2_300))
+
+
+def on_event(pattern: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    trigger = {"type": "event", "event": "go", "namespace": "demo", "pattern": pattern}
+    return {"workflow": "clean", "enabled": True, "trigger": trigger, **fields}
+
+
+def beside(foreign: dict[str, dict[str, Any]], own: dict[str, Any] | None = None) -> World:
+    """Namespace ``demo`` posts the events, and schedules of ``other`` wait for them, too."""
+    world = World(authorization="enforce")
+    plain = {"workflow": "clean", "enabled": True, "trigger": {"type": "event", "event": "go"}}
+    world.deploy(flights({"mine": own or plain}))
+    world.grant("demo", {"grants": [{"to": "other", "events": ["*"]}]})
+    document = {"workflows": flights({})["workflows"], "schedules": foreign}
+    world.deploy(document, "other", "theirs")
+    return world
+
+
+def test_o14_a_costly_foreign_pattern_is_set_aside_on_record() -> None:
+    world = beside({"costly": on_event(WILD), "simple": on_event({"b": [1]})})
+    world.post("go", a=WORDS, b=1)
+    world.settle()
+    assert len(world.runs("mine")) == len(world.runs("other.theirs.simple")) == 1, "the others are served"
+    assert (world.runs("other.theirs.costly"), world.jobs("other.theirs.costly")) == ([], [])
+    [record] = world.records("other.theirs.costly")
+    assert record.kind == "DROPPED"
+    assert "is set aside and does not count: to compare it with the patterns of the trigger takes more than 50000" in (
+        record.reason
+    )
+    why = explain.why_schedule(world.ports, full("other.theirs.costly"))["why"]
+    assert "the last work was dropped at" in why and "is set aside" in why, "the owner is told"
+
+
+def test_o14_an_event_that_is_set_aside_is_on_record_once() -> None:
+    world = beside({"costly": on_event(WILD)})
+    for _ in range(2):
+        world.post("go", source="same", a=WORDS)
+        world.settle()
+        world.pass_by("3m")
+    assert len(world.records("other.theirs.costly")) == 1
+    assert len(world.runs("mine")) == 1
+
+
+def test_o14_the_own_namespace_is_served_whatever_it_costs() -> None:
+    world = beside({}, own=on_event(WILD))
+    world.post("go", a=[*WORDS, "7 x"])
+    world.settle()
+    assert len(world.runs("mine")) == 1
+
+
+def test_o14_equal_values_cost_a_foreign_schedule_nothing() -> None:
+    world = beside({"equal": on_event(EQUAL)})
+    world.post("go", a=[*NUMBERS, 7])
+    world.settle()
+    assert len(world.runs("other.theirs.equal")) == 1
+
+
+def test_o14_many_costly_foreign_patterns_wait_for_the_sweep() -> None:
+    """Each stays below its own budget, but all together would cost the sender too much."""
+    many = {f"s{number}": on_event({"a": [{"wildcard": f"*x{each}*"} for each in range(90)]}) for number in range(8)}
+    world = beside(many)
+    world.post("go", a=[*WORDS[:400], "x1"])
+    world.settle()
+    assert len(world.runs("mine")) == 1
+    begun = sum(len(world.runs(f"other.theirs.s{number}")) for number in range(8))
+    assert begun < 8
+    world.pass_by("3m")
+    assert [len(world.runs(f"other.theirs.s{number}")) for number in range(8)] == [1] * 8
+    assert len(world.runs("mine")) == 1
+
+
+def test_o14_a_post_of_many_events_has_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Steps] = []
+
+    class Counted(Steps):
+        def __init__(self, budget: int, whole: Steps | None = None) -> None:
+            super().__init__(budget, whole)
+            made.append(self)
+
+    monkeypatch.setattr(apply, "Steps", Counted)
+    world = beside({}, own=on_event(WILD, coalesce=False))
+    envelopes = [custom_events.Envelope("go", f"n{number}", {"a": [*WORDS, "7 x"]}) for number in range(20)]
+    custom_events.post(world.ports, "demo", envelopes)
+    whole = made[0]
+    assert whole.budget == apply.MAX_OF_REQUEST
+    counted = sum(each.spent for each in made if each.whole is whole and not each.is_over)
+    assert counted <= whole.budget + max(each.spent for each in made if each.whole is whole)
+    world.pass_by("5m")
+    assert len(world.runs("mine")) == 20
+
+
+def test_o14_all_operators_fit_into_the_budget_of_a_usual_event() -> None:
+    world = beside({"wild": on_event(WILD)})
+    world.post("go", a=[*WORDS[:400], "7 x"])
+    world.settle()
+    assert len(world.runs("other.theirs.wild")) == 1
+    assert MAX_FOREIGN_STEPS >= 100 * 400
