@@ -60,7 +60,8 @@ QUEUES = (
     "https://sqs.{r}.amazonaws.com.cn/{a}/{n}",
 )  # fmt: skip
 PATTERNS: tuple[Any, ...] = (
-    {"n": [1]}, {"n": [{"numeric": [">", 0]}]}, {"$or": [{"a": [7] * 20}] * 20}, {"a": [{"wildcard": "*a*a*a*a*b"}]},
+    {"n": [1]}, {"n": [{"numeric": [">", 0]}]}, {"$or": [{"a": list(range(40))}] * 40},
+    {"a": [{"wildcard": "*1*2*"}] * 90}, {"a": [{"wildcard": "*a*a*a*a*b"}]},
     {"a": [{"anything-but": {"prefix": "x"}}]}, {"a": {"b": {"c": [None]}}}, {"$or": []}, {"a": [{"exists": False}]},
 )  # fmt: skip
 
@@ -445,7 +446,11 @@ class Draw:
     def _a_events(self) -> Document:
         kinds = ("sales.paid", "sales.paid", "hr.x")
         more = self._maybe(0.3, id=lambda: f"n{self.rng.randrange(5)}")
-        return {"events": [{"type": self.rng.choice(kinds), "payload": {"n": 1, "a": [7] * 20}, **more}]}
+        return {"events": [{"type": self.rng.choice(kinds), "payload": {"n": 1, "a": self._many()}, **more}]}
+
+    def _many(self) -> list[int | str]:
+        size = 3_000 if self.rng.random() < 0.1 else 20
+        return [7] * size if self.rng.random() < 0.5 else ["1212" * 5] * size
 
     def _a_runnow(self) -> Document:
         return self._maybe(0.15, partition=self._day, properties=lambda: {"k": self.own.word("aside")},

@@ -33,6 +33,7 @@ RULES = {
     "kind of row": "a row of a kind changed that needs another right",
     "grant": "a document was accepted that names what another namespace does not lend",
     "lease": "a lease was used by another user or role than claimed it",
+    "slowed": "a request made more steps of computation than any may",
     "foreign start": "a run started that the signer may not start",
     "foreign end": "work of another namespace was stopped",
     "cursor": "a cursor of another list was taken",
@@ -43,6 +44,9 @@ RULES = {
     "reach": "a queue was accepted whose name does not hold the own namespace",
     "code": "a Spark property loads code from elsewhere than the entry points",
 }
+
+
+MOST_STEPS = 2_500_000  # about a second of CPU
 
 
 class Broken(AssertionError):
@@ -104,6 +108,7 @@ class Oracle:
         refused = answer.status >= 400
         self._answer(asked, answer, operation)
         self._leak(asked, answer)
+        self._check("slowed", self.stage.steps <= MOST_STEPS, f"{self.stage.steps:,} steps")
         if refused or asked.method == "GET" or operation is None:
             self._wrote_nothing(asked, changes)
         if operation is None:
@@ -405,7 +410,9 @@ class Oracle:
             owner = owner_of(change)
             if owner is None or owner == place or change.key[0].startswith("AUDIT#"):
                 continue
-            fine = operation["x-needs"] in self.rights(asked.person, owner) or self._follows(place or "", owner, change)
+            fine = operation["x-needs"] in self.rights(asked.person, owner) or self._follows(
+                operation["x-needs"], place or "", owner, change
+            )
             fine = fine or (operation["operationId"] == "put_namespace" and change.key[1] == place)
             self._check("foreign row", fine, f"{change.table} {change.key} of {owner}")
 
@@ -425,11 +432,13 @@ class Oracle:
             for each in answer.content["leases"]:
                 self.memory.leases[each["lease"]] = asked.person.member
 
-    def _follows(self, place: str, owner: str, change: Changed) -> bool:
+    def _follows(self, needs: str, place: str, owner: str, change: Changed) -> bool:
         """Whether a change is one that the owner has arranged: its job counts an event, or waits, by a grant of the
-        namespace of the request; or its run belongs to a workflow or pool of that namespace."""
+        namespace of the request; or its run belongs to a workflow or pool of that namespace, whose workers and
+        approvers end it."""
         waits = change.key[0].startswith(f"TRIGGER#approval:{place}.")
-        return bool(self.grants(place, owner)) and (waits or change.table in ("JobsTable", "RunsTable"))
+        ends = change.table == "RunsTable" and needs in ("work", "approve")
+        return bool(self.grants(place, owner)) and (waits or ends or change.table == "JobsTable")
 
     def _folders(self, changes: Sequence[Changed]) -> None:
         for change in changes:

@@ -19,6 +19,7 @@ import pytest
 from app import app
 from chalicelib import log
 from chalicelib.aws.tables.audited import AuditedLedger
+from chalicelib.core.steps import Steps
 from chalicelib.core.targets.answers import Never
 from chalicelib.web import audit, quotas, routes
 from chalicelib.wiring import AUTHOR, acting
@@ -124,6 +125,13 @@ _present: dict[str, Any] = {}
 def installed(patch: pytest.MonkeyPatch) -> None:
     """Let the app serve the stage that has begun last, and draw random ids by its generator, so that a replay has the
     same ids."""
+    spend = Steps.spend
+
+    def counted(self: Steps, count: int) -> None:
+        _present["stage"].steps += count if self.whole is None else 0
+        spend(self, count)
+
+    patch.setattr(Steps, "spend", counted)
     patch.setattr(log.logger, "info", lambda *args, **more: None)  # else the log takes a third of the time
     modules = (f"chalicelib.web.routes.{module.name}" for module in iter_modules(routes.__path__))
     for module in ("chalicelib.web.access", *modules):
@@ -174,7 +182,7 @@ class Stage:
     def _forget(self) -> None:
         _present["stage"] = self
         self.random.seed(0)
-        self.sent = 0
+        self.sent = self.steps = 0  # requests, and the steps of computation of the last one
         self.tables.forget_tokens()
         quotas.memory.cache_clear()
         audit.refusals.cache_clear()
@@ -182,6 +190,7 @@ class Stage:
     def send(self, asked: Asked) -> Answer:
         """The answer of the app, as API Gateway gets it from the Lambda."""
         self.sent += 1
+        self.steps = 0
         event = {
             "httpMethod": asked.method,
             "path": asked.path,

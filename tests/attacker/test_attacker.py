@@ -16,7 +16,7 @@ from tests.attacker.stage import Stage, installed
 from tests.fuzz.requests import OPERATIONS
 
 # Rules that the present code breaks.
-BROKEN: frozenset[str] = frozenset({"prefix", "partition", "arrangement", "queue", "code"})
+BROKEN: frozenset[str] = frozenset()
 HOLD = frozenset(RULES) - BROKEN
 
 

@@ -125,6 +125,18 @@ def _a_view_that_fails(patch: Patch) -> None:
     patch.setattr("chalicelib.flow.views.graph.graph", fails)
 
 
+def _folders_within_others(patch: Patch) -> None:
+    patch.setattr("chalicelib.flow.definitions.prefixes._check_others", lambda *given: None)
+
+
+def _who_arranged_approves(patch: Patch) -> None:
+    patch.setattr("chalicelib.flow.jobs.arrangers.check", lambda *given: None)
+
+
+def _lists_are_not_compared(patch: Patch) -> None:
+    patch.setattr("chalicelib.core.access.allowed.check", lambda *given: None)
+
+
 PLANTED: list[tuple[str, Callable[[Patch], None]]] = [
     ("allowed", _unchecked_route),
     ("allowed", _viewers_operate),
@@ -138,12 +150,17 @@ PLANTED: list[tuple[str, Callable[[Patch], None]]] = [
     ("existence", _missing_grants_are_told),
     ("grant", _grants_are_not_needed),
     ("foreign row", _a_letter_of_any_namespace),
+    ("prefix", _folders_within_others),
+    ("arrangement", _who_arranged_approves),
+    ("queue", _lists_are_not_compared),
+    ("reach", _lists_are_not_compared),
+    ("code", _lists_are_not_compared),
     ("wrote", _a_reader_that_writes),
     ("failed", _a_view_that_fails),
 ]
 
 
-@pytest.mark.parametrize(("rule", "plant"), PLANTED, ids=[plant.__name__.strip("_") for _, plant in PLANTED])
+@pytest.mark.parametrize(("rule", "plant"), PLANTED, ids=[f"{rule}-{plant.__name__}" for rule, plant in PLANTED])
 def test_the_attackers_find_a_planted_defect(
     stages: list[Stage], monkeypatch: pytest.MonkeyPatch, rule: str, plant: Callable[[Patch], None]
 ) -> None:
