@@ -343,6 +343,9 @@ class Draw:
         return {"bucket": self.rng.choice((BUCKET, BUCKET, "lake", "control", "elsewhere")), "prefix": self._prefix(),
                 "keys": self.rng.choice((KEYS, KEYS[2:], [])), **self._told()}  # fmt: skip
 
+    def _a_givenprefix(self) -> Document:
+        return {"bucket": BUCKET, "prefix": self._prefix(), "nested": self.rng.random() < 0.5}
+
     def _prefix(self) -> str:
         """A folder of the shared bucket: of a dataset of any namespace, within one, or around it."""
         space = self.space()
@@ -429,8 +432,12 @@ class Draw:
     def _a_app(self) -> Document:
         other = self.rng.choice([space for space in self.spaces if space != self.own])
         document = cast.app(self.space() if self.strays else self.own, other)
-        part = self.rng.choice(("datasets", "workflows", "schedules"))
-        make = {"datasets": self._a_dataset, "workflows": self._a_workflow, "schedules": self._a_newschedule}[part]
+        makers = {
+            "datasets": self._a_dataset, "workflows": self._a_workflow, "schedules": self._a_newschedule,
+            "dags": self._a_newdag,
+        }  # fmt: skip
+        part = self.rng.choice(list(makers))
+        make = makers[part]
         document[part][self.own.word("new")] = make()
         if self.rng.random() < 0.3:
             document = {part: {self.own.word("new"): document[part][self.own.word("new")]}}

@@ -438,7 +438,8 @@ class Oracle:
         approvers end it."""
         waits = change.key[0].startswith(f"TRIGGER#approval:{place}.")
         ends = change.table == "RunsTable" and needs in ("work", "approve")
-        return bool(self.grants(place, owner)) and (waits or ends or change.table == "JobsTable")
+        counts = _keeps_its_document(change)  # a pool or workflow that is used notes how to count its uses
+        return bool(self.grants(place, owner)) and (waits or ends or counts or change.table == "JobsTable")
 
     def _folders(self, changes: Sequence[Changed]) -> None:
         for change in changes:
@@ -607,9 +608,18 @@ def _needed(change: Changed) -> str | None:
         return "administer"
     if pk.startswith("ALLOWED#") or pk == "QUOTAS":
         return "limit"
+    if _keeps_its_document(change):
+        return None
     if pk.startswith(("NS#", "APP#", "BUCKET#")) or sk.startswith("VERSION#"):
         return "define"
     return None
+
+
+def _keeps_its_document(change: Changed) -> bool:
+    """Whether a definition has the same document and version after a change of its row."""
+    if change.before is None or change.after is None or "document" not in change.before:
+        return False
+    return all(change.before.get(name) == change.after.get(name) for name in ("document", "version", "by"))
 
 
 def _space_of(name: str) -> str:
