@@ -468,8 +468,10 @@ class Oracle:
         """The queues and Spark properties of a document that was accepted."""
         if asked.method not in ("PUT", "POST") or not asked.body:
             return
-        space = self._place(asked) or ""
-        for name, value in _fields(json.loads(asked.body)):
+        space, document = self._place(asked) or "", json.loads(asked.body)
+        if asked.query.get("update_schedules") == "false":  # those of the document are left out
+            document = {name: part for name, part in document.items() if name not in ("schedules", "dags")}
+        for name, value in _fields(document):
             if asked.method == "PUT" and name in _LENT and isinstance(value, str):
                 self._check("grant", self._lends(space, name, value), f"{name} {value} in {space}")
             if name == "queue_url" and isinstance(value, str):
