@@ -65,7 +65,7 @@ ENTRIES = (
         "allowed",
         "allowed:allowed",
         DEFINE,
-        "Show the allow-list of a namespace, or replace it. Only administrators of the installation replace it.",
+        "Show, propose or replace the allow-list of a namespace. Only administrators of the installation replace it.",
     ),
     Entry("quotas", "quotas:quotas", DEFINE, "Show the quotas of a namespace and what it uses, or replace them."),
     Entry(

@@ -27,8 +27,7 @@ def allowed(
     yes: frame.Yes = False,
     as_json: frame.Json = False,
 ) -> None:
-    """Show the allow-list of a namespace, propose one, or replace it. Only administrators of the installation replace
-    it."""
+    """Show, propose or replace the allow-list of a namespace. Only administrators of the installation replace it."""
     if propose:
         if file is not None:
             raise WrongUsage(
