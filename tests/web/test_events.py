@@ -235,9 +235,9 @@ def test_t11_a_trigger_waits_only_for_types_that_can_be_posted(standing: Api) ->
 
 
 @pytest.mark.parametrize("key", ["k" * 8_192, "k" * 201, "a\x00b", "a\x1b[2J", "a\tb", "schlüssel", "a\x9bb"])
-def test_o14_a_long_or_unprintable_key_is_refused(api: Api, key: str) -> None:
-    before = api.all_but_audit()
+def test_o14_a_long_or_unprintable_key_is_refused(standing: Api, key: str) -> None:
+    before = standing.all_but_audit()
     error = Signer(role("ada")).error("POST", f"{NS}/events", {"events": [CLOSED]}, Idempotency_Key=key)
     assert (error["code"], error["field"]) == ("invalid", "Idempotency-Key")
     assert error["message"].startswith("expected at most 200 visible ASCII characters, got ")
-    assert api.all_but_audit() == before
+    assert standing.all_but_audit() == before

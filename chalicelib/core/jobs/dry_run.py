@@ -61,16 +61,16 @@ def dry_run(name: str, schedule: Schedule, given: Sequence[Given], now: Instant)
     rows = list(_rows(name, schedule))
     budget = Steps(MAX_STEPS + STEPS_OF_AN_EVENT * len(given))
     size = len(tree.leaves(schedule.trigger)) * STEPS_OF_A_LEAF
-    times = len(tree.timed_leaves(schedule.trigger)) * STEPS_OF_A_TIME
+    rules = [(leaf, leaf.trigger.recurrence()) for leaf in tree.timed_leaves(schedule.trigger)]
     for number, (at, event, description, timed) in enumerate(
         sorted(_events(name, schedule, given, now), key=lambda item: item[0])
     ):
         found = [row for row in rows if row.event_key == event.key]
-        budget.spend(size + (times if timed else 0))
+        budget.spend(size + (len(rules) * STEPS_OF_A_TIME if timed else 0))
         steps += _let_time_pass(schedule, waiting, at, budget, size)
         payload = Flattened(event.payload, budget)
         touched, against = gather.touched(schedule, event, found, payload)
-        touched = (*touched, *_timed(schedule, timed, at))
+        touched = (*touched, *(leaf.id for leaf, rule in rules if leaf.trigger.type == timed and _fires(rule, at)))
         steps.append(_play(schedule, waiting, event, description, (touched, against), f"{number}"))
     return steps, [each.job for each in waiting.values()]
 
@@ -135,20 +135,10 @@ def _rows(name: str, schedule: Schedule) -> Iterator[Subscription]:
             yield Subscription(key, name, 0, 0, leaf.id, 0)
 
 
-def _timed(schedule: Schedule, kind: str | None, at: Instant) -> tuple[str, ...]:
-    """The timed leaves of this kind that fire at ``at``: of time leaves only those with an occurrence at that
-    instant."""
-    candidates = (
-        (leaf.id, leaf.trigger.recurrence())
-        for leaf in tree.timed_leaves(schedule.trigger)
-        if leaf.trigger.type == kind
-    )
-    return tuple(leaf for leaf, rule in candidates if rule is None or _fires(rule, at))
-
-
-def _fires(rule: Recurrence, at: Instant) -> bool:
-    """Whether a time leaf may fire at an instant. An interval may at any, since it counts from the enabling."""
-    return occurrences.counts_from_anchor(rule) or occurrences.is_occurrence(rule, 0, at)
+def _fires(rule: Recurrence | None, at: Instant) -> bool:
+    """Whether a timed leaf may fire at an instant: a time leaf if it has an occurrence there. An interval may at any,
+    since it counts from the enabling, and so may a leaf without a rule."""
+    return rule is None or occurrences.counts_from_anchor(rule) or occurrences.is_occurrence(rule, 0, at)
 
 
 def _events(

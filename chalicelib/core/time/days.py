@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from chalicelib.core import instants
@@ -100,9 +101,15 @@ class Days:
 
 def read(entries: Sequence[Excluded], zone: str) -> Days:
     """The days of checked entries in a time zone."""
+    return _read(tuple(entry if isinstance(entry, str) else (entry["from"], entry["to"]) for entry in entries), zone)
+
+
+@lru_cache(maxsize=256)
+def _read(entries: tuple[str | tuple[str, str], ...], zone: str) -> Days:
+    """Cached, because each search of an occurrence reads the same entries."""
     named = [entry for entry in entries if isinstance(entry, str)]
     dates = [(date.fromisoformat(entry),) * 2 for entry in named if len(entry) == len("2026-12-25")]
-    windows = [(entry["from"], entry["to"]) for entry in entries if not isinstance(entry, str)]
+    windows = [entry for entry in entries if not isinstance(entry, str)]
     dates += [(date.fromisoformat(a), date.fromisoformat(b)) for a, b in windows if len(a) == len(b) == 10]
     yearly = {entry for entry in named if len(entry) == len("12-25")}
     yearly.update(each for a, b in windows if len(a) == len(b) == len("12-25") for each in _of_each_year(a, b))

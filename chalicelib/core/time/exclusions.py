@@ -46,6 +46,9 @@ def parse(given: Any, field: str) -> tuple[Excluded, ...]:
     return tuple(_checked(entry, f"{field}.{index}".lstrip(".")) for index, entry in enumerate(given))
 
 
+_PLACES = {name: place for place, name in enumerate(DAYS)}
+
+
 def end_of(excluding: Sequence[Excluded], zone: str, instant: Instant) -> Instant | None:
     """The end of the exclusion that contains an instant, always later than it; None if none contains it."""
     return days.read(excluding, zone).end_of(instant) if excluding else None
@@ -53,12 +56,13 @@ def end_of(excluding: Sequence[Excluded], zone: str, instant: Instant) -> Instan
 
 def describe(entries: Sequence[Excluded]) -> str:
     """The entries in plain words, at most four: ``mon to fri, 12-25 and 2026-08-01 to 2026-08-14``."""
-    week = sorted({DAYS.index(entry) for entry in entries if isinstance(entry, str) and entry in DAYS})
+    week = sorted({_PLACES[entry] for entry in entries if isinstance(entry, str) and entry in _PLACES})
     is_run = len(week) > 2 and week[-1] - week[0] == len(week) - 1
     texts = [f"{DAYS[week[0]]} to {DAYS[week[-1]]}"] if is_run else []
     others = [entry for entry in entries if not (is_run and entry in DAYS)]
-    texts += [entry if isinstance(entry, str) else f"{entry['from']} to {entry['to']}" for entry in others]
-    shown = texts if len(texts) <= 4 else [*texts[:3], f"{len(texts) - 3} more"]
+    count = len(texts) + len(others)
+    texts += [entry if isinstance(entry, str) else f"{entry['from']} to {entry['to']}" for entry in others[:4]]
+    shown = texts if count <= 4 else [*texts[:3], f"{count - 3} more"]
     return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
 
 

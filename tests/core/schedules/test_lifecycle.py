@@ -208,7 +208,8 @@ def test_l3_an_update_may_enable_or_disable_at_once() -> None:
 def test_l3_enabling_opens_a_generation_that_counts_from_now_on() -> None:
     before = schedule_state(mode="disabled")
     after, plan = lifecycle.enable(before, schedule(), NOON, ME)
-    assert after == ScheduleState(NAME, NOON, 1, "enabled", NOON, ME, rev=2, since=NOON, mode_at=NOON)
+    wanted = ScheduleState(NAME, NOON, 1, "enabled", NOON, ME, rev=2, since=NOON, mode_at=NOON, enabled_by=(ME,))
+    assert after == wanted
     assert plan == [
         PutState(after, before),
         CLOSED,

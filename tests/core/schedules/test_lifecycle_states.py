@@ -88,9 +88,8 @@ def test_l3_update_that_disables_clears_pause_reason_and_skips() -> None:
 def test_l5_a_reused_name_begins_after_the_previous_generation() -> None:
     grave = replace(HELD, mode="deleted", generation=NOW + 5, pauses=(OVER,), skips=(), reason="")
     made = put(MIXED, grave, enabled=True, old=None)
-    assert replace(made, uncounted=False) == replace(
-        BEGUN, mode="enabled", generation=NOW + 6, version=4, pauses=(), skips=(), reason="", mode_at=NOW
-    )
+    wanted = replace(BEGUN, mode="enabled", generation=NOW + 6, version=4, pauses=(), skips=(), reason="", mode_at=NOW)
+    assert replace(made, uncounted=False) == replace(wanted, enabled_by=(ME,))
 
 
 # -- the generations of a node of a DAG ----------------------------------------------------------------------------
@@ -127,9 +126,9 @@ def test_c9_a_schedule_state_marks_runs_without_a_group_permit() -> None:
 
 
 def test_l3_enabling_begins_generation_without_pauses_and_skips() -> None:
-    before = replace(HELD, mode="disabled", reason="")
+    before = replace(HELD, mode="disabled", reason="", enabled_by=("bob", "carol"))
     after, plan = lifecycle.enable(before, MIXED, NOW, ME)
-    assert after == replace(BEGUN, mode="enabled", pauses=(), skips=(), reason="", mode_at=NOW)
+    assert after == replace(BEGUN, mode="enabled", pauses=(), skips=(), reason="", mode_at=NOW, enabled_by=(ME,))
     assert plan[0] == PutState(after, before)
 
 
@@ -184,10 +183,11 @@ def test_l4_a_state_remembers_the_last_twenty_stopped_spans() -> None:
 
 @pytest.mark.parametrize(("mode", "since"), [("hold", NOON - DAY), ("backlog", NOON - DAY), ("drain", NOW)])
 def test_l4_resumed_schedule_keeps_its_generation_and_its_since(mode: Mode, since: Instant) -> None:
-    before = replace(HELD, mode=mode)
+    before = replace(HELD, mode=mode, enabled_by=("bob", "carol"))
     after, plan = lifecycle.resume(before, MIXED, NOW, ME)
     ended = (OVER, (NOON - HOUR, NOW))
     wanted = replace(CHANGED, mode="enabled", since=since, pauses=ended, reason="", mode_at=NOW, wake_at=NOW)
+    wanted = replace(wanted, enabled_by=("bob", ME))  # who began the generation, and who resumed it last
     assert (after, plan[0]) == (wanted, PutState(wanted, before))
 
 
