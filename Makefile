@@ -6,6 +6,8 @@ OUT ?= dist
 STAGE ?= dev
 NAME ?= flights.demo
 ONLY ?=
+REQUESTS ?= 10000
+SEED ?= 1
 MINUTES ?=
 PARAMETERS ?=
 DELETE_DATA ?=
@@ -37,7 +39,7 @@ export PATH := $(JAVA_HOME)/bin:$(PATH)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock demo console console-check test test-long worlds lint mutants up down reset package deploy undeploy smoke bench example docs
+.PHONY: help venv lock demo console console-check test test-long worlds lint mutants up down reset package deploy undeploy smoke bench example docs attack
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +87,9 @@ mutants: $(STAMP) ## change the modules that decide in small ways and see whethe
 
 worlds: $(STAMP) ## play and count random worlds, twenty of each seed: FIRST=1 LAST=500 KIND=moves; ranges may run side by side
 	$(BIN)/python -m tests.faults.play_worlds $(FIRST) $(LAST) $(KIND)
+
+attack: $(STAMP) ## send requests of attackers to the API and judge each answer: REQUESTS=100000 SEED=2
+	@$(BIN)/python -m tests.attacker.play --requests $(REQUESTS) --seed $(SEED)
 
 up: $(STAMP) ## start the local cloud (SLUICE_PORT, SLUICE_EMR_PORT) or bring it to the present code
 	@$(BIN)/python -m infra.local.cloud up

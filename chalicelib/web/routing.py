@@ -168,10 +168,10 @@ def _check(request: Request, takes: Takes, segments: dict[str, str]) -> None:
     from chalicelib.core.documents import check_name
     from chalicelib.core.ids import is_of_dag
 
+    name = segments.get("name", "")
+    owned = request.path.startswith(SCHEDULE) and is_of_dag(f".{name}")
     for segment, text in segments.items():
-        if segment == "name" and request.path.startswith(SCHEDULE) and is_of_dag(f".{text}"):
-            _check_owned(request, text)
-        elif segment in NAMES:
+        if segment in NAMES and not (owned and segment == "name"):
             check_name(text, NAMES[segment])
         elif segment in IDS and (len(text) > MAX_ID or ids.parse_job_id(text) is None):
             hint = "use an id that this API returned, such as demo.flights.clean.mf3k0p2q.0a1b2c3d4e5f60718293"
@@ -182,6 +182,8 @@ def _check(request: Request, takes: Takes, segments: dict[str, str]) -> None:
         elif segment in OWN:
             OWN[segment](text[:MAX_ID])
     access.check(request, takes.needs, segments)
+    if owned:
+        _check_owned(request, name)
     if takes.needs != SIGNED:
         quotas.check_rate(request, access.namespace_of(segments))
     parameters = request.query_params or MultiDict({})

@@ -96,6 +96,13 @@ def test_a_stranger_learns_nothing_from_any_route() -> None:
 
 
 @pytest.mark.usefixtures("standing")
+def test_a_stranger_learns_nothing_of_the_names_that_dags_have() -> None:
+    for method in ("PUT", "DELETE"):
+        error = STRANGER.error(method, f"{APP}/schedules/daily~0a1b2c3d~clean", {} if method == "PUT" else None)
+        assert error["code"] == "not_found", error
+
+
+@pytest.mark.usefixtures("standing")
 def test_members_of_one_namespace_are_strangers_in_another() -> None:
     for method, path, needs in ROUTES:
         if needs == SIGNED or "{ns}" not in path:

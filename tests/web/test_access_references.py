@@ -254,3 +254,19 @@ def test_o9_a_foreign_name_without_a_grant_reads_as_missing(body: str, field: st
 def test_the_walk_finds_references_in_each_kind_of_document() -> None:
     assert {field for _, field in FOUND} >= {"NewSchedule.workflow", "Fresh.workflows", "EventTrigger.namespace"}
     assert len(FOUND) > 35
+
+
+@pytest.mark.usefixtures("standing")
+@pytest.mark.parametrize("whole", [True, False])
+def test_o9_an_edge_from_a_foreign_node_tells_nothing_of_its_target(whole: bool) -> None:
+    """Only the last nodes of a DAG may have a target like this one, whose runs report no end."""
+    queue = "https://sqs.us-east-1.amazonaws.com/123456789012/sluice-target-lake-q"
+    sends = {"target": {"type": "sqs", "queue_url": queue}}
+    assert ADMIN.status("PUT", f"{LAKE}/apps/core/workflows/send", sends) in (200, 201)
+    nodes = {"a": {"workflow": "NAME"}, "b": {"workflow": "clean"}}
+    dag = {"trigger": WEEKDAYS, "nodes": nodes, "edges": [{"from": "a", "to": "b"}]}
+    app = {"workflows": {"clean": EMR}, "dags": {"d": dag}}
+    path, body = (f"{APP}?dry_run=true", app) if whole else (f"{APP}/dags/mine", dag)
+    there, nowhere = (answer("PUT", path, body, name) for name in ("lake.core.send", "lake.core.lend"))
+    assert there == nowhere
+    assert json.loads(there[1])["error"]["code"] == "unknown_reference"

@@ -6,9 +6,10 @@ the nodes of the former graph are retired. So the same request finishes a put th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from chalicelib.core import errors, ids
 from chalicelib.core.dags import compile
@@ -33,6 +34,7 @@ from chalicelib.flow.schedules.actions import MayChange
 from chalicelib.ports import MAX_CONFLICTS, Ports
 
 Body = Mapping[str, Any]
+T = TypeVar("T")
 
 
 def put(
@@ -84,23 +86,30 @@ def put(
 def check(ports: Ports, dag: Dag, made: Compiled) -> None:
     """Raise SluiceError if a DAG names an unknown workflow or triggers itself, or if a node with downstreams has a
     target without a lifecycle."""
-    resolved = compile.resolved(dag, made.dag)
+    # First the grants: an error must not tell the target of a workflow that is not granted.
+    workflows = _of_nodes(made, partial(references.granted_workflow, ports))
     for number, edge in enumerate(dag.edges):
-        workflow = lookup.workflow_of(ports, resolved.nodes[edge.from_].workflow)
-        if workflow is not None:
-            expected = "a node whose target reports how its runs end"
-            got = f"{edge.from_}, whose {workflow.target.type} target reports none"
-            hint = "remove the edges from this node, or give its workflow a target with a lifecycle"
-            require_lifecycle(workflow.target, f"edges.{number}.from", expected, got, hint)
-    for node, schedule in made.nodes.items():
-        try:
-            references.check(ports, ids.dag_node(made.graph, node), schedule)
-        except SluiceError as error:
-            raise error.under(f"nodes.{node}") from None
+        target = workflows[edge.from_].target
+        expected = "a node whose target reports how its runs end"
+        got = f"{edge.from_}, whose {target.type} target reports none"
+        hint = "remove the edges from this node, or give its workflow a target with a lifecycle"
+        require_lifecycle(target, f"edges.{number}.from", expected, got, hint)
+    _of_nodes(made, partial(references.check, ports))
     starts = [(ids.dag_node(made.graph, node), schedule.workflow) for node, schedule in made.nodes.items()]
     namespace, app, _ = made.dag.split(".")
     start = made.start.resolved(namespace, app, ports.clock.now())
     references.check(ports, ids.dag_start(made.dag), start, starts)
+
+
+def _of_nodes(made: Compiled, read: Callable[[str, Schedule], T]) -> dict[str, T]:
+    """What a check returns for the schedule of each node. Its errors name the node."""
+    found = {}
+    for node, schedule in made.nodes.items():
+        try:
+            found[node] = read(ids.dag_node(made.graph, node), schedule)
+        except SluiceError as error:
+            raise error.under(f"nodes.{node}") from None
+    return found
 
 
 def check_past(ports: Ports, dag: Dag, made: Compiled, enabled: bool | None) -> None:

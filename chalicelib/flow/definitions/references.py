@@ -49,7 +49,7 @@ def check(
         )
     problems = Problems()
     with problems.caught():
-        workflow = _granted_workflow(ports, name, schedule)
+        workflow = granted_workflow(ports, name, schedule)
         _check_with_workflow(ports, name, schedule, workflow, problems)
     for number, rule in enumerate(schedule.notify):
         with problems.caught():
@@ -69,7 +69,7 @@ def check(
     problems.end()
 
 
-def _granted_workflow(ports: Ports, name: str, schedule: Schedule) -> Workflow:
+def granted_workflow(ports: Ports, name: str, schedule: Schedule) -> Workflow:
     own = name.partition(".")[0]
     grants.require(ports, _foreign("run", schedule.workflow, own), "workflow")
     workflow = lookup.workflow_of(ports, schedule.workflow)
