@@ -149,14 +149,17 @@ AIMS = (
 )
 
 
-def rows(found: Found) -> Iterator[tuple[str, str, str, str, str]]:
-    """What, the aim, the figure, how it came about, and whether it is met or why not."""
+def rows(found: Found) -> Iterator[tuple[str, str, str, str, str, str]]:
+    """What, the aim, the figure, the pessimistic one, how they came about, and whether the first meets the aim or why
+    not."""
+    promised = {"aws_model": found.get("aws_model_pessimistic", {})}
     for aim in AIMS:
         unit = f" {aim.unit}" if aim.unit else ""
         limit = f"{'at least' if aim.at_least else 'below'} {aim.limit:,g}{unit}"
-        value = aim.value(found)
+        value, late = aim.value(found), aim.value(promised)
+        shown = "" if late is None else f"{late:,.4g}{unit}"
         if value is None:
-            yield aim.what, limit, "", aim.kind, MISSED.get(aim.what, "not known yet")
+            yield aim.what, limit, "", shown, aim.kind, MISSED.get(aim.what, "not known yet")
             continue
         said = "met" if aim.meets(value) else MISSED.get(aim.what, "missed")
-        yield aim.what, limit, f"{value:,.4g}{unit}", aim.kind, said
+        yield aim.what, limit, f"{value:,.4g}{unit}", shown, aim.kind, said

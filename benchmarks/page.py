@@ -384,7 +384,7 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         _waking_predicted,
     ),
     "predicted_played": _played,
-    "predicted_aims": lambda found: markdown(("aim", "limit", "figure", "", "met"), aims.rows(found)),
+    "predicted_aims": lambda found: markdown(("aim", "limit", "figure", "pessimistic", "", "met"), aims.rows(found)),
     "assumed_calls": _assumed_calls,
     "assumed": _assumed,
 }

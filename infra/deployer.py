@@ -47,6 +47,7 @@ OWN = {
         "s3:ListBucketVersions",
     ),
     "checks before a change": (
+        "elasticmapreduce:ListReleaseLabels",
         "emr-serverless:GetApplication",
         "emr-serverless:ListApplications",
         "iam:GetRole",

@@ -1,11 +1,12 @@
-"""AWS on a laptop: ministack in this process, with nineteen changes that Sluice needs.
+"""AWS on a laptop: ministack in this process, with the changes that Sluice needs.
 
     python -m infra.local.aws        # `cloud.py` sets its settings in the environment
 
 - ministack checks rules every 10 s, so `rate(1 minute)` fires every 60 to 70 s. Here it checks every second.
 - It checks delayed messages once a second. Here it checks ten times, so that a hint arrives when its delay ends, as in
   AWS.
-- It requires a policy for `sqs:SendMessageBatch`, which is no IAM action: in AWS `sqs:SendMessage` allows a batch too.
+- It requires a policy for `sqs:SendMessageBatch` and `sns:PublishBatch`, which are no IAM actions: in AWS
+  `sqs:SendMessage` and `sns:Publish` allow a batch too.
 - It writes its state only when it stops. Here SIGUSR1 writes it too, so that a fresh deployment survives a power cut;
   `down` and `up` do not need this.
 - It parses an expression for every item, and each body and number several times, so a query of a large index takes most
@@ -27,14 +28,12 @@
   a pause (`streams.py`).
 - It refuses a Lambda what its role does not allow, and only the Lambda gets the error. Here each refusal is also logged
   (`refusals.py`).
-- It asks nothing of the KMS key with which a table, a queue or a bucket is encrypted. Here each caller needs permission
-  to use it (`keys.py`).
+- It asks nothing of the KMS key with which a table, a queue, a topic or a bucket is encrypted. Here each caller needs
+  permission to use it (`keys.py`).
 - It accepts its root key with any secret, requests of web pages, and some requests without a signature. Here a guard
   verifies every request (`guard.py`).
 - The emulator of EMR Serverless gets the access keys with their secrets and roles (`callers.py`). It verifies
   signatures and enforces the policies of roles.
-- It encrypts nothing and asks nobody for keys. Here a sender to an encrypted queue or topic needs the key
-  (`encrypted.py`).
 - It ignores the resource policy in the definition of an API. Here the policy decides about signers of other accounts.
 - It accepts every call. Here calls can be throttled as in AWS (`throttle.py`).
 """
@@ -66,7 +65,6 @@ def main() -> None:
 
     from infra.local import (
         callers,
-        encrypted,
         gather,
         guard,
         hops,
@@ -85,10 +83,10 @@ def main() -> None:
     workers.install(lambda_runtime)
     services = {"dynamodb": dynamodb, "events": eventbridge, "lambda": lambda_svc, "s3": s3, "sns": sns, "sqs": sqs}
     throttle.install(services, throttle.Switch(Layout().throttle))
-    encrypted.install(iam_evaluator, kms, sqs, sns)
     refusals.install(iam_evaluator, Layout().refusals)
-    keys.install(iam_evaluator, eventbridge, sqs, keys.Keys(iam_evaluator, kms, dynamodb, sqs, s3))
     apigateway_v1._import_rest_api = _with_policy(apigateway_v1._import_rest_api)
+    keys.install(iam_evaluator, eventbridge, sqs, keys.Keys(iam_evaluator, kms, dynamodb, sqs, s3, sns))
+    keys.tell_senders(sqs, sns)
     root = os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
     callers.install(sts, iam, (lambda_runtime, lambda_svc), Layout().callers, root[1])
     known = callers.secret_of(sts, iam, *root)
@@ -195,14 +193,15 @@ def _check_once(checks_of: Callable[..., list[tuple[str, str]]]) -> Callable[...
 
 
 def _single(action_of: Callable[..., str | None]) -> Callable[..., str | None]:
-    """Name the action that a policy has to allow: for a batch call of SQS, that of the single call.
+    """Name the action that a policy has to allow: for a batch call of SQS or SNS, that of the single call.
 
+    https://docs.aws.amazon.com/sns/latest/api/API_PublishBatch.html
     https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-api-permissions-reference.html
     """
 
     def action(*args: Any, **kwargs: Any) -> str | None:
         name = action_of(*args, **kwargs)
-        return name.removesuffix("Batch") if name and name.startswith("sqs:") else name
+        return name.removesuffix("Batch") if name and name.startswith(("sqs:", "sns:")) else name
 
     return action
 

@@ -45,7 +45,7 @@ _OF_ITEMS = (
 # https://docs.aws.amazon.com/step-functions/latest/dg/encryption-at-rest.html
 # https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html
 _READS, _WRITES = ("kms:Decrypt",), ("kms:GenerateDataKey", "kms:Decrypt")
-KEYED = {
+_KEYED = {
     **dict.fromkeys(_OF_ITEMS, _READS),
     "s3:GetObject": _READS,
     "s3:PutObject": ("kms:GenerateDataKey",),
@@ -154,7 +154,7 @@ def uses_of_key(need: Need, place: Place) -> Iterator[Need]:
     """What an action on an encrypted resource needs on its key. The service asks KMS with the rights of the caller."""
     key = place.key_of(need.resource)
     service = need.action.partition(":")[0]
-    for action in KEYED.get(need.action, ()) if key else ():
+    for action in _KEYED.get(need.action, ()) if key else ():
         yield Need(action, key, (("kms:ViaService", f"{service}.{place.region}.amazonaws.com"),))
 
 

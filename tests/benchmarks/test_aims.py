@@ -55,8 +55,15 @@ def test_e9_all_scenarios_were_played_with_present_assumptions(found: dict[str, 
 def test_a_missed_aim_is_shown_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     aim = Aim("answers", lambda found: float(found["n"]), 2, "s")
     monkeypatch.setattr(aims, "AIMS", (aim,))
-    assert list(aims.rows({})) == [("answers", "below 2 s", "", "predicted", "not known yet")]
-    assert list(aims.rows({"n": 1})) == [("answers", "below 2 s", "1 s", "predicted", "met")]
+    assert list(aims.rows({})) == [("answers", "below 2 s", "", "", "predicted", "not known yet")]
+    assert list(aims.rows({"n": 1})) == [("answers", "below 2 s", "1 s", "", "predicted", "met")]
     assert next(aims.rows({"n": 2}))[-1] == "missed"
     monkeypatch.setattr(aims, "MISSED", {"answers": "a reason"})
     assert next(aims.rows({"n": 2}))[-1] == "a reason"
+
+
+def test_an_aim_is_shown_with_the_pessimistic_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    aim = Aim("answers", lambda found: float(found["aws_model"]["n"]), 2, "s")
+    monkeypatch.setattr(aims, "AIMS", (aim,))
+    found = {"aws_model": {"n": 1}, "aws_model_pessimistic": {"n": 9}}
+    assert list(aims.rows(found)) == [("answers", "below 2 s", "1 s", "9 s", "predicted", "met")]

@@ -70,7 +70,8 @@ def encrypted(evaluator: Evaluator, statements: list[Any] | None = None, state: 
         ("dynamodb", "dynamodb:PutItem", TABLE, ["kms:Decrypt"]),
         ("dynamodb", "dynamodb:Query", f"{TABLE}/index/wake", ["kms:Decrypt"]),
         ("dynamodb", "dynamodb:DescribeTable", TABLE, []),
-        ("sqs", "sqs:SendMessage", QUEUE, []),  # `encrypted.py` asks
+        ("sqs", "sqs:SendMessage", QUEUE, ["kms:GenerateDataKey", "kms:Decrypt"]),
+        ("sqs", "sqs:GetQueueUrl", QUEUE, []),
         ("sqs", "sqs:SendMessage", OPEN, []),
         ("s3", "s3:GetObject", "arn:aws:s3:::lake/raw/month=09/a%3Ab", ["kms:Decrypt"]),
         ("s3", "s3:PutObject", "arn:aws:s3:::lake/a", ["kms:GenerateDataKey"]),
