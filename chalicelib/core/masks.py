@@ -25,6 +25,7 @@ _SECRET = re.compile(
 # The values below these fields are the users' own. They may hold a secret under any name.
 _OWN = frozenset({"headers", "env", "environment", "properties", "data", "data_base64", "payload"})
 _REFERENCE = frozenset({"ssm", "secrets_manager", "host"})  # the fields of a reference to a secret, which has no value
+_ARN = re.compile(r"arn:aws[a-z-]*:(secretsmanager|ssm):[a-z0-9-]*:[0-9*]*:(secret:|parameter/)\S+")
 _OPTION = re.compile(r"--?[A-Za-z][\w.-]*")
 _ADDRESS = re.compile(r"\b(?!s3[an]?://)[a-z][a-z0-9+.-]{1,20}://[^\s\"'<>]+", re.I)
 _NAMED = re.compile(
@@ -79,8 +80,8 @@ def mask(value: Any) -> str:
 def _of_field(name: str, value: Any, own: bool) -> Any:
     if value in (None, "", {}, [], ()):
         return value
-    if not own and isinstance(value, Mapping) and value.keys() <= _REFERENCE:
-        return dict(value)
+    if not own and _names_secrets(value):
+        return value
     if _SECRET.search(name):
         return mask(value)
     if name == "arguments" and isinstance(value, list | tuple):
@@ -88,6 +89,14 @@ def _of_field(name: str, value: Any, own: bool) -> Any:
     if name == "url" and isinstance(value, str) and not own:
         return url(value)
     return masked(value, own or name in _OWN)
+
+
+def _names_secrets(value: Any) -> bool:
+    """Whether a value names secrets and holds none: a reference, an ARN, or the list of them in an allow-list."""
+    if isinstance(value, Mapping):
+        return value.keys() <= _REFERENCE
+    listed = value if isinstance(value, list | tuple) else (value,)
+    return all(isinstance(each, str) and _ARN.fullmatch(each) for each in listed)
 
 
 def _argument(value: str) -> str:

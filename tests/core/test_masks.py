@@ -136,6 +136,14 @@ def test_a_reference_to_a_secret_is_shown() -> None:
     assert masked({"properties": {"secret": reference}})["properties"]["secret"].startswith(MASK)
 
 
+def test_the_secrets_of_an_allow_list_are_shown_by_their_names() -> None:
+    """An auditor asks who was given which secrets."""
+    names = ["arn:aws:ssm:eu-west-1:123456789012:parameter/team-a/*", "arn:aws:secretsmanager:eu-west-1:1:secret:a"]
+    assert masked({"secrets": names}) == {"secrets": names}
+    assert masked({"secrets": [*names, "hunter2"]})["secrets"].startswith(MASK)
+    assert masked({"env": {"secret": names[0]}})["env"]["secret"].startswith(MASK)
+
+
 @pytest.mark.parametrize("value", [0, False, None, "", [], {}, 5.5])
 def test_values_without_text_stay(value: Any) -> None:
     assert masked({"of": value}) == {"of": value}

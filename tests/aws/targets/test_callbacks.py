@@ -322,6 +322,16 @@ def test_an_address_is_read_right_before_the_call(server: Server, stores: tuple[
     assert headers["Sluice-Signature"].startswith("t=")
 
 
+def test_a_probe_may_have_a_secret_address(server: Server, stores: tuple[Any, Any]) -> None:
+    ssm, _ = stores
+    ssm.put_parameter(Name="/sluice-target/demo/ready", Value=f"{server.url}/ready", Type="SecureString")
+    server.body = b'{"met": true}'
+    asked = {"type": "http", "url": {"ssm": "/sluice-target/demo/ready", "host": "127.0.0.1"}}
+    probe = target(Secrets(lambda: ssm, nothing, lambda: NOON))
+    assert probe.probe({**asked, "headers": {}, "timeout": "5s", "secret": None}, {}) == b'{"met": true}'
+    assert server.seen[0][:2] == ("POST", "/ready")
+
+
 def test_an_answer_that_repeats_a_secret_address_is_masked(server: Server, stores: tuple[Any, Any]) -> None:
     server.status, server.body = 404, b"no hook at /services/T0/B0/s3cr3t"
     answer, _ = _webhook(server, stores, f"{server.url}/services/T0/B0/s3cr3t")

@@ -62,7 +62,12 @@ def test_c15_a_second_probe_is_refused_with_what_to_do() -> None:
     assert error.hint == "combine their checks in one probe"
 
 
-@pytest.mark.parametrize(("target", "name"), [(LAMBDA, ARN), (HTTP, "https://checks.example/***")])
+SECRET = {"type": "http", "url": {"ssm": "/sluice-target/demo/ready", "host": "checks.example"}}
+
+
+@pytest.mark.parametrize(
+    ("target", "name"), [(LAMBDA, ARN), (HTTP, "https://checks.example/***"), (SECRET, "at checks.example")]
+)
 def test_c14_a_probe_is_described_by_what_sluice_calls(target: dict[str, Any], name: str) -> None:
     assert probe(target, on_unmet="abort").rule == f"the probe {name} allows the launch, else abort"
 
