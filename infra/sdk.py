@@ -1,7 +1,7 @@
 """The AWS SDK in the package: boto3 and botocore without the services that no Lambda calls, and without documentation.
 
 Lambda's runtime has an SDK of its own, whose version depends on the region and changes without a deployment. The
-package holds the version that is tested (decision 0120).
+package holds the version that is tested (decision 0121).
 """
 
 import gzip

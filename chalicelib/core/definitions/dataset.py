@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from chalicelib.core.documents import ONE_LINE, Described, Document, Line
+from chalicelib.core.documents import ONE_LINE, Described, Document
 from chalicelib.core.errors import invalid
 
 BUCKET = r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"  # the name of an S3 bucket
