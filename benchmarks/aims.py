@@ -27,21 +27,9 @@ _WAITING = {
     ),
     ("pessimistic", "steady"): ("1,667 a second, warm, 16 shards",),
     ("pessimistic", "emission"): ("10,000 timers",),
-    ("pessimistic", "overdue"): (
-        "overdue alone",
-        "beside as many timers",
-    ),
     ("pessimistic", "waking"): (
         "resume of 10,000",
         "success of 10,000",
-    ),
-    ("pessimistic", "policies"): (
-        "1 in 5 s",
-        "10 in 1 s",
-        "100 in 1 s",
-        "200 in 1 s",
-        "60 in 60 s",
-        "500 in 1 s, warm",
     ),
     ("pessimistic", "upload"): ("10,000 uploaded",),
 }
