@@ -37,7 +37,7 @@ def test_the_template_fits_cloudformation(packaged: Path, template: dict[str, An
 # Only the API checks signers and quotas, and writes audit records.
 OF_THE_API = {
     *("SLUICE_WATCHED_BUCKETS", "SLUICE_ADMINISTRATORS", "SLUICE_CALLER_ACCOUNTS"),
-    *("SLUICE_AUDIT_DAYS", "SLUICE_AUDIT_BUCKET"),
+    *("SLUICE_AUDIT_DAYS", "SLUICE_AUDIT_BUCKET", "SLUICE_PERSONAL_ROLES"),
     *("SLUICE_QUOTA_SCHEDULES", "SLUICE_QUOTA_FIRES_PER_SECOND", "SLUICE_QUOTA_DOCUMENTS"),
     "SLUICE_QUOTA_REQUESTS_PER_SECOND",
     "SLUICE_QUOTA_WAITING_JOBS",
