@@ -446,7 +446,7 @@ class Oracle:
         namespace of the request; or its run belongs to a workflow or pool of that namespace, whose workers and
         approvers end it."""
         waits = change.key[0].startswith(f"TRIGGER#approval:{place}.")
-        ends = change.table == "RunsTable" and needs in ("work", "approve")
+        ends = change.table == "RunsTable" and (needs in ("work", "approve") or _moves_to_a_pool(change, place))
         counts = _keeps_its_document(change)  # a pool or workflow that is used notes how to count its uses
         return bool(self.grants(place, owner)) and (waits or ends or counts or change.table == "JobsTable")
 
@@ -624,6 +624,16 @@ def _needed(change: Changed) -> str | None:
     if pk.startswith(("NS#", "APP#", "BUCKET#")) or sk.startswith("VERSION#"):
         return "define"
     return None
+
+
+def _moves_to_a_pool(change: Changed, place: str) -> bool:
+    """Whether a live run of a workflow of a namespace counts in the pool that the workflow names now (decision 0027)."""
+    if change.before is None or change.after is None or "workflow" not in change.before:
+        return False
+    of_place = _space_of(change.before["workflow"]["S"]) == place
+    return of_place and all(
+        change.before.get(name) == change.after.get(name) for name in ("state", "reason", "schedule")
+    )
 
 
 def _keeps_its_document(change: Changed) -> bool:
