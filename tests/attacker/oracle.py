@@ -627,7 +627,7 @@ def _needed(change: Changed) -> str | None:
 
 
 def _moves_to_a_pool(change: Changed, place: str) -> bool:
-    """Whether a live run of a workflow of a namespace counts in the pool that the workflow names now (decision 0027)."""
+    """Whether a live run of a workflow of a namespace counts in the pool that this names now (decision 0027)."""
     if change.before is None or change.after is None or "workflow" not in change.before:
         return False
     of_place = _space_of(change.before["workflow"]["S"]) == place
