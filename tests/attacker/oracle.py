@@ -89,6 +89,7 @@ class Memory:
     requested: dict[str, set[str]] = field(default_factory=dict)  # job -> by which users or roles
     folders: list[tuple[str, str, str]] = field(default_factory=list)  # bucket, prefix, namespace: the first one first
     cursors: dict[str, str] = field(default_factory=dict)  # cursor -> the list that it belongs to
+    lent: dict[tuple[str, str], set[str]] = field(default_factory=dict)  # owner, namespace -> words
     leases: dict[str, str] = field(default_factory=dict)  # lease -> the user or role that claimed it
 
 
@@ -101,6 +102,9 @@ class Oracle:
         for _, item in stage.tables.rows():
             if item["sk"]["S"].startswith("PREFIX#"):
                 self._registered(item)
+        for owner in self.spaces:
+            for space in self.spaces:
+                self._lent_to(owner, space)
 
     def judge(self, asked: Asked, answer: Answer, changes: Sequence[Changed]) -> None:
         """Raise `Broken` for an answer, or for changes within the request, that break a rule."""
@@ -316,15 +320,20 @@ class Oracle:
         return "job_id" in asked.parameters and self._approves(asked, self._place(asked) or "")
 
     def _lent(self, owner: Space, person: Person) -> set[str]:
-        """The words that the grants of a namespace name, for a person of a namespace that has them."""
-        found = {owner.app}
+        """The words of what a namespace lends, or has lent, to a namespace in which a person has a role."""
+        found: set[str] = set()
         for space in self.spaces:
             if self.roles(person, space.name):
-                for each in self.grants(owner.name, space.name):
-                    names = [name for kind, names in each.items() if kind != "to" for name in names]
-                    found |= {part for name in names for part in name.split(".")}
-                    found |= {word for name in each.get("run", ()) for word in self._target_words(owner, name)}
-        return found if len(found) > 1 else set()
+                found |= self._lent_to(owner, space)
+        return found
+
+    def _lent_to(self, owner: Space, space: Space) -> set[str]:
+        known = self.memory.lent.setdefault((owner.name, space.name), set())
+        for each in self.grants(owner.name, space.name):
+            names = [name for kind, names in each.items() if kind != "to" for name in names]
+            known |= {owner.app, *(part for name in names for part in name.split("."))}
+            known |= {word for name in each.get("run", ()) for word in self._target_words(owner, name)}
+        return known
 
     def _target_words(self, owner: Space, name: str) -> set[str]:
         """The words in the target of a workflow: a run of a workflow that is lent shows its target."""
@@ -437,7 +446,7 @@ class Oracle:
         namespace of the request; or its run belongs to a workflow or pool of that namespace, whose workers and
         approvers end it."""
         waits = change.key[0].startswith(f"TRIGGER#approval:{place}.")
-        ends = change.table == "RunsTable" and needs in ("work", "approve")
+        ends = change.table == "RunsTable" and (needs in ("work", "approve") or _moves_to_a_pool(change, place))
         counts = _keeps_its_document(change)  # a pool or workflow that is used notes how to count its uses
         return bool(self.grants(place, owner)) and (waits or ends or counts or change.table == "JobsTable")
 
@@ -615,6 +624,16 @@ def _needed(change: Changed) -> str | None:
     if pk.startswith(("NS#", "APP#", "BUCKET#")) or sk.startswith("VERSION#"):
         return "define"
     return None
+
+
+def _moves_to_a_pool(change: Changed, place: str) -> bool:
+    """Whether a live run of a workflow of a namespace counts in the pool that this names now (decision 0027)."""
+    if change.before is None or change.after is None or "workflow" not in change.before:
+        return False
+    of_place = _space_of(change.before["workflow"]["S"]) == place
+    return of_place and all(
+        change.before.get(name) == change.after.get(name) for name in ("state", "reason", "schedule")
+    )
 
 
 def _keeps_its_document(change: Changed) -> bool:
