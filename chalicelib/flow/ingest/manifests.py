@@ -18,7 +18,6 @@ from chalicelib.core.events.versions import ObjectVersion
 from chalicelib.core.instants import DAY, Millis
 from chalicelib.core.rows.event import ManifestRow, Partition
 from chalicelib.core.writes import Create, Replace
-from chalicelib.flow.definitions.prefixes import Place, is_foreign
 from chalicelib.log import logger
 from chalicelib.ports import MAX_CONFLICTS, Ports, StoredObject, too_many_conflicts
 
@@ -94,6 +93,8 @@ def _outside(ports: Ports, name: str, dataset: Dataset, wanted: Iterable[str]) -
     if len(folders) > MAX_FOLDERS:
         return f"expected objects in at most {MAX_FOLDERS} other folders, got {len(folders)}; put a shorter manifest"
     namespace = name.partition(".")[0]
+    from chalicelib.flow.definitions.prefixes import Place, is_foreign  # few objects are manifests
+
     foreign = [each for each in sorted(folders) if is_foreign(ports, namespace, Place(dataset.bucket, each))]
     if foreign:
         got = f"s3://{dataset.bucket}/{foreign[0]}"
