@@ -57,9 +57,8 @@ class HttpTarget(Delivered):
     @classmethod
     def is_signed(cls, stored: Mapping[str, Any]) -> bool:
         """Secrets are read from AWS; the call itself is none of AWS."""
-        return bool(stored.get("secret")) or not all(
-            isinstance(value, str) for value in (stored.get("headers") or {}).values()
-        )
+        headers = stored.get("headers") or {}
+        return bool(stored.get("secret")) or any(isinstance(each, Mapping) for each in (stored["url"], *headers.values()))
 
     @classmethod
     def longest_call(cls, stored: Mapping[str, Any]) -> Millis:

@@ -101,11 +101,12 @@ class Days:
 
 def read(entries: Sequence[Excluded], zone: str) -> Days:
     """The days of checked entries in a time zone."""
-    return _read(tuple(entry if isinstance(entry, str) else (entry["from"], entry["to"]) for entry in entries), zone)
+    keyed = tuple(entry if isinstance(entry, str) else (entry["from"], entry["to"]) for entry in entries)
+    return _read(keyed, instants.zone(zone))
 
 
 @lru_cache(maxsize=256)
-def _read(entries: tuple[str | tuple[str, str], ...], zone: str) -> Days:
+def _read(entries: tuple[str | tuple[str, str], ...], zone: ZoneInfo) -> Days:
     """Cached, because each search of an occurrence reads the same entries."""
     named = [entry for entry in entries if isinstance(entry, str)]
     dates = [(date.fromisoformat(entry),) * 2 for entry in named if len(entry) == len("2026-12-25")]
@@ -114,7 +115,7 @@ def _read(entries: tuple[str | tuple[str, str], ...], zone: str) -> Days:
     yearly = {entry for entry in named if len(entry) == len("12-25")}
     yearly.update(each for a, b in windows if len(a) == len(b) == len("12-25") for each in _of_each_year(a, b))
     return Days(
-        zone=instants.zone(zone),
+        zone=zone,
         weekdays=frozenset(DAYS.index(entry) for entry in named if entry in DAYS),
         yearly=frozenset((int(entry[:2]), int(entry[3:])) for entry in yearly),
         spans=_merged(dates),
