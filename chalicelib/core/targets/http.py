@@ -57,8 +57,8 @@ class HttpTarget(Delivered):
     @classmethod
     def is_signed(cls, stored: Mapping[str, Any]) -> bool:
         """Secrets are read from AWS; the call itself is none of AWS."""
-        headers = stored.get("headers") or {}
-        return bool(stored.get("secret")) or any(isinstance(each, Mapping) for each in (stored["url"], *headers.values()))
+        texts = (stored["url"], *(stored.get("headers") or {}).values())
+        return bool(stored.get("secret")) or any(isinstance(each, Mapping) for each in texts)
 
     @classmethod
     def longest_call(cls, stored: Mapping[str, Any]) -> Millis:
