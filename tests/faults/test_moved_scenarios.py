@@ -36,7 +36,7 @@ def _moves(world: World) -> None:
     emptied(world.tables)
     world.hints.sent = []
     imported(world, archive)
-    assert set(left) <= {"DeliveryLease", "ClosingCount", "limit of EMR"}, f"not exported: {left}"
+    assert set(left) <= {"DeliveryLease", "ClosingCount", "PrefixLock", "limit of EMR"}, f"not exported: {left}"
 
 
 def _left_out(world: World, namespaces: list[str]) -> Counter[str]:
