@@ -17,7 +17,8 @@ def check(session: Any, stack: str, wanted: Mapping[str, str], present: Mapping[
     """Raise `DeployError` for a key that cannot be used, and for a stack that would lose its key.
 
     ``wanted`` are all parameters after the deployment, ``present`` those of the stack now. What the caller may not read
-    is not checked; then CloudFormation reports the problem, and takes back what it has changed."""
+    is not checked; then CloudFormation reports the problem, and takes back what it has changed. What was written under
+    the key meanwhile is readable again after a deployment with the same key."""
     key, before = wanted.get("KmsKeyArn", ""), present.get("KmsKeyArn", "")
     if before and key != before:
         raise DeployError(
