@@ -78,6 +78,12 @@ def deploy(
             poll_seconds=poll_seconds,
         )
 
+    if wanted["KmsKeyArn"]:
+        parameters = {**parameters, "KmsKeyEncrypts": "true"}
+    if present is not None and wanted["KmsKeyArn"] != kept.get("KmsKeyArn", ""):
+        # CloudFormation updates a role after the tables and queues that it names. If one deployment did both, the
+        # Lambdas could not read these for minutes.
+        apply({"KmsKeyEncrypts": "false"})
     protected = wanted["DeletionProtection"] == "true" and wanted["DataRetention"] == "Retain"
     if present is not None or not protected:
         return apply({})

@@ -17,8 +17,8 @@ def check(session: Any, stack: str, wanted: Mapping[str, str], present: Mapping[
     """Raise `DeployError` for a key that cannot be used, and for a stack that would lose its key.
 
     ``wanted`` are all parameters after the deployment, ``present`` those of the stack now. What the caller may not read
-    is not checked; then CloudFormation reports the problem, and takes back what it has changed. What was written under
-    the key meanwhile is readable again after a deployment with the same key."""
+    is not checked; then CloudFormation reports the problem, and takes back what it has changed. Roles keep the right to
+    use the key, which they get in a deployment of its own, so what was written under it meanwhile stays readable."""
     key, before = wanted.get("KmsKeyArn", ""), present.get("KmsKeyArn", "")
     if before and key != before:
         raise DeployError(

@@ -8,9 +8,10 @@ import pytest
 from botocore.exceptions import ClientError, WaiterError
 from moto import mock_aws
 
-from infra import deploy, emr_checks, preflight, stack
+from infra import deploy, emr_checks, key_checks, preflight, stack
 
 URL = "https://bucket/key.yaml"
+KEY = "arn:aws:kms:eu-west-1:123456789012:key/0000"
 PAGE = 100  # events in one answer of DescribeStackEvents
 
 
@@ -219,6 +220,35 @@ def test_tables_are_protected_after_first_successful_deployment(
     with mock_aws():
         deploy.deploy(boto3.Session("x", "x", region_name="eu-west-1"), "sluice-dev", packaged, given)
     assert asked == protections
+
+
+@pytest.mark.parametrize(
+    ("present", "given", "encrypts"),
+    [
+        ({"DataRetention": "Retain"}, {"KmsKeyArn": KEY}, ["false", "true"]),
+        ({"KmsKeyArn": KEY, "KmsKeyEncrypts": "false"}, {}, ["true"]),
+        ({"KmsKeyArn": KEY}, {"KmsKeyArn": KEY}, ["true"]),
+        ({"DataRetention": "Retain"}, {}, [None]),
+        (None, {"KmsKeyArn": KEY, "DataRetention": "Delete"}, ["true"]),
+    ],
+    ids=["added", "interrupted", "kept", "no key", "new stack"],
+)
+def test_the_roles_of_a_stack_in_use_get_its_key_first(
+    packaged: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    present: dict[str, str] | None,
+    given: dict[str, str],
+    encrypts: list[str | None],
+) -> None:
+    """CloudFormation updates a role after the tables that it names, so one update would lock the Lambdas out."""
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    monkeypatch.setattr(key_checks, "check", lambda *_: None)
+    asked: list[str | None] = []
+    monkeypatch.setattr(stack, "parameters", lambda *_: present)
+    monkeypatch.setattr(stack, "apply", lambda _, n, u, wanted, **more: asked.append(wanted.get("KmsKeyEncrypts")))
+    with mock_aws():
+        deploy.deploy(boto3.Session("x", "x", region_name="eu-west-1"), "sluice-dev", packaged, given)
+    assert asked == encrypts
 
 
 def test_o7_a_deployment_reports_what_is_behind(packaged: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,9 +29,9 @@ PLACE = Place("sluice-prod", PSEUDO["AWS::AccountId"], PSEUDO["AWS::Region"])
 DEFAULT = [key_policy.statements(PLACE)[0]]  # the policy that KMS gives a new key
 
 
-def resolved(template: dict[str, Any], kind: str, key: str) -> dict[str, str]:
+def resolved(template: dict[str, Any], kind: str, key: str, encrypts: str = "true") -> dict[str, str]:
     """The properties of the resources of a type as JSON, by their names."""
-    resolve = Resolver(template, {}, KmsKeyArn=key)
+    resolve = Resolver(template, {}, KmsKeyArn=key, KmsKeyEncrypts=encrypts)
     names = ("SSESpecification", "SqsManagedSseEnabled", "KmsMasterKeyId", "BucketEncryption", "KmsKeyId")
     return {
         name: json.dumps({each: resolve(properties[each]) for each in names if each in properties}, default=str)
@@ -45,6 +45,16 @@ def test_one_parameter_encrypts_everything_that_is_stored(template: dict[str, An
     assert with_key
     # Whoever deletes a key deletes what it encrypts, and nobody may delete an audit record.
     assert [name for name, text in with_key.items() if KEY not in text] == (["AuditLog"] if "S3" in kind else [])
+
+
+@pytest.mark.parametrize("kind", ENCRYPTED)
+def test_the_roles_may_use_the_key_before_it_encrypts(template: dict[str, Any], kind: str) -> None:
+    assert KEY not in "".join(resolved(template, kind, KEY, encrypts="false").values())
+    assert Resolver(template, {}, KmsKeyArn=KEY, KmsKeyEncrypts="false").holds("KeyIsGiven")
+    for name in roles.LAMBDAS:
+        [of_key] = [each for each in template["Resources"][f"{name}Role"]["Properties"]["Policies"]
+                    if "KmsKeyArn" in json.dumps(each)]  # fmt: skip
+        assert of_key["Fn::If"][0] == "KeyIsGiven"
 
 
 @pytest.mark.parametrize("kind", ENCRYPTED)
