@@ -53,7 +53,7 @@ def apply(
     done.
 
     A parameter that is not given keeps the stack's present value, or takes the template's default in a new stack.
-    `inspect` gets the changes of an update before they are made; if it raises `DeployError`, the stack stays as it is.
+    `inspect` gets the changes of an update before they are made; if it raises, the stack stays as it is.
     Raises `DeployError` for a parameter that the template does not have, and with the reason of the first resource that
     failed."""
     if unknown := sorted(set(parameters) - set(declared)):
@@ -90,7 +90,7 @@ def apply(
     if not creating:
         try:
             inspect(_changes(cloudformation, stack, change_set))
-        except DeployError:
+        except BaseException:
             cloudformation.delete_change_set(StackName=stack, ChangeSetName=change_set)
             raise
     last = None if creating else _newest(cloudformation, stack)

@@ -64,7 +64,7 @@ class ScriptedCloudFormation:
         return {"StatusReason": self.refusal}
 
     def delete_change_set(self, **request: Any) -> None:
-        pass
+        self.requests = [each for each in self.requests if each["ChangeSetName"] != request["ChangeSetName"]]
 
     def execute_change_set(self, **request: Any) -> None:
         self.executed.append(request)
@@ -148,6 +148,17 @@ def test_a_stack_rolled_back_at_first_deployment_is_recreated() -> None:
     assert apply(cloudformation, Stage="dev").action == "created"
     assert cloudformation.deleted == ["sluice-dev"]
     assert cloudformation.requests[0]["ChangeSetType"] == "CREATE"
+
+
+@pytest.mark.parametrize("error", [ClientError({"Error": {"Code": "ThrottlingException"}}, "X"), KeyboardInterrupt()])
+def test_a_check_that_fails_leaves_no_change_set(error: BaseException) -> None:
+    def inspect(changes: Any) -> None:
+        raise error
+
+    cloudformation = ScriptedCloudFormation("CREATE_COMPLETE", "UPDATE_COMPLETE")
+    with pytest.raises(type(error)):
+        stack.apply(cloudformation, "sluice-dev", URL, {}, declared=[], inspect=inspect, poll_seconds=0.001)
+    assert (cloudformation.requests, cloudformation.executed) == ([], [])
 
 
 def test_an_unknown_template_parameter_is_refused_at_once() -> None:
