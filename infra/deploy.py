@@ -48,6 +48,7 @@ def deploy(
     account = identity["Account"]
     preflight.check(session, stack_name, parameters, wanted, kept, report)
     preflight.check_callers(wanted, account)
+    preflight.warn_of_accounts(wanted, account, report)
     preflight.warn(parameters, defaults, kept, datetime.now(UTC).date(), report)
     place = sizes.Place(stack_name, session.get_partition_for_region(region), region, account)
     sizes.check(made, wanted, place, report)
