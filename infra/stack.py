@@ -71,6 +71,12 @@ def apply(
             f"Stack {stack} is in {status} and cannot be updated. Delete it "
             f"(aws cloudformation delete-stack --stack-name {stack}), then deploy again."
         )
+    if status == "UPDATE_ROLLBACK_FAILED":
+        raise DeployError(
+            f"Stack {stack} is in {status}: CloudFormation could not take back a failed deployment. The stack's events "
+            f"name the resource. If it is the EMR application, stop it (aws emr-serverless stop-application). Then run "
+            f"aws cloudformation continue-update-rollback --stack-name {stack}, and deploy again at its end."
+        )
     if status.endswith("_IN_PROGRESS") and status != "REVIEW_IN_PROGRESS":
         raise DeployError(
             f"Stack {stack} is in {status}: another deployment is active. Wait for its end, then deploy again."

@@ -143,6 +143,13 @@ def test_a_stack_that_cannot_be_updated_says_what_to_do() -> None:
         apply(ScriptedCloudFormation("DELETE_FAILED"))
 
 
+def test_a_stack_whose_rollback_failed_says_what_to_do() -> None:
+    cloudformation = ScriptedCloudFormation("UPDATE_ROLLBACK_FAILED")
+    with pytest.raises(stack.DeployError, match="stop-application.*continue-update-rollback --stack-name sluice-dev"):
+        apply(cloudformation)
+    assert cloudformation.requests == []
+
+
 def test_a_stack_rolled_back_at_first_deployment_is_recreated() -> None:
     cloudformation = ScriptedCloudFormation("ROLLBACK_COMPLETE", "CREATE_COMPLETE")
     assert apply(cloudformation, Stage="dev").action == "created"
