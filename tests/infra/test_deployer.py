@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import cfnlint
 import pytest
 
 from infra import deployer
@@ -15,6 +17,17 @@ def test_each_type_of_resource_of_the_template_has_its_rights(template: dict[str
     """The types after the transform AWS::Serverless: those that CloudFormation creates."""
     types = {each["Type"].removeprefix("AWS::") for each in translate(template, "")["Resources"].values()}
     assert deployer.rights().keys() - deployer.OWN.keys() == types
+
+
+def test_each_type_may_be_read_as_its_schema_says() -> None:
+    """cfn-lint has the schemas of AWS. Rights on a key are apart: only a key of your own needs them."""
+    schemas = Path(cfnlint.__file__).parent / "data" / "schemas"
+    files = json.loads((schemas / "providers" / "us-east-1.json").read_text())
+    granted = {action for actions in deployer.rights().values() for action in actions}
+    for kind in deployer.rights().keys() - deployer.OWN.keys():
+        schema = json.loads((schemas / "resources" / f"{files[f'AWS::{kind}']}.json").read_text())
+        read = schema.get("handlers", {}).get("read", {"permissions": []})["permissions"]
+        assert {action for action in read if not action.startswith("kms:")} <= granted, kind
 
 
 @pytest.mark.parametrize("kind", ["EMRServerless::Application", "DynamoDB::Table"])
