@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,17 @@ def test_the_policy_has_all_rights_and_fits_iam(capsys: pytest.CaptureFixture[st
     assert granted == {action for actions in deployer.rights().values() for action in actions}
     # A managed policy has at most 6,144 characters, without white space.
     assert len(json.dumps(policy, separators=(",", ":"))) <= 6_144
+
+
+def test_the_policy_allows_the_transforms_of_the_template(template: dict[str, Any]) -> None:
+    """CreateChangeSet is authorized on each of them, besides the stack."""
+    [resources] = [each["Resource"] for each in deployer.policy()["Statement"]
+                   if "cloudformation:CreateChangeSet" in each["Action"]]  # fmt: skip
+    assert any(fnmatchcase("arn:aws:cloudformation:eu-west-1:123456789012:stack/sluice-dev/1", each)
+               for each in resources)  # fmt: skip
+    for transform in template["Transform"]:
+        arn = f"arn:aws:cloudformation:eu-west-1:aws:transform/{transform.removeprefix('AWS::')}"
+        assert any(fnmatchcase(arn, each) for each in resources), transform
 
 
 def test_each_action_is_of_the_form_of_iam() -> None:
