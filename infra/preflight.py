@@ -67,8 +67,15 @@ def check(
 
 
 def check_callers(wanted: Mapping[str, str], account: str) -> None:
-    """Raise `DeployError` for administrators of accounts whose requests API Gateway will refuse."""
-    callers = {account, *wanted.get("CallerAccounts", "").split(",")}
+    """Raise `DeployError` for administrators of accounts whose requests API Gateway will refuse, and for the own account
+    among the callers: there a policy of the signer suffices, and the statement for the account could allow more."""
+    listed = wanted.get("CallerAccounts", "").split(",")
+    if account in listed:
+        raise DeployError(
+            f"CallerAccounts: expected other accounts, got {account}, the account of the stack. Its members call the "
+            f"API by their own policies; leave it out."
+        )
+    callers = {account, *listed}
     named = [arn for arn in wanted.get("Administrators", "").split(",") if arn]
     if refused := [arn for arn in named if not callers.issuperset(arn.split(":")[4:5])]:
         raise DeployError(

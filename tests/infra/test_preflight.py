@@ -90,6 +90,11 @@ def test_administrators_whom_api_gateway_refuses_are_refused(callers: str) -> No
     preflight.check_callers({"Administrators": ""}, "123456789012")
 
 
+def test_the_own_account_is_no_caller_of_another_account() -> None:
+    with pytest.raises(DeployError, match="CallerAccounts: expected other accounts, got 123456789012"):
+        preflight.check_callers({"CallerAccounts": "210987654321,123456789012"}, "123456789012")
+
+
 DEFAULT_QUEUES = "arn:*:sqs:*:*:sluice-target-*"
 ORDERS = "arn:aws:sqs:eu-west-1:123456789012:orders"
 
