@@ -42,7 +42,7 @@ def check(session: Any, stack: str, wanted: Mapping[str, str], present: Mapping[
         if error.response["Error"]["Code"] in _FORBIDDEN:
             return
         raise
-    lacking = key_policy.missing(policy, key_policy.place_of(session, stack))
+    lacking = key_policy.missing(policy, key_policy.place_of(session, stack), wanted.get("ApiAccessLog") == "true")
     if lacking:
         raise DeployError(
             f"KmsKeyArn: expected a key whose policy allows {', '.join(lacking)}. Add the statements that "

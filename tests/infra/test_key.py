@@ -207,6 +207,47 @@ def test_a_policy_about_something_else_is_not_enough(statement: dict[str, Any]) 
     assert "kms:Decrypt for logs.eu-west-1.amazonaws.com" in key_policy.missing({"Statement": [statement]}, PLACE)
 
 
+@pytest.mark.parametrize(
+    ("deny", "counts"),
+    [
+        ({"Principal": "*", "Action": "kms:*"}, True),
+        ({"Principal": {"AWS": "*"}, "Action": "kms:Decrypt"}, True),
+        ({"Principal": "*", "Action": "kms:*", "Condition": {"StringNotEquals": {"aws:SourceAccount": "1"}}}, False),
+        ({"Principal": "*", "Action": "kms:ScheduleKeyDeletion"}, False),
+        ({"Principal": "*", "NotAction": "kms:*"}, False),
+        ({"NotPrincipal": {"AWS": "arn:aws:iam::123456789012:role/a"}, "Action": "kms:*"}, False),
+    ],
+)
+def test_a_statement_that_denies_all_leaves_the_key_unusable(deny: dict[str, Any], counts: bool) -> None:
+    policy = {"Statement": [*key_policy.statements(PLACE), {"Effect": "Deny", "Resource": "*", **deny}]}
+    assert ("kms:Decrypt for s3.amazonaws.com" in key_policy.missing(policy, PLACE)) is counts
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"Principal": {"Service": "s3.amazonaws.com"}, "NotAction": ["kms:ScheduleKeyDeletion"]},
+        {"NotPrincipal": {"Service": "ec2.amazonaws.com"}, "Action": "kms:*"},
+        {
+            "Principal": {"Service": "s3.amazonaws.com"},
+            "Action": "kms:*",
+            "Condition": {"StringNotEquals": {"aws:SourceAccount": "999999999999"}},
+        },
+    ],
+)
+def test_forms_that_are_not_known_count_as_met(more: dict[str, Any]) -> None:
+    root, logs, _ = key_policy.statements(PLACE)
+    lacking = key_policy.missing({"Statement": [root, logs, {"Effect": "Allow", "Resource": "*", **more}]}, PLACE)
+    assert not [each for each in lacking if "s3.amazonaws.com" in each]
+
+
+@pytest.mark.parametrize(("logged", "enough"), [(True, False), (False, True)])
+def test_the_log_of_the_api_counts_only_if_it_is_made(logged: bool, enough: bool) -> None:
+    root, logs, events = key_policy.statements(PLACE)
+    of_lambdas = {**logs, "Condition": {"ArnLike": {key_policy.LOG_CONTEXT: PLACE.logs[0]}}}
+    assert (key_policy.missing({"Statement": [root, of_lambdas, events]}, PLACE, logged) == []) is enough
+
+
 # -- before a deployment -------------------------------------------------------------------------------------------
 
 
