@@ -67,8 +67,8 @@ def check(
 
 
 def check_callers(wanted: Mapping[str, str], account: str) -> None:
-    """Raise `DeployError` for administrators of accounts whose requests API Gateway will refuse, and for the own account
-    among the callers: there a policy of the signer suffices, and the statement for the account could allow more."""
+    """Raise `DeployError` for administrators of accounts whose requests API Gateway will refuse, and for the own
+    account among the callers: there a policy of the signer suffices, and a statement could allow more."""
     listed = wanted.get("CallerAccounts", "").split(",")
     if account in listed:
         raise DeployError(
