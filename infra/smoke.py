@@ -281,8 +281,8 @@ class Smoke:
 
     def _burst(self) -> dict[str, float]:
         limit = None if self._stage.measured_as is None else preflight.account_limit(self._stage.aws("lambda"))
-        free = limit and limit["UnreservedConcurrentExecutions"]
-        if free is not None and free < account.BURST_LAMBDAS:
+        free = account.BURST_LAMBDAS if limit is None else limit["UnreservedConcurrentExecutions"]
+        if free < account.BURST_LAMBDAS:
             raise NotTried(
                 f"the account has {free} concurrent Lambdas that are not reserved, and the burst needs "
                 f"{account.BURST_LAMBDAS}. Ask AWS for a higher quota (Service Quotas, AWS Lambda, Concurrent "
