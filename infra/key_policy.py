@@ -12,13 +12,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from infra import preflight
+from infra.place import Place, place_of
 from infra.stack import DeployError
 
 LOG_CONTEXT = "kms:EncryptionContext:aws:logs:arn"
@@ -32,25 +32,14 @@ _OPERATORS = ("StringEquals", "StringLike", "ArnEquals", "ArnLike")
 _PARTS = {"Sid", "Effect", "Principal", "Action", "Resource"}
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a stack is, and its name."""
+def _root(place: Place) -> str:
+    return f"arn:{place.partition}:iam::{place.account}:root"
 
-    stack: str
-    account: str
-    region: str
-    partition: str = "aws"
-    suffix: str = "amazonaws.com"
 
-    @property
-    def root(self) -> str:
-        return f"arn:{self.partition}:iam::{self.account}:root"
-
-    @property
-    def logs(self) -> tuple[str, ...]:
-        """Patterns of the log groups of the stack."""
-        group = f"arn:{self.partition}:logs:{self.region}:{self.account}:log-group"
-        return f"{group}:/aws/lambda/{self.stack}-*", f"{group}:/aws/apigateway/{self.stack}"
+def log_groups(place: Place) -> tuple[str, str]:
+    """Patterns of the log groups of the stack: those of the Lambdas, and that of the API."""
+    group = f"arn:{place.partition}:logs:{place.region}:{place.account}:log-group"
+    return f"{group}:/aws/lambda/{place.stack}-*", f"{group}:/aws/apigateway/{place.stack}"
 
 
 def statements(place: Place) -> list[dict[str, Any]]:
@@ -59,7 +48,7 @@ def statements(place: Place) -> list[dict[str, Any]]:
         {
             "Sid": "LetIamPoliciesAllow",
             "Effect": "Allow",
-            "Principal": {"AWS": place.root},
+            "Principal": {"AWS": _root(place)},
             "Action": "kms:*",
             "Resource": "*",
         },
@@ -69,7 +58,7 @@ def statements(place: Place) -> list[dict[str, Any]]:
             "Principal": {"Service": _logs(place)},
             "Action": list(LOGS),
             "Resource": "*",
-            "Condition": {"ArnLike": {LOG_CONTEXT: list(place.logs)}},
+            "Condition": {"ArnLike": {LOG_CONTEXT: list(log_groups(place))}},
         },
         # Which bucket and which rules may send is in the policies of the queues.
         {
@@ -102,8 +91,13 @@ def missing(policy: Mapping[str, Any], place: Place, api_log: bool = True) -> li
 
 def _needed(place: Place, api_log: bool) -> Iterator[tuple[str, str, Sequence[str], Sequence[str]]]:
     """The kind and name of each principal, its actions, and the logs about which it asks."""
-    yield "AWS", place.root, SENDERS, ("",)
-    yield "Service", _logs(place), LOGS, [group.replace("*", "check") for group in place.logs[: 2 if api_log else 1]]
+    yield "AWS", _root(place), SENDERS, ("",)
+    yield (
+        "Service",
+        _logs(place),
+        LOGS,
+        [group.replace("*", "check") for group in log_groups(place)[: 2 if api_log else 1]],
+    )
     for service in ("s3.amazonaws.com", "events.amazonaws.com"):
         yield "Service", service, SENDERS, ("",)
 
@@ -138,13 +132,6 @@ def _logs(place: Place) -> str:
 
 def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
-
-
-def place_of(session: Any, stack: str) -> Place:
-    region = session.region_name
-    partition = session.get_partition_for_region(region)
-    account = session.client("sts").get_caller_identity()["Account"]
-    return Place(stack, account, region, partition, "amazonaws.com.cn" if partition == "aws-cn" else "amazonaws.com")
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -14,8 +14,8 @@ from ministack.core import iam_evaluator
 from moto import mock_aws
 
 from infra import key_checks, key_policy
-from infra.key_policy import Place
 from infra.local.permissions import Need, needs
+from infra.place import Place
 from infra.stack import DeployError
 from tests.support import permission_tour, roles
 from tests.support.permissions import Watch, watched
@@ -162,7 +162,7 @@ def test_a_missing_statement_is_named(number: int) -> None:
         {"Principal": {"Service": "*", "AWS": "123456789012"}, "Action": ["kms:*"]},
         {
             "Principal": {"Service": ["logs.eu-west-1.amazonaws.com", "s3.amazonaws.com", "events.amazonaws.com"],
-                          "AWS": PLACE.root},
+                          "AWS": "arn:aws:iam::123456789012:root"},
             "Action": ["kms:Encrypt*", "kms:Decrypt*", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:Describe*"],
         },
         {"Principal": "*", "Action": "kms:*", "Condition": {"StringEquals": {"aws:SourceAccount": ["123456789012"]}}},
@@ -244,7 +244,7 @@ def test_forms_that_are_not_known_count_as_met(more: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("logged", "enough"), [(True, False), (False, True)])
 def test_the_log_of_the_api_counts_only_if_it_is_made(logged: bool, enough: bool) -> None:
     root, logs, events = key_policy.statements(PLACE)
-    of_lambdas = {**logs, "Condition": {"ArnLike": {key_policy.LOG_CONTEXT: PLACE.logs[0]}}}
+    of_lambdas = {**logs, "Condition": {"ArnLike": {key_policy.LOG_CONTEXT: key_policy.log_groups(PLACE)[0]}}}
     assert (key_policy.missing({"Statement": [root, of_lambdas, events]}, PLACE, logged) == []) is enough
 
 
@@ -264,7 +264,8 @@ def made(session: boto3.Session, statements: list[dict[str, Any]] | None = None,
 
 
 def check(session: Any, key: str, present: str = "") -> None:
-    key_checks.check(session, "sluice-prod", {"KmsKeyArn": key}, {"KmsKeyArn": present})
+    place = Place("sluice-prod", "123456789012", session.region_name)
+    key_checks.check(session, place, {"KmsKeyArn": key}, {"KmsKeyArn": present})
 
 
 def test_a_usable_key_is_accepted(session: boto3.Session) -> None:
