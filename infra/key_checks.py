@@ -29,11 +29,16 @@ def check(session: Any, place: Place, wanted: Mapping[str, str], present: Mappin
         )
     if not key:
         return
-    region = key.split(":")[3]
+    region, account = key.split(":")[3:5]
     if region != place.region:
         raise DeployError(
             f"KmsKeyArn: expected a key of the region of the stack, {place.region}, got one of {region}. "
             f"Create a key there, or a replica of a key for several regions. {_NOTHING_CHANGED}"
+        )
+    if account != place.account:
+        raise DeployError(
+            f"KmsKeyArn: expected a key of the account of the stack, {place.account}, got one of {account}. "
+            f"Create a key there. {_NOTHING_CHANGED}"
         )
     kms = session.client("kms")
     try:

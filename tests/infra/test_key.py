@@ -312,6 +312,12 @@ def test_a_key_of_another_region_is_refused_without_a_call() -> None:
         check(session, KEY)
 
 
+def test_a_key_of_another_account_is_refused_without_a_call() -> None:
+    session = boto3.Session("x", "x", region_name="eu-west-1")
+    with pytest.raises(DeployError, match="of the account of the stack, 123456789012, got one of 210987654321"):
+        check(session, KEY.replace("123456789012", "210987654321"))
+
+
 @pytest.mark.parametrize("key", ["", KEY.replace("0000", "1111")])
 def test_a_stack_never_loses_its_key(session: boto3.Session, key: str) -> None:
     with pytest.raises(DeployError, match=f"expected {KEY}, the present key, got .*could no longer read"):
