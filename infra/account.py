@@ -91,8 +91,9 @@ def _stages(aws: Aws, outputs: Mapping[str, str]) -> Answer:
 
 
 def _concurrency(aws: Aws, outputs: Mapping[str, str]) -> Answer:
-    total = int(aws("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"])
-    return Answer(YES if total >= BURST_LAMBDAS else NO, f"{total:,}, and a burst of a thousand needs {BURST_LAMBDAS}")
+    free = int(aws("lambda").get_account_settings()["AccountLimit"]["UnreservedConcurrentExecutions"])
+    found = f"{free:,} that are not reserved, and a burst of a thousand needs {BURST_LAMBDAS}"
+    return Answer(YES if free >= BURST_LAMBDAS else NO, found)
 
 
 LOOKS: Mapping[str, Callable[[Aws, Mapping[str, str]], Answer]] = {

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from infra import artifacts, emr_checks, key_checks, preflight, sizes, stack, template, yaml_tags
+from infra.place import Place
 
 _NO_ACCOUNT = "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_REGION."
 _MORE_RIGHTS = "Use credentials with this permission, or have it added (docs/deployment.md)."
@@ -48,10 +49,11 @@ def deploy(
     account = identity["Account"]
     preflight.check(session, stack_name, parameters, wanted, kept, report)
     preflight.check_callers(wanted, account)
+    preflight.warn_of_accounts(wanted, account, report)
     preflight.warn(parameters, defaults, kept, datetime.now(UTC).date(), report)
-    place = sizes.Place(stack_name, session.get_partition_for_region(region), region, account)
+    place = Place(stack_name, account, region, session.get_partition_for_region(region))
     sizes.check(made, wanted, place, report)
-    key_checks.check(session, stack_name, wanted, kept)
+    key_checks.check(session, place, wanted, kept)
     emr_checks.check(session, {**kept, **parameters}, report)
     if wanted["EmrReleaseLabel"] != kept.get("EmrReleaseLabel"):
         emr_checks.check_release(session, wanted, report)
@@ -78,6 +80,12 @@ def deploy(
             poll_seconds=poll_seconds,
         )
 
+    if wanted["KmsKeyArn"]:
+        parameters = {**parameters, "KmsKeyEncrypts": "true"}
+    if present is not None and wanted["KmsKeyArn"] != kept.get("KmsKeyArn", ""):
+        # CloudFormation updates a role after the tables and queues that it names. If one deployment did both, the
+        # Lambdas could not read these for minutes.
+        apply({"KmsKeyEncrypts": "false"})
     protected = wanted["DeletionProtection"] == "true" and wanted["DataRetention"] == "Retain"
     if present is not None or not protected:
         return apply({})

@@ -60,6 +60,16 @@ OWN = {
 }
 
 
+# A change set is also authorized on the transforms of its template.
+# https://docs.aws.amazon.com/service-authorization/latest/reference/list_awscloudformation.html
+RESOURCES = {
+    "cloudformation": [
+        "arn:*:cloudformation:*:*:stack/sluice-*/*",
+        *(f"arn:*:cloudformation:*:aws:transform/{name}" for name in ("LanguageExtensions", "Serverless-2016-10-31")),
+    ]
+}
+
+
 def rights() -> Mapping[str, Sequence[str]]:
     """The actions by the type of resource, and by what `make deploy` does itself."""
     of_types = yaml_tags.load((_HERE / "deployment_rights.yaml").read_text())
@@ -72,12 +82,13 @@ def table() -> str:
 
 
 def policy() -> dict[str, Any]:
-    """A policy with all rights, a statement for each service. Restrict its resources to the names of your stacks."""
+    """A policy with all rights, a statement for each service. docs/deployment.md says which resources can be fewer."""
     by_service: dict[str, set[str]] = {}
     for action in (action for actions in rights().values() for action in actions):
         by_service.setdefault(action.partition(":")[0], set()).add(action)
     statements = [
-        {"Effect": "Allow", "Action": sorted(actions), "Resource": "*"} for _, actions in sorted(by_service.items())
+        {"Effect": "Allow", "Action": sorted(actions), "Resource": RESOURCES.get(service, "*")}
+        for service, actions in sorted(by_service.items())
     ]
     return {"Version": "2012-10-17", "Statement": statements}
 

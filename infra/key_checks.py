@@ -7,17 +7,19 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from infra import key_policy
+from infra.place import Place
 from infra.stack import DeployError
 
 _FORBIDDEN = ("AccessDeniedException", "AccessDenied")
 _NOTHING_CHANGED = "Nothing was changed."
 
 
-def check(session: Any, stack: str, wanted: Mapping[str, str], present: Mapping[str, str]) -> None:
+def check(session: Any, place: Place, wanted: Mapping[str, str], present: Mapping[str, str]) -> None:
     """Raise `DeployError` for a key that cannot be used, and for a stack that would lose its key.
 
     ``wanted`` are all parameters after the deployment, ``present`` those of the stack now. What the caller may not read
-    is not checked; then CloudFormation reports the problem, and takes back what it has changed."""
+    is not checked; then CloudFormation reports the problem, and takes back what it has changed. Roles keep the right to
+    use the key, which they get in a deployment of its own, so what was written under it meanwhile stays readable."""
     key, before = wanted.get("KmsKeyArn", ""), present.get("KmsKeyArn", "")
     if before and key != before:
         raise DeployError(
@@ -27,11 +29,16 @@ def check(session: Any, stack: str, wanted: Mapping[str, str], present: Mapping[
         )
     if not key:
         return
-    region = key.split(":")[3]
-    if region != session.region_name:
+    region, account = key.split(":")[3:5]
+    if region != place.region:
         raise DeployError(
-            f"KmsKeyArn: expected a key of the region of the stack, {session.region_name}, got one of {region}. "
+            f"KmsKeyArn: expected a key of the region of the stack, {place.region}, got one of {region}. "
             f"Create a key there, or a replica of a key for several regions. {_NOTHING_CHANGED}"
+        )
+    if account != place.account:
+        raise DeployError(
+            f"KmsKeyArn: expected a key of the account of the stack, {place.account}, got one of {account}. "
+            f"Create a key there. {_NOTHING_CHANGED}"
         )
     kms = session.client("kms")
     try:
@@ -41,11 +48,11 @@ def check(session: Any, stack: str, wanted: Mapping[str, str], present: Mapping[
         if error.response["Error"]["Code"] in _FORBIDDEN:
             return
         raise
-    lacking = key_policy.missing(policy, key_policy.place_of(session, stack))
+    lacking = key_policy.missing(policy, place, wanted.get("ApiAccessLog") == "true")
     if lacking:
         raise DeployError(
             f"KmsKeyArn: expected a key whose policy allows {', '.join(lacking)}. Add the statements that "
-            f"`python -m infra.key_policy {stack.removeprefix('sluice-')}` prints to the policy of {key}. "
+            f"`python -m infra.key_policy {place.stack.removeprefix('sluice-')}` prints to the policy of {key}. "
             f"{_NOTHING_CHANGED}"
         )
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from infra import preflight
+from infra.place import Place, place_of
 from infra.stack import DeployError
 
 LOG_CONTEXT = "kms:EncryptionContext:aws:logs:arn"
@@ -27,27 +27,19 @@ LOG_CONTEXT = "kms:EncryptionContext:aws:logs:arn"
 # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html
 LOGS = ("kms:Encrypt", "kms:Decrypt", "kms:ReEncryptFrom", "kms:ReEncryptTo", "kms:GenerateDataKey", "kms:DescribeKey")
 SENDERS = ("kms:Decrypt", "kms:GenerateDataKey")
+# The operators of conditions, and the parts of a statement that denies, that are understood.
+_OPERATORS = ("StringEquals", "StringLike", "ArnEquals", "ArnLike")
+_PARTS = {"Sid", "Effect", "Principal", "Action", "Resource"}
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a stack is, and its name."""
+def _root(place: Place) -> str:
+    return f"arn:{place.partition}:iam::{place.account}:root"
 
-    stack: str
-    account: str
-    region: str
-    partition: str = "aws"
-    suffix: str = "amazonaws.com"
 
-    @property
-    def root(self) -> str:
-        return f"arn:{self.partition}:iam::{self.account}:root"
-
-    @property
-    def logs(self) -> tuple[str, ...]:
-        """Patterns of the log groups of the stack."""
-        group = f"arn:{self.partition}:logs:{self.region}:{self.account}:log-group"
-        return f"{group}:/aws/lambda/{self.stack}-*", f"{group}:/aws/apigateway/{self.stack}"
+def log_groups(place: Place) -> tuple[str, str]:
+    """Patterns of the log groups of the stack: those of the Lambdas, and that of the API."""
+    group = f"arn:{place.partition}:logs:{place.region}:{place.account}:log-group"
+    return f"{group}:/aws/lambda/{place.stack}-*", f"{group}:/aws/apigateway/{place.stack}"
 
 
 def statements(place: Place) -> list[dict[str, Any]]:
@@ -56,7 +48,7 @@ def statements(place: Place) -> list[dict[str, Any]]:
         {
             "Sid": "LetIamPoliciesAllow",
             "Effect": "Allow",
-            "Principal": {"AWS": place.root},
+            "Principal": {"AWS": _root(place)},
             "Action": "kms:*",
             "Resource": "*",
         },
@@ -66,7 +58,7 @@ def statements(place: Place) -> list[dict[str, Any]]:
             "Principal": {"Service": _logs(place)},
             "Action": list(LOGS),
             "Resource": "*",
-            "Condition": {"ArnLike": {LOG_CONTEXT: list(place.logs)}},
+            "Condition": {"ArnLike": {LOG_CONTEXT: list(log_groups(place))}},
         },
         # Which bucket and which rules may send is in the policies of the queues.
         {
@@ -79,42 +71,56 @@ def statements(place: Place) -> list[dict[str, Any]]:
     ]
 
 
-def missing(policy: Mapping[str, Any], place: Place) -> list[str]:
-    """What a policy does not allow, in words. A statement whose conditions are not known counts as one that allows."""
-    found = [statement for statement in _listed(policy.get("Statement", ())) if statement.get("Effect") == "Allow"]
+def missing(policy: Mapping[str, Any], place: Place, api_log: bool = True) -> list[str]:
+    """What a policy does not allow, in words; the group of the API counts with ``api_log`` alone.
+
+    A statement that allows, and whose forms are not known, counts as met. One that denies counts only if it is without
+    a condition, so that it is certain to deny."""
+    every = _listed(policy.get("Statement", ()))
+    allowing = [each for each in every if each.get("Effect") == "Allow"]
+    certain = [each for each in every if _PARTS.issuperset(each) and each.get("Resource") == "*"]
+    denying = [each for each in certain if each.get("Effect") == "Deny"]
     return [
         f"{action} for {who}"
-        for kind, who, actions, contexts in _needed(place)
+        for kind, who, actions, contexts in _needed(place, api_log)
         for action in actions
-        if not all(any(_allows(each, kind, who, action, context, place) for each in found) for context in contexts)
+        if any(_covers(each, kind, who, action, "", place) for each in denying)
+        or not all(any(_covers(each, kind, who, action, context, place) for each in allowing) for context in contexts)
     ]
 
 
-def _needed(place: Place) -> Iterator[tuple[str, str, Sequence[str], Sequence[str]]]:
+def _needed(place: Place, api_log: bool) -> Iterator[tuple[str, str, Sequence[str], Sequence[str]]]:
     """The kind and name of each principal, its actions, and the logs about which it asks."""
-    yield "AWS", place.root, SENDERS, ("",)
-    yield "Service", _logs(place), LOGS, [pattern.replace("*", "check") for pattern in place.logs]
+    yield "AWS", _root(place), SENDERS, ("",)
+    yield (
+        "Service",
+        _logs(place),
+        LOGS,
+        [group.replace("*", "check") for group in log_groups(place)[: 2 if api_log else 1]],
+    )
     for service in ("s3.amazonaws.com", "events.amazonaws.com"):
         yield "Service", service, SENDERS, ("",)
 
 
-def _allows(statement: Mapping[str, Any], kind: str, who: str, action: str, context: str, place: Place) -> bool:
+def _covers(statement: Mapping[str, Any], kind: str, who: str, action: str, context: str, place: Place) -> bool:
     principal = statement.get("Principal", {})
-    named = ["*"] if principal == "*" else _listed(principal.get(kind, ()))
+    named = ["*"] if principal in ("*", {"AWS": "*"}) else _listed(principal.get(kind, ()))
     if kind == "AWS" and place.account in named:
         named = [*named, who]
     return (
-        ("*" in named or who in named)
-        and any(fnmatchcase(action.lower(), pattern.lower()) for pattern in _listed(statement.get("Action", ())))
+        ("*" in named or who in named or "NotPrincipal" in statement)
+        and any(fnmatchcase(action.lower(), pattern.lower()) for pattern in _listed(statement.get("Action", "*")))
         and all(
-            _holds(name, _listed(values), context, place)
-            for conditions in statement.get("Condition", {}).values()
+            _holds(operator, name, _listed(values), context, place)
+            for operator, conditions in statement.get("Condition", {}).items()
             for name, values in conditions.items()
         )
     )
 
 
-def _holds(name: str, values: Sequence[str], context: str, place: Place) -> bool:
+def _holds(operator: str, name: str, values: Sequence[str], context: str, place: Place) -> bool:
+    if operator not in _OPERATORS:
+        return True
     if name == LOG_CONTEXT:
         return any(fnmatchcase(context, pattern) for pattern in values)
     return name.lower() != "aws:sourceaccount" or place.account in values
@@ -126,13 +132,6 @@ def _logs(place: Place) -> str:
 
 def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
-
-
-def place_of(session: Any, stack: str) -> Place:
-    region = session.region_name
-    partition = session.get_partition_for_region(region)
-    account = session.client("sts").get_caller_identity()["Account"]
-    return Place(stack, account, region, partition, "amazonaws.com.cn" if partition == "aws-cn" else "amazonaws.com")
 
 
 def main(argv: list[str] | None = None) -> int:

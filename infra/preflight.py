@@ -32,6 +32,10 @@ RESERVED = {
     "BurstReservedConcurrency": "burst",
     "ApiConcurrency": "api",
 }
+# The lists of targets whose defaults are of the stack's account.
+TARGETS = tuple(
+    f"Target{kind}Arns" for kind in ("Queue", "Topic", "Function", "Bus", "StateMachine", "Secret", "Parameter")
+)
 _QUOTA = "ask AWS for a higher quota (Service Quotas, AWS Lambda, Concurrent executions)"
 _FORBIDDEN = {"AccessDenied", "AccessDeniedException", "AuthorizationError", "UnauthorizedOperation"}
 _UNKNOWN = {"ResourceNotFoundException", "NoSuchEntity", "NotFound", "NotFoundException", "ValidationException"}
@@ -63,14 +67,34 @@ def check(
 
 
 def check_callers(wanted: Mapping[str, str], account: str) -> None:
-    """Raise `DeployError` for administrators of accounts whose requests API Gateway will refuse."""
-    callers = {account, *wanted.get("CallerAccounts", "").split(",")}
+    """Raise `DeployError` for administrators of accounts whose requests API Gateway will refuse, and for the own
+    account among the callers: there a policy of the signer suffices, and a statement could allow more."""
+    listed = wanted.get("CallerAccounts", "").split(",")
+    if account in listed:
+        raise DeployError(
+            f"CallerAccounts: expected other accounts, got {account}, the account of the stack. Its members call the "
+            f"API by their own policies; leave it out."
+        )
+    callers = {account, *listed}
     named = [arn for arn in wanted.get("Administrators", "").split(",") if arn]
     if refused := [arn for arn in named if not callers.issuperset(arn.split(":")[4:5])]:
         raise DeployError(
             f"Administrators: expected users and roles of account {account} or of CallerAccounts, got "
             f"{', '.join(refused)}. API Gateway would refuse their requests; add their accounts to CallerAccounts."
         )
+
+
+def warn_of_accounts(wanted: Mapping[str, str], account: str, report: Callable[[Step], None]) -> None:
+    """Report lists of targets that name all accounts beside other entries. The default of a list means the account of
+    the stack only while it is the only entry."""
+    for name in TARGETS:
+        entries = [entry.strip() for entry in wanted.get(name, "").split(",")]
+        for entry in entries if len(entries) > 1 else ():
+            fields = entry.split(":")
+            if fields[4:5] == ["*"]:
+                own = ":".join([*fields[:4], account, *fields[5:]])
+                why = f"{entry} is of every account, as it has other entries beside it. For your account alone: {own}"
+                report(Step(name, "WARNING", why))
 
 
 def _check_warm_tables(wanted: Mapping[str, str], present: Mapping[str, str]) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from infra.place import Place
 from infra.resolver import Resolver
 from infra.stack import DeployError, Step
 
@@ -44,16 +45,6 @@ class Size:
     used: int
     limit: int
     adjustable: bool = False
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a stack is deployed: its name, and the partition, region and account."""
-
-    stack: str
-    partition: str
-    region: str
-    account: str
 
 
 def check(
@@ -145,7 +136,7 @@ def _resolver(template: Mapping[str, Any], parameters: Mapping[str, str], place:
         "AWS::Region": place.region,
         "AWS::AccountId": place.account,
         "AWS::StackName": place.stack,
-        "AWS::URLSuffix": "amazonaws.com",
+        "AWS::URLSuffix": place.suffix,
     }
     resolve = Resolver(template, parameters, pseudo, lambda name: made(name))
     made = _made(template["Resources"], place, resolve)
@@ -167,7 +158,7 @@ def _made(resources: Mapping[str, Any], place: Place, resolve: Resolver) -> Call
             arn = form.format(place=f"{place.region}:{place.account}", account=place.account, name=name)
             return f"arn:{place.partition}:{arn}" + ("/stream/2026-01-01T00:00:00.000" if "Stream" in attribute else "")
         if resource["Type"] == "AWS::SQS::Queue":
-            return f"https://sqs.{place.region}.amazonaws.com/{place.account}/{name}"
+            return f"https://sqs.{place.region}.{place.suffix}/{place.account}/{name}"
         return name
 
     return value

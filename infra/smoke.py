@@ -281,9 +281,10 @@ class Smoke:
 
     def _burst(self) -> dict[str, float]:
         limit = None if self._stage.measured_as is None else preflight.account_limit(self._stage.aws("lambda"))
-        if limit is not None and limit["ConcurrentExecutions"] < account.BURST_LAMBDAS:
+        free = account.BURST_LAMBDAS if limit is None else limit["UnreservedConcurrentExecutions"]
+        if free < account.BURST_LAMBDAS:
             raise NotTried(
-                f"the account has {limit['ConcurrentExecutions']} concurrent Lambdas, and the burst needs "
+                f"the account has {free} concurrent Lambdas that are not reserved, and the burst needs "
                 f"{account.BURST_LAMBDAS}. Ask AWS for a higher quota (Service Quotas, AWS Lambda, Concurrent "
                 f"executions), then repeat."
             )

@@ -53,7 +53,7 @@ def apply(
     done.
 
     A parameter that is not given keeps the stack's present value, or takes the template's default in a new stack.
-    `inspect` gets the changes of an update before they are made; if it raises `DeployError`, the stack stays as it is.
+    `inspect` gets the changes of an update before they are made; if it raises, the stack stays as it is.
     Raises `DeployError` for a parameter that the template does not have, and with the reason of the first resource that
     failed."""
     if unknown := sorted(set(parameters) - set(declared)):
@@ -70,6 +70,12 @@ def apply(
         raise DeployError(
             f"Stack {stack} is in {status} and cannot be updated. Delete it "
             f"(aws cloudformation delete-stack --stack-name {stack}), then deploy again."
+        )
+    if status == "UPDATE_ROLLBACK_FAILED":
+        raise DeployError(
+            f"Stack {stack} is in {status}: CloudFormation could not take back a failed deployment. The stack's events "
+            f"name the resource. If it is the EMR application, stop it (aws emr-serverless stop-application). Then run "
+            f"aws cloudformation continue-update-rollback --stack-name {stack}, and deploy again at its end."
         )
     if status.endswith("_IN_PROGRESS") and status != "REVIEW_IN_PROGRESS":
         raise DeployError(
@@ -90,7 +96,7 @@ def apply(
     if not creating:
         try:
             inspect(_changes(cloudformation, stack, change_set))
-        except DeployError:
+        except BaseException:
             cloudformation.delete_change_set(StackName=stack, ChangeSetName=change_set)
             raise
     last = None if creating else _newest(cloudformation, stack)

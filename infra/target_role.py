@@ -35,8 +35,9 @@ _FORMS: Mapping[str, tuple[str, str]] = {
     "key": (r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[\w-]+", "a KMS key that encrypts targets"),
 }
 NEEDS_APPLICATION = "expected an application with each execution role, and an execution role with each application"
-# The services that use a key for their callers. In China another domain follows.
-_VIA = [f"{service}.*.amazonaws.com*" for service in ("secretsmanager", "sns", "sqs", "ssm", "states")]
+# The services that decrypt with the rights of their callers, and those that encrypt so. Their domain differs in China.
+_DECRYPT = ("secretsmanager", "sns", "sqs", "ssm", "states")
+_ENCRYPT = ("sns", "sqs")
 
 
 class BadRole(ValueError):
@@ -110,7 +111,6 @@ def _statements(targets: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
         return [f"{arn}{after}" for arn in dict.fromkeys(targets.get(kind, ()))]
 
     executions = [arn.replace(":stateMachine:", ":execution:") + ":sluice-*" for arn in of("state_machine")]
-    through = {"Condition": {"StringLike": {"kms:ViaService": _VIA}}}
     passed = {"Condition": {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}}
     wanted: list[tuple[str, list[str], list[str], dict[str, Any]]] = [
         ("SendMessages", ["sqs:SendMessage"], of("queue"), {}),
@@ -139,13 +139,18 @@ def _statements(targets: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
         ("PassJobRoles", ["iam:PassRole"], of("execution_role"), passed),
         ("ReadSecrets", ["secretsmanager:GetSecretValue"], of("secret"), {}),
         ("ReadParameters", ["ssm:GetParameter"], of("parameter"), {}),
-        ("UseKeysOfTargets", ["kms:Decrypt", "kms:GenerateDataKey"], of("key"), through),
+        ("DecryptUnderKeysOfTargets", ["kms:Decrypt"], of("key"), _through(_DECRYPT)),
+        ("EncryptUnderKeysOfTargets", ["kms:GenerateDataKey"], of("key"), _through(_ENCRYPT)),
     ]
     return [
         {"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resources, **more}
         for sid, actions, resources, more in wanted
         if resources
     ]
+
+
+def _through(services: Sequence[str]) -> dict[str, Any]:
+    return {"Condition": {"StringLike": {"kms:ViaService": [f"{service}.*.amazonaws.com*" for service in services]}}}
 
 
 def main(argv: list[str] | None = None) -> int:

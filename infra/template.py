@@ -191,7 +191,7 @@ def _role_and_log(logical_id: str, handler: str, policy: Template) -> Template:
             "Properties": {
                 "LogGroupName": {"Fn::Sub": f"/aws/lambda/${{AWS::StackName}}-{_dashed(handler)}"},
                 "RetentionInDays": {"Ref": "LogRetentionDays"},
-                "KmsKeyId": {"Fn::If": ["KeyIsGiven", {"Ref": "KmsKeyArn"}, {"Ref": "AWS::NoValue"}]},
+                "KmsKeyId": {"Fn::If": ["KeyEncrypts", {"Ref": "KmsKeyArn"}, {"Ref": "AWS::NoValue"}]},
             },
         },
         f"{logical_id}Role": {

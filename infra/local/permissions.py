@@ -36,7 +36,7 @@ _OF_ITEMS = (
     *("dynamodb:ConditionCheckItem", "dynamodb:BatchGetItem", "dynamodb:BatchWriteItem"),
     *("dynamodb:Query", "dynamodb:Scan", "dynamodb:GetRecords"),
 )
-# What a caller needs on the KMS key that encrypts a table, a queue, an object, a topic, a state machine or a secret.
+# What a caller needs on the KMS key that encrypts a table, a queue, an object, a topic, an execution or a secret.
 # DynamoDB decrypts the key of a table for whoever reads or writes it.
 # https://docs.aws.amazon.com/kms/latest/developerguide/services-dynamodb.html
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html
@@ -52,7 +52,7 @@ _KEYED = {
     "sqs:ReceiveMessage": _READS,
     "sqs:SendMessage": _WRITES,
     "sns:Publish": _WRITES,
-    "states:StartExecution": _WRITES,
+    "states:DescribeExecution": _READS,
     "secretsmanager:GetSecretValue": _READS,
     "ssm:GetParameter": _READS,
 }

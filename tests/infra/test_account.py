@@ -25,7 +25,9 @@ class Account:
     def __init__(self, **answers: Any) -> None:
         self.answers = {
             "get_stages": {"item": [{"stageName": "api"}]},
-            "get_account_settings": {"AccountLimit": {"ConcurrentExecutions": 1000}},
+            "get_account_settings": {
+                "AccountLimit": {"ConcurrentExecutions": 1000, "UnreservedConcurrentExecutions": 900}
+            },
             "get_application": {"application": {"releaseLabel": "emr-7.14.0"}},
             **answers,
         }
@@ -85,7 +87,7 @@ def test_o7_an_account_answers_what_a_check_or_a_look_shows() -> None:
 def test_an_account_that_differs_is_told_what_to_do() -> None:
     old = Account(
         get_stages={"item": [{"stageName": "Stage"}, {"stageName": "api"}]},
-        get_account_settings={"AccountLimit": {"ConcurrentExecutions": 10}},
+        get_account_settings={"AccountLimit": {"ConcurrentExecutions": 100, "UnreservedConcurrentExecutions": 10}},
         get_application={"application": {"releaseLabel": "emr-7.5.0"}},
     )
     answers = answered(old, {"partition to Spark": (False, "expected run r to succeed, got FAILED: AccessDenied")})
@@ -116,11 +118,14 @@ class Quiet:
         return answer
 
 
-def test_a_burst_is_not_tried_with_ten_concurrent_lambdas() -> None:
-    few = Account(get_account_settings={"AccountLimit": {"ConcurrentExecutions": 10}})
+def test_a_burst_is_not_tried_with_ten_lambdas_left() -> None:
+    few = Account(
+        get_account_settings={"AccountLimit": {"ConcurrentExecutions": 100, "UnreservedConcurrentExecutions": 10}}
+    )
     stage = smoke.Stage("x", Quiet(), few.client, OUTPUTS, 1, measured_as="dev")
     with pytest.raises(
-        smoke.NotTried, match=r"has 10 concurrent Lambdas, and the burst needs 23\. Ask AWS for a higher"
+        smoke.NotTried,
+        match=r"has 10 concurrent Lambdas that are not reserved, and the burst needs 23\. Ask AWS for a higher",
     ):
         smoke.Smoke(stage, lambda text: None)._burst()
     enough = smoke.Stage("x", Quiet(), Account().client, OUTPUTS, 1, measured_as="dev")
@@ -131,7 +136,9 @@ def test_a_burst_is_not_tried_with_ten_concurrent_lambdas() -> None:
 def test_a_check_that_was_not_tried_has_not_failed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    few = Account(get_account_settings={"AccountLimit": {"ConcurrentExecutions": 10}})
+    few = Account(
+        get_account_settings={"AccountLimit": {"ConcurrentExecutions": 100, "UnreservedConcurrentExecutions": 10}}
+    )
     stage = smoke.Stage("x", Quiet(), few.client, OUTPUTS, 1, measured_as="dev")
     monkeypatch.setattr(smoke, "deployed", lambda name: stage)
     monkeypatch.setattr(smoke.Smoke, "checks", lambda self: [("burst of 1,000", self._burst)])

@@ -8,9 +8,10 @@ import pytest
 from botocore.exceptions import ClientError, WaiterError
 from moto import mock_aws
 
-from infra import deploy, emr_checks, preflight, stack
+from infra import deploy, emr_checks, key_checks, preflight, stack
 
 URL = "https://bucket/key.yaml"
+KEY = "arn:aws:kms:eu-west-1:123456789012:key/0000"
 PAGE = 100  # events in one answer of DescribeStackEvents
 
 
@@ -63,7 +64,7 @@ class ScriptedCloudFormation:
         return {"StatusReason": self.refusal}
 
     def delete_change_set(self, **request: Any) -> None:
-        pass
+        self.requests = [each for each in self.requests if each["ChangeSetName"] != request["ChangeSetName"]]
 
     def execute_change_set(self, **request: Any) -> None:
         self.executed.append(request)
@@ -142,11 +143,29 @@ def test_a_stack_that_cannot_be_updated_says_what_to_do() -> None:
         apply(ScriptedCloudFormation("DELETE_FAILED"))
 
 
+def test_a_stack_whose_rollback_failed_says_what_to_do() -> None:
+    cloudformation = ScriptedCloudFormation("UPDATE_ROLLBACK_FAILED")
+    with pytest.raises(stack.DeployError, match="stop-application.*continue-update-rollback --stack-name sluice-dev"):
+        apply(cloudformation)
+    assert cloudformation.requests == []
+
+
 def test_a_stack_rolled_back_at_first_deployment_is_recreated() -> None:
     cloudformation = ScriptedCloudFormation("ROLLBACK_COMPLETE", "CREATE_COMPLETE")
     assert apply(cloudformation, Stage="dev").action == "created"
     assert cloudformation.deleted == ["sluice-dev"]
     assert cloudformation.requests[0]["ChangeSetType"] == "CREATE"
+
+
+@pytest.mark.parametrize("error", [ClientError({"Error": {"Code": "ThrottlingException"}}, "X"), KeyboardInterrupt()])
+def test_a_check_that_fails_leaves_no_change_set(error: BaseException) -> None:
+    def inspect(changes: Any) -> None:
+        raise error
+
+    cloudformation = ScriptedCloudFormation("CREATE_COMPLETE", "UPDATE_COMPLETE")
+    with pytest.raises(type(error)):
+        stack.apply(cloudformation, "sluice-dev", URL, {}, declared=[], inspect=inspect, poll_seconds=0.001)
+    assert (cloudformation.requests, cloudformation.executed) == ([], [])
 
 
 def test_an_unknown_template_parameter_is_refused_at_once() -> None:
@@ -219,6 +238,35 @@ def test_tables_are_protected_after_first_successful_deployment(
     with mock_aws():
         deploy.deploy(boto3.Session("x", "x", region_name="eu-west-1"), "sluice-dev", packaged, given)
     assert asked == protections
+
+
+@pytest.mark.parametrize(
+    ("present", "given", "encrypts"),
+    [
+        ({"DataRetention": "Retain"}, {"KmsKeyArn": KEY}, ["false", "true"]),
+        ({"KmsKeyArn": KEY, "KmsKeyEncrypts": "false"}, {}, ["true"]),
+        ({"KmsKeyArn": KEY}, {"KmsKeyArn": KEY}, ["true"]),
+        ({"DataRetention": "Retain"}, {}, [None]),
+        (None, {"KmsKeyArn": KEY, "DataRetention": "Delete"}, ["true"]),
+    ],
+    ids=["added", "interrupted", "kept", "no key", "new stack"],
+)
+def test_the_roles_of_a_stack_in_use_get_its_key_first(
+    packaged: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    present: dict[str, str] | None,
+    given: dict[str, str],
+    encrypts: list[str | None],
+) -> None:
+    """CloudFormation updates a role after the tables that it names, so one update would lock the Lambdas out."""
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    monkeypatch.setattr(key_checks, "check", lambda *_: None)
+    asked: list[str | None] = []
+    monkeypatch.setattr(stack, "parameters", lambda *_: present)
+    monkeypatch.setattr(stack, "apply", lambda _, n, u, wanted, **more: asked.append(wanted.get("KmsKeyEncrypts")))
+    with mock_aws():
+        deploy.deploy(boto3.Session("x", "x", region_name="eu-west-1"), "sluice-dev", packaged, given)
+    assert asked == encrypts
 
 
 def test_o7_a_deployment_reports_what_is_behind(packaged: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,7 +143,7 @@ def test_emr_has_the_same_limit_of_runs_as_sluice(template: dict[str, Any]) -> N
 
 
 def test_an_application_in_china_has_no_queue(template: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """EMR Serverless has no queue of job runs there. Sluice's own limit holds all the same."""
+    """AWS's announcement excludes China. Sluice's own limit holds all the same."""
     monkeypatch.setitem(PSEUDO, "AWS::Partition", "aws-cn")
     resolve = Resolver(template, MADE)
     assert "SchedulerConfiguration" not in resolve(template["Resources"]["EmrApplication"]["Properties"])

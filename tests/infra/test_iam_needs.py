@@ -85,9 +85,11 @@ KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890
 ENCRYPTED = {
     "arn:aws:sqs:us-east-1:123456789012:orders": KEY,
     "arn:aws:sns:us-east-1:123456789012:orders": KEY,
-    "arn:aws:states:us-east-1:123456789012:stateMachine:etl": KEY,
+    "arn:aws:states:us-east-1:123456789012:execution:etl:*": KEY,
     "arn:aws:ssm:us-east-1:123456789012:parameter/a": KEY,
 }
+MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:etl"
+EXECUTION = "arn:aws:states:us-east-1:123456789012:execution:etl:sluice-a"
 BOTH = ["kms:GenerateDataKey", "kms:Decrypt"]
 
 
@@ -96,7 +98,9 @@ BOTH = ["kms:GenerateDataKey", "kms:Decrypt"]
     [
         ("sqs", "SendMessageBatch", {"QueueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/orders"}, BOTH),
         ("sns", "PublishBatch", {"TopicArn": "arn:aws:sns:us-east-1:123456789012:orders"}, BOTH),
-        ("stepfunctions", "StartExecution", {"stateMachineArn": f"{list(ENCRYPTED)[2]}:PROD"}, BOTH),
+        ("stepfunctions", "StartExecution", {"stateMachineArn": MACHINE}, []),
+        ("stepfunctions", "StopExecution", {"executionArn": EXECUTION}, []),
+        ("stepfunctions", "DescribeExecution", {"executionArn": EXECUTION}, ["kms:Decrypt"]),
         ("ssm", "GetParameter", {"Name": "/a"}, ["kms:Decrypt"]),
     ],
 )

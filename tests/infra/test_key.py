@@ -14,8 +14,8 @@ from ministack.core import iam_evaluator
 from moto import mock_aws
 
 from infra import key_checks, key_policy
-from infra.key_policy import Place
 from infra.local.permissions import Need, needs
+from infra.place import Place
 from infra.stack import DeployError
 from tests.support import permission_tour, roles
 from tests.support.permissions import Watch, watched
@@ -29,9 +29,9 @@ PLACE = Place("sluice-prod", PSEUDO["AWS::AccountId"], PSEUDO["AWS::Region"])
 DEFAULT = [key_policy.statements(PLACE)[0]]  # the policy that KMS gives a new key
 
 
-def resolved(template: dict[str, Any], kind: str, key: str) -> dict[str, str]:
+def resolved(template: dict[str, Any], kind: str, key: str, encrypts: str = "true") -> dict[str, str]:
     """The properties of the resources of a type as JSON, by their names."""
-    resolve = Resolver(template, {}, KmsKeyArn=key)
+    resolve = Resolver(template, {}, KmsKeyArn=key, KmsKeyEncrypts=encrypts)
     names = ("SSESpecification", "SqsManagedSseEnabled", "KmsMasterKeyId", "BucketEncryption", "KmsKeyId")
     return {
         name: json.dumps({each: resolve(properties[each]) for each in names if each in properties}, default=str)
@@ -45,6 +45,16 @@ def test_one_parameter_encrypts_everything_that_is_stored(template: dict[str, An
     assert with_key
     # Whoever deletes a key deletes what it encrypts, and nobody may delete an audit record.
     assert [name for name, text in with_key.items() if KEY not in text] == (["AuditLog"] if "S3" in kind else [])
+
+
+@pytest.mark.parametrize("kind", ENCRYPTED)
+def test_the_roles_may_use_the_key_before_it_encrypts(template: dict[str, Any], kind: str) -> None:
+    assert KEY not in "".join(resolved(template, kind, KEY, encrypts="false").values())
+    assert Resolver(template, {}, KmsKeyArn=KEY, KmsKeyEncrypts="false").holds("KeyIsGiven")
+    for name in roles.LAMBDAS:
+        [of_key] = [each for each in template["Resources"][f"{name}Role"]["Properties"]["Policies"]
+                    if "KmsKeyArn" in json.dumps(each)]  # fmt: skip
+        assert of_key["Fn::If"][0] == "KeyIsGiven"
 
 
 @pytest.mark.parametrize("kind", ENCRYPTED)
@@ -152,7 +162,7 @@ def test_a_missing_statement_is_named(number: int) -> None:
         {"Principal": {"Service": "*", "AWS": "123456789012"}, "Action": ["kms:*"]},
         {
             "Principal": {"Service": ["logs.eu-west-1.amazonaws.com", "s3.amazonaws.com", "events.amazonaws.com"],
-                          "AWS": PLACE.root},
+                          "AWS": "arn:aws:iam::123456789012:root"},
             "Action": ["kms:Encrypt*", "kms:Decrypt*", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:Describe*"],
         },
         {"Principal": "*", "Action": "kms:*", "Condition": {"StringEquals": {"aws:SourceAccount": ["123456789012"]}}},
@@ -197,6 +207,47 @@ def test_a_policy_about_something_else_is_not_enough(statement: dict[str, Any]) 
     assert "kms:Decrypt for logs.eu-west-1.amazonaws.com" in key_policy.missing({"Statement": [statement]}, PLACE)
 
 
+@pytest.mark.parametrize(
+    ("deny", "counts"),
+    [
+        ({"Principal": "*", "Action": "kms:*"}, True),
+        ({"Principal": {"AWS": "*"}, "Action": "kms:Decrypt"}, True),
+        ({"Principal": "*", "Action": "kms:*", "Condition": {"StringNotEquals": {"aws:SourceAccount": "1"}}}, False),
+        ({"Principal": "*", "Action": "kms:ScheduleKeyDeletion"}, False),
+        ({"Principal": "*", "NotAction": "kms:*"}, False),
+        ({"NotPrincipal": {"AWS": "arn:aws:iam::123456789012:role/a"}, "Action": "kms:*"}, False),
+    ],
+)
+def test_a_statement_that_denies_all_leaves_the_key_unusable(deny: dict[str, Any], counts: bool) -> None:
+    policy = {"Statement": [*key_policy.statements(PLACE), {"Effect": "Deny", "Resource": "*", **deny}]}
+    assert ("kms:Decrypt for s3.amazonaws.com" in key_policy.missing(policy, PLACE)) is counts
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"Principal": {"Service": "s3.amazonaws.com"}, "NotAction": ["kms:ScheduleKeyDeletion"]},
+        {"NotPrincipal": {"Service": "ec2.amazonaws.com"}, "Action": "kms:*"},
+        {
+            "Principal": {"Service": "s3.amazonaws.com"},
+            "Action": "kms:*",
+            "Condition": {"StringNotEquals": {"aws:SourceAccount": "999999999999"}},
+        },
+    ],
+)
+def test_forms_that_are_not_known_count_as_met(more: dict[str, Any]) -> None:
+    root, logs, _ = key_policy.statements(PLACE)
+    lacking = key_policy.missing({"Statement": [root, logs, {"Effect": "Allow", "Resource": "*", **more}]}, PLACE)
+    assert not [each for each in lacking if "s3.amazonaws.com" in each]
+
+
+@pytest.mark.parametrize(("logged", "enough"), [(True, False), (False, True)])
+def test_the_log_of_the_api_counts_only_if_it_is_made(logged: bool, enough: bool) -> None:
+    root, logs, events = key_policy.statements(PLACE)
+    of_lambdas = {**logs, "Condition": {"ArnLike": {key_policy.LOG_CONTEXT: key_policy.log_groups(PLACE)[0]}}}
+    assert (key_policy.missing({"Statement": [root, of_lambdas, events]}, PLACE, logged) == []) is enough
+
+
 # -- before a deployment -------------------------------------------------------------------------------------------
 
 
@@ -213,7 +264,8 @@ def made(session: boto3.Session, statements: list[dict[str, Any]] | None = None,
 
 
 def check(session: Any, key: str, present: str = "") -> None:
-    key_checks.check(session, "sluice-prod", {"KmsKeyArn": key}, {"KmsKeyArn": present})
+    place = Place("sluice-prod", "123456789012", session.region_name)
+    key_checks.check(session, place, {"KmsKeyArn": key}, {"KmsKeyArn": present})
 
 
 def test_a_usable_key_is_accepted(session: boto3.Session) -> None:
@@ -258,6 +310,12 @@ def test_a_key_of_another_region_is_refused_without_a_call() -> None:
         DeployError, match="expected a key of the region of the stack, eu-central-1, got one of eu-west-1"
     ):
         check(session, KEY)
+
+
+def test_a_key_of_another_account_is_refused_without_a_call() -> None:
+    session = boto3.Session("x", "x", region_name="eu-west-1")
+    with pytest.raises(DeployError, match="of the account of the stack, 123456789012, got one of 210987654321"):
+        check(session, KEY.replace("123456789012", "210987654321"))
 
 
 @pytest.mark.parametrize("key", ["", KEY.replace("0000", "1111")])

@@ -90,6 +90,38 @@ def test_administrators_whom_api_gateway_refuses_are_refused(callers: str) -> No
     preflight.check_callers({"Administrators": ""}, "123456789012")
 
 
+def test_the_own_account_is_no_caller_of_another_account() -> None:
+    with pytest.raises(DeployError, match="CallerAccounts: expected other accounts, got 123456789012"):
+        preflight.check_callers({"CallerAccounts": "210987654321,123456789012"}, "123456789012")
+
+
+DEFAULT_QUEUES = "arn:*:sqs:*:*:sluice-target-*"
+ORDERS = "arn:aws:sqs:eu-west-1:123456789012:orders"
+
+
+@pytest.mark.parametrize(
+    ("queues", "warned"),
+    [
+        (DEFAULT_QUEUES, False),
+        (ORDERS, False),
+        (f"{DEFAULT_QUEUES},{ORDERS}", True),
+        (f"{ORDERS}, {DEFAULT_QUEUES}", True),
+        (f"arn:*:sqs:*:123456789012:sluice-target-*,{ORDERS}", False),
+    ],
+)
+def test_a_default_beside_other_targets_is_reported(queues: str, warned: bool) -> None:
+    """Alone it means the stack's account, in a list every account."""
+    steps: list[Step] = []
+    preflight.warn_of_accounts({"TargetQueueArns": queues}, "123456789012", steps.append)
+    assert [(step.resource, step.status) for step in steps] == [("TargetQueueArns", "WARNING")] * warned
+    assert all(step.reason.endswith(": arn:*:sqs:*:123456789012:sluice-target-*") for step in steps)
+
+
+def test_the_lists_of_targets_are_those_with_defaults(template: dict[str, Any]) -> None:
+    defaults = {name: str(each.get("Default", "")) for name, each in template["Parameters"].items()}
+    assert {name for name, value in defaults.items() if "sluice-target" in value} == set(preflight.TARGETS)
+
+
 def test_a_stack_without_reservations_needs_no_free_concurrency() -> None:
     assert check(account(1000, 0), {"Stage": "dev"}) == []
 

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from infra import sizes
+from infra.place import Place
 from infra.stack import DeployError, Step
 
-PLACE = sizes.Place("sluice-prod", "aws", "ap-southeast-2", "123456789012")
+PLACE = Place("sluice-prod", "123456789012", "ap-southeast-2")
 LISTS = ("applications", "roles", "limits")
 
 
@@ -97,6 +98,17 @@ def test_a_policy_that_is_attached_to_a_role_counts(template: dict[str, Any]) ->
 
 def test_white_space_in_a_policy_is_not_counted(template: dict[str, Any]) -> None:
     assert sizes._dense({"Sid": "a", "Action": ["b", "c"]}) == '{"Sid":"a","Action":["b","c"]}'
+
+
+def test_addresses_in_china_count_with_their_longer_domain(template: dict[str, Any]) -> None:
+    def environment(partition: str) -> int:
+        place = Place("sluice-prod", "123456789012", "cn-northwest-1", partition)
+        found = sizes.sizes(template, {}, place)
+        return next(each.used for each in found if each.what == "the environment of the Lambda APIHandler")
+
+    in_china, elsewhere = environment("aws-cn"), environment("aws")
+    text = json.dumps(template["Globals"]["Function"]["Environment"])
+    assert in_china - elsewhere >= 3 * text.count("Queue")
 
 
 def test_the_environment_counts_as_one_json_text(template: dict[str, Any]) -> None:

@@ -103,6 +103,8 @@ def test_o10_a_role_uses_a_key_through_targets_alone() -> None:
     through = {name: policy().allows(Need(action, key, (("kms:ViaService", f"{name}.eu-west-1.amazonaws.com"),)))
                for name in ("sqs", "sns", "states", "secretsmanager", "ssm", "s3", "dynamodb")}  # fmt: skip
     assert [name for name, allowed in through.items() if allowed] == ["sqs", "sns", "states", "secretsmanager", "ssm"]
+    of_executions = (("kms:ViaService", "states.eu-west-1.amazonaws.com"),)
+    assert not policy().allows(Need("kms:GenerateDataKey", key, of_executions))
     assert policy().allows(Need(action, key, (("kms:ViaService", "sqs.cn-north-1.amazonaws.com.cn"),)))
     assert not policy().allows(Need(action, key))
 

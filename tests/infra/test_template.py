@@ -112,7 +112,7 @@ def test_every_queue_has_a_dead_letter_queue_and_a_handler(
 
 def test_every_queue_is_encrypted_has_tls_and_dead_ones_an_alarm(resources: dict[str, Any]) -> None:
     queues = dict(of_type(resources, "AWS::SQS::Queue"))
-    assert all(q["SqsManagedSseEnabled"] == {"Fn::If": ["KeyIsGiven", False, True]} for q in queues.values())
+    assert all(q["SqsManagedSseEnabled"] == {"Fn::If": ["KeyEncrypts", False, True]} for q in queues.values())
     guarded = {p["Queues"][0]["Ref"]: json.dumps(p) for _, p in of_type(resources, "AWS::SQS::QueuePolicy")}
     assert set(guarded) == set(queues)
     assert all(json.dumps(TLS_ONLY) in policy for policy in guarded.values())

@@ -57,9 +57,10 @@ def _named(arn: str, service: str) -> str:
 def _condition(conditions: Mapping[str, Mapping[str, Any]]) -> str:
     """The condition that a reader has to know: which part of a bucket, and which services use the key."""
     prefix = conditions.get("StringLike", {}).get("s3:prefix")
-    services = conditions.get("StringEquals", {}).get("kms:ViaService", ())
+    services = next((each["kms:ViaService"] for each in conditions.values() if "kms:ViaService" in each), ())
     if prefix:
         return f"`s3:prefix` {prefix}"
+    services = [services] if isinstance(services, str) else services
     return f"through {', '.join(each.partition('.')[0] for each in services)}" if services else ""
 
 

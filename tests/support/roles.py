@@ -41,6 +41,8 @@ KEY = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890
 ENCRYPTED = (
     "arn:aws:sqs:eu-west-1:123456789012:sluice-target-x",
     "arn:aws:sns:us-east-1:000000000000:sluice-target-x",
+    "arn:aws:states:us-east-1:000000000000:execution:sluice-target-etl:*",
+    "arn:aws:secretsmanager:us-east-1:000000000000:secret:sluice-target-x-*",
 )
 PLACE = Place(
     PSEUDO["AWS::Region"],
