@@ -17,20 +17,24 @@ MASK = "***"
 # A fingerprint has 16 bits: enough to see a change, too few to find a value of this length by trying.
 FINGERPRINT, LEAST = 4, 16
 
-_SECRET = re.compile(
-    r"pass(word|wd|phrase)|secret|token|credential|authorization|cookie|private|signature|api[-_]?key|access[-_]?key"
-    r"|account[-_]?key|(?<![a-z])(pass|pwd)(?![a-z])",
-    re.I,
+# The endings of names of secrets; `compass` and `bypass` are none.
+_PASSWORD = (
+    r"pass(?:word|wd|phrase)|pwd|(?<!com)(?<!by)pass(?![a-z])|secret|token|credentials?|signature"
+    r"|(?:secret|private|api|access|account)[-_.]?key"
 )
-# The values below these fields are the users' own. They may hold a secret under any name.
+_SECRET = re.compile(f"{_PASSWORD}|authorization|cookie|private", re.I)
+# The values below these fields are the users' own. They may hold a secret under any name. So may variables of Spark's
+# environments, such as spark.executorEnv.HOOK and spark.emr-serverless.driverEnv.HOOK.
 _OWN = frozenset({"headers", "env", "environment", "properties", "data", "data_base64", "payload"})
+_VARIABLE = "Env."
 _REFERENCE = frozenset({"ssm", "secrets_manager", "host"})  # the fields of a reference to a secret, which has no value
 _ARN = re.compile(r"arn:aws[a-z-]*:(secretsmanager|ssm):[a-z0-9-]*:[0-9*]*:(secret:|parameter/)\S+")
-_OPTION = re.compile(r"--?[A-Za-z][\w.-]*")
+# The name of an option. After one dash it is a letter, or a property of Java: what follows may be the value, as in
+# -phunter2.
+_OPTION = re.compile(r"--[A-Za-z][\w.-]*|-[A-Za-z]")
+_PROPERTY = re.compile(r"-D[A-Za-z][\w.-]*")
 _ADDRESS = re.compile(r"\b(?!s3[an]?://)[a-z][a-z0-9+.-]{1,20}://[^\s\"'<>]+", re.I)
-_NAMED = re.compile(
-    r"(?<![a-z])((?:password|passwd|pwd|secret|token|api[-_]?key|access[-_]?key)=)([^\s&;,#\"'<>]+)", re.I
-)
+_NAMED = re.compile(rf"((?:{_PASSWORD})=[\"']?)([^\s&;,#\"'<>]+)", re.I)
 # Forms in which services issue credentials; each begins with a text that hardly anything else has. The first parts have
 # a longest length, so that a text of many beginnings costs little time.
 # https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns
@@ -80,6 +84,7 @@ def mask(value: Any) -> str:
 def _of_field(name: str, value: Any, own: bool) -> Any:
     if value in (None, "", {}, [], ()):
         return value
+    own = own or _VARIABLE in name
     if not own and _names_secrets(value):
         return value
     if _SECRET.search(name):
@@ -102,7 +107,7 @@ def _names_secrets(value: Any) -> bool:
 def _argument(value: str) -> str:
     """An argument of a command: the name of an option stays."""
     option, sign, given = value.partition("=")
-    if not _OPTION.fullmatch(option):
+    if not _OPTION.fullmatch(option) and not (given and _PROPERTY.fullmatch(option)):
         return mask(value) if value else value
     return f"{option}={mask(given)}" if sign and given else value
 

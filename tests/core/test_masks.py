@@ -12,6 +12,7 @@ from chalicelib.core.masks import MASK, mask, masked, text, url
 
 KEY = "AKIA" + "IOSFODNN7EXAMPLE"
 GITHUB = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+NAMES = ["password", "DB_PASS", "PGPASS", "dbPass", "apiKey", "aws_secret_access_key", "SAS_Signature", "pwd", "DBPWD"]
 JWT = "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
 SLACK = "xoxb-" + "123456789012-abcdefGHIJKL"
 
@@ -25,6 +26,11 @@ SLACK = "xoxb-" + "123456789012-abcdefGHIJKL"
         (["s3://lake/raw/"], [MASK]),
         (["--empty=", ""], ["--empty=", ""]),
         (["-5"], [MASK]),
+        (["-Dpassword=hunter2"], ["-Dpassword=***"]),
+        (["-Djavax.net.ssl.trustStorePassword=hunter2"], ["-Djavax.net.ssl.trustStorePassword=***"]),
+        (["-phunter2Secret"], [MASK]),
+        (["--token", "-AbC123dEf456"], ["--token", MASK]),
+        (["-AbC123dEf456=="], [MASK]),
     ],
 )
 def test_arguments_keep_the_names_of_options(given: list[str], shown: list[str]) -> None:
@@ -89,6 +95,13 @@ def test_a_token_is_masked_wherever_it_stands(secret: str, around: str) -> None:
         ),
         ("mongodb://ada:hunter2@db/x", "mongodb://***@db/x"),
         ("call failed: api_key=hunter2, twice", "call failed: api_key=***, twice"),
+        ("java -Dpassword=hunter2 -Dx=1", "java -Dpassword=*** -Dx=1"),
+        ("-Djavax.net.ssl.trustStorePassword=hunter2", "-Djavax.net.ssl.trustStorePassword=***"),
+        ("keyPassword=hunter2 sslpassword=hunter2", "keyPassword=*** sslpassword=***"),
+        ("PGPASSWORD=hunter2; DBPASSWORD=hunter2", "PGPASSWORD=***; DBPASSWORD=***"),
+        ("DB_PASS=hunter2 dbPwd=hunter2", "DB_PASS=*** dbPwd=***"),
+        ("clientSecret=hunter2 accessToken='hunter2'", "clientSecret=*** accessToken='***'"),
+        ("spark.hadoop.fs.s3a.secret.key=hunter2", "spark.hadoop.fs.s3a.secret.key=***"),
     ],
 )
 def test_a_text_loses_credentials_only(given: str, shown: str) -> None:
@@ -101,6 +114,7 @@ def test_a_text_loses_credentials_only(given: str, shown: str) -> None:
         "the run took 3 s",
         "s3://lake/raw/orders/day=2026-03-01/?a=b",
         "tokens=5 of token_count=7",
+        "bypass=true, compass=north, passed=3",
         "arn:aws:sqs:eu-west-1:123456789012:sluice-target-x",
         "demo.flights.clean.1k.0f3a9c7d2b1e4f5a6b7c",
         "Basic authentication is off",
@@ -119,14 +133,26 @@ def test_a_private_key_is_masked_to_its_end() -> None:
     assert "MIIEow" not in text(key[:45])
 
 
-@pytest.mark.parametrize("name", ["password", "DB_PASS", "apiKey", "aws_secret_access_key", "SAS_Signature", "pwd"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_field_that_is_named_like_a_secret_is_masked(name: str) -> None:
     assert masked({"spark": {name: "hunter2"}}) == {"spark": {name: MASK}}
 
 
-@pytest.mark.parametrize("name", ["compass", "bypass", "passenger_count", "keys", "host"])
+@pytest.mark.parametrize("name", ["compass", "bypass", "BYPASS", "passenger_count", "keys", "host"])
 def test_another_field_is_shown(name: str) -> None:
     assert masked({"spark": {name: "north"}}) == {"spark": {name: "north"}}
+
+
+@pytest.mark.parametrize("key", ["spark.executorEnv.HOOK", "spark.emr-serverless.driverEnv.HOOK"])
+def test_a_variable_of_the_environment_is_masked(key: str) -> None:
+    assert masked({"spark": {key: "T000/B000/x"}}) == {"spark": {key: MASK}}
+    assert masked({"spark": {"spark.executor.cores": "4"}}) == {"spark": {"spark.executor.cores": "4"}}
+
+
+def test_options_of_java_lose_their_passwords() -> None:
+    given = {"spark.driver.extraJavaOptions": "-Djavax.net.ssl.keyStorePassword=hunter2 -Dx=1"}
+    shown = {"spark.driver.extraJavaOptions": "-Djavax.net.ssl.keyStorePassword=*** -Dx=1"}
+    assert masked({"spark": given}) == {"spark": shown}
 
 
 def test_a_reference_to_a_secret_is_shown() -> None:
