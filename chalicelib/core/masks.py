@@ -28,6 +28,7 @@ _SECRET = re.compile(f"{_PASSWORD}|authorization|cookie|private", re.I)
 _OWN = frozenset({"headers", "env", "environment", "properties", "data", "data_base64", "payload"})
 _VARIABLE = "Env."
 _REFERENCE = frozenset({"ssm", "secrets_manager", "host"})  # the fields of a reference to a secret, which has no value
+_PATH = re.compile(r"(/[A-Za-z0-9_.-]+)+")  # a parameter of SSM, which ``secret`` may name
 _ARN = re.compile(r"arn:aws[a-z-]*:(secretsmanager|ssm):[a-z0-9-]*:[0-9*]*:(secret:|parameter/)\S+")
 # The name of an option. After one dash it is a letter, or a property of Java: what follows may be the value, as in
 # -phunter2.
@@ -85,8 +86,10 @@ def _of_field(name: str, value: Any, own: bool) -> Any:
     if value in (None, "", {}, [], ()):
         return value
     own = own or _VARIABLE in name
-    if not own and _names_secrets(value):
+    if not own and _names_secrets(name, value):
         return value
+    if not own and name == "headers" and isinstance(value, Mapping):
+        return {header: each if _is_reference(each) else masked(each, own=True) for header, each in value.items()}
     if _SECRET.search(name):
         return mask(value)
     if name == "arguments" and isinstance(value, list | tuple):
@@ -96,12 +99,19 @@ def _of_field(name: str, value: Any, own: bool) -> Any:
     return masked(value, own or name in _OWN)
 
 
-def _names_secrets(value: Any) -> bool:
-    """Whether a value names secrets and holds none: a reference, an ARN, or the list of them in an allow-list."""
+def _names_secrets(name: str, value: Any) -> bool:
+    """Whether the value of a field names secrets and holds none: a reference, a path, an ARN, or the list of them in an
+    allow-list."""
     if isinstance(value, Mapping):
-        return value.keys() <= _REFERENCE
+        return _is_reference(value)
+    if name == "secret" and isinstance(value, str) and _PATH.fullmatch(value):
+        return True
     listed = value if isinstance(value, list | tuple) else (value,)
     return all(isinstance(each, str) and _ARN.fullmatch(each) for each in listed)
+
+
+def _is_reference(value: Any) -> bool:
+    return isinstance(value, Mapping) and value.keys() <= _REFERENCE
 
 
 def _argument(value: str) -> str:

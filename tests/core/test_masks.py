@@ -162,6 +162,22 @@ def test_a_reference_to_a_secret_is_shown() -> None:
     assert masked({"properties": {"secret": reference}})["properties"]["secret"].startswith(MASK)
 
 
+def test_the_reference_of_a_header_is_shown() -> None:
+    headers = {"Authorization": {"ssm": "/sluice-target/demo/key"}, "X-Key": {"secrets_manager": "demo-key"}}
+    assert masked({"headers": {**headers, "X-Own": "hunter2"}}) == {"headers": {**headers, "X-Own": MASK}}
+    assert masked({"properties": {"headers": headers}})["properties"]["headers"]["X-Key"] == {"secrets_manager": MASK}
+    assert masked({"headers": {"X-Key": {"value": "hunter2"}}}) == {"headers": {"X-Key": {"value": MASK}}}
+
+
+def test_the_path_of_a_signing_secret_is_shown() -> None:
+    assert masked({"secret": "/sluice-target/demo/sign"}) == {"secret": "/sluice-target/demo/sign"}
+    assert masked({"secret": "/hunter2+"}) == {"secret": MASK}
+    assert masked({"password": "/hunter2", "properties": {"secret": "/hunter2"}}) == {
+        "password": MASK,
+        "properties": {"secret": MASK},
+    }
+
+
 def test_the_secrets_of_an_allow_list_are_shown_by_their_names() -> None:
     """An auditor asks who was given which secrets."""
     names = ["arn:aws:ssm:eu-west-1:123456789012:parameter/team-a/*", "arn:aws:secretsmanager:eu-west-1:1:secret:a"]
