@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.steps import Steps
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.steps import DOCUMENT, Steps
 from chalicelib.core.triggers.patterns import MAX_FOREIGN_STEPS
 from chalicelib.flow.ingest import apply, custom_events
 from chalicelib.flow.views import explain
@@ -105,6 +106,38 @@ def test_o14_a_post_of_many_events_has_one_budget(monkeypatch: pytest.MonkeyPatc
     assert counted <= whole.budget + max(each.spent for each in made if each.whole is whole)
     world.pass_by("5m")
     assert len(world.runs("mine")) == 20
+
+
+def test_o14_foreign_documents_have_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sender pays for reading the documents of others, whether their patterns cost something or not."""
+    read: list[str] = []
+
+    class Read(Schedule):
+        @classmethod
+        def model_validate(cls, given: Any, **fields: Any) -> Any:
+            read.append(str(given["trigger"]))
+            return Schedule.model_validate(given, **fields)
+
+    lists = {f"k{leaf}": [f"{number:02d}" for number in range(100)] for leaf in range(80)}
+    world = beside({f"s{number:02d}": on_event({**lists, "number": [number]}) for number in range(40)})
+    monkeypatch.setattr(apply, "Schedule", Read)
+    envelopes = [custom_events.Envelope("go", f"n{number}", {"k0": "no"}) for number in range(20)]
+    custom_events.post(world.ports, "demo", envelopes)
+    foreign = [trigger for trigger in read if "k79" in trigger]
+    assert 0 < len(foreign) == len(set(foreign)), "each is read once for all events"
+    assert len(foreign) * (DOCUMENT + 8_000) <= apply.MAX_FOREIGN_OF_REQUEST
+    world.settle()
+    assert len(world.runs("mine")) == 1
+
+
+def test_o14_a_document_that_is_not_read_waits_for_the_sweep() -> None:
+    many = {f"s{number:02d}": on_event({"b": [1]}) for number in range(70)}
+    world = beside(many)
+    world.post("go", b=1)
+    assert 0 < sum(len(world.jobs(f"other.theirs.{name}")) for name in many) < 70
+    world.pass_by("5m")
+    begun = [len(world.jobs(full(f"other.theirs.{name}"))) + len(world.runs(f"other.theirs.{name}")) for name in many]
+    assert begun == [1] * 70
 
 
 def test_o14_all_operators_fit_into_the_budget_of_a_usual_event() -> None:
