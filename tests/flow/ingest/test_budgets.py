@@ -140,6 +140,34 @@ def test_o14_a_document_that_is_not_read_waits_for_the_sweep() -> None:
     assert begun == [1] * 70
 
 
+def test_o14_a_foreign_namespace_delays_no_other() -> None:
+    many = {f"s{number}": on_event({"a": [{"wildcard": f"*x{each}*"} for each in range(90)]}) for number in range(8)}
+    world = beside(many)
+    world.grant("demo", {"grants": [{"to": "other", "events": ["*"]}, {"to": "zz", "events": ["*"]}]})
+    document = {"workflows": flights({})["workflows"], "schedules": {"simple": on_event({"b": [1]})}}
+    world.deploy(document, "zz", "app")
+    world.post("go", a=WORDS[:400], b=1)
+    world.settle()
+    assert len(world.runs("zz.app.simple")) == len(world.runs("mine")) == 1
+
+
+def test_o14_namespaces_have_a_budget_together() -> None:
+    """One namespace uses up its own part; a few of them use up the budget of all."""
+    names = [f"n{number}" for number in range(6)]
+    world = beside({})
+    world.grant("demo", {"grants": [{"to": name, "events": ["*"]} for name in names]})
+    costly = {f"s{number}": on_event({"a": [{"wildcard": f"*x{each}*"} for each in range(90)]}) for number in range(3)}
+    for name in names:
+        world.deploy({"workflows": flights({})["workflows"], "schedules": costly}, name, "app")
+    world.post("go", a=[*WORDS[:400], "x1"])
+    begun = [sum(len(world.jobs(f"{name}.app.s{number}")) for number in range(3)) for name in names]
+    assert 0 < max(begun) < 3
+    assert begun[-1] == 0
+    world.pass_by("5m")
+    jobs = [f"{name}.app.s{number}" for name in names for number in range(3)]
+    assert [len(world.jobs(full(name))) + len(world.runs(name)) for name in jobs] == [1] * 18
+
+
 def test_o14_all_operators_fit_into_the_budget_of_a_usual_event() -> None:
     world = beside({"wild": on_event(WILD)})
     world.post("go", a=[*WORDS[:400], "7 x"])
