@@ -60,6 +60,19 @@ def test_o14_an_event_that_is_set_aside_is_on_record_once() -> None:
     assert len(world.runs("mine")) == 1
 
 
+def test_o14_an_event_that_is_set_aside_may_come_under_a_new_id() -> None:
+    """Under the same id, it is the event that was applied already."""
+    world = beside({"costly": on_event(WILD)})
+    world.post("go", source="first", a=[*WORDS, "7 x"])
+    document = {"workflows": flights({})["workflows"], "schedules": {"costly": on_event({"a": [{"wildcard": "*7*x"}]})}}
+    world.deploy(document, "other", "theirs")
+    for source, begun in (("first", 0), ("second", 1)):
+        world.post("go", source=source, a=[*WORDS, "7 x"])
+        world.pass_by("3m")
+        assert len(world.runs("other.theirs.costly")) == begun
+    assert len(world.runs("mine")) == 2, "it reaches all schedules again"
+
+
 def test_o14_the_own_namespace_is_served_whatever_it_costs() -> None:
     world = beside({}, own=on_event(WILD))
     world.post("go", a=[*WORDS, "7 x"])
