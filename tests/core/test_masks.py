@@ -38,10 +38,31 @@ def test_arguments_keep_the_names_of_options(given: list[str], shown: list[str])
 
 
 def test_a_long_value_shows_that_it_has_changed() -> None:
-    first, second = (masked({"arguments": [f"jdbc:postgresql://db/x?password={word}"]}) for word in ("abc", "abd"))
+    first, second = (masked({"arguments": [f"s3://lake/raw/orders/{month}/"]}) for month in ("2026-03", "2026-04"))
     assert first != second
     assert first["arguments"][0].startswith(MASK)
-    assert masked({"arguments": ["jdbc:postgresql://db/x?password=abc"]}) == first
+    assert masked({"arguments": ["s3://lake/raw/orders/2026-03/"]}) == first
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        "jdbc:postgresql://db/x?user=ada&password={}",
+        "host=db.example.com;pin={}",
+        "mysql -u root -h db.example.com -p{}",
+        '{{"user":"ada","database":"orders","pin":"{}"}}',
+        "first-long-value,second-long-value,{}",
+    ],
+)
+def test_a_short_part_of_a_long_value_is_not_found(known: str) -> None:
+    """The rest of the value is known, so a fingerprint would tell the right one among a few guesses."""
+    assert mask(known.format("1234")) == mask(known.format("4321")) == MASK
+
+
+def test_lists_and_users_of_addresses_have_no_fingerprint() -> None:
+    assert masked({"password": ["1234", "5678", "some longer one"]}) == {"password": MASK}
+    assert text("mysql://administrator-of-orders:1234@db") == "mysql://***@db"
+    assert mask("dXNlcjpwYXNzMQxyzabc==") != mask("dXNlcjpwYXNzMQxyzabd=="), "padding divides no value"
 
 
 def test_a_short_value_has_no_fingerprint_by_which_it_is_found() -> None:
