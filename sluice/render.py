@@ -123,7 +123,7 @@ def table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[Cell
     If the name of the last column ends in ``…``, its text wraps in the remaining width. It is printed below its row if
     that width is too small.
     """
-    filled = [[_text(cell) for cell in row] for row in rows]
+    filled = [[_cell(cell, name) for cell, name in zip(row, columns, strict=True)] for row in rows]
     shown = [at for at in range(len(columns)) if at == 0 or any(row[at].plain != NOTHING for row in filled)]
     fixed = [at for at in shown if not columns[at].endswith("…")]
     long = next((at for at in shown if at not in fixed), None)
@@ -183,6 +183,16 @@ def _text(cell: Cell) -> Text:
     if isinstance(cell, Text):
         return _harmless(cell)
     return Text(visible(cell)) if cell else dim(NOTHING)
+
+
+def _cell(cell: Cell, column: str) -> Text:
+    """The text of a cell, in one line if its column does not wrap: a second line would look like a row."""
+    text = _text(cell)
+    if column.endswith("…") or "\n" not in text.plain:
+        return text
+    line = text.copy()
+    line.plain = text.plain.replace("\n", "␊")
+    return line
 
 
 def _harmless(text: Text) -> Text:

@@ -1,8 +1,8 @@
 """Texts of others for a terminal: what would steer it becomes visible.
 
 A job decides about its log, and a user about descriptions. Escape sequences in them could set the title of the
-operator's terminal, write its clipboard (OSC 52), or erase lines; characters that change the direction of a text could
-show another command than the one that is copied.
+operator's terminal, write its clipboard (OSC 52), or erase lines; characters that change the direction of a text, or
+that nobody sees, could show another command than the one that is copied.
 """
 
 from __future__ import annotations
@@ -11,15 +11,18 @@ import json
 import re
 from typing import Any
 
-# C0 without tab and newline, DEL, C1, and the directional formatting characters of Unicode.
-_CONTROLS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]")
+# C0 without tab and newline, DEL, C1, the directional formatting characters of Unicode, its separators of lines, and
+# what has no width. U+200C and U+200D stay, because scripts and emoji need them.
+_SIGNS = "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060\\u2066-\\u2069\\ufeff"
+_CONTROLS = re.compile(f"[{_SIGNS}]")
+_HIDING = re.compile(f"[{_SIGNS}\\U000e0000-\\U000e007f]")  # with the tags, which no terminal shows
 _PICTURES, _DELETE, _OTHER = 0x2400, "\u2421", "\ufffd"  # U+2400 and following show C0; nothing shows C1
 
 
 def visible(text: str) -> str:
     """The text with a visible character for each control character but tab and newline. The length stays, so that
     columns do."""
-    return _CONTROLS.sub(_shown, text)
+    return _HIDING.sub(_shown, text)
 
 
 def escaped(text: str) -> str:

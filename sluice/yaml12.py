@@ -98,13 +98,13 @@ class _Dumper(yaml.SafeDumper):
     """Quotes each text that this loader, or a loader of YAML 1.1, would read as another type."""
 
 
-def _quoted_if_needed(dumper: _Dumper, text: str) -> yaml.Node:
+def quoted_if_needed(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
     """A text with control characters in double quotes, where they have escapes."""
     style = '"' if escaped(text) != text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-_Dumper.add_representer(str, _quoted_if_needed)
+_Dumper.add_representer(str, quoted_if_needed)
 _Dumper.yaml_implicit_resolvers = {
     first: [*_Loader.yaml_implicit_resolvers.get(first, ()), *yaml.SafeDumper.yaml_implicit_resolvers.get(first, ())]
     for first in {*_Loader.yaml_implicit_resolvers, *yaml.SafeDumper.yaml_implicit_resolvers}

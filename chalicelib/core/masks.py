@@ -1,12 +1,11 @@
 """What may be a secret in documents and texts that outlive the rows of Sluice: audit records, and the lake.
 
 A record has to show which fields were given, and that a value has changed. So names stay, the host of a URL stays, and
-a long value gets a fingerprint. A secret of an unknown form in a free text stays as it is.
+a long value without parts gets a fingerprint. A secret of an unknown form in a free text stays as it is.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,21 +15,28 @@ from chalicelib.core import ids
 MASK = "***"
 # A fingerprint has 16 bits: enough to see a change, too few to find a value of this length by trying.
 FINGERPRINT, LEAST = 4, 16
+# What divides a value into parts: a short part may be all that a reader does not know.
+_DIVIDES = re.compile(r"[\s?&;,\"'{}\[\]]|=(?!=*$)")
 
-_SECRET = re.compile(
-    r"pass(word|wd|phrase)|secret|token|credential|authorization|cookie|private|signature|api[-_]?key|access[-_]?key"
-    r"|account[-_]?key|(?<![a-z])(pass|pwd)(?![a-z])",
-    re.I,
+# The endings of names of secrets; `compass` and `bypass` are none.
+_PASSWORD = (
+    r"pass(?:word|wd|phrase)|pwd|(?<!com)(?<!by)pass(?![a-z])|secret|token|credentials?|signature"
+    r"|(?:secret|private|api|access|account)[-_.]?key"
 )
-# The values below these fields are the users' own. They may hold a secret under any name.
+_SECRET = re.compile(f"{_PASSWORD}|authorization|cookie|private", re.I)
+# The values below these fields are the users' own. They may hold a secret under any name. So may variables of Spark's
+# environments, such as spark.executorEnv.HOOK and spark.emr-serverless.driverEnv.HOOK.
 _OWN = frozenset({"headers", "env", "environment", "properties", "data", "data_base64", "payload"})
+_VARIABLE = "Env."
 _REFERENCE = frozenset({"ssm", "secrets_manager", "host"})  # the fields of a reference to a secret, which has no value
+_PATH = re.compile(r"(/[A-Za-z0-9_.-]+)+")  # a parameter of SSM, which ``secret`` may name
 _ARN = re.compile(r"arn:aws[a-z-]*:(secretsmanager|ssm):[a-z0-9-]*:[0-9*]*:(secret:|parameter/)\S+")
-_OPTION = re.compile(r"--?[A-Za-z][\w.-]*")
+# The name of an option. After one dash it is a letter, or a property of Java: what follows may be the value, as in
+# -phunter2.
+_OPTION = re.compile(r"--[A-Za-z][\w.-]*|-[A-Za-z]")
+_PROPERTY = re.compile(r"-D[A-Za-z][\w.-]*")
 _ADDRESS = re.compile(r"\b(?!s3[an]?://)[a-z][a-z0-9+.-]{1,20}://[^\s\"'<>]+", re.I)
-_NAMED = re.compile(
-    r"(?<![a-z])((?:password|passwd|pwd|secret|token|api[-_]?key|access[-_]?key)=)([^\s&;,#\"'<>]+)", re.I
-)
+_NAMED = re.compile(rf"((?:{_PASSWORD})=[\"']?)([^\s&;,#\"'<>]+)", re.I)
 # Forms in which services issue credentials; each begins with a text that hardly anything else has. The first parts have
 # a longest length, so that a text of many beginnings costs little time.
 # https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns
@@ -72,16 +78,20 @@ def url(value: str) -> str:
 
 
 def mask(value: Any) -> str:
-    """The mask of a value, with a fingerprint if the value is long."""
-    plain = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
-    return MASK if len(plain) < LEAST else f"{MASK}{ids.digest(plain, length=FINGERPRINT)}"
+    """The mask of a value, with a fingerprint if the value is long and has no parts."""
+    if not isinstance(value, str) or len(value) < LEAST or _DIVIDES.search(value):
+        return MASK
+    return f"{MASK}{ids.digest(value, length=FINGERPRINT)}"
 
 
 def _of_field(name: str, value: Any, own: bool) -> Any:
     if value in (None, "", {}, [], ()):
         return value
-    if not own and _names_secrets(value):
+    own = own or _VARIABLE in name
+    if not own and _names_secrets(name, value):
         return value
+    if not own and name == "headers" and isinstance(value, Mapping):
+        return {header: each if _is_reference(each) else masked(each, own=True) for header, each in value.items()}
     if _SECRET.search(name):
         return mask(value)
     if name == "arguments" and isinstance(value, list | tuple):
@@ -91,18 +101,25 @@ def _of_field(name: str, value: Any, own: bool) -> Any:
     return masked(value, own or name in _OWN)
 
 
-def _names_secrets(value: Any) -> bool:
-    """Whether a value names secrets and holds none: a reference, an ARN, or the list of them in an allow-list."""
+def _names_secrets(name: str, value: Any) -> bool:
+    """Whether the value of a field names secrets and holds none: a reference, a path, an ARN, or the list of them in an
+    allow-list."""
     if isinstance(value, Mapping):
-        return value.keys() <= _REFERENCE
+        return _is_reference(value)
+    if name == "secret" and isinstance(value, str) and _PATH.fullmatch(value):
+        return True
     listed = value if isinstance(value, list | tuple) else (value,)
     return all(isinstance(each, str) and _ARN.fullmatch(each) for each in listed)
+
+
+def _is_reference(value: Any) -> bool:
+    return isinstance(value, Mapping) and value.keys() <= _REFERENCE
 
 
 def _argument(value: str) -> str:
     """An argument of a command: the name of an option stays."""
     option, sign, given = value.partition("=")
-    if not _OPTION.fullmatch(option):
+    if not _OPTION.fullmatch(option) and not (given and _PROPERTY.fullmatch(option)):
         return mask(value) if value else value
     return f"{option}={mask(given)}" if sign and given else value
 
@@ -113,9 +130,9 @@ def _address(value: str, path_of: Callable[[str], str]) -> str:
     rest, sharp, fragment = rest.partition("#")
     rest, sign, query = rest.partition("?")
     place, slash, path = rest.partition("/")
-    user, at, host = place.rpartition("@")
+    _, at, host = place.rpartition("@")
     pairs = "&".join(_pair(pair) for pair in query.split("&"))
-    shown = f"{scheme}://{mask(user)}@{host}" if at else f"{scheme}://{host}"
+    shown = f"{scheme}://{MASK}@{host}" if at else f"{scheme}://{host}"
     return f"{shown}{path_of(slash + path)}{sign}{pairs if query else ''}{sharp}{mask(fragment) if fragment else ''}"
 
 

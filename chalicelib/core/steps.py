@@ -5,6 +5,23 @@ A step is a comparison or a lookup: some 0.4 microseconds on a core of 2026.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+DOCUMENT = 3_750  # steps to read and check the document of a schedule, besides one for each value in it
+
+
+def values_in(document: Mapping[str, Any]) -> int:
+    """How many values a document holds, lists and objects included."""
+    count = 0
+    pending: list[Any] = [document]
+    while pending:
+        holder = pending.pop()
+        inner = list(holder.values()) if isinstance(holder, Mapping) else holder
+        count += len(inner)
+        pending += [value for value in inner if isinstance(value, Mapping | list | tuple)]
+    return count
+
 
 class OverBudget(Exception):
     """A computation needs more steps than its budget has."""

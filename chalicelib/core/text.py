@@ -6,9 +6,12 @@ import re
 
 from chalicelib.core.errors import invalid
 
-# C0, DEL and C1, with which a text steers a terminal, and the characters that change the direction of a text.
+# C0, DEL and C1, with which a text steers a terminal, the characters that change the direction of a text, separators of
+# lines, and characters that nobody sees. Marks of direction, joiners and non-joiners stay: scripts and emoji need them.
 # https://www.unicode.org/reports/tr9/#Directional_Formatting_Characters
-_CONTROLS = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]")
+_CONTROLS = re.compile(
+    "[\\x00-\\x1f\\x7f-\\x9f\\u200b\\u2028-\\u202e\\u2060\\u2066-\\u2069\\ufeff\\U000e0000-\\U000e007f]"
+)
 
 
 def count_of(number: int, noun: str) -> str:
@@ -21,4 +24,4 @@ def refuse_controls(text: str, expected: str, allowed: str = "\n\t") -> None:
     for found in _CONTROLS.finditer(text):
         if found[0] not in allowed:
             got = f"U+{ord(found[0]):04X} at character {found.start() + 1}"
-            raise invalid("", expected, got, "remove the character; a terminal would execute it")
+            raise invalid("", expected, got, "remove the character; a terminal would execute or hide it")

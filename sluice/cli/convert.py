@@ -75,7 +75,7 @@ def convert(
     if as_json:
         render.machine(draft.as_json())
         return
-    _write(report, draft.report(), sys.stderr)
+    _write(report, visible(draft.report()), sys.stderr)
     _write(output, draft.text(), sys.stdout)
 
 
@@ -99,7 +99,7 @@ def _read(file: str) -> str:
 
 def _write(file: str | None, text: str, otherwise: TextIO) -> None:
     if file is None:
-        print(visible(text) if otherwise.isatty() else text, end="", file=otherwise)
+        print(text, end="", file=otherwise)
         return
     try:
         Path(file).write_text(text, encoding="utf-8")

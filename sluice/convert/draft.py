@@ -12,6 +12,8 @@ from typing import Any
 import yaml
 
 from sluice.client import Document
+from sluice.visible import escaped
+from sluice.yaml12 import quoted_if_needed
 
 WIDTH = 120  # columns of the document
 FLOW_WIDTH = 100  # characters; an object or a list of at most this length is written in one line
@@ -105,9 +107,8 @@ class Draft:
         """The document as YAML for ``sluice apply``, with each dollar sign doubled, because a single one begins a
         placeholder."""
         note = f"# Written by sluice convert from {self.source}. Read its report before you apply this file.\n"
-        return note + yaml.dump(
-            _escaped(self.document()), Dumper=_Dumper, sort_keys=False, width=WIDTH, allow_unicode=True
-        )
+        dumped = yaml.dump(_escaped(self.document()), Dumper=_Dumper, sort_keys=False, width=WIDTH, allow_unicode=True)
+        return escaped(note + dumped)
 
     def report(self) -> str:
         """The findings as text, after a line that counts what was converted."""
@@ -184,5 +185,6 @@ def _represent(dumper: _Dumper, value: Any) -> yaml.Node:
     return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=short)
 
 
+_Dumper.add_representer(str, quoted_if_needed)
 _Dumper.add_representer(dict, _represent)
 _Dumper.add_representer(list, _represent)

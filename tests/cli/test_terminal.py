@@ -30,8 +30,11 @@ HOSTILE = (
     "\x7f",
     "\u202eexe.txt",
     "\u2066a\u2069",
+    "\u200e1\u200f2\u061c",
+    "a\u2028b\u2029",
+    "pay\u200bpal\u2060\ufeff",
 )
-_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]")
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -49,10 +52,17 @@ def test_control_characters_become_visible(hostile: str) -> None:
     assert visible.visible(shown) == shown
 
 
-@pytest.mark.parametrize("plain", ["", "a\tb\n", "größer ✓ 日本語", "שלום \u200f!", "e\u0301"])
+@pytest.mark.parametrize(
+    "plain",
+    ["", "a\tb\n", "größer ✓ 日本語", "שלום!", "e\u0301", "\u0645\u06cc\u200c\u062e", "\U0001f469\u200d\U0001f4bb"],
+)
 def test_other_texts_stay(plain: str) -> None:
     assert visible.visible(plain) == plain
     assert json.loads(visible.as_json(plain)) == plain
+
+
+def test_hidden_text_is_shown() -> None:
+    assert visible.visible("ok\U000e0041\U000e007f") == "ok\ufffd\ufffd"
 
 
 def test_c0_is_shown_by_its_picture() -> None:
@@ -81,6 +91,15 @@ def test_columns_stay_in_line_beside_a_hostile_cell() -> None:
     console = render.Terminal(file=output, width=60, markup=False, highlight=False)
     render.table(console, ("A", "B"), [("\x1b[31m", "x"), ("12345", "x")])
     assert [line.index("x") for line in output.getvalue().splitlines()[1:]] == [7, 7]
+
+
+@pytest.mark.parametrize("columns", [("A", "B"), ("A", "B", "C…")])
+def test_a_cell_forges_no_row(columns: tuple[str, ...]) -> None:
+    output = io.StringIO()
+    console = render.Terminal(file=output, width=60, markup=False, highlight=False)
+    render.table(console, columns, [("x\nforged  enabled", Text("a\nb"), "c")[: len(columns)]])
+    assert output.getvalue().splitlines()[1].split() == ["x␊forged", "enabled", "a␊b", *["c"] * (len(columns) == 3)]
+    assert len(output.getvalue().splitlines()) == 2
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)

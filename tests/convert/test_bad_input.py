@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from sluice import yaml12
 from sluice.cli import app as sluice
 
 DAG = "from airflow import DAG\n"
@@ -73,3 +75,13 @@ def test_a_dag_file_is_never_executed(tmp_path: Path) -> None:
     file.write_text(f"{DAG}open({str(mark)!r}, 'w')\nDAG('x', schedule=None)\n")
     assert CliRunner().invoke(sluice, ["convert", "airflow", str(file)]).exit_code == 0
     assert not mark.exists()
+
+
+@pytest.mark.parametrize("sign", ["\x1b", "\u202e", "\u200b"])
+def test_what_would_steer_a_terminal_is_escaped(sign: str) -> None:
+    """The document keeps the value, wherever it goes."""
+    given = f"0 5 * * * /bin/load 'a{sign}b'\nno line {sign}\n"
+    result = CliRunner().invoke(sluice, ["convert", "crontab", "-", "--user"], input=given)
+    assert result.exit_code == 0, result.output
+    assert sign not in result.output
+    assert json.dumps(sign)[1:-1] in json.dumps(yaml12.load(result.stdout))

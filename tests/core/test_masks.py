@@ -12,6 +12,7 @@ from chalicelib.core.masks import MASK, mask, masked, text, url
 
 KEY = "AKIA" + "IOSFODNN7EXAMPLE"
 GITHUB = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+NAMES = ["password", "DB_PASS", "PGPASS", "dbPass", "apiKey", "aws_secret_access_key", "SAS_Signature", "pwd", "DBPWD"]
 JWT = "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
 SLACK = "xoxb-" + "123456789012-abcdefGHIJKL"
 
@@ -25,6 +26,11 @@ SLACK = "xoxb-" + "123456789012-abcdefGHIJKL"
         (["s3://lake/raw/"], [MASK]),
         (["--empty=", ""], ["--empty=", ""]),
         (["-5"], [MASK]),
+        (["-Dpassword=hunter2"], ["-Dpassword=***"]),
+        (["-Djavax.net.ssl.trustStorePassword=hunter2"], ["-Djavax.net.ssl.trustStorePassword=***"]),
+        (["-phunter2Secret"], [MASK]),
+        (["--token", "-AbC123dEf456"], ["--token", MASK]),
+        (["-AbC123dEf456=="], [MASK]),
     ],
 )
 def test_arguments_keep_the_names_of_options(given: list[str], shown: list[str]) -> None:
@@ -32,10 +38,31 @@ def test_arguments_keep_the_names_of_options(given: list[str], shown: list[str])
 
 
 def test_a_long_value_shows_that_it_has_changed() -> None:
-    first, second = (masked({"arguments": [f"jdbc:postgresql://db/x?password={word}"]}) for word in ("abc", "abd"))
+    first, second = (masked({"arguments": [f"s3://lake/raw/orders/{month}/"]}) for month in ("2026-03", "2026-04"))
     assert first != second
     assert first["arguments"][0].startswith(MASK)
-    assert masked({"arguments": ["jdbc:postgresql://db/x?password=abc"]}) == first
+    assert masked({"arguments": ["s3://lake/raw/orders/2026-03/"]}) == first
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        "jdbc:postgresql://db/x?user=ada&password={}",
+        "host=db.example.com;pin={}",
+        "mysql -u root -h db.example.com -p{}",
+        '{{"user":"ada","database":"orders","pin":"{}"}}',
+        "first-long-value,second-long-value,{}",
+    ],
+)
+def test_a_short_part_of_a_long_value_is_not_found(known: str) -> None:
+    """The rest of the value is known, so a fingerprint would tell the right one among a few guesses."""
+    assert mask(known.format("1234")) == mask(known.format("4321")) == MASK
+
+
+def test_lists_and_users_of_addresses_have_no_fingerprint() -> None:
+    assert masked({"password": ["1234", "5678", "some longer one"]}) == {"password": MASK}
+    assert text("mysql://administrator-of-orders:1234@db") == "mysql://***@db"
+    assert mask("dXNlcjpwYXNzMQxyzabc==") != mask("dXNlcjpwYXNzMQxyzabd=="), "padding divides no value"
 
 
 def test_a_short_value_has_no_fingerprint_by_which_it_is_found() -> None:
@@ -89,6 +116,13 @@ def test_a_token_is_masked_wherever_it_stands(secret: str, around: str) -> None:
         ),
         ("mongodb://ada:hunter2@db/x", "mongodb://***@db/x"),
         ("call failed: api_key=hunter2, twice", "call failed: api_key=***, twice"),
+        ("java -Dpassword=hunter2 -Dx=1", "java -Dpassword=*** -Dx=1"),
+        ("-Djavax.net.ssl.trustStorePassword=hunter2", "-Djavax.net.ssl.trustStorePassword=***"),
+        ("keyPassword=hunter2 sslpassword=hunter2", "keyPassword=*** sslpassword=***"),
+        ("PGPASSWORD=hunter2; DBPASSWORD=hunter2", "PGPASSWORD=***; DBPASSWORD=***"),
+        ("DB_PASS=hunter2 dbPwd=hunter2", "DB_PASS=*** dbPwd=***"),
+        ("clientSecret=hunter2 accessToken='hunter2'", "clientSecret=*** accessToken='***'"),
+        ("spark.hadoop.fs.s3a.secret.key=hunter2", "spark.hadoop.fs.s3a.secret.key=***"),
     ],
 )
 def test_a_text_loses_credentials_only(given: str, shown: str) -> None:
@@ -101,6 +135,7 @@ def test_a_text_loses_credentials_only(given: str, shown: str) -> None:
         "the run took 3 s",
         "s3://lake/raw/orders/day=2026-03-01/?a=b",
         "tokens=5 of token_count=7",
+        "bypass=true, compass=north, passed=3",
         "arn:aws:sqs:eu-west-1:123456789012:sluice-target-x",
         "demo.flights.clean.1k.0f3a9c7d2b1e4f5a6b7c",
         "Basic authentication is off",
@@ -119,14 +154,26 @@ def test_a_private_key_is_masked_to_its_end() -> None:
     assert "MIIEow" not in text(key[:45])
 
 
-@pytest.mark.parametrize("name", ["password", "DB_PASS", "apiKey", "aws_secret_access_key", "SAS_Signature", "pwd"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_field_that_is_named_like_a_secret_is_masked(name: str) -> None:
     assert masked({"spark": {name: "hunter2"}}) == {"spark": {name: MASK}}
 
 
-@pytest.mark.parametrize("name", ["compass", "bypass", "passenger_count", "keys", "host"])
+@pytest.mark.parametrize("name", ["compass", "bypass", "BYPASS", "passenger_count", "keys", "host"])
 def test_another_field_is_shown(name: str) -> None:
     assert masked({"spark": {name: "north"}}) == {"spark": {name: "north"}}
+
+
+@pytest.mark.parametrize("key", ["spark.executorEnv.HOOK", "spark.emr-serverless.driverEnv.HOOK"])
+def test_a_variable_of_the_environment_is_masked(key: str) -> None:
+    assert masked({"spark": {key: "T000/B000/x"}}) == {"spark": {key: MASK}}
+    assert masked({"spark": {"spark.executor.cores": "4"}}) == {"spark": {"spark.executor.cores": "4"}}
+
+
+def test_options_of_java_lose_their_passwords() -> None:
+    given = {"spark.driver.extraJavaOptions": "-Djavax.net.ssl.keyStorePassword=hunter2 -Dx=1"}
+    shown = {"spark.driver.extraJavaOptions": "-Djavax.net.ssl.keyStorePassword=*** -Dx=1"}
+    assert masked({"spark": given}) == {"spark": shown}
 
 
 def test_a_reference_to_a_secret_is_shown() -> None:
@@ -134,6 +181,22 @@ def test_a_reference_to_a_secret_is_shown() -> None:
     assert masked({"secret": reference}) == {"secret": reference}
     assert masked({"url": {**reference, "host": "h.example.com"}})["url"]["host"] == "h.example.com"
     assert masked({"properties": {"secret": reference}})["properties"]["secret"].startswith(MASK)
+
+
+def test_the_reference_of_a_header_is_shown() -> None:
+    headers = {"Authorization": {"ssm": "/sluice-target/demo/key"}, "X-Key": {"secrets_manager": "demo-key"}}
+    assert masked({"headers": {**headers, "X-Own": "hunter2"}}) == {"headers": {**headers, "X-Own": MASK}}
+    assert masked({"properties": {"headers": headers}})["properties"]["headers"]["X-Key"] == {"secrets_manager": MASK}
+    assert masked({"headers": {"X-Key": {"value": "hunter2"}}}) == {"headers": {"X-Key": {"value": MASK}}}
+
+
+def test_the_path_of_a_signing_secret_is_shown() -> None:
+    assert masked({"secret": "/sluice-target/demo/sign"}) == {"secret": "/sluice-target/demo/sign"}
+    assert masked({"secret": "/hunter2+"}) == {"secret": MASK}
+    assert masked({"password": "/hunter2", "properties": {"secret": "/hunter2"}}) == {
+        "password": MASK,
+        "properties": {"secret": MASK},
+    }
 
 
 def test_the_secrets_of_an_allow_list_are_shown_by_their_names() -> None:

@@ -13,9 +13,10 @@ from tests.web.conftest import APP, NS, Api
 from tests.web.wrong import ONE, refused, schedule
 
 ESCAPE, C1, REVERSED = "\x1b]0;x\x07", "a\x9b2J", "a\u202eb"
+HIDDEN = ["a\u2028b", "a\u2029b", "pay\u200bpal", "a\u2060b", "a\ufeffb", "ok\U000e0041"]
 
 
-@pytest.mark.parametrize("text", [ESCAPE, C1, REVERSED, "a\x00", "a\rb", "a\x7f"])
+@pytest.mark.parametrize("text", [ESCAPE, C1, REVERSED, "a\x00", "a\rb", "a\x7f", *HIDDEN])
 @pytest.mark.parametrize(
     ("path", "field"), [(NS, "description"), (NS, "owner"), (APP, "description"), (ONE, "description"), (ONE, "owner")]
 )
@@ -35,7 +36,7 @@ def test_a_tag_is_one_line_without_control_characters(standing: Api, tags: dict[
 
 
 def test_a_description_may_have_lines_an_owner_may_not(standing: Api) -> None:
-    description = "a\n\tb \u200f größer"
+    description = "a\n\tb \u200f größer \u0645\u06cc\u200c\u062e \U0001f469\u200d\U0001f4bb"
     assert Namespace.model_validate({"description": description}, context=SENT).description == description
     assert refused(standing, 400, "PUT", NS, {"owner": "a\nb"})["field"] == "owner"
 

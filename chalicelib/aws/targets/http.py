@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from chalicelib.aws.targets import envelope, secrets
 from chalicelib.aws.targets.clients import Clients
@@ -19,7 +20,7 @@ from chalicelib.core.targets.secrets import name_of
 from chalicelib.settings import Settings
 
 MAX_REASON = 200  # characters of an answer that a reason quotes
-SHORTEST = 8  # characters of a path that is masked in an answer
+SHORTEST = 8  # characters of a part of a secret that is masked in an answer
 AGAIN = (408, 425)  # retried, as are 429 and all 5xx
 WITHOUT_BODY = ("GET", "DELETE")
 
@@ -66,8 +67,9 @@ class HttpTarget(Untracked):
                 return keys  # a callback with a secret is never sent unsigned
             about = secrets.Subject(headers["Sluice-Schedule"], headers["Sluice-Event-Id"], method, url)
             headers["Sluice-Signature"] = secrets.signature(keys, self._now(), about, sent or b"")
-        secret = [own[name] for name, value in target["headers"].items() if not isinstance(value, str)]
-        secret += [] if isinstance(target["url"], str) else [url, *_paths(url)]
+        held = [own[name] for name, value in target["headers"].items() if not isinstance(value, str)]
+        secret = [*held, *_long(word for value in held for word in value.split())]
+        secret += [] if isinstance(target["url"], str) else [url, *_parts(url)]
         try:
             reply = self._http.send(method, url, headers, sent, duration(target["timeout"]) / SECOND)
             return replace(reply, body=_masked(reply.body, secret)) if secret else reply
@@ -120,10 +122,19 @@ def retry_after(text: str | None, now: Instant) -> Millis | None:
         return None
 
 
-def _paths(url: str) -> list[str]:
-    """What an answer may repeat of a secret address: its path with the query. A shorter one is in any text."""
-    path = url.partition("://")[2].partition("/")[2]
-    return [path] if len(path) >= SHORTEST else []
+def _parts(url: str) -> list[str]:
+    """What an answer may repeat of a secret address: its path with the query and without, each part of the path, and
+    each value of the query; decoded, and as JSON may write them."""
+    address = urlsplit(url)
+    path = address.path.removeprefix("/")
+    values = [pair.partition("=")[2] or pair for pair in address.query.split("&")]
+    found = [f"{path}?{address.query}", path, *path.split("/"), *values]
+    return _long(form for part in found for form in (part, unquote(part), part.replace("/", "\\/")))
+
+
+def _long(parts: Iterable[str]) -> list[str]:
+    """The parts that are long enough to be masked: a shorter one is in any text."""
+    return [part for part in parts if len(part) >= SHORTEST]
 
 
 def _masked(body: bytes, secrets: Sequence[str]) -> bytes:

@@ -35,7 +35,7 @@ MAX_OPERATORS = 100  # of one pattern, and of all patterns of a trigger: each is
 MAX_DESCRIBED = 200  # characters
 # Of the patterns of one schedule for one event: what the largest pattern and the largest payload need together.
 MAX_STEPS = 2_000_000
-# The same for a schedule of another namespace than the event's, whose sender pays: 15 ms on a core.
+# The same for a schedule of another namespace than the event's, whose sender pays: 20 ms on a core.
 MAX_FOREIGN_STEPS = 50_000
 MANY_OPERATORS_HINT = "list plain values, which cost nothing, or give the events different types"
 

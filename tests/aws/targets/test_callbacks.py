@@ -282,6 +282,16 @@ def test_an_answer_that_repeats_a_secret_is_masked(server: Server, stores: tuple
     assert answer == Never("the callback answered with HTTP 401: wrong key ***")
 
 
+def test_an_answer_that_repeats_a_part_of_a_header_is_masked(server: Server, stores: tuple[Any, Any]) -> None:
+    ssm, manager = stores
+    secrets = Secrets(lambda: ssm, lambda: manager, lambda: NOON)
+    ssm.put_parameter(Name="/sluice-target/demo/key", Value="Bearer XXs3cr3tXX", Type="SecureString")
+    server.status, server.body = 401, b"Bearer of nothing: wrong key XXs3cr3tXX"
+    headers = {"Authorization": {"ssm": "/sluice-target/demo/key"}}
+    answer = target(secrets).start(run(server.url, headers=headers), CONTEXT)
+    assert answer == Never("the callback answered with HTTP 401: Bearer of nothing: wrong key ***")
+
+
 @pytest.mark.parametrize("value", [" ", "a\nb", "\u00e9"])
 def test_a_call_is_never_made_without_one_of_its_headers(
     server: Server, stores: tuple[Any, Any], value: str
@@ -338,6 +348,25 @@ def test_an_answer_that_repeats_a_secret_address_is_masked(server: Server, store
     assert isinstance(answer, Never)
     assert "s3cr3t" not in answer.why
     assert "no hook at /***" in answer.why
+
+
+@pytest.mark.parametrize(
+    ("said", "quoted"),
+    [
+        (b"Cannot POST /services/T0/B0/XXs3cr3tXX", "Cannot POST /***"),
+        (b"Cannot POST /services/T0/B0/XXs3cr3tXX?thread=1&sig=a%2Bs3cr3tB", "Cannot POST /***"),
+        (b"unknown token XXs3cr3tXX", "unknown token ***"),
+        (b"bad signature a%2Bs3cr3tB", "bad signature ***"),
+        (b"bad signature a+s3cr3tB", "bad signature ***"),
+        (rb'{"path":"\/services\/T0\/B0\/XXs3cr3tXX"}', r'{"path":"\/***"}'),
+    ],
+)
+def test_an_answer_that_repeats_a_part_of_an_address_is_masked(
+    server: Server, stores: tuple[Any, Any], said: bytes, quoted: str
+) -> None:
+    server.status, server.body = 404, said
+    answer, _ = _webhook(server, stores, f"{server.url}/services/T0/B0/XXs3cr3tXX?thread=1&sig=a%2Bs3cr3tB")
+    assert answer == Never(f"the callback answered with HTTP 404: {quoted}")
 
 
 @pytest.mark.parametrize(

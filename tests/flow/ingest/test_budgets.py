@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.steps import Steps
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.steps import DOCUMENT, Steps
 from chalicelib.core.triggers.patterns import MAX_FOREIGN_STEPS
 from chalicelib.flow.ingest import apply, custom_events
 from chalicelib.flow.views import explain
@@ -59,6 +60,19 @@ def test_o14_an_event_that_is_set_aside_is_on_record_once() -> None:
     assert len(world.runs("mine")) == 1
 
 
+def test_o14_an_event_that_is_set_aside_may_come_under_a_new_id() -> None:
+    """Under the same id, it is the event that was applied already."""
+    world = beside({"costly": on_event(WILD)})
+    world.post("go", source="first", a=[*WORDS, "7 x"])
+    document = {"workflows": flights({})["workflows"], "schedules": {"costly": on_event({"a": [{"wildcard": "*7*x"}]})}}
+    world.deploy(document, "other", "theirs")
+    for source, begun in (("first", 0), ("second", 1)):
+        world.post("go", source=source, a=[*WORDS, "7 x"])
+        world.pass_by("3m")
+        assert len(world.runs("other.theirs.costly")) == begun
+    assert len(world.runs("mine")) == 2, "it reaches all schedules again"
+
+
 def test_o14_the_own_namespace_is_served_whatever_it_costs() -> None:
     world = beside({}, own=on_event(WILD))
     world.post("go", a=[*WORDS, "7 x"])
@@ -105,6 +119,66 @@ def test_o14_a_post_of_many_events_has_one_budget(monkeypatch: pytest.MonkeyPatc
     assert counted <= whole.budget + max(each.spent for each in made if each.whole is whole)
     world.pass_by("5m")
     assert len(world.runs("mine")) == 20
+
+
+def test_o14_foreign_documents_have_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sender pays for reading the documents of others, whether their patterns cost something or not."""
+    read: list[str] = []
+
+    class Read(Schedule):
+        @classmethod
+        def model_validate(cls, given: Any, **fields: Any) -> Any:
+            read.append(str(given["trigger"]))
+            return Schedule.model_validate(given, **fields)
+
+    lists = {f"k{leaf}": [f"{number:02d}" for number in range(100)] for leaf in range(80)}
+    world = beside({f"s{number:02d}": on_event({**lists, "number": [number]}) for number in range(40)})
+    monkeypatch.setattr(apply, "Schedule", Read)
+    envelopes = [custom_events.Envelope("go", f"n{number}", {"k0": "no"}) for number in range(20)]
+    custom_events.post(world.ports, "demo", envelopes)
+    foreign = [trigger for trigger in read if "k79" in trigger]
+    assert 0 < len(foreign) == len(set(foreign)), "each is read once for all events"
+    assert len(foreign) * (DOCUMENT + 8_000) <= apply.MAX_FOREIGN_OF_REQUEST
+    world.settle()
+    assert len(world.runs("mine")) == 1
+
+
+def test_o14_a_document_that_is_not_read_waits_for_the_sweep() -> None:
+    many = {f"s{number:02d}": on_event({"b": [1]}) for number in range(70)}
+    world = beside(many)
+    world.post("go", b=1)
+    assert 0 < sum(len(world.jobs(f"other.theirs.{name}")) for name in many) < 70
+    world.pass_by("5m")
+    begun = [len(world.jobs(full(f"other.theirs.{name}"))) + len(world.runs(f"other.theirs.{name}")) for name in many]
+    assert begun == [1] * 70
+
+
+def test_o14_a_foreign_namespace_delays_no_other() -> None:
+    many = {f"s{number}": on_event({"a": [{"wildcard": f"*x{each}*"} for each in range(90)]}) for number in range(8)}
+    world = beside(many)
+    world.grant("demo", {"grants": [{"to": "other", "events": ["*"]}, {"to": "zz", "events": ["*"]}]})
+    document = {"workflows": flights({})["workflows"], "schedules": {"simple": on_event({"b": [1]})}}
+    world.deploy(document, "zz", "app")
+    world.post("go", a=WORDS[:400], b=1)
+    world.settle()
+    assert len(world.runs("zz.app.simple")) == len(world.runs("mine")) == 1
+
+
+def test_o14_namespaces_have_a_budget_together() -> None:
+    """One namespace uses up its own part; a few of them use up the budget of all."""
+    names = [f"n{number}" for number in range(6)]
+    world = beside({})
+    world.grant("demo", {"grants": [{"to": name, "events": ["*"]} for name in names]})
+    costly = {f"s{number}": on_event({"a": [{"wildcard": f"*x{each}*"} for each in range(90)]}) for number in range(3)}
+    for name in names:
+        world.deploy({"workflows": flights({})["workflows"], "schedules": costly}, name, "app")
+    world.post("go", a=[*WORDS[:400], "x1"])
+    begun = [sum(len(world.jobs(f"{name}.app.s{number}")) for number in range(3)) for name in names]
+    assert 0 < max(begun) < 3
+    assert begun[-1] == 0
+    world.pass_by("5m")
+    jobs = [f"{name}.app.s{number}" for name in names for number in range(3)]
+    assert [len(world.jobs(full(name))) + len(world.runs(name)) for name in jobs] == [1] * 18
 
 
 def test_o14_all_operators_fit_into_the_budget_of_a_usual_event() -> None:
