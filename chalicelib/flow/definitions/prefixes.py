@@ -37,9 +37,9 @@ class Place(NamedTuple):
 def claimed(ports: Ports, dataset: str, place: Place, before: Place | None) -> list[Write]:
     """The writes with which a dataset gets its prefix, and releases the one that it had before. Raises ``conflict`` or
     ``invalid`` for a prefix that it may not have."""
-    locks = [_lock(ports, place)]
+    locks = [lock_of(ports, place)]
     if before is not None and not _share_a_lock(place, before):
-        locks.append(_lock(ports, before))
+        locks.append(lock_of(ports, before))
     check(ports, dataset, place)
     given, now = ports.catalog.prefix(*place), ports.clock.now()
     new = Create(PrefixRow(*place, dataset, now)) if given is None else Put(replace(given, dataset=dataset, since=now))
@@ -49,7 +49,7 @@ def claimed(ports: Ports, dataset: str, place: Place, before: Place | None) -> l
 def released(ports: Ports, dataset: str, place: Place) -> list[Write]:
     """The writes with which a dataset releases its prefix. The prefix goes on to belong to the namespace only if an
     administrator gave it: without data, it would block others for nothing."""
-    lock = _lock(ports, place)
+    lock = lock_of(ports, place)
     return [*_without_dataset(ports, dataset, place), lock]
 
 
@@ -87,7 +87,7 @@ def give(ports: Ports, namespace: str, place: Place, nested: bool) -> tuple[Pref
     for _ in range(MAX_CONFLICTS):
         require(ports, "namespace", namespace)
         space = ports.catalog.definition("namespace", namespace)
-        lock = _lock(ports, place)
+        lock = lock_of(ports, place)
         around = ports.catalog.prefixes_around(*place)
         here = _at(place, around)
         if here is not None and here.namespace != namespace:
@@ -122,7 +122,7 @@ def take_all(ports: Ports, namespace: str) -> None:
 def _take(ports: Ports, namespace: str, place: Place) -> bool:
     """Returns False if the prefix is not given to the namespace."""
     for _ in range(MAX_CONFLICTS):
-        lock = _lock(ports, place)
+        lock = lock_of(ports, place)
         row = ports.catalog.prefix(*place)
         if row is None or row.owner != namespace:
             return False
@@ -161,7 +161,7 @@ def _at(place: Place, around: tuple[PrefixRow, ...]) -> PrefixRow | None:
     return next((row for row in around if row.prefix == place.prefix), None)
 
 
-def _lock(ports: Ports, place: Place) -> Write:
+def lock_of(ports: Ports, place: Place) -> Write:
     """The next lock of a prefix. It must be read before everything on which a change relies."""
     folder = prefixes.first_folder(place.prefix)
     lock = ports.catalog.prefix_lock(place.bucket, folder)

@@ -14,7 +14,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.flow.definitions import prefixes, store
 from chalicelib.flow.definitions.prefixes import Place
 from chalicelib.flow.deploy import deploy
-from tests.support.archives import exported, imported
+from tests.support.archives import MemoryArchive, exported, imported
 from tests.support.crash import lost, wrap
 from tests.support.crossings import at_each_call, cross
 from tests.support.snapshot import Start
@@ -400,6 +400,43 @@ def test_o14_an_import_beside_the_prefixes_of_others_is_refused(here: str, is_ne
         assert owner_of(new, f"{OUTER}hour=04/x") == "alpha.orders"
 
 
+def died_before_its_doors(world: World, archive: MemoryArchive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An import that ends after all rows but the entry rows are there."""
+    with monkeypatch.context() as patched:
+        patched.setattr("chalicelib.flow.archive.sharing.count", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            imported(world, archive)
+
+
+@pytest.mark.parametrize("here", [OUTER, INNER, "raw/"])
+def test_o14_a_resumed_import_compares_prefixes_again(here: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = shared("alpha")
+    put(world, "alpha.orders", OUTER)
+    archive = exported(world, "alpha")
+    new = shared("gamma")
+    died_before_its_doors(new, archive, monkeypatch)
+    put(new, "gamma.x", here)
+    refused(lambda: imported(new, archive), "conflict", f"{OUTER} of alpha.orders beside")
+    assert owner_of(new, f"{here}hour=04/x") == "gamma.x"
+    assert new.ports.catalog.definition("namespace", "alpha") is None
+    store.delete(new.ports, "dataset", "gamma.x")
+    imported(new, archive)
+    imported(new, archive)
+    assert owner_of(new, f"{INNER}hour=04/x") == "alpha.orders"
+
+
+def test_o14_namespaces_that_arrive_together_stay_nested() -> None:
+    """Theirs are from before prefixes had owners."""
+    world = shared(mode="off")
+    put(world, "beta.day", INNER)
+    put(world, "alpha.orders", OUTER)
+    new = shared("gamma")
+    archive = exported(world, "alpha", "beta")
+    imported(new, archive)
+    imported(new, archive)
+    assert owner_of(new, f"{INNER}hour=04/x") == "beta.day"
+
+
 # -- races -------------------------------------------------------------------------------------------------------------
 
 ACTS: dict[str, Callable[[World], Any]] = {
@@ -474,6 +511,37 @@ def test_o14_a_death_after_a_write_of_a_put_leaves_one_owner(first: str, second:
         owners = {row.namespace for row in world.ports.catalog.prefixes_in(LAKE, "raw/", 9, None).items}
         assert len(owners) == 1, (number, owners)
     assert deaths >= 1
+
+
+@pytest.mark.parametrize("here", [OUTER, INNER, "raw/"])
+@pytest.mark.parametrize("is_import_late", [True, False])
+def test_o14_of_an_import_and_a_put_one_wins(here: str, is_import_late: bool) -> None:
+    source = shared("alpha")
+    put(source, "alpha.orders", OUTER)
+    archive = exported(source, "alpha")
+
+    def build() -> World:
+        world = shared("gamma")
+        free(world, "gamma")
+        return world
+
+    start = Start(build)
+
+    def play(before: int | None) -> int:
+        world = start.again()
+        won: list[bool] = []
+        files = MemoryArchive(archive.files)
+        acts = [
+            lambda: won.append(attempted(lambda: imported(world, files))),
+            lambda: won.append(attempted(lambda: put(world, "gamma.x", here))),
+        ]
+        calls = cross(world, before, *(reversed(acts) if is_import_late else acts))
+        assert sorted(won) == [False, True], won
+        owners = {row.namespace for row in world.ports.catalog.prefixes_in(LAKE, "raw/", 9, None).items}
+        assert len(owners) == 1, owners
+        return calls
+
+    at_each_call(play, least=5)
 
 
 def test_o14_a_prefix_given_while_its_dataset_goes_stays_given() -> None:
