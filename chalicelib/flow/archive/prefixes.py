@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 
 from chalicelib.core import errors
 from chalicelib.core.definitions import prefixes
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.names import SYSTEM
 from chalicelib.core.rows.definition import PrefixRow
 from chalicelib.core.writes import Create
-from chalicelib.flow.definitions.prefixes import Place, lock_of
+from chalicelib.flow.definitions.prefixes import Place, is_of_sluice, lock_of, reserved
 from chalicelib.flow.lookup import every
 from chalicelib.ports import MAX_CONFLICTS, Ports
 
@@ -39,9 +41,14 @@ def brought(arriving: Iterable[object]) -> Brought:
 
 
 def check(ports: Ports, these: Brought) -> None:
-    """Raise ``conflict`` for a prefix that another dataset has here. Where roles are enforced also for one that lies in
-    a prefix of another namespace, or around one, unless an administrator gave it to the namespace that arrives."""
-    for row in these.rows:
+    """Raise ``conflict`` for a prefix that another dataset has here, or that two bring, and ``invalid`` for Sluice's own
+    folders. Where roles are enforced also for one that lies in a prefix of another namespace, or around one, unless an
+    administrator gave it to the namespace that arrives."""
+    for row, following in zip_longest(these.rows, these.rows[1:]):
+        if is_of_sluice(ports, _place(row)) and row.namespace != SYSTEM:
+            raise reserved(_place(row))
+        if following is not None and _place(following) == _place(row):
+            raise _conflict(row, following)
         _is_here(ports, row, these)
 
 

@@ -58,7 +58,7 @@ def check(ports: Ports, dataset: str, place: Place) -> None:
     depends on roles, and one that checks no roles does not check it."""
     namespace, is_of_system = dataset.partition(".")[0], is_of_sluice(ports, place)
     if is_of_system and namespace != SYSTEM:
-        raise _reserved(place)
+        raise reserved(place)
     around = ports.catalog.prefixes_around(*place)
     here = _at(place, around)
     if here is not None and (here.dataset not in ("", dataset) or here.namespace != namespace):
@@ -83,7 +83,7 @@ def give(ports: Ports, namespace: str, place: Place, nested: bool) -> tuple[Pref
     """
     buckets.check_watched(ports, place.bucket)
     if is_of_sluice(ports, place):
-        raise _reserved(place)
+        raise reserved(place)
     for _ in range(MAX_CONFLICTS):
         require(ports, "namespace", namespace)
         space = ports.catalog.definition("namespace", namespace)
@@ -141,8 +141,8 @@ def is_foreign(ports: Ports, namespace: str, place: Place) -> bool:
     around = ports.catalog.prefixes_around(*place)
     if not around or around[-1].namespace == namespace:
         return False
-    dataset = around[-1].dataset
-    return not dataset or bool(grants.used_of(ports, [ForeignUse("datasets", dataset, namespace)]).missing)
+    row = prefixes.matched(around)
+    return row is None or bool(grants.used_of(ports, [ForeignUse("datasets", row.dataset, namespace)]).missing)
 
 
 def is_of_sluice(ports: Ports, place: Place) -> bool:
@@ -208,7 +208,9 @@ def _check_others(
 def _check_own(ports: Ports, namespace: str, place: Place, around: tuple[PrefixRow, ...]) -> None:
     """Raise ``invalid`` if a namespace takes a prefix that nobody has given to it, where others could want it: an
     installation with one namespace leaves all prefixes to that one."""
-    if around or prefixes.is_in_own_folder(namespace, place.prefix) or not ports.catalog.is_shared(namespace):
+    if namespace == SYSTEM or around or prefixes.is_in_own_folder(namespace, place.prefix):
+        return
+    if not ports.catalog.is_shared(namespace):
         return
     listed = ports.catalog.allowed(namespace)
     if listed is None or listed.document.get("buckets") is None:
@@ -245,7 +247,7 @@ def _described(row: PrefixRow, with_place: bool = False) -> tuple[str, str]:
     return f"namespace {row.owner}{place}", f"namespace {row.owner}{place}"
 
 
-def _reserved(place: Place) -> SluiceError:
+def reserved(place: Place) -> SluiceError:
     folders = ", ".join(prefixes.OF_SLUICE)
     expected = f"a prefix outside the folders of Sluice (in the lake {folders}; all of the control bucket)"
     return invalid("prefix", expected, str(place), "choose another prefix; Sluice writes its own files there")

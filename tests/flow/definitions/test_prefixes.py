@@ -283,6 +283,23 @@ def test_o14_the_app_of_sluice_may_use_its_own_folders(others: tuple[str, ...]) 
     assert owner_of(world, "history_late/hour=1/x") == "system.late"
 
 
+def test_o14_the_app_of_sluice_takes_any_prefix() -> None:
+    world = shared("alpha", "beta", "system")
+    put(world, "system.x", "raw/sys/")
+
+
+def test_o14_foreign_objects_are_those_of_the_dataset_there() -> None:
+    """An inner prefix that was given, and has no dataset: the dataset around it gets its objects."""
+    world = shared()
+    free(world)
+    put(world, "beta.all", "raw/")
+    give(world, "beta", "raw/x/")
+    assert prefixes.is_foreign(world.ports, "alpha", Place(LAKE, "raw/x/"))
+    world.grant("beta", {"grants": [{"to": "alpha", "datasets": ["all"]}]})
+    assert owner_of(world, "raw/x/hour=04/x") == "beta.all"
+    assert not prefixes.is_foreign(world.ports, "alpha", Place(LAKE, "raw/x/"))
+
+
 # -- what a namespace may take -----------------------------------------------------------------------------------------
 
 
@@ -423,6 +440,30 @@ def test_o14_a_resumed_import_compares_prefixes_again(here: str, monkeypatch: py
     imported(new, archive)
     imported(new, archive)
     assert owner_of(new, f"{INNER}hour=04/x") == "alpha.orders"
+
+
+@pytest.mark.parametrize("mode", ["enforce", "observe", "off"])
+def test_o14_an_import_leaves_the_folders_of_sluice(mode: str) -> None:
+    world = shared("alpha", watched_buckets=("acme",))
+    put(world, "alpha.orders", "history/", bucket="acme")
+    new = shared("gamma", mode=mode)
+    archive = exported(world, "alpha")
+    refused(lambda: imported(new, archive, buckets={"acme": LAKE}), "invalid", "folders of Sluice")
+    assert not new.ports.catalog.prefixes_in(LAKE, "", 9, None).items
+    imported(new, archive)
+
+
+@pytest.mark.parametrize("mode", ["enforce", "observe", "off"])
+def test_o14_an_import_never_merges_two_prefixes(mode: str) -> None:
+    world = shared("alpha", watched_buckets=("acme", "acme-2"))
+    put(world, "alpha.a", OUTER, bucket="acme")
+    put(world, "alpha.b", OUTER, bucket="acme-2")
+    new = shared("gamma", mode=mode)
+    archive = exported(world, "alpha")
+    both = {"acme": LAKE, "acme-2": LAKE}
+    refused(lambda: imported(new, archive, buckets=both), "conflict", r"of alpha\.[ab] beside .* of alpha\.[ab]")
+    imported(new, archive, buckets={"acme": LAKE})
+    assert owner_of(new, f"{OUTER}hour=04/x") == "alpha.a"
 
 
 def test_o14_namespaces_that_arrive_together_stay_nested() -> None:
