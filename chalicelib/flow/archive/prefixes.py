@@ -41,8 +41,8 @@ def brought(arriving: Iterable[object]) -> Brought:
 
 
 def check(ports: Ports, these: Brought) -> None:
-    """Raise ``conflict`` for a prefix that another dataset has here, or that two bring, and ``invalid`` for Sluice's own
-    folders. Where roles are enforced also for one that lies in a prefix of another namespace, or around one, unless an
+    """Raise ``conflict`` for a prefix that another dataset has here, or that two bring, and ``invalid`` for a folder of
+    Sluice. Where roles are enforced also for one that lies in a prefix of another namespace, or around one, unless an
     administrator gave it to the namespace that arrives."""
     for row, following in zip_longest(these.rows, these.rows[1:]):
         if is_of_sluice(ports, _place(row)) and row.namespace != SYSTEM:

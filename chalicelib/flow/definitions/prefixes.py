@@ -56,6 +56,7 @@ def released(ports: Ports, dataset: str, place: Place) -> list[Write]:
 def check(ports: Ports, dataset: str, place: Place) -> None:
     """Raise ``conflict`` or ``invalid`` if a dataset may not have a prefix. An installation that observes logs what
     depends on roles, and one that checks no roles does not check it."""
+    prefixes.check_folders(place.prefix)
     namespace, is_of_system = dataset.partition(".")[0], is_of_sluice(ports, place)
     if is_of_system and namespace != SYSTEM:
         raise reserved(place)
@@ -82,6 +83,7 @@ def give(ports: Ports, namespace: str, place: Place, nested: bool) -> tuple[Pref
     own folders. Raises ``conflict`` if the prefix belongs to another namespace, or is nested without ``nested``.
     """
     buckets.check_watched(ports, place.bucket)
+    prefixes.check_folders(place.prefix)
     if is_of_sluice(ports, place):
         raise reserved(place)
     for _ in range(MAX_CONFLICTS):
