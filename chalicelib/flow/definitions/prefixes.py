@@ -6,6 +6,7 @@ read before them: of two changes at the same time, the second one meets a confli
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -145,6 +146,18 @@ def is_foreign(ports: Ports, namespace: str, place: Place) -> bool:
         return False
     row = prefixes.matched(around)
     return row is None or bool(grants.used_of(ports, [ForeignUse("datasets", row.dataset, namespace)]).missing)
+
+
+def foreign_in(ports: Ports, namespace: str, place: Place, keys: Iterable[str]) -> set[str]:
+    """The prefixes inside a prefix whose objects are among ``keys``, and are not for a namespace."""
+    if ports.settings.authorization != "enforce":
+        return set()
+    inside = list(every(partial(ports.catalog.prefixes_in, *place)))
+    if all(row.namespace == namespace for row in inside):
+        return set()
+    longest_first = sorted((row.prefix for row in inside), key=len, reverse=True)
+    found = {next((prefix for prefix in longest_first if key.startswith(prefix)), None) for key in keys}
+    return {prefix for prefix in found if prefix and is_foreign(ports, namespace, Place(place.bucket, prefix))}
 
 
 def is_of_sluice(ports: Ports, place: Place) -> bool:
