@@ -28,6 +28,7 @@ from chalicelib.core.rows.schedule import Subscription
 from chalicelib.flow.archive import prefixes, sharing
 from chalicelib.flow.archive.export import TABLES, Tell, pages_of
 from chalicelib.flow.definitions import uses
+from chalicelib.flow.definitions.prefixes import take_all
 from chalicelib.ports import Archive, Copies, Ports, StoredCopy
 
 
@@ -62,6 +63,7 @@ def load(
         _refuse_known(copies, made)
         for namespace in made.namespaces:
             uses.require_room(ports, namespace)
+            take_all(ports, namespace)
     limits = _moving(copies, archive, made, into)
     files = _Files(copies, archive, made, Arrival(buckets, ports.clock.now(), limits, by=by))
     brought = prefixes.brought(copy.row for copy in files.arriving(*made.of("catalog")))

@@ -114,18 +114,20 @@ def take(ports: Ports, namespace: str, place: Place) -> None:
 
 
 def take_all(ports: Ports, namespace: str) -> None:
-    """Take back all prefixes that were given to a namespace, which is about to be deleted: another one may get its
-    name."""
+    """Take back all prefixes that were given to a namespace, unless it exists: another one may get its name."""
     for bucket in ports.settings.notified_buckets:
         for row in every(partial(ports.catalog.prefixes_in, bucket, "")):
             if row.owner == namespace:
-                _take(ports, namespace, Place(row.bucket, row.prefix))
+                _take(ports, namespace, Place(row.bucket, row.prefix), if_gone=True)
 
 
-def _take(ports: Ports, namespace: str, place: Place) -> bool:
-    """Returns False if the prefix is not given to the namespace."""
+def _take(ports: Ports, namespace: str, place: Place, if_gone: bool = False) -> bool:
+    """Returns False if the prefix is not given to the namespace. With ``if_gone`` also if the namespace exists."""
     for _ in range(MAX_CONFLICTS):
         lock = lock_of(ports, place)
+        # Read after the lock: whoever gives the prefix to a new namespace of this name writes the lock.
+        if if_gone and ports.catalog.definition("namespace", namespace) is not None:
+            return False
         row = ports.catalog.prefix(*place)
         if row is None or row.owner != namespace:
             return False

@@ -287,6 +287,89 @@ def test_o14_a_deleted_namespace_leaves_no_prefix_to_the_next() -> None:
     assert [row.owner for row in world.ports.catalog.prefixes_in(LAKE, "", 9, None).items] == ["beta"]
 
 
+def owners(world: World) -> list[str]:
+    return [row.owner for row in world.ports.catalog.prefixes_in(LAKE, "", 9, None).items]
+
+
+def test_o14_a_namespace_that_stays_keeps_its_prefixes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its deletion fails, because another request has replaced it."""
+    world = shared()
+    give(world, "alpha", OUTER)
+
+    def replaced(ports: Any, row: Any) -> None:
+        store.put(ports, "namespace", "alpha", {"description": "new"}, "other")
+        raise SluiceError("changed_meanwhile", "expected the version that was read", None, "repeat the request")
+
+    monkeypatch.setattr(store, "remove", replaced)
+    refused(lambda: store.delete(world.ports, "namespace", "alpha"), "changed_meanwhile", "version")
+    assert owners(world) == ["alpha"]
+
+
+def died_before_the_sweep(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The deletion of a namespace that ends after the namespace is gone."""
+    remove = store.remove
+
+    def removed(ports: Any, row: Any) -> None:
+        remove(ports, row)
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patched, pytest.raises(ZeroDivisionError):
+        patched.setattr(store, "remove", removed)
+        store.delete(world.ports, "namespace", "alpha")
+    assert owners(world) == ["alpha"]
+
+
+def test_o14_a_repeated_deletion_takes_the_prefixes(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = shared()
+    give(world, "alpha", OUTER)
+    died_before_the_sweep(world, monkeypatch)
+    refused(lambda: store.delete(world.ports, "namespace", "alpha"), "not_found", "no namespace named")
+    assert owners(world) == []
+
+
+def test_o14_a_new_namespace_has_no_prefix_of_a_former_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = shared("alpha")
+    archive = exported(source, "alpha")
+    world = shared()
+    give(world, "alpha", OUTER)
+    died_before_the_sweep(world, monkeypatch)
+    store.put(world.ports, "namespace", "alpha", {}, "tester")
+    assert owners(world) == []
+    give(world, "alpha", OUTER)
+    died_before_the_sweep(world, monkeypatch)
+    imported(world, archive)
+    assert owners(world) == []
+
+
+def test_o14_what_a_new_namespace_gets_stays_with_it() -> None:
+    """The deletion of the former one of its name is at work meanwhile."""
+
+    def build() -> World:
+        world = shared()
+        give(world, "alpha", OUTER)
+        return world
+
+    start = Start(build)
+
+    def renewed(world: World) -> None:
+        store.put(world.ports, "namespace", "alpha", {}, "tester")
+        give(world, "alpha", OUTER)
+
+    def play(before: int | None) -> int:
+        world = start.again()
+        calls = cross(
+            world,
+            before,
+            lambda: renewed(world),
+            lambda: attempted(lambda: store.delete(world.ports, "namespace", "alpha")),
+        )
+        exists = world.ports.catalog.definition("namespace", "alpha") is not None
+        assert owners(world) == (["alpha"] if exists else [])
+        return calls
+
+    at_each_call(play, least=5)
+
+
 # -- Sluice's own folders ----------------------------------------------------------------------------------------------
 
 
