@@ -15,6 +15,7 @@ from chalicelib.core.rows.definition import PrefixRow
 from chalicelib.core.writes import Create
 from chalicelib.flow.definitions.prefixes import Place, is_of_sluice, lock_of, reserved
 from chalicelib.flow.lookup import every
+from chalicelib.log import logger
 from chalicelib.ports import MAX_CONFLICTS, Ports
 
 _HINT = (
@@ -43,7 +44,7 @@ def brought(arriving: Iterable[object]) -> Brought:
 def check(ports: Ports, these: Brought) -> None:
     """Raise ``conflict`` for a prefix that another dataset has here, or that two bring, and ``invalid`` for a folder of
     Sluice. Where roles are enforced also for one that lies in a prefix of another namespace, or around one, unless an
-    administrator gave it to the namespace that arrives."""
+    administrator gave it to the namespace that arrives. An installation that observes logs that."""
     for row, following in zip_longest(these.rows, these.rows[1:]):
         if is_of_sluice(ports, _place(row)) and row.namespace != SYSTEM:
             raise reserved(_place(row))
@@ -70,7 +71,7 @@ def _is_here(ports: Ports, row: PrefixRow, these: Brought) -> bool:
     here = next((each for each in stored if each.prefix == row.prefix), None)
     if here is not None and (here.namespace != row.namespace or row.dataset not in ("", here.dataset)):
         raise _conflict(row, here)
-    if here is None and ports.settings.authorization == "enforce":
+    if here is None and ports.settings.authorization != "off":
         _check_nesting(ports, row, stored, these)
     return here is not None
 
@@ -82,8 +83,12 @@ def _check_nesting(ports: Ports, row: PrefixRow, stored: Iterable[PrefixRow], th
     around = [known[folder] for folder in prefixes.path_of(row.prefix) if folder in known]
     inside = every(partial(ports.catalog.prefixes_in, *_place(row)))
     other = prefixes.in_the_way(row.namespace, around, (each for each in inside if each.namespace not in others))
-    if other is not None:
-        raise _conflict(row, other)
+    if other is None:
+        return
+    error = _conflict(row, other)
+    if ports.settings.authorization == "enforce":
+        raise error
+    logger.warning("import would be refused", extra={"namespace": row.namespace, "why": error.message})
 
 
 def _conflict(row: PrefixRow, other: PrefixRow) -> SluiceError:

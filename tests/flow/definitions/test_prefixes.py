@@ -168,7 +168,9 @@ def test_o14_an_administrator_may_nest_an_inner_prefix() -> None:
     assert owner_of(world, f"{INNER}hour=04/x") is None, "the objects of the owner alone, who has no dataset yet"
     assert owner_of(world, "raw/orders/day=03/hour=04/x") == "alpha.orders"
     refused(lambda: put(world, "alpha.day", INNER), "conflict", "which belongs to namespace beta")
-    refused(lambda: put(world, "alpha.day", f"{INNER}x/"), "conflict", rf"in namespace beta \({INNER}\)")
+    error = refused(lambda: put(world, "alpha.day", f"{INNER}x/"), "conflict", rf"in namespace beta \({INNER}\)")
+    assert INNER in error.concealing(lambda name: name.partition(".")[0] in ("alpha", "beta")).message
+    assert "namespace beta" not in error.concealing(lambda name: name.partition(".")[0] == "alpha").message
     put(world, "beta.day", INNER)
     put(world, "beta.x", f"{INNER}x/")
     assert owner_of(world, f"{INNER}hour=04/x") == "beta.day"
@@ -576,6 +578,21 @@ def test_o14_an_import_never_merges_two_prefixes(mode: str) -> None:
     refused(lambda: imported(new, archive, buckets=both), "conflict", r"of alpha\.[ab] beside .* of alpha\.[ab]")
     imported(new, archive, buckets={"acme": LAKE})
     assert owner_of(new, f"{OUTER}hour=04/x") == "alpha.a"
+
+
+@pytest.mark.parametrize(("mode", "is_logged"), [("observe", True), ("off", False)])
+def test_o14_a_nested_import_is_logged_or_free_without_roles(
+    monkeypatch: pytest.MonkeyPatch, mode: str, is_logged: bool
+) -> None:
+    logged: list[str] = []
+    monkeypatch.setattr("chalicelib.log.logger.warning", lambda message, extra: logged.append(message))
+    world = shared("alpha")
+    put(world, "alpha.orders", OUTER)
+    new = shared("gamma", mode=mode)
+    put(new, "gamma.x", INNER)
+    imported(new, exported(world, "alpha"))
+    assert ("import would be refused" in logged) is is_logged
+    assert owner_of(new, f"{INNER}hour=04/x") == "gamma.x"
 
 
 def test_o14_namespaces_that_arrive_together_stay_nested() -> None:
