@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from chalicelib.core.errors import invalid
 from chalicelib.core.rows.definition import PrefixRow
 
 MAX_FOLDERS = 50  # folders of a key that are checked, from the outermost
@@ -36,10 +37,20 @@ def is_of_sluice(prefix: str) -> bool:
     return prefix.startswith(OF_SLUICE)
 
 
+def check_folders(prefix: str) -> None:
+    """Raise ``invalid`` for a new prefix whose folders cannot be compared: jobs resolve ``..``, and only so many
+    folders of an object are looked up."""
+    folders = prefix.split("/")[:-1]
+    if {".", ".."} & set(folders):
+        raise invalid("prefix", "a prefix without the folders . and ..", prefix, "write the folder that is meant")
+    if len(folders) > MAX_FOLDERS:
+        hint = "choose one with fewer folders"
+        raise invalid("prefix", f"a prefix of at most {MAX_FOLDERS} folders", len(folders), hint)
+
+
 def is_in_own_folder(namespace: str, prefix: str) -> bool:
-    """Whether a prefix is the folder with the name of a namespace, or lies in it. Jobs resolve ``..``, so a prefix with
-    such a folder lies nowhere."""
-    return prefix.startswith(f"{namespace}/") and not {".", ".."} & set(prefix.split("/"))
+    """Whether a prefix is the folder with the name of a namespace, or lies in it."""
+    return prefix.startswith(f"{namespace}/")
 
 
 def matched(rows: Iterable[PrefixRow]) -> PrefixRow | None:

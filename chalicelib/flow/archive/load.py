@@ -28,6 +28,7 @@ from chalicelib.core.rows.schedule import Subscription
 from chalicelib.flow.archive import prefixes, sharing
 from chalicelib.flow.archive.export import TABLES, Tell, pages_of
 from chalicelib.flow.definitions import uses
+from chalicelib.flow.definitions.prefixes import take_all
 from chalicelib.ports import Archive, Copies, Ports, StoredCopy
 
 
@@ -62,18 +63,21 @@ def load(
         _refuse_known(copies, made)
         for namespace in made.namespaces:
             uses.require_room(ports, namespace)
+            take_all(ports, namespace)
     limits = _moving(copies, archive, made, into)
     files = _Files(copies, archive, made, Arrival(buckets, ports.clock.now(), limits, by=by))
+    brought = prefixes.brought(copy.row for copy in files.arriving(*made.of("catalog")))
+    prefixes.check(ports, brought)
     if not was_opened:
-        if not made.everything:
-            prefixes.check(ports, copies, (copy.row for copy in files.arriving(*made.of("catalog"))))
         for table in TABLES:
             files.put(table, tell)
         archive.put(opened, json.dumps({"into": into}))
     sharing.count(ports, copies, files.as_exported("runs"), limits)
     doors = [copy for copy in files.arriving() if _is_door(copy)]
+    copies.create([door for door in doors if isinstance(door.row, Subscription)])
+    prefixes.create(ports, brought)
     # The namespaces are last: a request that finds one finds all of it.
-    copies.create(sorted(doors, key=lambda door: isinstance(door.row, Definition)))
+    copies.create([door for door in doors if isinstance(door.row, Definition)])
     for part in made.parts:
         copies.wake(list(files.arriving(part)))
     return made

@@ -6,6 +6,7 @@ read before them: of two changes at the same time, the second one meets a confli
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -37,9 +38,9 @@ class Place(NamedTuple):
 def claimed(ports: Ports, dataset: str, place: Place, before: Place | None) -> list[Write]:
     """The writes with which a dataset gets its prefix, and releases the one that it had before. Raises ``conflict`` or
     ``invalid`` for a prefix that it may not have."""
-    locks = [_lock(ports, place)]
+    locks = [lock_of(ports, place)]
     if before is not None and not _share_a_lock(place, before):
-        locks.append(_lock(ports, before))
+        locks.append(lock_of(ports, before))
     check(ports, dataset, place)
     given, now = ports.catalog.prefix(*place), ports.clock.now()
     new = Create(PrefixRow(*place, dataset, now)) if given is None else Put(replace(given, dataset=dataset, since=now))
@@ -49,16 +50,17 @@ def claimed(ports: Ports, dataset: str, place: Place, before: Place | None) -> l
 def released(ports: Ports, dataset: str, place: Place) -> list[Write]:
     """The writes with which a dataset releases its prefix. The prefix goes on to belong to the namespace only if an
     administrator gave it: without data, it would block others for nothing."""
-    lock = _lock(ports, place)
+    lock = lock_of(ports, place)
     return [*_without_dataset(ports, dataset, place), lock]
 
 
 def check(ports: Ports, dataset: str, place: Place) -> None:
     """Raise ``conflict`` or ``invalid`` if a dataset may not have a prefix. An installation that observes logs what
     depends on roles, and one that checks no roles does not check it."""
+    prefixes.check_folders(place.prefix)
     namespace, is_of_system = dataset.partition(".")[0], is_of_sluice(ports, place)
     if is_of_system and namespace != SYSTEM:
-        raise _reserved(place)
+        raise reserved(place)
     around = ports.catalog.prefixes_around(*place)
     here = _at(place, around)
     if here is not None and (here.dataset not in ("", dataset) or here.namespace != namespace):
@@ -82,12 +84,13 @@ def give(ports: Ports, namespace: str, place: Place, nested: bool) -> tuple[Pref
     own folders. Raises ``conflict`` if the prefix belongs to another namespace, or is nested without ``nested``.
     """
     buckets.check_watched(ports, place.bucket)
+    prefixes.check_folders(place.prefix)
     if is_of_sluice(ports, place):
-        raise _reserved(place)
+        raise reserved(place)
     for _ in range(MAX_CONFLICTS):
         require(ports, "namespace", namespace)
         space = ports.catalog.definition("namespace", namespace)
-        lock = _lock(ports, place)
+        lock = lock_of(ports, place)
         around = ports.catalog.prefixes_around(*place)
         here = _at(place, around)
         if here is not None and here.namespace != namespace:
@@ -111,18 +114,20 @@ def take(ports: Ports, namespace: str, place: Place) -> None:
 
 
 def take_all(ports: Ports, namespace: str) -> None:
-    """Take back all prefixes that were given to a namespace, which is about to be deleted: another one may get its
-    name."""
+    """Take back all prefixes that were given to a namespace, unless it exists: another one may get its name."""
     for bucket in ports.settings.notified_buckets:
         for row in every(partial(ports.catalog.prefixes_in, bucket, "")):
             if row.owner == namespace:
-                _take(ports, namespace, Place(row.bucket, row.prefix))
+                _take(ports, namespace, Place(row.bucket, row.prefix), if_gone=True)
 
 
-def _take(ports: Ports, namespace: str, place: Place) -> bool:
-    """Returns False if the prefix is not given to the namespace."""
+def _take(ports: Ports, namespace: str, place: Place, if_gone: bool = False) -> bool:
+    """Returns False if the prefix is not given to the namespace. With ``if_gone`` also if the namespace exists."""
     for _ in range(MAX_CONFLICTS):
-        lock = _lock(ports, place)
+        lock = lock_of(ports, place)
+        # Read after the lock: whoever gives the prefix to a new namespace of this name writes the lock.
+        if if_gone and ports.catalog.definition("namespace", namespace) is not None:
+            return False
         row = ports.catalog.prefix(*place)
         if row is None or row.owner != namespace:
             return False
@@ -141,8 +146,20 @@ def is_foreign(ports: Ports, namespace: str, place: Place) -> bool:
     around = ports.catalog.prefixes_around(*place)
     if not around or around[-1].namespace == namespace:
         return False
-    dataset = around[-1].dataset
-    return not dataset or bool(grants.used_of(ports, [ForeignUse("datasets", dataset, namespace)]).missing)
+    row = prefixes.matched(around)
+    return row is None or bool(grants.used_of(ports, [ForeignUse("datasets", row.dataset, namespace)]).missing)
+
+
+def foreign_in(ports: Ports, namespace: str, place: Place, keys: Iterable[str]) -> set[str]:
+    """The prefixes inside a prefix whose objects are among ``keys``, and are not for a namespace."""
+    if ports.settings.authorization != "enforce":
+        return set()
+    inside = list(every(partial(ports.catalog.prefixes_in, *place)))
+    if all(row.namespace == namespace for row in inside):
+        return set()
+    longest_first = sorted((row.prefix for row in inside), key=len, reverse=True)
+    found = {next((prefix for prefix in longest_first if key.startswith(prefix)), None) for key in keys}
+    return {prefix for prefix in found if prefix and is_foreign(ports, namespace, Place(place.bucket, prefix))}
 
 
 def is_of_sluice(ports: Ports, place: Place) -> bool:
@@ -161,7 +178,7 @@ def _at(place: Place, around: tuple[PrefixRow, ...]) -> PrefixRow | None:
     return next((row for row in around if row.prefix == place.prefix), None)
 
 
-def _lock(ports: Ports, place: Place) -> Write:
+def lock_of(ports: Ports, place: Place) -> Write:
     """The next lock of a prefix. It must be read before everything on which a change relies."""
     folder = prefixes.first_folder(place.prefix)
     lock = ports.catalog.prefix_lock(place.bucket, folder)
@@ -208,7 +225,9 @@ def _check_others(
 def _check_own(ports: Ports, namespace: str, place: Place, around: tuple[PrefixRow, ...]) -> None:
     """Raise ``invalid`` if a namespace takes a prefix that nobody has given to it, where others could want it: an
     installation with one namespace leaves all prefixes to that one."""
-    if around or prefixes.is_in_own_folder(namespace, place.prefix) or not ports.catalog.is_shared(namespace):
+    if namespace == SYSTEM or around or prefixes.is_in_own_folder(namespace, place.prefix):
+        return
+    if not ports.catalog.is_shared(namespace):
         return
     listed = ports.catalog.allowed(namespace)
     if listed is None or listed.document.get("buckets") is None:
@@ -245,7 +264,7 @@ def _described(row: PrefixRow, with_place: bool = False) -> tuple[str, str]:
     return f"namespace {row.owner}{place}", f"namespace {row.owner}{place}"
 
 
-def _reserved(place: Place) -> SluiceError:
+def reserved(place: Place) -> SluiceError:
     folders = ", ".join(prefixes.OF_SLUICE)
     expected = f"a prefix outside the folders of Sluice (in the lake {folders}; all of the control bucket)"
     return invalid("prefix", expected, str(place), "choose another prefix; Sluice writes its own files there")

@@ -74,6 +74,8 @@ def put(
             if kind == "workflow":
                 _wake_waiting(ports, old)
             return Change("unchanged", old.version)
+        if kind == "namespace" and old is None:
+            prefixes.take_all(ports, name)  # what a deletion of a former one has left
         if kind == "dataset":
             buckets.check(ports, name.partition(".")[0], document)
         new = Definition(kind, name, document, old.version + 1 if old else 1, ports.clock.now(), by)
@@ -165,6 +167,8 @@ def delete(ports: Ports, kind: Kind, name: str, if_match: int | None = None) -> 
 
     A definition that is replaced during the search for referrers is not deleted.
     """
+    if kind == "namespace":
+        prefixes.take_all(ports, name)  # what a deletion that died has left
     found = get(ports, kind, name)
     if if_match is not None and if_match != found.version:
         raise errors.changed_meanwhile(f"{kind} {name}")
@@ -173,11 +177,9 @@ def delete(ports: Ports, kind: Kind, name: str, if_match: int | None = None) -> 
     left += pools.workflows_in(ports, name) if kind == "pool" else []
     if left:
         raise in_use(kind, "one", left, "delete or change these first")
-    if kind == "namespace":
-        prefixes.take_all(ports, name)
     remove(ports, found)
     if kind == "namespace":
-        prefixes.take_all(ports, name)  # those that were given to it meanwhile
+        prefixes.take_all(ports, name)
 
 
 def remove(ports: Ports, row: Definition) -> None:

@@ -136,6 +136,10 @@ def apply_event(
         return None
     if not met and not against:
         return None
+    refused_alarm = _refused_alarm(ports, event, schedule, rows[0], (*met, *against))
+    if refused_alarm is not None:
+        ports.ledger.put_all([Put(_not_allowed(event, rows[0], refused_alarm, now))])
+        return None
     uses = {leaf: _uses_of(schedule, rows[0].schedule, leaf) for leaf in (*met, *against)}
     correlation = event_correlation.correlate(schedule.by, event) if schedule.by else None
     if schedule.by and correlation is None:
@@ -310,6 +314,27 @@ def _set_aside(event: Event, row: Subscription, why: str, now: Instant) -> Recor
         f"trigger takes {why}; use fewer operators, or run the schedule now"
     )
     logger.warning("event set aside", extra={"schedule": row.schedule, "event": event.id, "why": why})
+    return new_record(record_id, "DROPPED", row.schedule, row.generation, reason, now)
+
+
+def _refused_alarm(
+    ports: Ports, event: Event, schedule: Schedule, row: Subscription, leaves: Iterable[str]
+) -> str | None:  # fmt: skip
+    """The reason why the namespace of a schedule may not name the alarm of an event, or None. Its list, or a second
+    namespace, may be newer than the schedule."""
+    if event.kind != "cloudwatch_alarm":
+        return None
+    from chalicelib.flow.definitions import allowed  # few events are changes of alarms
+
+    found = filter(None, (gather.leaf_of(schedule, leaf) for leaf in leaves))
+    named = [each for leaf in found for each in leaf.named()]
+    return allowed.refusal_of(ports, row.schedule.partition(".")[0], named)
+
+
+def _not_allowed(event: Event, row: Subscription, why: str, now: Instant) -> Record:
+    record_id = ids.job_id(row.schedule, row.generation, event.id)
+    reason = f"event {event.id} of {event.key} does not count: {why}"
+    logger.warning("event not allowed", extra={"schedule": row.schedule, "event": event.id, "why": why})
     return new_record(record_id, "DROPPED", row.schedule, row.generation, reason, now)
 
 

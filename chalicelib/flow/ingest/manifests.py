@@ -77,6 +77,9 @@ def _check(
         wanted = manifests.keys_of(stored.content, dataset.bucket, located.folder)
     except ValueError as error:
         return replace(fresh, problem=f"{error}; put a correct manifest")
+    foreign = _foreign_inside(ports, name, dataset, located, wanted)
+    if foreign:
+        return replace(fresh, problem=foreign)
     there = ports.lake.names(dataset.bucket, located.folder)
     missing = [each for each in wanted if each.startswith(located.folder) and each not in there]
     outside = [each for each in wanted if not each.startswith(located.folder)]
@@ -97,12 +100,26 @@ def _outside(ports: Ports, name: str, dataset: Dataset, wanted: Iterable[str]) -
 
     foreign = [each for each in sorted(folders) if is_foreign(ports, namespace, Place(dataset.bucket, each))]
     if foreign:
-        got = f"s3://{dataset.bucket}/{foreign[0]}"
-        return f"expected objects that belong to no other namespace, got some in {got}; put a manifest without them"
+        return _belongs_to_others(dataset, foreign[0])
     there = {key for folder in folders for key in ports.lake.names(dataset.bucket, folder)}
     missing = [f"s3://{dataset.bucket}/{key}" for key in wanted if key not in there]
     hint = "they are outside the folder of the partition: put the manifest again when they are there"
     return f"expected {manifests.others(missing)}, got nothing; {hint}" if missing else ""
+
+
+def _foreign_inside(ports: Ports, name: str, dataset: Dataset, located: Located, wanted: Iterable[str]) -> str:
+    """What is wrong if objects in the partition's folder are for another namespace, to which a prefix in it belongs. No
+    notification of them leads to this partition, either."""
+    from chalicelib.flow.definitions.prefixes import Place, foreign_in  # few objects are manifests
+
+    place = Place(dataset.bucket, located.folder)
+    found = foreign_in(ports, name.partition(".")[0], place, wanted)
+    return _belongs_to_others(dataset, min(found)) if found else ""
+
+
+def _belongs_to_others(dataset: Dataset, folder: str) -> str:
+    got = f"s3://{dataset.bucket}/{folder}"
+    return f"expected objects that belong to no other namespace, got some in {got}; put a manifest without them"
 
 
 def _read_version(stored: StoredObject, created: ObjectCreated | None) -> ObjectVersion:

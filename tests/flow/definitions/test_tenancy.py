@@ -103,6 +103,28 @@ def test_o14_the_app_of_the_installation_is_no_tenant() -> None:
     world.deploy(app({"target": queue("any")}, s=at(AT_ONE, "w")), namespace="system")
 
 
+@pytest.mark.parametrize("mode", ["enforce", "observe"])
+@pytest.mark.parametrize("listed", [None, ["other-team-*"], ["sluice-target-demo-*"]])
+def test_o14_an_alarm_that_may_not_be_named_starts_nothing(mode: str, listed: list[str] | None) -> None:
+    """The schedule is from before the second namespace, or the list."""
+    late = {"workflow": "w", "trigger": {"type": "cloudwatch_alarm", "alarm": "other-team-late"}, "enabled": True}
+    world = world_of(mode)
+    world.deploy(app({"target": queue("sluice-target-demo-a")}, s=late))
+    world.deploy({}, namespace="demo-b")
+    if listed is not None:
+        world.allow("demo", alarms=listed)
+    world.pass_by("10m")
+    world.alarm("other-team-late", "OK")
+    world.pass_by("1m")
+    world.alarm("other-team-late")
+    world.settle()
+    world.pass_by("1m")
+    is_allowed = listed == ["other-team-*"] or (mode == "observe" and listed is None)
+    assert [run.state for run in world.runs("s")] == (["SUCCEEDED"] if is_allowed else [])
+    reasons = [record.reason for record in world.records("s")]
+    assert any("does not count: not allowed: alarm: expected" in reason for reason in reasons) is not is_allowed
+
+
 def test_o14_what_was_stored_before_is_refused_at_its_launch() -> None:
     world = world_of()
     world.deploy(app({"target": queue("orders")}, s=at(AT_ONE, "w"), probed=at(AT_ONE, "w", constraints=[

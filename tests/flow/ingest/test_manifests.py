@@ -14,6 +14,8 @@ import pytest
 from chalicelib.core.events.manifests import MAX_MANIFEST
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.instants import HOUR, SECOND
+from chalicelib.flow.definitions import prefixes
+from chalicelib.flow.definitions.prefixes import Place
 from chalicelib.flow.ingest import objects
 from chalicelib.flow.views import explain
 from sluice.testing.memory import MemoryLake
@@ -89,6 +91,26 @@ def test_o14_a_manifest_does_not_tell_what_others_have(mode: str) -> None:
             assert "expected objects that belong to no other namespace" in answer and "is not ready" in answer, key
     world.grant("other", {"grants": [{"to": "demo", "datasets": ["secret"]}]})
     assert "is ready" in world.comes(MANIFEST, f"s3://{BUCKET}/other/secret/day=09/there.csv\n")
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_o14_a_nested_prefix_of_another_is_no_part_of_it(is_there: bool) -> None:
+    """A prefix inside the folder of the partition. A notification of its objects leads to the other namespace alone."""
+    world = Delivery()
+    world.ports = world.with_ports(settings=replace(world.ports.settings, authorization="enforce"))
+    world.deploy({}, "other", "app")
+    inner = f"{FOLDER}part=1/"
+    prefixes.give(world.ports, "other", Place(BUCKET, inner), nested=True)
+    theirs = {"secret": {"bucket": "lake", "prefix": inner, "keys": ["day"]}}
+    world.deploy({"datasets": theirs}, "other", "app")
+    world.comes(f"{FOLDER}a.csv")
+    if is_there:
+        world.place(f"{inner}day=09/x.csv")
+    answer = world.comes(MANIFEST, "a.csv\npart=1/day=09/x.csv\n")
+    assert f"expected objects that belong to no other namespace, got some in s3://{BUCKET}/{inner}" in answer
+    world.grant("other", {"grants": [{"to": "demo", "datasets": ["secret"]}]})
+    world.place(f"{inner}day=09/x.csv")
+    assert "is ready" in world.comes(MANIFEST, "a.csv\npart=1/day=09/x.csv\n")
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n"])
