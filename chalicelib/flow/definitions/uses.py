@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from chalicelib.core.access import proposal
-from chalicelib.core.access.allowed import Allowed, Named
+from chalicelib.core.access.allowed import Allowed, Kind, Named, unlisted
 from chalicelib.core.access.own import Installation
 from chalicelib.core.constraints.constraint import Use as Reference
 from chalicelib.core.definitions.schedule import Schedule
@@ -39,13 +39,15 @@ class Refused:
 @dataclass(frozen=True, slots=True)
 class Uses:
     """What a namespace uses: what it may not use any more with several namespaces, the list that covers it, and what
-    that list leaves out. ``complete`` is false if the namespace has more documents than were read."""
+    that list leaves out. ``complete`` is false if the namespace has more documents than were read. A use of these might
+    be refused if it is of a kind without a list, one of ``unlisted``."""
 
     namespace: str
     refused: tuple[Refused, ...]
     proposed: Mapping[str, Any]
     left_out: tuple[Refused, ...]
     complete: bool
+    unlisted: tuple[Kind, ...]
 
 
 Use = tuple[str, Named]  # a document, and what it names
@@ -55,6 +57,7 @@ def of_namespace(ports: Ports, namespace: str) -> Uses:
     """What the documents of a namespace use, among the first `MAX_DOCUMENTS`."""
     lookup.require(ports, "namespace", namespace)
     documents = list(islice(_documents(ports, namespace), MAX_DOCUMENTS + 1))
+    complete = len(documents) <= MAX_DOCUMENTS
     uses = [(document, named) for document, each in documents[:MAX_DOCUMENTS] for named in each]
     present, alone = allowed.list_of(ports, namespace), allowed.installation(ports)
     proposed = proposal.propose((named for _, named in uses), present, namespace, alone, ports.settings.partition)
@@ -65,34 +68,43 @@ def of_namespace(ports: Ports, namespace: str) -> Uses:
         tuple(_refusals(refused, present, namespace, beside)),
         proposed,
         tuple(_refusals(refused, covers, namespace, beside)),
-        len(documents) <= MAX_DOCUMENTS,
+        complete,
+        () if complete else unlisted(present),
     )
 
 
 def before_another(ports: Ports, joining: str) -> list[Uses]:
-    """What would be refused of the only namespace if ``joining`` were created now. Nothing if there are several
-    already, or if the installation checks no rights."""
+    """What would be refused, or might be, of the only namespace if ``joining`` were created now. Nothing if there are
+    several already, or if the installation checks no rights."""
     if not allowed.has_tenants(ports) or joining == SYSTEM or ports.catalog.is_shared():
         return []
     others = [row.name for row in definitions_in(ports, "namespace", "") if row.name not in (joining, SYSTEM)]
-    return [uses for name in others if (uses := of_namespace(ports, name)).refused]
+    found = [of_namespace(ports, name) for name in others]
+    return [uses for uses in found if uses.refused or uses.unlisted]
 
 
 def require_room(ports: Ports, joining: str) -> None:
-    """Raise ``conflict`` if the only namespace uses what would be refused once ``joining`` exists. An installation that
-    observes logs it."""
+    """Raise ``conflict`` if the only namespace uses what would be refused once ``joining`` exists, or may do so in
+    documents that are too many to read. An installation that observes logs it."""
     for uses in before_another(ports, joining):
-        listed = ", ".join(f"{each.field} of {each.document}" for each in uses.refused[:MAX_LISTED])
-        more = f" and {len(uses.refused) - MAX_LISTED} more" if len(uses.refused) > MAX_LISTED else ""
-        got = f"{listed}{more}, which would be refused"
-        message = f"expected that {uses.namespace} uses only what it may use beside {joining}, got {got}"
+        message = f"expected that {uses.namespace} uses only what it may use beside {joining}, got {_got(uses)}"
+        of_kinds = f" with lists, which may be empty, of {', '.join(uses.unlisted)}" if uses.unlisted else ""
         hint = (
-            f"give {uses.namespace} an allow-list of what it uses, and repeat the request: "
+            f"give {uses.namespace} an allow-list of what it uses{of_kinds}, and repeat the request: "
             f"sluice allowed {uses.namespace} --propose"
         )
         if ports.settings.authorization == "enforce":
             raise SluiceError("conflict", message, None, hint, mentions=[uses.namespace])
         logger.warning("namespace would be refused", extra={"namespace": joining, "why": message})
+
+
+def _got(uses: Uses) -> str:
+    """What stands against another namespace."""
+    listed = ", ".join(f"{each.field} of {each.document}" for each in uses.refused[:MAX_LISTED])
+    more = f" and {len(uses.refused) - MAX_LISTED} more" if len(uses.refused) > MAX_LISTED else ""
+    refused = f"{listed}{more}, which would be refused" if listed else ""
+    unread = f"more than {MAX_DOCUMENTS} documents, of which the others were not read" if uses.unlisted else ""
+    return ", and ".join(filter(None, (refused, unread)))
 
 
 def _refusals(
@@ -105,18 +117,20 @@ def _refusals(
 
 
 def _documents(ports: Ports, namespace: str) -> Iterator[tuple[str, list[Named]]]:
-    """Each document of a namespace that may name something, with what it names."""
-    for app in definitions_in(ports, "app", namespace):
-        for row in definitions_in(ports, "workflow", app.name):
-            yield f"workflow {row.name}", _of_workflow(ports, row.document)
-        own = ports.catalog.definition("workflow", f"{app.name}.{MESSAGE}")
-        if own is not None:
-            yield f"default target of {app.name}", _below(_of_target(ports, own.document["target"]), "default_target")
-        yield from _messages(ports, app.name)
-        yield from _schedules(ports, app.name)
-    for row in definitions_in(ports, "dataset", namespace):
-        address = f"s3://{row.document['bucket']}/{row.document['prefix']}"
-        yield f"dataset {row.name}", [Named("buckets", address, "prefix")]
+    """Each document of a namespace that may name something, with what it names. The few with targets are first, since
+    a namespace may have more schedules than are read."""
+    apps = [app.name for app in definitions_in(ports, "app", namespace)]
+    for read in (_workflows, _messages, _schedules):
+        for app in apps:
+            yield from read(ports, app)
+
+
+def _workflows(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
+    for row in definitions_in(ports, "workflow", app):
+        yield f"workflow {row.name}", _of_workflow(ports, row.document)
+    own = ports.catalog.definition("workflow", f"{app}.{MESSAGE}")
+    if own is not None:
+        yield f"default target of {app}", _below(_of_target(ports, own.document["target"]), "default_target")
 
 
 def _messages(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:

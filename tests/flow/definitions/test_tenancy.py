@@ -260,3 +260,46 @@ def test_o14_a_large_namespace_is_read_up_to_a_bound(monkeypatch: pytest.MonkeyP
     world.deploy({"workflows": {f"w{number}": {"target": HTTP} for number in range(3)}})
     found = uses.of_namespace(world.ports, "demo")
     assert (len(found.refused), found.complete) == (2, False)
+
+
+def test_o14_documents_beyond_the_bound_need_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uses, "MAX_DOCUMENTS", 3)
+    world = world_of()
+    own = {"w": {"target": queue("sluice-target-demo-a")}}
+    world.deploy({"workflows": own, "schedules": {f"s{n}": at(AT_ONE, "w") for n in range(4)}}, app="many")
+    with pytest.raises(SluiceError) as failure:
+        create(world, "demo-b")
+    assert failure.value.code == "conflict"
+    assert "more than 3 documents" in failure.value.message
+    assert "of alarms, applications, buses, entry_points, execution_roles, functions, hosts" in str(failure.value.hint)
+    world.allow("demo", entry_points=[], queues=[f"arn:aws:sqs:eu-west-1:{ACCOUNT}:sluice-target-demo-*"])
+    with pytest.raises(SluiceError) as failure:
+        create(world, "demo-b")
+    assert "of alarms, applications, buses, execution_roles, functions, hosts, metrics, state" in str(
+        failure.value.hint
+    )
+    assert "spark" not in str(failure.value.hint), "with entry_points, its properties are already limited"
+    kinds = ("execution_roles", "applications", "topics", "functions", "buses", "state_machines", "hosts", "metrics")
+    every: dict[str, Any] = {kind: [] for kind in (*kinds, "entry_points", "alarms")}
+    world.allow("demo", **every, queues=[f"arn:aws:sqs:eu-west-1:{ACCOUNT}:sluice-target-demo-*"])
+    assert create(world, "demo-b") == "created"
+    world.pass_by("2m")
+    assert len(world.targets.queue.messages) == 4
+
+
+def test_o14_targets_of_all_apps_are_read_before_schedules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uses, "MAX_DOCUMENTS", 3)
+    world = world_of()
+    own = {"w": {"target": queue("sluice-target-demo-a")}}
+    world.deploy({"workflows": own, "schedules": {f"s{n}": at(AT_ONE, "w") for n in range(4)}}, app="aaa")
+    world.deploy(app({"target": queue("orders")}), app="bbb")
+    [found] = uses.of_namespace(world.ports, "demo").refused
+    assert found.document == "workflow demo.bbb.w"
+
+
+def test_o14_datasets_do_not_count_as_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uses, "MAX_DOCUMENTS", 1)
+    world = world_of()
+    datasets = {f"d{n}": {"bucket": "lake", "prefix": f"raw/d{n}/", "keys": ["day"]} for n in range(3)}
+    world.deploy({"workflows": {"w": {"target": OWN_EMR}}, "datasets": datasets})
+    assert create(world, "demo-b") == "created"
