@@ -15,6 +15,8 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.ids import MESSAGE
 from chalicelib.core.names import SYSTEM
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.schedule import Version
 from chalicelib.core.triggers import tree
 from chalicelib.flow import lookup, many
 from chalicelib.flow.definitions import allowed, store
@@ -61,7 +63,7 @@ def of_namespace(ports: Ports, namespace: str) -> Uses:
     uses = [(document, named) for document, each in documents[:MAX_DOCUMENTS] for named in each]
     present, alone = allowed.list_of(ports, namespace), allowed.installation(ports)
     proposed = proposal.propose((named for _, named in uses), present, namespace, alone, ports.settings.partition)
-    refused = [use for use in uses if proposal.is_newly_refused(use[1], present, namespace, alone)]
+    refused = _newly_refused(uses, present, namespace, alone)
     covers, beside = Allowed.model_validate(proposed), replace(alone, is_shared=True)
     return Uses(
         namespace,
@@ -71,6 +73,23 @@ def of_namespace(ports: Ports, namespace: str) -> Uses:
         complete,
         () if complete else unlisted(present),
     )
+
+
+def of_row(ports: Ports, row: Definition | Version) -> list[Use]:
+    """What the row of a workflow, a message or a schedule uses; nothing for others."""
+    if isinstance(row, Version):
+        schedule = Schedule.model_validate(row.definition)
+        return [(f"schedule {row.schedule}", named) for named in _of_schedule(ports, schedule)]
+    if row.kind != "workflow":
+        return []
+    return [(_named(row.name), named) for named in _of_workflow(ports, row.document)]
+
+
+def newly_refused(ports: Ports, namespace: str, uses: Sequence[Use], lists: Allowed | None) -> list[Refused]:
+    """The uses that a namespace with these lists may have by itself, and not beside others."""
+    alone = allowed.installation(ports)
+    refused = _newly_refused(uses, lists, namespace, alone)
+    return list(_refusals(refused, lists, namespace, replace(alone, is_shared=True)))
 
 
 def before_another(ports: Ports, joining: str) -> list[Uses]:
@@ -100,11 +119,22 @@ def require_room(ports: Ports, joining: str) -> None:
 
 def _got(uses: Uses) -> str:
     """What stands against another namespace."""
-    listed = ", ".join(f"{each.field} of {each.document}" for each in uses.refused[:MAX_LISTED])
-    more = f" and {len(uses.refused) - MAX_LISTED} more" if len(uses.refused) > MAX_LISTED else ""
-    refused = f"{listed}{more}, which would be refused" if listed else ""
+    refused = listed(uses.refused) if uses.refused else ""
     unread = f"more than {MAX_DOCUMENTS} documents, of which the others were not read" if uses.unlisted else ""
     return ", and ".join(filter(None, (refused, unread)))
+
+
+def listed(refused: Sequence[Refused]) -> str:
+    """Some of these uses, in words."""
+    some = ", ".join(f"{each.field} of {each.document}" for each in refused[:MAX_LISTED])
+    more = f" and {len(refused) - MAX_LISTED} more" if len(refused) > MAX_LISTED else ""
+    return f"{some}{more}, which would be refused"
+
+
+def _newly_refused(
+    uses: Sequence[Use], lists: Allowed | None, namespace: str, alone: Installation
+) -> list[Use]:  # fmt: skip
+    return [use for use in uses if proposal.is_newly_refused(use[1], lists, namespace, alone)]
 
 
 def _refusals(
@@ -130,7 +160,15 @@ def _workflows(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
         yield f"workflow {row.name}", _of_workflow(ports, row.document)
     own = ports.catalog.definition("workflow", f"{app}.{MESSAGE}")
     if own is not None:
-        yield f"default target of {app}", _below(_of_target(ports, own.document["target"]), "default_target")
+        yield _named(own.name), _below(_of_target(ports, own.document["target"]), "default_target")
+
+
+def _named(workflow: str) -> str:
+    """A stored workflow in words. The default target of an app and the target of a message are workflows, too."""
+    app, mark, message = workflow.partition(f".{MESSAGE}")
+    if not mark:
+        return f"workflow {workflow}"
+    return f"message {app}.{message}" if message else f"default target of {app}"
 
 
 def _messages(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
@@ -139,8 +177,7 @@ def _messages(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
         read = ports.prefetch.read(ports, [("workflow", name) for name in part])
         for name in part:
             own = read.catalog.definition("workflow", name)
-            shown = name.replace(f".{MESSAGE}", ".")
-            yield f"message {shown}", [] if own is None else _of_target(ports, own.document["target"])
+            yield _named(name), [] if own is None else _of_target(ports, own.document["target"])
 
 
 def _schedules(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
