@@ -26,6 +26,7 @@ from chalicelib.core.triggers.event import custom_key
 from chalicelib.core.triggers.patterns import MAX_FOREIGN_STEPS, MAX_STEPS, Flattened
 from chalicelib.core.writes import Create, DeleteJob, ExpectOpen, Put, PutLastArrival, Replace, Write
 from chalicelib.flow import grants, wake
+from chalicelib.flow.definitions import allowed
 from chalicelib.flow.each import run_each
 from chalicelib.flow.notices import notices
 from chalicelib.log import logger
@@ -113,6 +114,10 @@ def apply_event(
         return None
     if not met and not against:
         return None
+    refusal = _refusal(ports, schedule, rows[0].schedule, (*met, *against))
+    if refusal is not None:
+        ports.ledger.put_all([Put(_not_allowed(event, rows[0], refusal, now))])
+        return None
     uses = {leaf: _uses_of(schedule, rows[0].schedule, leaf) for leaf in (*met, *against)}
     correlation = event_correlation.correlate(schedule.by, event) if schedule.by else None
     if schedule.by and correlation is None:
@@ -151,6 +156,14 @@ def apply_event(
         if refused.of(ExpectOpen) or any(write in refused.writes for write in along):
             return None  # the generation was closed, or another invocation made the writes ``along``
     raise too_many_conflicts(f"applying event {event.id} to {rows[0].schedule}", "it will be applied again")
+
+
+def _refusal(ports: Ports, schedule: Schedule, name: str, leaves: Sequence[str]) -> str | None:
+    """Why the namespace of a schedule may not use what these leaves name, such as an alarm, or None. Its document was
+    checked when it was put."""
+    found = (gather.leaf_of(schedule, leaf) for leaf in leaves)
+    named = [each for leaf in found if leaf is not None for each in leaf.named()]
+    return allowed.refusal_of(ports, name.partition(".")[0], named) if named else None
 
 
 def _uses_of(schedule: Schedule, name: str, leaf: str) -> tuple[ForeignUse, ...]:
@@ -280,6 +293,13 @@ def _set_aside(event: Event, row: Subscription, why: str, now: Instant) -> Recor
         f"trigger takes {why}; use fewer operators, or run the schedule now"
     )
     logger.warning("event set aside", extra={"schedule": row.schedule, "event": event.id, "why": why})
+    return new_record(record_id, "DROPPED", row.schedule, row.generation, reason, now)
+
+
+def _not_allowed(event: Event, row: Subscription, why: str, now: Instant) -> Record:
+    """The record of an event that the namespace of a schedule may no longer wait for."""
+    record_id = ids.job_id(row.schedule, row.generation, event.id)
+    reason = f"event {event.id} of {event.key} does not count: {why}"
     return new_record(record_id, "DROPPED", row.schedule, row.generation, reason, now)
 
 

@@ -120,6 +120,41 @@ def test_o14_what_was_stored_before_is_refused_at_its_launch() -> None:
     assert "not allowed: url: expected a host" in str(why_job(world.ports, job))
 
 
+def test_o14_an_alarm_of_others_starts_no_run_any_more() -> None:
+    world = world_of()
+    on_alarm = {"workflow": "w", "trigger": {"type": "cloudwatch_alarm", "alarm": "others-late"}, "enabled": True}
+    world.deploy(app({"target": queue("sluice-target-demo-a")}, s=on_alarm))
+    world.alarm("others-late")
+    world.settle()
+    assert len(world.runs("s")) == 1
+    world.deploy({}, namespace="demo-b")  # as if it was created at the same time as the app
+    world.clock.pass_by("1m")
+    world.alarm("others-late", "OK")
+    world.alarm("others-late")
+    world.settle()
+    assert (len(world.runs("s")), world.jobs("s")) == (1, [])
+    [record] = [each for each in world.records("s") if each.kind == "DROPPED"]
+    assert "does not count: not allowed: alarm: expected an alarm of namespace demo" in record.reason
+    world.allow("demo", alarms=["others-*"])
+    world.clock.pass_by("1m")
+    world.alarm("others-late", "OK")
+    world.alarm("others-late")
+    world.settle()
+    assert len(world.runs("s")) == 2
+
+
+def test_o14_the_absence_of_an_alarm_of_others_starts_no_run() -> None:
+    world = world_of()
+    absence = {"type": "absent", "of": {"type": "cloudwatch_alarm", "alarm": "others-late"}, "within": "1h"}
+    world.deploy(
+        app({"target": queue("sluice-target-demo-a")}, s={"workflow": "w", "trigger": absence, "enabled": True})
+    )
+    world.deploy({}, namespace="demo-b")
+    world.pass_by("2h")
+    assert world.runs("s") == []
+    assert "does not count: not allowed: " in world.records("s")[0].reason
+
+
 def test_o14_calls_notice_a_second_namespace_in_five_seconds() -> None:
     world = world_of()
     world.deploy(app({"target": queue("orders")}, s=at(AT_ONE, "w")))
