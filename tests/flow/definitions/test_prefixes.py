@@ -209,6 +209,19 @@ def test_o14_what_cannot_be_given_is_refused() -> None:
     assert not world.ports.catalog.prefixes_in(LAKE, "", 9, None).items
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_o14_a_given_prefix_needs_no_entry_in_a_list(way: Callable[..., None]) -> None:
+    world = shared()
+    world.allow("alpha", buckets=[f"s3://{LAKE}/alpha/"])
+    refused(lambda: way(world, "alpha.orders", OUTER), "invalid", "that namespace alpha may use")
+    give(world, "alpha", OUTER)
+    way(world, "alpha.orders", OUTER)
+    way(world, "alpha.day", INNER)
+    refused(lambda: way(world, "alpha.all", "raw/"), "invalid", "that namespace alpha may use")
+    take(world, "alpha", OUTER)
+    refused(lambda: way(world, "alpha.next", f"{OUTER}day=03/"), "invalid", "that namespace alpha may use")
+
+
 def test_o14_a_prefix_without_data_is_free_unless_it_was_given() -> None:
     """Without data, it would block others for nothing."""
     world = shared()
