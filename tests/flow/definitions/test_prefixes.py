@@ -338,6 +338,29 @@ def test_o14_what_the_first_namespace_has_goes_on_to_work() -> None:
     assert owner_of(world, "beta/landed/hour=04/x") == "alpha.theirs"
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_o14_the_hint_at_another_format_leads_to_a_dataset(way: Callable[..., None]) -> None:
+    world = shared("alpha")
+    put(world, "alpha.orders", OUTER)
+    put(world, "alpha.mine", "alpha/mine/")
+    alone = refused(lambda: way(world, "alpha.orders", OUTER, format="iceberg"), "invalid", "the format that")
+    assert str(alone.hint).startswith("delete the dataset and create it again")
+    store.put(world.ports, "namespace", "beta", {}, "tester")
+    beside = refused(lambda: way(world, "alpha.orders", OUTER, format="iceberg"), "invalid", "the format that")
+    assert f"sluice prefixes give alpha s3://{LAKE}/{OUTER}, then delete the dataset" in str(beside.hint)
+    own = refused(lambda: way(world, "alpha.mine", "alpha/mine/", format="iceberg"), "invalid", "the format that")
+    assert own.hint == alone.hint
+    free(world, "alpha")
+    listed = refused(lambda: way(world, "alpha.orders", OUTER, format="iceberg"), "invalid", "the format that")
+    assert listed.hint == alone.hint
+    world.allow("alpha")
+    give(world, "alpha", OUTER)
+    given = refused(lambda: way(world, "alpha.orders", OUTER, format="iceberg"), "invalid", "the format that")
+    assert given.hint == alone.hint
+    store.delete(world.ports, "dataset", "alpha.orders")
+    way(world, "alpha.orders", OUTER, format="iceberg")
+
+
 def test_o14_a_document_cannot_take_a_prefix_that_it_releases() -> None:
     """Each dataset is put by itself: the second one finds a prefix that nobody owns any more."""
     world = shared("alpha")
