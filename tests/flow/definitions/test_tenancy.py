@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from chalicelib.aws.tables.catalog import DynamoCatalog
-from chalicelib.core.access.allowed import Allowed
+from chalicelib.core.access.allowed import Allowed, Named
 from chalicelib.core.definitions.app import App
 from chalicelib.core.errors import SluiceError
-from chalicelib.flow.definitions import allow_list, namespaces, uses
+from chalicelib.flow.definitions import allow_list, allowed, namespaces, uses
 from chalicelib.flow.deploy import deploy
 from chalicelib.flow.views.explain import why_job, why_run
 from tests.support.schedules import at
@@ -287,6 +287,28 @@ def test_o14_observing_logs_what_would_be_refused(caplog: pytest.LogCaptureFixtu
     logged = [record.getMessage() for record in caplog.records]
     assert "namespace would be refused" in logged
     assert "target would be refused" in logged
+
+
+def test_o14_a_list_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = world_of()
+    create(world, "demo-b")
+    compared: list[Any] = []
+    monkeypatch.setattr("chalicelib.core.access.allowed.check", lambda *args: compared.append(args))
+    allowed.check(world.ports, "demo", [Named("queues", f"arn:aws:sqs:eu-west-1:{ACCOUNT}:x", "queue_url")])
+    assert len(compared) == 1
+
+
+def test_o14_a_check_of_prefixes_reads_no_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = world_of()
+    create(world, "demo-b")
+
+    def fail(catalog: DynamoCatalog, joining: str = "") -> bool:
+        raise AssertionError("names limit no prefix")
+
+    monkeypatch.setattr(DynamoCatalog, "is_shared", fail)
+    allowed.check(world.ports, "demo", [Named("buckets", "s3://lake-bucket/raw/", "prefix")])
+    with pytest.raises(AssertionError):
+        allowed.check(world.ports, "demo", [Named("hosts", "x.example.com", "url")])
 
 
 def test_o14_a_large_namespace_is_read_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
