@@ -26,7 +26,6 @@ from chalicelib.core.triggers.event import custom_key
 from chalicelib.core.triggers.patterns import MAX_FOREIGN_STEPS, MAX_STEPS, Flattened
 from chalicelib.core.writes import Create, DeleteJob, ExpectOpen, Put, PutLastArrival, Replace, Write
 from chalicelib.flow import grants, wake
-from chalicelib.flow.definitions import allowed
 from chalicelib.flow.each import run_each
 from chalicelib.flow.notices import notices
 from chalicelib.log import logger
@@ -163,7 +162,11 @@ def _refusal(ports: Ports, schedule: Schedule, name: str, leaves: Sequence[str])
     checked when it was put."""
     found = (gather.leaf_of(schedule, leaf) for leaf in leaves)
     named = [each for leaf in found if leaf is not None for each in leaf.named()]
-    return allowed.refusal_of(ports, name.partition(".")[0], named) if named else None
+    if not named:
+        return None
+    from chalicelib.flow.definitions import allowed  # few events are changes of alarms
+
+    return allowed.refusal_of(ports, name.partition(".")[0], named)
 
 
 def _uses_of(schedule: Schedule, name: str, leaf: str) -> tuple[ForeignUse, ...]:
