@@ -101,7 +101,7 @@ def test_t20_only_the_lambda_of_the_queue_reads_listed_buckets(resources: dict[s
     assert [name for name, each in others.items() if each["Type"] == "AWS::IAM::Policy"] == []
 
 
-def test_t20_what_checks_datasets_alone_has_the_bucket_list(template: dict[str, Any], resources: dict[str, Any]) -> None:
+def test_t20_what_checks_datasets_has_the_bucket_list(template: dict[str, Any], resources: dict[str, Any]) -> None:
     """The API puts documents; `check` and `burst` work off the uploaded ones."""
     functions = {name: each for name, each in resources.items() if each["Type"].startswith("AWS::Serverless::Function")}
     having = {name for name, each in functions.items() if "WatchedBuckets" in json.dumps(each)}

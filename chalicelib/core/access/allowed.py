@@ -146,6 +146,8 @@ RULES: dict[Kind, Rule] = {
 }
 # The things that may belong to another account. Without a list, a namespace may name those of the stack's own.
 OF_ACCOUNT: frozenset[Kind] = frozenset({"queues", "topics", "functions", "buses", "state_machines", "secrets"})
+# The things that names limit no further: a secret lies in the folder of its namespace, and a prefix has an owner.
+NOT_BY_NAME: frozenset[Kind] = frozenset({"secrets", "buckets"})
 
 
 def _check_pattern(kind: Kind, pattern: str) -> str:
@@ -212,8 +214,17 @@ def check(named: Iterable[Named], allowed: Allowed | None, namespace: str, insta
                 raise _refused(each, namespace, f"that namespace {namespace} may use ({listed or 'none'})")
         else:
             _check_of_account(each, value, namespace, installation)
-            if installation.is_shared:
+            if installation.is_shared and each.kind not in NOT_BY_NAME:
                 _check_own(each, value, namespace, installation)
+
+
+def unlisted(allowed: Allowed | None) -> tuple[Kind, ...]:
+    """The kinds whose things names limit once the installation has several namespaces: those without a list."""
+    lists = allowed or Allowed()
+    by_lists = {kind for kind in RULES if lists.of(kind) is not None} | NOT_BY_NAME
+    if lists.entry_points is not None:
+        by_lists |= {"spark"}  # already limited to what loads no code
+    return tuple(sorted(RULES.keys() - by_lists))
 
 
 def _patterns(named: Named, allowed: Allowed) -> Sequence[str] | None:
@@ -259,8 +270,6 @@ def _check_own(named: Named, value: str, namespace: str, installation: Installat
     """Raise ``invalid`` for what a namespace may not name by itself in an installation with several namespaces."""
     folder = f"{installation.code}{namespace}/"
     match named.kind:
-        case "secrets" | "buckets":
-            return  # a secret lies in the folder of its namespace, and a prefix has an owner
         case "applications":
             fits, what = value == installation.application, f"of the stack ({installation.application or 'none'})"
         case "entry_points":

@@ -30,7 +30,7 @@ dynamicAllocation.* memory.* shuffle.* reducer.* broadcast.* rdd.compress checkp
 io.compression.lz4.* io.compression.snappy.* io.compression.zstd.*
 kryo.referenceTracking kryo.registrationRequired kryo.unsafe kryoserializer.buffer*
 files.fetchTimeout files.useFetchCache files.overwrite files.maxPartitionBytes files.openCostInBytes
-storage.memoryMapThreshold storage.replication.* storage.decommission.* decommission.*
+storage.memoryMapThreshold storage.replication.proactive storage.decommission.* decommission.*
 cleaner.* locality.* speculation speculation.* excludeOnFailure.* stage.* barrier.sync.timeout
 network.timeout network.timeoutInterval network.maxRemoteBlockSizeFetchToMem
 rpc.askTimeout rpc.lookupTimeout rpc.message.maxSize rpc.numRetries rpc.retry.wait
@@ -44,7 +44,12 @@ hadoop.mapreduce.fileoutputcommitter.algorithm.version hadoop.fs.s3.maxConnectio
 hadoop.fs.s3a.connection.maximum hadoop.fs.s3a.threads.max
 sql.adaptive.* sql.ansi.* sql.autoBroadcastJoinThreshold sql.avro.* sql.broadcastTimeout sql.bucketing.*
 sql.caseSensitive sql.cbo.* sql.codegen.* sql.columnVector.offheap.enabled sql.crossJoin.enabled sql.csv.*
-sql.datetime.* sql.debug.maxToStringFields sql.decimalOperations.* sql.exchange.reuse sql.execution.* sql.files.*
+sql.datetime.* sql.debug.maxToStringFields sql.decimalOperations.* sql.exchange.reuse
+sql.execution.arrow.* sql.execution.broadcastHashJoin.* sql.execution.fastFailOnFileFormatOutput sql.execution.pandas.*
+sql.execution.pyspark.udf.simplifiedTraceback.enabled sql.execution.pythonUDF.arrow.* sql.execution.pythonUDTF.arrow.*
+sql.execution.rangeExchange.* sql.execution.removeRedundant* sql.execution.replaceHashWithSortAgg
+sql.execution.reuseSubquery sql.execution.sortBeforeRepartition sql.execution.topKSortFallbackThreshold
+sql.execution.useObjectHashAggregateExec sql.execution.usePartitionEvaluator sql.files.*
 sql.groupBy* sql.hive.convertMetastore* sql.hive.metastorePartitionPruning* sql.hive.manageFilesourcePartitions
 sql.inMemoryColumnarStorage.* sql.join.* sql.json.* sql.jsonGenerator.* sql.leafNodeDefaultParallelism sql.limit.*
 sql.mapKeyDedupPolicy sql.maxMetadataStringLength sql.maxPlanStringLength sql.optimizer.* sql.orc.* sql.orderByOrdinal
@@ -57,8 +62,8 @@ sql.storeAssignmentPolicy sql.subexpressionElimination.* sql.timestampType sql.u
 # has such a property without one of these words.
 _NAMES_MORE = (
     r"class|impl\b|provider|factory|extension|plugin|listeners\b|\.serializer\b|manager|registrator|codec|module"
-    r"|jars|package|path|dir\b|directory|(?<!al)location|\bfile$|ur[il]\b|host\b|address|proxy"
-    r"|script|command|options|java\b|env\b|filters|acls|redaction|custom"
+    r"|jars|package|path|dir\b|directory|(?<!al)location|(?<!per)file$|ur[il]\b|host\b|address|proxy"
+    r"|script|command|options|java\b|python$|mapper$|env\b|filters|acls|redaction|custom"
 )
 # Codecs by the names that Spark knows, and the address to which jobs sign their requests to Sluice.
 _ALSO = r"spark\.sql\.(avro|orc|parquet)\.compression\.codec|spark\.emr-serverless\.driverEnv\.SLUICE_API_URL"

@@ -25,7 +25,7 @@ from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.core.rows.event import PostedEvent
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.schedule import Subscription
-from chalicelib.flow.archive import prefixes, sharing
+from chalicelib.flow.archive import lists, prefixes, sharing
 from chalicelib.flow.archive.export import TABLES, Tell, pages_of
 from chalicelib.flow.definitions import uses
 from chalicelib.flow.definitions.prefixes import take_all
@@ -47,8 +47,8 @@ def load(
     ``by`` is the ARN of who imports.
 
     Raises `SluiceError`, with what to do, if newer code made the export, or if a file is missing or was changed. Also
-    if the source still runs the namespaces, if this installation has them already, or if its one other namespace
-    uses what it could not use beside them.
+    if the source still runs the namespaces, or if this installation has them already. Also if they, or the one other
+    namespace here, use what they could not use beside each other.
     """
     made = known(copies, archive)
     if not made.closed and not copy:
@@ -69,6 +69,7 @@ def load(
     brought = prefixes.brought(copy.row for copy in files.arriving(*made.of("catalog")))
     prefixes.check(ports, brought)
     if not was_opened:
+        lists.check(ports, lambda: (copy.row for copy in files.arriving(*made.of("catalog"))))
         for table in TABLES:
             files.put(table, tell)
         archive.put(opened, json.dumps({"into": into}))

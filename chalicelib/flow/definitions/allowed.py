@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from chalicelib.core.access import allowed
-from chalicelib.core.access.allowed import Allowed, Named
+from chalicelib.core.access.allowed import NOT_BY_NAME, Allowed, Named
 from chalicelib.core.access.own import Installation
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant
@@ -30,7 +30,8 @@ def check(ports: Ports, namespace: str, named: Iterable[Named], field: str = "",
         catalog, now = ports.catalog, ports.clock.now()
         row = catalog.allowed_lately(namespace, now) if lately else catalog.allowed(namespace)
         is_shared = partial(catalog.is_shared_lately, now) if lately else partial(catalog.is_shared, namespace)
-        _check(ports, below, _parsed(row), namespace, _is_beside_others(ports, namespace, is_shared))
+        by_name = any(each.kind not in NOT_BY_NAME for each in below)
+        _check(ports, below, _parsed(row), namespace, by_name and _is_beside_others(ports, namespace, is_shared))
 
 
 def check_target(ports: Ports, namespace: str, target: Mapping[str, Any], field: str, lately: bool = False) -> None:
@@ -102,15 +103,13 @@ def _check(
     ports: Ports, named: list[Named], lists: Allowed | None, namespace: str, is_beside_others: bool
 ) -> None:  # fmt: skip
     """`allowed.check`. An installation that observes logs what it would refuse because it has several namespaces."""
-    alone = installation(ports)
-    allowed.check(named, lists, namespace, alone)
-    if not is_beside_others:
+    alone, is_enforced = installation(ports), ports.settings.authorization == "enforce"
+    allowed.check(named, lists, namespace, replace(alone, is_shared=is_beside_others and is_enforced))
+    if not is_beside_others or is_enforced:
         return
     try:
         allowed.check(named, lists, namespace, replace(alone, is_shared=True))
     except SluiceError as error:
-        if ports.settings.authorization == "enforce":
-            raise
         why = f"{error.field}: {error.message}"
         logger.warning("target would be refused", extra={"namespace": namespace, "why": why})
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from chalicelib.core.access.allowed import Named
-from chalicelib.core.errors import invalid
+from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.flow.definitions import allowed
 from chalicelib.ports import Ports
 
@@ -17,11 +17,15 @@ HINT = (
 
 
 def check(ports: Ports, namespace: str, dataset: Mapping[str, Any]) -> None:
-    """Raise ``invalid`` for a dataset in a bucket that is not watched, or below a prefix that its namespace may not
-    use. ``bucket`` is a real name, not ``lake``."""
-    check_watched(ports, dataset["bucket"])
-    address = f"s3://{dataset['bucket']}/{dataset['prefix']}"
-    allowed.check(ports, namespace, [Named("buckets", address, "prefix")])
+    """Raise ``invalid`` for a dataset in a bucket that is not watched, or below a prefix that the list of its namespace
+    lacks, unless an administrator gave it. ``bucket`` is a real name, not ``lake``."""
+    bucket, prefix = dataset["bucket"], dataset["prefix"]
+    check_watched(ports, bucket)
+    try:
+        allowed.check(ports, namespace, [Named("buckets", f"s3://{bucket}/{prefix}", "prefix")])
+    except SluiceError:
+        if all(row.owner != namespace for row in ports.catalog.prefixes_around(bucket, prefix)):
+            raise
 
 
 def check_watched(ports: Ports, bucket: str) -> None:

@@ -136,6 +136,19 @@ def _take(ports: Ports, namespace: str, place: Place, if_gone: bool = False) -> 
     raise errors.changed_meanwhile(f"the prefix {place}")
 
 
+def to_keep(ports: Ports, namespace: str, place: Place) -> str:
+    """What to do before a dataset is deleted, so that the namespace may use its prefix again: the beginning of a hint,
+    empty if nothing has to be done."""
+    if ports.settings.authorization != "enforce":
+        return ""
+    left = tuple(row for row in ports.catalog.prefixes_around(*place) if row.owner or row.prefix != place.prefix)
+    try:
+        _check_own(ports, namespace, place, left)
+    except SluiceError:
+        return f"{_ask(namespace, place)}, then "
+    return ""
+
+
 def is_foreign(ports: Ports, namespace: str, place: Place) -> bool:
     """Whether objects at a prefix are not for a namespace: they are Sluice's own, or those of another namespace that
     grants no dataset there. An installation that does not enforce roles calls none foreign."""

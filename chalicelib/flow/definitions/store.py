@@ -224,17 +224,18 @@ def _prefix_plan(ports: Ports, new: Definition, old: Definition | None) -> list[
     """The writes that move a dataset to its prefix. Raises ``conflict`` or ``invalid`` for a prefix that it may not
     have."""
     if old is not None:
-        check_format(new.document, old.document)
+        check_format(ports, new.name, new.document, old.document)
     place, before = place_of(new.document), place_of(old.document) if old is not None else None
     return [] if place == before else prefixes.claimed(ports, new.name, place, before)
 
 
-def check_format(new: Mapping[str, Any], old: Mapping[str, Any], field: str = "format") -> None:
+def check_format(ports: Ports, dataset: str, new: Mapping[str, Any], old: Mapping[str, Any]) -> None:
     """Raise ``invalid`` if the format of a dataset changes: schedules rely on its keys, which depend on the format."""
     before, after = (document.get("format", "files") for document in (old, new))
     if before != after:
-        hint = "delete the dataset and create it again, or give the new one another name"
-        raise errors.invalid(field, f"the format that the dataset has, {before}", after, hint)
+        keep = prefixes.to_keep(ports, dataset.partition(".")[0], place_of(old))
+        hint = f"{keep}delete the dataset and create it again, or give the new one another name"
+        raise errors.invalid("format", f"the format that the dataset has, {before}", after, hint)
 
 
 def referrers(

@@ -8,13 +8,15 @@ from itertools import islice
 from typing import Any
 
 from chalicelib.core.access import proposal
-from chalicelib.core.access.allowed import Allowed, Named
+from chalicelib.core.access.allowed import Allowed, Kind, Named, unlisted
 from chalicelib.core.access.own import Installation
 from chalicelib.core.constraints.constraint import Use as Reference
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.ids import MESSAGE
 from chalicelib.core.names import SYSTEM
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.schedule import Version
 from chalicelib.core.triggers import tree
 from chalicelib.flow import lookup, many
 from chalicelib.flow.definitions import allowed, store
@@ -39,13 +41,15 @@ class Refused:
 @dataclass(frozen=True, slots=True)
 class Uses:
     """What a namespace uses: what it may not use any more with several namespaces, the list that covers it, and what
-    that list leaves out. ``complete`` is false if the namespace has more documents than were read."""
+    that list leaves out. ``complete`` is false if the namespace has more documents than were read. A use of these might
+    be refused if it is of a kind without a list, one of ``unlisted``."""
 
     namespace: str
     refused: tuple[Refused, ...]
     proposed: Mapping[str, Any]
     left_out: tuple[Refused, ...]
     complete: bool
+    unlisted: tuple[Kind, ...]
 
 
 Use = tuple[str, Named]  # a document, and what it names
@@ -55,44 +59,82 @@ def of_namespace(ports: Ports, namespace: str) -> Uses:
     """What the documents of a namespace use, among the first `MAX_DOCUMENTS`."""
     lookup.require(ports, "namespace", namespace)
     documents = list(islice(_documents(ports, namespace), MAX_DOCUMENTS + 1))
+    complete = len(documents) <= MAX_DOCUMENTS
     uses = [(document, named) for document, each in documents[:MAX_DOCUMENTS] for named in each]
     present, alone = allowed.list_of(ports, namespace), allowed.installation(ports)
     proposed = proposal.propose((named for _, named in uses), present, namespace, alone, ports.settings.partition)
-    refused = [use for use in uses if proposal.is_newly_refused(use[1], present, namespace, alone)]
+    refused = _newly_refused(uses, present, namespace, alone)
     covers, beside = Allowed.model_validate(proposed), replace(alone, is_shared=True)
     return Uses(
         namespace,
         tuple(_refusals(refused, present, namespace, beside)),
         proposed,
         tuple(_refusals(refused, covers, namespace, beside)),
-        len(documents) <= MAX_DOCUMENTS,
+        complete,
+        () if complete else unlisted(present),
     )
 
 
+def of_row(ports: Ports, row: Definition | Version) -> list[Use]:
+    """What the row of a workflow, a message or a schedule uses; nothing for others."""
+    if isinstance(row, Version):
+        schedule = Schedule.model_validate(row.definition)
+        return [(f"schedule {row.schedule}", named) for named in _of_schedule(ports, schedule)]
+    if row.kind != "workflow":
+        return []
+    return [(_named(row.name), named) for named in _of_workflow(ports, row.document)]
+
+
+def newly_refused(ports: Ports, namespace: str, uses: Sequence[Use], lists: Allowed | None) -> list[Refused]:
+    """The uses that a namespace with these lists may have by itself, and not beside others."""
+    alone = allowed.installation(ports)
+    refused = _newly_refused(uses, lists, namespace, alone)
+    return list(_refusals(refused, lists, namespace, replace(alone, is_shared=True)))
+
+
 def before_another(ports: Ports, joining: str) -> list[Uses]:
-    """What would be refused of the only namespace if ``joining`` were created now. Nothing if there are several
-    already, or if the installation checks no rights."""
+    """What would be refused, or might be, of the only namespace if ``joining`` were created now. Nothing if there are
+    several already, or if the installation checks no rights."""
     if not allowed.has_tenants(ports) or joining == SYSTEM or ports.catalog.is_shared():
         return []
     others = [row.name for row in definitions_in(ports, "namespace", "") if row.name not in (joining, SYSTEM)]
-    return [uses for name in others if (uses := of_namespace(ports, name)).refused]
+    found = [of_namespace(ports, name) for name in others]
+    return [uses for uses in found if uses.refused or uses.unlisted]
 
 
 def require_room(ports: Ports, joining: str) -> None:
-    """Raise ``conflict`` if the only namespace uses what would be refused once ``joining`` exists. An installation that
-    observes logs it."""
+    """Raise ``conflict`` if the only namespace uses what would be refused once ``joining`` exists, or may do so in
+    documents that are too many to read. An installation that observes logs it."""
     for uses in before_another(ports, joining):
-        listed = ", ".join(f"{each.field} of {each.document}" for each in uses.refused[:MAX_LISTED])
-        more = f" and {len(uses.refused) - MAX_LISTED} more" if len(uses.refused) > MAX_LISTED else ""
-        got = f"{listed}{more}, which would be refused"
-        message = f"expected that {uses.namespace} uses only what it may use beside {joining}, got {got}"
+        message = f"expected that {uses.namespace} uses only what it may use beside {joining}, got {_got(uses)}"
+        of_kinds = f" with lists, which may be empty, of {', '.join(uses.unlisted)}" if uses.unlisted else ""
         hint = (
-            f"give {uses.namespace} an allow-list of what it uses, and repeat the request: "
+            f"give {uses.namespace} an allow-list of what it uses{of_kinds}, and repeat the request: "
             f"sluice allowed {uses.namespace} --propose"
         )
         if ports.settings.authorization == "enforce":
             raise SluiceError("conflict", message, None, hint, mentions=[uses.namespace])
         logger.warning("namespace would be refused", extra={"namespace": joining, "why": message})
+
+
+def _got(uses: Uses) -> str:
+    """What stands against another namespace."""
+    refused = listed(uses.refused) if uses.refused else ""
+    unread = f"more than {MAX_DOCUMENTS} documents, of which the others were not read" if uses.unlisted else ""
+    return ", and ".join(filter(None, (refused, unread)))
+
+
+def listed(refused: Sequence[Refused]) -> str:
+    """Some of these uses, in words."""
+    some = ", ".join(f"{each.field} of {each.document}" for each in refused[:MAX_LISTED])
+    more = f" and {len(refused) - MAX_LISTED} more" if len(refused) > MAX_LISTED else ""
+    return f"{some}{more}, which would be refused"
+
+
+def _newly_refused(
+    uses: Sequence[Use], lists: Allowed | None, namespace: str, alone: Installation
+) -> list[Use]:  # fmt: skip
+    return [use for use in uses if proposal.is_newly_refused(use[1], lists, namespace, alone)]
 
 
 def _refusals(
@@ -105,18 +147,28 @@ def _refusals(
 
 
 def _documents(ports: Ports, namespace: str) -> Iterator[tuple[str, list[Named]]]:
-    """Each document of a namespace that may name something, with what it names."""
-    for app in definitions_in(ports, "app", namespace):
-        for row in definitions_in(ports, "workflow", app.name):
-            yield f"workflow {row.name}", _of_workflow(ports, row.document)
-        own = ports.catalog.definition("workflow", f"{app.name}.{MESSAGE}")
-        if own is not None:
-            yield f"default target of {app.name}", _below(_of_target(ports, own.document["target"]), "default_target")
-        yield from _messages(ports, app.name)
-        yield from _schedules(ports, app.name)
-    for row in definitions_in(ports, "dataset", namespace):
-        address = f"s3://{row.document['bucket']}/{row.document['prefix']}"
-        yield f"dataset {row.name}", [Named("buckets", address, "prefix")]
+    """Each document of a namespace that may name something, with what it names. The few with targets are first, since
+    a namespace may have more schedules than are read."""
+    apps = [app.name for app in definitions_in(ports, "app", namespace)]
+    for read in (_workflows, _messages, _schedules):
+        for app in apps:
+            yield from read(ports, app)
+
+
+def _workflows(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
+    for row in definitions_in(ports, "workflow", app):
+        yield f"workflow {row.name}", _of_workflow(ports, row.document)
+    own = ports.catalog.definition("workflow", f"{app}.{MESSAGE}")
+    if own is not None:
+        yield _named(own.name), _below(_of_target(ports, own.document["target"]), "default_target")
+
+
+def _named(workflow: str) -> str:
+    """A stored workflow in words. The default target of an app and the target of a message are workflows, too."""
+    app, mark, message = workflow.partition(f".{MESSAGE}")
+    if not mark:
+        return f"workflow {workflow}"
+    return f"message {app}.{message}" if message else f"default target of {app}"
 
 
 def _messages(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
@@ -125,8 +177,7 @@ def _messages(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
         read = ports.prefetch.read(ports, [("workflow", name) for name in part])
         for name in part:
             own = read.catalog.definition("workflow", name)
-            shown = name.replace(f".{MESSAGE}", ".")
-            yield f"message {shown}", [] if own is None else _of_target(ports, own.document["target"])
+            yield _named(name), [] if own is None else _of_target(ports, own.document["target"])
 
 
 def _schedules(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:

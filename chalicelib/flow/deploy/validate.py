@@ -144,7 +144,7 @@ def _check_prefixes(ports: Ports, plan: Plan, problems: Problems) -> None:
         place = store.place_of(part.document)
         with problems.caught(_field(part)):
             if stored is not None:
-                store.check_format(part.document, stored.document)
+                store.check_format(ports, part.name, part.document, stored.document)
         if place == before:
             continue
         with problems.caught(_field(part)):

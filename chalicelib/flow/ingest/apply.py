@@ -136,9 +136,9 @@ def apply_event(
         return None
     if not met and not against:
         return None
-    refused_alarm = _refused_alarm(ports, event, schedule, rows[0], (*met, *against))
-    if refused_alarm is not None:
-        ports.ledger.put_all([Put(_not_allowed(event, rows[0], refused_alarm, now))])
+    refusal = _refusal(ports, schedule, rows[0].schedule, (*met, *against))
+    if refusal is not None:
+        ports.ledger.put_all([Put(_not_allowed(event, rows[0], refusal, now))])
         return None
     uses = {leaf: _uses_of(schedule, rows[0].schedule, leaf) for leaf in (*met, *against)}
     correlation = event_correlation.correlate(schedule.by, event) if schedule.by else None
@@ -178,6 +178,18 @@ def apply_event(
         if refused.of(ExpectOpen) or any(write in refused.writes for write in along):
             return None  # the generation was closed, or another invocation made the writes ``along``
     raise too_many_conflicts(f"applying event {event.id} to {rows[0].schedule}", "it will be applied again")
+
+
+def _refusal(ports: Ports, schedule: Schedule, name: str, leaves: Sequence[str]) -> str | None:
+    """Why the namespace of a schedule may not use what these leaves name, such as an alarm, or None. Its document was
+    checked when it was put."""
+    found = (gather.leaf_of(schedule, leaf) for leaf in leaves)
+    named = [each for leaf in found if leaf is not None for each in leaf.named()]
+    if not named:
+        return None
+    from chalicelib.flow.definitions import allowed  # few events are changes of alarms
+
+    return allowed.refusal_of(ports, name.partition(".")[0], named)
 
 
 def _uses_of(schedule: Schedule, name: str, leaf: str) -> tuple[ForeignUse, ...]:
@@ -317,24 +329,10 @@ def _set_aside(event: Event, row: Subscription, why: str, now: Instant) -> Recor
     return new_record(record_id, "DROPPED", row.schedule, row.generation, reason, now)
 
 
-def _refused_alarm(
-    ports: Ports, event: Event, schedule: Schedule, row: Subscription, leaves: Iterable[str]
-) -> str | None:  # fmt: skip
-    """The reason why the namespace of a schedule may not name the alarm of an event, or None. Its list, or a second
-    namespace, may be newer than the schedule."""
-    if event.kind != "cloudwatch_alarm":
-        return None
-    from chalicelib.flow.definitions import allowed  # few events are changes of alarms
-
-    found = filter(None, (gather.leaf_of(schedule, leaf) for leaf in leaves))
-    named = [each for leaf in found for each in leaf.named()]
-    return allowed.refusal_of(ports, row.schedule.partition(".")[0], named)
-
-
 def _not_allowed(event: Event, row: Subscription, why: str, now: Instant) -> Record:
+    """The record of an event that the namespace of a schedule may no longer wait for."""
     record_id = ids.job_id(row.schedule, row.generation, event.id)
     reason = f"event {event.id} of {event.key} does not count: {why}"
-    logger.warning("event not allowed", extra={"schedule": row.schedule, "event": event.id, "why": why})
     return new_record(record_id, "DROPPED", row.schedule, row.generation, reason, now)
 
 

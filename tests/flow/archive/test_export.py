@@ -14,6 +14,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.flow.archive import export as exports
 from chalicelib.flow.archive import load as loads
 from chalicelib.flow.backfills import reprocess
+from chalicelib.flow.definitions import store
 from tests.faults import invariants
 from tests.support import backfills
 from tests.support.archives import SOURCE, MemoryArchive, copies_of, emptied, exported, imported
@@ -312,6 +313,7 @@ def test_l14_the_manifest_counts_rows_by_kind() -> None:
 def test_o14_an_import_beside_one_without_lists_is_refused() -> None:
     world = World(**SMALL)
     world.deploy(flights({"s": at("0 1 * * *")}))
+    world.allow("demo", execution_roles=["arn:aws:iam::000000000000:role/job"], entry_points=["s3://code/"])
     archive = exported(world, "demo")
     new = World(**SMALL, authorization="enforce", account="123456789012")
     new.deploy({"workflows": {"w": {"target": {"type": "sqs", "queue_url": ORDERS}}}}, namespace="other")
@@ -324,3 +326,70 @@ def test_o14_an_import_beside_one_without_lists_is_refused() -> None:
     new.allow("other", queues=["arn:aws:sqs:eu-west-1:123456789012:orders"])
     elsewhere(archive, world, new)
     assert new.ports.catalog.is_shared()
+
+
+WITH_TARGET: dict[str, Any] = {"type": "sqs", "queue_url": ORDERS}
+TENANTS: dict[str, Any] = SMALL | {"authorization": "enforce", "account": "123456789012"}
+LISTED = ["arn:aws:sqs:eu-west-1:123456789012:orders"]
+
+
+def using(*namespaces: str, settings: dict[str, Any] = TENANTS, **lists: Any) -> World:
+    """A world in which a workflow, a message, a default target, and a schedule of each namespace name what is not their
+    own."""
+    world = World(**settings | {"authorization": "off"})
+    probe = {"type": "probe", "target": {"type": "http", "url": "https://x.example.com/"}}
+    for name in namespaces:
+        world.deploy({
+            "default_target": WITH_TARGET,
+            "workflows": {"w": {"target": WITH_TARGET}},
+            "schedules": {"s": at("0 1 * * *", "w", constraints=[probe])},
+        }, namespace=name)  # fmt: skip
+        if lists:
+            world.allow(name, **lists)
+    return world
+
+
+def tenants(*namespaces: str, mode: str = "enforce") -> World:
+    new = World(**TENANTS | {"authorization": mode})
+    for name in namespaces:
+        store.put(new.ports, "namespace", name, {}, "tester")
+    return new
+
+
+@pytest.mark.parametrize(("arriving", "here"), [(["demo"], ["other"]), (["demo", "late"], []), ([], [])])
+def test_o14_what_arrives_beside_others_needs_its_lists(arriving: list[str], here: list[str]) -> None:
+    world, new = using("demo", "late"), tenants(*here)
+    before = rows(new)
+    with pytest.raises(SluiceError) as failure:
+        imported(new, exported(world, *arriving))
+    assert failure.value.code == "conflict"
+    assert "queue_url of workflow demo.flights.w" in failure.value.message
+    assert "target.queue_url of default target of demo.flights" in failure.value.message
+    assert "constraints.0.target.url of schedule demo.flights.s" in failure.value.message
+    assert "sluice allowed demo --propose" in str(failure.value.hint)
+    assert rows(new) == before
+    world = using("demo", "late", queues=LISTED, hosts=["x.example.com"])
+    imported(new, exported(world, *arriving))
+    assert new.ports.catalog.definition("namespace", "demo") is not None
+
+
+def test_o14_what_arrives_alone_needs_no_lists() -> None:
+    new = tenants("system")
+    imported(new, exported(using("demo"), "demo"))
+    assert new.ports.catalog.definition("namespace", "demo") is not None
+
+
+def test_o14_only_the_present_schedule_is_compared() -> None:
+    world = using("demo", queues=LISTED)
+    world.deploy({
+        "default_target": WITH_TARGET, "workflows": {"w": {"target": WITH_TARGET}},
+        "schedules": {"s": at("0 1 * * *", "w")},
+    })  # fmt: skip
+    imported(tenants("other"), exported(world, "demo"))
+
+
+def test_o14_an_observed_import_logs_what_would_be_refused(caplog: pytest.LogCaptureFixture) -> None:
+    new = tenants("other", mode="observe")
+    imported(new, exported(using("demo"), "demo"))
+    assert "namespace would be refused" in [record.getMessage() for record in caplog.records]
+    assert new.ports.catalog.definition("namespace", "demo") is not None

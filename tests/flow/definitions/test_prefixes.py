@@ -240,6 +240,19 @@ def test_o14_a_stored_prefix_with_dots_goes_on(monkeypatch: pytest.MonkeyPatch) 
     take(world, "alpha", "raw/./")
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_o14_a_given_prefix_needs_no_entry_in_a_list(way: Callable[..., None]) -> None:
+    world = shared()
+    world.allow("alpha", buckets=[f"s3://{LAKE}/alpha/"])
+    refused(lambda: way(world, "alpha.orders", OUTER), "invalid", "that namespace alpha may use")
+    give(world, "alpha", OUTER)
+    way(world, "alpha.orders", OUTER)
+    way(world, "alpha.day", INNER)
+    refused(lambda: way(world, "alpha.all", "raw/"), "invalid", "that namespace alpha may use")
+    take(world, "alpha", OUTER)
+    refused(lambda: way(world, "alpha.next", f"{OUTER}day=03/"), "invalid", "that namespace alpha may use")
+
+
 def test_o14_a_prefix_without_data_is_free_unless_it_was_given() -> None:
     """Without data, it would block others for nothing."""
     world = shared()
@@ -454,6 +467,29 @@ def test_o14_what_the_first_namespace_has_goes_on_to_work() -> None:
     refused(lambda: put(world, "beta.all", "beta/"), "conflict", AWAY)
     refused(lambda: put(world, "beta.in", "beta/landed/x/"), "conflict", AWAY)
     assert owner_of(world, "beta/landed/hour=04/x") == "alpha.theirs"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_o14_the_hint_at_another_format_leads_to_a_dataset(way: Callable[..., None]) -> None:
+    world = shared("alpha")
+    put(world, "alpha.orders", OUTER)
+    put(world, "alpha.mine", "alpha/mine/")
+    alone = refused(lambda: way(world, "alpha.orders", OUTER, format="iceberg"), "invalid", "the format that")
+    assert str(alone.hint).startswith("delete the dataset and create it again")
+    store.put(world.ports, "namespace", "beta", {}, "tester")
+    beside = refused(lambda: way(world, "alpha.orders", OUTER, format="iceberg"), "invalid", "the format that")
+    assert f"sluice prefixes give alpha s3://{LAKE}/{OUTER}, then delete the dataset" in str(beside.hint)
+    own = refused(lambda: way(world, "alpha.mine", "alpha/mine/", format="iceberg"), "invalid", "the format that")
+    assert own.hint == alone.hint
+    free(world, "alpha")
+    listed = refused(lambda: way(world, "alpha.orders", OUTER, format="iceberg"), "invalid", "the format that")
+    assert listed.hint == alone.hint
+    world.allow("alpha")
+    give(world, "alpha", OUTER)
+    given = refused(lambda: way(world, "alpha.orders", OUTER, format="iceberg"), "invalid", "the format that")
+    assert given.hint == alone.hint
+    store.delete(world.ports, "dataset", "alpha.orders")
+    way(world, "alpha.orders", OUTER, format="iceberg")
 
 
 def test_o14_a_document_cannot_take_a_prefix_that_it_releases() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from chalicelib.aws.tables.catalog import DynamoCatalog
-from chalicelib.core.access.allowed import Allowed
+from chalicelib.core.access.allowed import Allowed, Named
 from chalicelib.core.definitions.app import App
 from chalicelib.core.errors import SluiceError
-from chalicelib.flow.definitions import allow_list, namespaces, uses
+from chalicelib.flow.definitions import allow_list, allowed, namespaces, uses
 from chalicelib.flow.deploy import deploy
 from chalicelib.flow.views.explain import why_job, why_run
 from tests.support.schedules import at
@@ -140,6 +140,41 @@ def test_o14_what_was_stored_before_is_refused_at_its_launch() -> None:
     assert run.reason in str(why_run(run))
     [job] = world.jobs("probed")
     assert "not allowed: url: expected a host" in str(why_job(world.ports, job))
+
+
+def test_o14_an_alarm_of_others_starts_no_run_any_more() -> None:
+    world = world_of()
+    on_alarm = {"workflow": "w", "trigger": {"type": "cloudwatch_alarm", "alarm": "others-late"}, "enabled": True}
+    world.deploy(app({"target": queue("sluice-target-demo-a")}, s=on_alarm))
+    world.alarm("others-late")
+    world.settle()
+    assert len(world.runs("s")) == 1
+    world.deploy({}, namespace="demo-b")  # as if it was created at the same time as the app
+    world.clock.pass_by("1m")
+    world.alarm("others-late", "OK")
+    world.alarm("others-late")
+    world.settle()
+    assert (len(world.runs("s")), world.jobs("s")) == (1, [])
+    [record] = [each for each in world.records("s") if each.kind == "DROPPED"]
+    assert "does not count: not allowed: alarm: expected an alarm of namespace demo" in record.reason
+    world.allow("demo", alarms=["others-*"])
+    world.clock.pass_by("1m")
+    world.alarm("others-late", "OK")
+    world.alarm("others-late")
+    world.settle()
+    assert len(world.runs("s")) == 2
+
+
+def test_o14_the_absence_of_an_alarm_of_others_starts_no_run() -> None:
+    world = world_of()
+    absence = {"type": "absent", "of": {"type": "cloudwatch_alarm", "alarm": "others-late"}, "within": "1h"}
+    world.deploy(
+        app({"target": queue("sluice-target-demo-a")}, s={"workflow": "w", "trigger": absence, "enabled": True})
+    )
+    world.deploy({}, namespace="demo-b")
+    world.pass_by("2h")
+    assert world.runs("s") == []
+    assert "does not count: not allowed: " in world.records("s")[0].reason
 
 
 def test_o14_calls_notice_a_second_namespace_in_five_seconds() -> None:
@@ -276,9 +311,74 @@ def test_o14_observing_logs_what_would_be_refused(caplog: pytest.LogCaptureFixtu
     assert "target would be refused" in logged
 
 
+def test_o14_a_list_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = world_of()
+    create(world, "demo-b")
+    compared: list[Any] = []
+    monkeypatch.setattr("chalicelib.core.access.allowed.check", lambda *args: compared.append(args))
+    allowed.check(world.ports, "demo", [Named("queues", f"arn:aws:sqs:eu-west-1:{ACCOUNT}:x", "queue_url")])
+    assert len(compared) == 1
+
+
+def test_o14_a_check_of_prefixes_reads_no_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = world_of()
+    create(world, "demo-b")
+
+    def fail(catalog: DynamoCatalog, joining: str = "") -> bool:
+        raise AssertionError("names limit no prefix")
+
+    monkeypatch.setattr(DynamoCatalog, "is_shared", fail)
+    allowed.check(world.ports, "demo", [Named("buckets", "s3://lake-bucket/raw/", "prefix")])
+    with pytest.raises(AssertionError):
+        allowed.check(world.ports, "demo", [Named("hosts", "x.example.com", "url")])
+
+
 def test_o14_a_large_namespace_is_read_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uses, "MAX_DOCUMENTS", 2)
     world = world_of()
     world.deploy({"workflows": {f"w{number}": {"target": HTTP} for number in range(3)}})
     found = uses.of_namespace(world.ports, "demo")
     assert (len(found.refused), found.complete) == (2, False)
+
+
+def test_o14_documents_beyond_the_bound_need_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uses, "MAX_DOCUMENTS", 3)
+    world = world_of()
+    own = {"w": {"target": queue("sluice-target-demo-a")}}
+    world.deploy({"workflows": own, "schedules": {f"s{n}": at(AT_ONE, "w") for n in range(4)}}, app="many")
+    with pytest.raises(SluiceError) as failure:
+        create(world, "demo-b")
+    assert failure.value.code == "conflict"
+    assert "more than 3 documents" in failure.value.message
+    assert "of alarms, applications, buses, entry_points, execution_roles, functions, hosts" in str(failure.value.hint)
+    world.allow("demo", entry_points=[], queues=[f"arn:aws:sqs:eu-west-1:{ACCOUNT}:sluice-target-demo-*"])
+    with pytest.raises(SluiceError) as failure:
+        create(world, "demo-b")
+    assert "of alarms, applications, buses, execution_roles, functions, hosts, metrics, state" in str(
+        failure.value.hint
+    )
+    assert "spark" not in str(failure.value.hint), "with entry_points, its properties are already limited"
+    kinds = ("execution_roles", "applications", "topics", "functions", "buses", "state_machines", "hosts", "metrics")
+    every: dict[str, Any] = {kind: [] for kind in (*kinds, "entry_points", "alarms")}
+    world.allow("demo", **every, queues=[f"arn:aws:sqs:eu-west-1:{ACCOUNT}:sluice-target-demo-*"])
+    assert create(world, "demo-b") == "created"
+    world.pass_by("2m")
+    assert len(world.targets.queue.messages) == 4
+
+
+def test_o14_targets_of_all_apps_are_read_before_schedules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uses, "MAX_DOCUMENTS", 3)
+    world = world_of()
+    own = {"w": {"target": queue("sluice-target-demo-a")}}
+    world.deploy({"workflows": own, "schedules": {f"s{n}": at(AT_ONE, "w") for n in range(4)}}, app="aaa")
+    world.deploy(app({"target": queue("orders")}), app="bbb")
+    [found] = uses.of_namespace(world.ports, "demo").refused
+    assert found.document == "workflow demo.bbb.w"
+
+
+def test_o14_datasets_do_not_count_as_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uses, "MAX_DOCUMENTS", 1)
+    world = world_of()
+    datasets = {f"d{n}": {"bucket": "lake", "prefix": f"raw/d{n}/", "keys": ["day"]} for n in range(3)}
+    world.deploy({"workflows": {"w": {"target": OWN_EMR}}, "datasets": datasets})
+    assert create(world, "demo-b") == "created"
