@@ -70,13 +70,15 @@ class Approval(Constraint):
         return f"approved by {' or '.join([*whom, *self.people])}{limit}"
 
     def evaluate(self, s: Situation) -> Condition:
-        """Met once a user has approved of this job as it is, or of an earlier attempt of its run."""
-        approval = s.job.approvals.get(self.key)
+        """Met once a user has approved of this job as it is. A retry carries the approvals of its run."""
+        approval = (s.job.approvals or {}).get(self.key)
         if approval is not None and not holds(approval, s.content):
             before = approved_by(approval)
             return self.unmet(f"waits for approval again: what it runs has changed since it was approved {before}")
-        if approval is not None or s.job.kind == "retry":
-            return self.met(approved_by(approval) if approval else "approved for an earlier attempt")
+        if approval is not None:
+            return self.met(approved_by(approval))
+        if s.job.kind == "retry" and s.job.approvals is None:
+            return self.met("approved for an earlier attempt")
         ends = None if self.timeout is None else s.met_at + duration(self.timeout)
         if ends is not None and s.now >= ends:
             return self.unmet(f"not approved by {iso(ends)}", ends, abort=True)
@@ -146,6 +148,7 @@ def without(approvals: Mapping[str, Any], signers: Collection[str | None]) -> di
     return {key: given for key, given in approvals.items() if member_of(given["by"])[0] not in members}
 
 
-def words_of(approvals: Mapping[str, Mapping[str, Any]]) -> str:
-    """All approvals of a job, as text that follows the reason of its start."""
-    return "".join(f"; approved {approved_by(approvals[key])}" for key in sorted(approvals))
+def words_of(approvals: Mapping[str, Any] | None, former: Mapping[str, Any] | None = None) -> str:
+    """The approvals of a job that are not among the ``former`` ones, as text that follows the reason of its start."""
+    new = [given for key, given in sorted((approvals or {}).items()) if given != (former or {}).get(key)]
+    return "".join(f"; approved {approved_by(given)}" for given in new)

@@ -78,6 +78,7 @@ def build_run(
     target, resources = workflow.target, resources_of(workflow, schedule)
     if resources is not None:
         target = target.with_resources(resources)
+    attempts = retries_of(schedule, workflow).attempts if workflow.target.has_lifecycle else job.attempt
     request = StartRequest(
         target=target.placed(facts.start_rate).model_dump(mode="json"),
         properties=properties,
@@ -102,7 +103,7 @@ def build_run(
         created_at=job.created_at,
         priority=effective(job, schedule, workflow),
         latest_start=latest_start(job, schedule, workflow),
-        attempts=retries_of(schedule, workflow).attempts if workflow.target.has_lifecycle else job.attempt,
+        attempts=attempts,
         kind=job.kind,
         version=schedule_state.version,
         nominal_at=job.event.instant if job.event and job.event.kind == "time" else None,
@@ -123,6 +124,7 @@ def build_run(
         start_by=start_by,
         end_by=end_by,
         workflow_version=facts.workflow_version,
+        approvals=dict(job.approvals or {}) if attempts > job.attempt else None,
         uses=tuple(use.text for use in facts.granted.uses),
         number=_number(job, facts, names.workflow_limit(schedule.workflow), permits),
         wake_at=now,

@@ -129,7 +129,9 @@ def job_view(job: Job) -> View:
         "dag": rounds.dag_view(job),
         "attempt": job.attempt,
         "inherited_priority": job.inherited or None,
-        "approvals": [{"for": key, "by": given["by"], "at": iso(given["at"])} for key, given in job.approvals.items()],
+        "approvals": [
+            {"for": key, "by": given["by"], "at": iso(given["at"])} for key, given in (job.approvals or {}).items()
+        ],
         "backfill": job.backfill,
         "progress": {leaf: gathered.count for leaf, gathered in job.leaves.items()},
         "requested_by": job.requested_by,

@@ -483,6 +483,39 @@ def test_c16_who_posts_an_event_later_has_approved_no_longer() -> None:
     arranged(world, job, "posted an event that it counts")
 
 
+def failed(world: World, **first: Any) -> dict[str, Any]:
+    """The first attempt has failed, and the second is due in an hour. Returns the workflow, which has no approval
+    unless ``first`` has it."""
+    retried = {"target": EMR, "retries": {"attempts": 3, "delay": "1h"}, **first}
+    store.put(world.ports, "workflow", CLEAN, Workflow.model_validate(retried).model_dump(mode="json"), MAX)
+    put(world, ANN, NOON)
+    noon(world)
+    if first:
+        actions.approve(world.ports, waiting(world).job_id, EVE)
+    world.settle()
+    world.finish("FAILED")
+    return retried
+
+
+@pytest.mark.parametrize("asked_first", [True, False])
+def test_c16_a_retry_of_changed_work_waits_for_approval(asked_first: bool) -> None:
+    world = owning()
+    document = failed(world, **({"approval": NAMED} if asked_first else {}))
+    document |= {"approval": NAMED, "properties": {"table": "all"}}
+    store.put(world.ports, "workflow", CLEAN, Workflow.model_validate(document).model_dump(mode="json"), MALLORY)
+    world.pass_by("2h")
+    job = waiting(world)
+    assert (job.attempt, len(world.runs("a"))) == (2, 1)
+    assert ("waits for approval again" if asked_first else "waits for approval") in job.reason
+    refused(world, MALLORY, job)
+    actions.approve(world.ports, job.job_id, EVE)
+    world.settle()
+    world.finish("FAILED")
+    world.pass_by("2h")
+    assert [run.attempt for run in world.runs("a")] == [1, 2, 3], "the third attempt runs what was approved"
+    assert [run.fired_by.count("; approved by ") for run in world.runs("a")][1:] == [1 + asked_first] * 2
+
+
 # -- installations that do not enforce roles -------------------------------------------------------------------------
 
 
