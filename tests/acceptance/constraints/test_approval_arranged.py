@@ -10,6 +10,7 @@ import pytest
 from chalicelib.core.access.principal import identified
 from chalicelib.core.audit.author import Author
 from chalicelib.core.backfills import request
+from chalicelib.core.constraints import approval
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.definitions.message import Message
@@ -479,8 +480,22 @@ def test_c16_who_posts_an_event_later_has_approved_no_longer() -> None:
     actions.approve(world.ports, waiting(world).job_id, MALLORY)
     post(world, MALLORY, table="all")
     job = waiting(world)
-    assert (job.approvals, world.runs("a")) == ({}, [])
+    assert (approval.in_force(job.approvals), world.runs("a")) == ({}, [])
     arranged(world, job, "posted an event that it counts")
+
+
+@pytest.mark.parametrize("by", [MALLORY, None])
+def test_c16_an_approval_ends_when_another_event_comes(by: str | None) -> None:
+    world = owning()
+    put(world, ANN, {**ON_EVENT, "trigger": {"type": "event", "event": "go", "count": 2}})
+    post(world, MAX, table="small")
+    actions.approve(world.ports, waiting(world).job_id, EVE)
+    post(world, by, table="all") if by else world.post("go")
+    job = waiting(world)
+    assert "waits for approval again: another event came since it was approved by" in job.reason
+    actions.approve(world.ports, job.job_id, EVE)
+    world.settle()
+    assert [run.fired_by.count("; approved by ") for run in world.runs("a")] == [1]
 
 
 def failed(world: World, **first: Any) -> dict[str, Any]:
