@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.jobs import check
 from chalicelib.core.rows.job import Job
 from chalicelib.core.targets.answers import Never
+from chalicelib.core.writes import Replace
 from chalicelib.flow import lookup
 from chalicelib.flow.backfills import backfill, reprocess
 from chalicelib.flow.dags import actions as dags
@@ -218,6 +220,28 @@ def test_c16_who_imported_does_not_approve_what_he_brought() -> None:
     job = waiting(other)
     refused(other, ANN, job)
     arranged(other, job, f"wrote schedule {NAME}")
+
+
+@pytest.mark.parametrize("retries", [False, True])
+def test_c16_an_export_brings_no_approvals(retries: bool) -> None:
+    """Else who edits an export approves in the name of another."""
+    world = owning()
+    if retries:
+        failed(world, approval=NAMED)
+    else:
+        put(world, ANN, NOON)
+        noon(world)
+    job = waiting(world)
+    given = {f"{ANN} for {CLEAN}": {"by": EVE, "at": world.clock.now(), "why": ""}}
+    world.ports.ledger.commit([Replace(replace(job, approvals=given, wake_at=world.clock.now(), rev=job.rev + 1))])
+    other = World(authorization="enforce")
+    imported(other, exported(world), by=MALLORY)
+    other.pass_by("2h")
+    assert len(other.runs("a")) == retries
+    refused(other, MALLORY, waiting(other))
+    actions.approve(other.ports, waiting(other).job_id, EVE)
+    other.settle()
+    assert len(other.runs("a")) == 1 + retries
 
 
 # -- who enabled it -------------------------------------------------------------------------------------------------
