@@ -107,8 +107,9 @@ def _wrote(ports: Ports, job: Job, foreign: bool) -> _Found:
     if not requested:
         yield from _enabled(ports, job.schedule)
     if ids.is_of_dag(job.schedule):
-        row = ports.catalog.definition("dag", ids.dag_of(job.schedule))
-        yield from ((arn, f"wrote {_shown(job.schedule)}") for arn in (authors.of(row) if row is not None else ()))
+        row, node = ports.catalog.definition("dag", ids.dag_of(job.schedule)), job.schedule.rpartition(ids.DAG)[2]
+        wrote = authors.of(row, node) if row is not None else ()
+        yield from ((arn, f"wrote {_shown(job.schedule)}") for arn in wrote)
         if not requested:
             yield from _enabled(ports, ids.dag_start(ids.dag_of(job.schedule)))
     state = ports.catalog.schedule_state(job.schedule)

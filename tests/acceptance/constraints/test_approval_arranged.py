@@ -29,7 +29,7 @@ from chalicelib.flow.dags import runs as dag_runs
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
 from chalicelib.flow.ingest import custom_events
-from chalicelib.flow.jobs import actions
+from chalicelib.flow.jobs import actions, arrangers
 from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.runs import dead_letters
 from chalicelib.flow.schedules import actions as schedules
@@ -145,6 +145,30 @@ def test_c16_each_author_of_what_is_in_force_counts_and_no_other() -> None:
     job = waiting(world)
     refused(world, MALLORY, job)
     assert actions.approve(world.ports, job.job_id, MAX)
+
+
+def test_c16_another_property_by_another_leaves_the_author() -> None:
+    world = owning()
+    schedules.enable(world.ports, NAME, "tester")
+    put(world, ANN, {**NOON, "properties": {"table": "small"}})
+    put(world, MALLORY, {**NOON, "properties": {"table": "salaries"}})
+    put(world, ANN, {**NOON, "properties": {"table": "salaries", "log": "debug"}})
+    noon(world)
+    arranged(world, waiting(world), f"wrote schedule {NAME}")
+
+
+def test_c16_a_change_of_another_node_leaves_the_author() -> None:
+    world = owning()
+    for by, own, other in ((ANN, {}, {}), (MALLORY, {"table": "all"}, {}), (MAX, {"table": "all"}, {"priority": 4})):
+        nodes = {"x": {"workflow": "clean", **other}, "y": {"workflow": CLEAN, "properties": own}}
+        dags.put(world.ports, full("daily"), NewDag.model_validate(dag("x -> y", nodes=nodes)), by)
+    world.upload(day(1))
+    world.settle()
+    world.finish()
+    world.settle()
+    [job] = [job for name in lookup.schedules_of(world.ports, "demo.flights") for job in world.jobs(name)]
+    assert MAX not in arrangers.words_of(world.ports, job), "he changed the other node alone"
+    arranged(world, job, "wrote DAG demo.flights.daily")
 
 
 def test_c16_who_removes_a_field_is_an_author() -> None:
