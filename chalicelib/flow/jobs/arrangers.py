@@ -1,9 +1,9 @@
 """Who has arranged a job, and so may not approve it (C16).
 
 That is everybody who wrote what is in force of its schedule, its DAG or its workflow, who enabled or resumed the
-schedule, who requested the job, and who began what it follows: by an event, by a request for an upstream run, or by a
-message. Who wrote an upstream schedule outside its DAG is none of them: the author of the schedule that follows it has
-decided that its runs count.
+schedule, who requested the job, and who began what it follows: by an event, by a request for an upstream run, by a
+message, or by a schedule with a single instant. Who wrote any other upstream schedule outside its DAG is none of them:
+the author of the schedule that follows it has decided that its runs count.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows import authors
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
+from chalicelib.core.triggers import tree
+from chalicelib.flow import lookup
 from chalicelib.ports import Ports
 
 MAX_UPSTREAM = 50  # upstream runs that are read, the nearest first: an API request has 29 s
@@ -77,7 +79,7 @@ def _began(ports: Ports, job: Job) -> _Found:
             continue
         same = number == 0
         yield run.requested_by, "requested its first run" if same else "requested a run that it follows"
-        if ids.is_of_message(run.schedule) and not same:
+        if not same and _has_one_instant(ports, run.schedule):
             yield from _authors_of(ports, run.schedule)
         events = _events_of(ports, run.rerun_of or run_id, run.schedule, run.event)
         yield from ((event.by, "posted an event that it follows") for event in events)
@@ -118,6 +120,12 @@ def _wrote(ports: Ports, job: Job, foreign: bool) -> _Found:
     workflow = ports.catalog.definition("workflow", name) if name and not ids.is_dag_graph(name) else None
     if workflow is not None and (foreign or name.partition(".")[0] == job.schedule.partition(".")[0]):
         yield from ((arn, f"wrote workflow {name}") for arn in authors.of(workflow))
+
+
+def _has_one_instant(ports: Ports, schedule: str) -> bool:
+    """Whether a schedule comes due once, as a message does: then its author has begun what follows it."""
+    found = lookup.definition_of(ports, ports.catalog.schedule_state(schedule))
+    return ids.is_of_message(schedule) or (found is not None and tree.is_one_shot(found.trigger))
 
 
 def _authors_of(ports: Ports, schedule: str) -> _Found:

@@ -426,6 +426,17 @@ def test_c16_the_author_of_an_upstream_schedule_may_approve() -> None:
     assert actions.approve(world.ports, waiting(world).job_id, MALLORY)
 
 
+def test_c16_who_wrote_a_single_instant_upstream_has_begun_it() -> None:
+    world = owning()
+    put(world, MALLORY, {"workflow": "clean", "enabled": True, "trigger": {"type": "time", "due_time": "1m"}},
+        "demo.flights.first")  # fmt: skip
+    put(world, ANN, after("clean", CLEAN))
+    noon(world)
+    world.settle()
+    world.finish()
+    arranged(world, waiting(world), "wrote schedule demo.flights.first")
+
+
 def test_c16_who_runs_a_dag_again_does_not_approve_its_nodes() -> None:
     world = owning()
     nodes = {"x": {"workflow": "clean"}, "y": {"workflow": CLEAN}}
