@@ -23,6 +23,7 @@ from chalicelib.ports import Ports
 
 MAX_UPSTREAM = 50  # upstream runs that are read, the nearest first: an API request has 29 s
 MAX_SHOWN = 5  # persons in a text
+UNREAD = "unread"  # in the place of a person: the job follows more runs than were read
 
 Deeds = Mapping[str, list[str]]  # what each person has done, by the name of the person
 _Found = Iterator[tuple[str | None, str]]  # the ARN of a signer, and what this signer has done
@@ -54,16 +55,22 @@ def deeds_of(ports: Ports, job: Job, foreign: bool = True) -> Deeds:
     found: dict[str, list[str]] = {}
     enforced = ports.settings.authorization == "enforce"
     for arn, deed in (*_began(ports, job), *(_wrote(ports, job, foreign) if enforced else ())):
-        if arn is not None and arn.startswith("arn:"):
+        if deed == UNREAD:
+            found[UNREAD] = []
+        elif arn is not None and arn.startswith("arn:"):
             deeds = found.setdefault(person_of(arn, ports.settings.personal_roles), [])
             deeds += [] if deed in deeds else [deed]
     return found
 
 
 def _listed(found: Deeds) -> str:
-    shown = [f"{person} ({', '.join(deeds)})" for person, deeds in list(found.items())[:MAX_SHOWN]]
-    more = len(found) - MAX_SHOWN
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+    persons = [(person, deeds) for person, deeds in found.items() if person != UNREAD]
+    shown = [f"{person} ({', '.join(deeds)})" for person, deeds in persons[:MAX_SHOWN]]
+    more = len(persons) - MAX_SHOWN
+    unread = (
+        f"; it follows more than {MAX_UPSTREAM} runs, of which only the nearest were read" if UNREAD in found else ""
+    )
+    return (", ".join(shown) or "who began it") + (f" and {more} more" if more > 0 else "") + unread
 
 
 def _began(ports: Ports, job: Job) -> _Found:
@@ -72,8 +79,12 @@ def _began(ports: Ports, job: Job) -> _Found:
     events = _events_of(ports, job.rerun_of or job.job_id, job.schedule, job.event)
     yield from ((event.by, _deed(event)) for event in events)
     round_ = rounds.which(job.correlation)
-    pending = [job.rerun_of or job.job_id, *([rounds.parse(round_).dag_run] if round_ else []), *_runs_of(events)]
+    own = [job.rerun_of or job.job_id, *([rounds.parse(round_).dag_run] if round_ else [])]
+    pending = list(dict.fromkeys([*own, *_runs_of(events)]))
     for number, run_id in enumerate(pending):  # grows while it is read
+        if number > MAX_UPSTREAM:
+            yield None, UNREAD
+            return
         run = ports.runs.run(run_id, 1)
         if run is None:
             continue
@@ -83,7 +94,7 @@ def _began(ports: Ports, job: Job) -> _Found:
             yield from _authors_of(ports, run.schedule)
         events = _events_of(ports, run.rerun_of or run_id, run.schedule, run.event)
         yield from ((event.by, "posted an event that it follows") for event in events)
-        pending += [each for each in _runs_of(events) if each not in pending][: max(0, MAX_UPSTREAM - len(pending))]
+        pending += [each for each in _runs_of(events) if each not in pending][: max(0, MAX_UPSTREAM + 2 - len(pending))]
 
 
 def _deed(event: Event) -> str:

@@ -437,6 +437,25 @@ def test_c16_who_wrote_a_single_instant_upstream_has_begun_it() -> None:
     arranged(world, waiting(world), "wrote schedule demo.flights.first")
 
 
+def test_c16_the_upstream_runs_that_are_read_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = owning()
+    put(world, MAX, at("1 3 * * *"), "demo.flights.first")
+    put(world, ANN, after("clean", CLEAN))
+    for number in range(12):
+        schedules.run_now(signed(world, MAX), "demo.flights.first", {}, f"r{number}")
+        world.settle()
+        world.finish()
+    read: list[Any] = []
+    job, runs = waiting(world), world.ports.runs.run
+    monkeypatch.setattr(world.ports.runs, "run", lambda *of: (read.append(of), runs(*of))[1])
+    assert "follows more than" not in arrangers.words_of(world.ports, job)
+    monkeypatch.setattr(arrangers, "MAX_UPSTREAM", 5)
+    read.clear()
+    words = arrangers.words_of(world.ports, job)
+    assert len(read) == 1 + 5
+    assert words.endswith("; it follows more than 5 runs, of which only the nearest were read")
+
+
 def test_c16_who_runs_a_dag_again_does_not_approve_its_nodes() -> None:
     world = owning()
     nodes = {"x": {"workflow": "clean"}, "y": {"workflow": CLEAN}}
