@@ -46,10 +46,10 @@ def approve(ports: Ports, job_id: str, by: str, reason: str = "", duty: Duty = _
         job = _found(ports, job_id)
         asked = _asked(ports, job)
         given = _given(asked, job, by, duty)
-        arrangers.check(ports, job, by, " or ".join(constraint.describe() for constraint in given))
         missing = [each for each in given if not _has(job, each.key, asked.content)]
         if not missing:
             return job
+        arrangers.check(ports, job, by, " or ".join(constraint.describe() for constraint in given))
         new = {each.key: {"by": by, "at": now, "why": reason, "of": asked.content} for each in missing}
         due = max(now, job.due_at if job.due_at is not None else now)
         later = replace(job, approvals={**(job.approvals or {}), **new}, rev=job.rev + 1, wake_at=due, leases=0)

@@ -23,6 +23,7 @@ from chalicelib.ports import Ports
 
 MAX_UPSTREAM = 50  # upstream runs that are read, the nearest first: an API request has 29 s
 MAX_SHOWN = 5  # persons in a text
+_REQUESTED = ("run_now", "backfill", "redrive")  # kinds of jobs that run whatever mode the schedule is in
 UNREAD = "unread"  # in the place of a person: the job follows more runs than were read
 
 Deeds = Mapping[str, list[str]]  # what each person has done, by the name of the person
@@ -37,7 +38,9 @@ def check(ports: Ports, job: Job, by: str, rules: str) -> None:
     if own is None:
         return
     expected = "expected an approval by a person who has not arranged the job"
-    message = f"{expected}, got {by}, who {' and '.join(own)}; it was arranged by {_listed(found)}"
+    others = deeds_of(ports, job, foreign=False)  # the caller may not learn who writes in another namespace
+    listed = f"; it was arranged by {_listed(others)}" if others else ""
+    message = f"{expected}, got {by}, who {' and '.join(own)}{listed}"
     hint = f"ask another person to approve it ({rules}); you may still refuse it"
     raise SluiceError("forbidden", message, None, hint)
 
@@ -116,7 +119,7 @@ def _runs_of(events: Iterable[Event]) -> list[str]:
 def _wrote(ports: Ports, job: Job, foreign: bool) -> _Found:
     """Who wrote and enabled the schedule, its DAG and its workflow."""
     yield from _authors_of(ports, job.schedule)
-    requested = job.kind in ("run_now", "backfill")  # these run whatever mode the schedule is in
+    requested = _is_requested(ports, job)
     if not requested:
         yield from _enabled(ports, job.schedule)
     if ids.is_of_dag(job.schedule):
@@ -131,6 +134,16 @@ def _wrote(ports: Ports, job: Job, foreign: bool) -> _Found:
     workflow = ports.catalog.definition("workflow", name) if name and not ids.is_dag_graph(name) else None
     if workflow is not None and (foreign or name.partition(".")[0] == job.schedule.partition(".")[0]):
         yield from ((arn, f"wrote workflow {name}") for arn in authors.of(workflow))
+
+
+def _is_requested(ports: Ports, job: Job) -> bool:
+    """Whether a person requested the job, its first run, or its DAG run: then nobody need have enabled the schedule."""
+    if job.kind in _REQUESTED:
+        return True
+    round_ = rounds.which(job.correlation)
+    begun = [*([job.job_id] if job.kind == "retry" else []), *([rounds.parse(round_).dag_run] if round_ else [])]
+    runs = [ports.runs.run(run_id, 1) for run_id in begun]
+    return any(run is not None and run.kind in _REQUESTED for run in runs)
 
 
 def _has_one_instant(ports: Ports, schedule: str) -> bool:

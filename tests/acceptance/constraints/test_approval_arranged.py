@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core import ids
 from chalicelib.core.access.principal import identified
 from chalicelib.core.audit.author import Author
 from chalicelib.core.backfills import request
@@ -196,6 +197,17 @@ def test_c16_who_wrote_the_workflow_does_not_approve_its_jobs() -> None:
     arranged(world, job, f"wrote workflow {CLEAN}")
 
 
+def test_c16_an_error_names_no_authors_of_another_namespace() -> None:
+    world = owning()
+    own = Workflow.model_validate({"target": EMR, "properties": {"table": "all"}})
+    store.put(world.ports, "workflow", CLEAN, own.model_dump(mode="json"), MAX)
+    put(world, MALLORY, {**NOON, "constraints": [NAMED], "properties": {"table": "all"}})
+    noon(world)
+    job = waiting(world)
+    assert "role/max" not in refused(world, MALLORY, job).message
+    refused(world, MAX, job)
+
+
 def test_c16_who_deployed_an_app_does_not_approve_its_jobs() -> None:
     world = owning()
     document = flights({"a": {**NOON, "properties": {"table": "all"}}})
@@ -307,6 +319,37 @@ def test_c16_who_enabled_it_may_approve_a_run_of_another() -> None:
     schedules.enable(world.ports, NAME, MALLORY)
     schedules.run_now(signed(world, MAX), NAME, {}, "r1")
     job = waiting(world)
+    refused(world, MAX, job)
+    assert actions.approve(world.ports, job.job_id, MALLORY)
+
+
+def test_c16_who_enabled_it_may_approve_a_redrive_of_another() -> None:
+    world = owning()
+    put(world, ANN, {**NOON, "workflow": SEND, "enabled": False})
+    schedules.enable(world.ports, NAME, MALLORY)
+    world.targets.queue.answers = [Never("no such queue")]
+    schedules.run_now(signed(world, MAX), NAME, {}, "r1")
+    actions.approve(world.ports, waiting(world).job_id, EVE)
+    world.settle()
+    [letter] = world.ports.runs.dead_letters("schedule", NAME, 9, None).items
+    dead_letters.redrive(signed(world, MAX), "demo", letter.run_id)
+    job = waiting(world)
+    refused(world, MAX, job)
+    assert actions.approve(world.ports, job.job_id, MALLORY)
+
+
+def test_c16_who_enabled_a_dag_may_approve_a_run_of_another() -> None:
+    world = owning()
+    nodes = {"x": {"workflow": "clean"}, "y": {"workflow": CLEAN}}
+    dags.put(world.ports, full("daily"), NewDag.model_validate(dag("x -> y", nodes=nodes, enabled=False)), ANN)
+    start = ids.dag_start(full("daily"))
+    schedules.enable(world.ports, start, MALLORY)
+    schedules.run_now(signed(world, MAX), start, {}, "r1", None, {"year": "2013", "month": "1", "day": "1"})
+    for _ in range(2):
+        world.settle()
+        world.finish()
+    name = next(name for name in lookup.schedules_of(world.ports, "demo.flights") if name.endswith("~y"))
+    job = waiting(world, name)
     refused(world, MAX, job)
     assert actions.approve(world.ports, job.job_id, MALLORY)
 
@@ -525,6 +568,18 @@ def test_c16_an_approval_ends_when_what_it_runs_changes() -> None:
     refused(world, MALLORY, job)
     actions.approve(world.ports, job.job_id, EVE)
     world.settle()
+    assert len(world.runs("a")) == 1
+
+
+def test_c16_a_repeated_approval_stands_after_a_resume() -> None:
+    world = owning()
+    put(world, ANN, later())
+    noon(world)
+    job = actions.approve(world.ports, waiting(world).job_id, MALLORY)
+    world.pause("a")
+    pauses.resume(world.ports, NAME, MALLORY)
+    assert actions.approve(world.ports, job.job_id, MALLORY).approvals == job.approvals
+    world.pass_by("11h")
     assert len(world.runs("a")) == 1
 
 
