@@ -58,6 +58,8 @@ def arriving(row: Row | LimitState, arrival: Arrival) -> tuple[Row | LimitState,
             row = replace(row, authors=authors.with_author(row, row.document, arrival.by))
         case Version() if arrival.by:
             row = replace(row, authors=authors.with_author(row, row.definition, arrival.by))
+        case Job() | Run() if arrival.by and (isinstance(row, Job) or is_active(row)):
+            row = replace(row, approvals={})  # who edits the file may have added some in the name of others
         case Timer(walls=walls) if walls and row.rules != zones.version():
             row = replace(row, wake_at=arrival.now)  # the emitter brings it to the rules of time zones that are here
     if arrival.everything:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -70,13 +70,15 @@ class Approval(Constraint):
         return f"approved by {' or '.join([*whom, *self.people])}{limit}"
 
     def evaluate(self, s: Situation) -> Condition:
-        """Met once a user has approved of this job as it is, or of an earlier attempt of its run."""
-        approval = s.job.approvals.get(self.key)
+        """Met once a user has approved of this job as it is. A retry carries the approvals of its run."""
+        approval = (s.job.approvals or {}).get(self.key)
         if approval is not None and not holds(approval, s.content):
-            before = approved_by(approval)
-            return self.unmet(f"waits for approval again: what it runs has changed since it was approved {before}")
-        if approval is not None or s.job.kind == "retry":
-            return self.met(approved_by(approval) if approval else "approved for an earlier attempt")
+            change = "what it runs has changed" if approval["of"] else "another event came"
+            return self.unmet(f"waits for approval again: {change} since it was approved {approved_by(approval)}")
+        if approval is not None:
+            return self.met(approved_by(approval))
+        if s.job.kind == "retry" and s.job.approvals is None:
+            return self.met("approved for an earlier attempt")
         ends = None if self.timeout is None else s.met_at + duration(self.timeout)
         if ends is not None and s.now >= ends:
             return self.unmet(f"not approved by {iso(ends)}", ends, abort=True)
@@ -139,13 +141,17 @@ def holds(approval: Mapping[str, Any], content: str) -> bool:
     return bool(approval.get("of", content) == content)
 
 
-def without(approvals: Mapping[str, Any], signers: Collection[str | None]) -> dict[str, Any]:
-    """The approvals of a job that counts more events of these signers. Who approved it before has no part in it: no
-    session of that role approves what another has arranged."""
-    members = {member_of(arn)[0] for arn in signers if arn is not None}
-    return {key: given for key, given in approvals.items() if member_of(given["by"])[0] not in members}
+def outdated(approvals: Mapping[str, Any]) -> dict[str, Any]:
+    """The approvals of a job that has counted a further event, of which they are none: they hold no longer."""
+    return {key: {**given, "of": ""} for key, given in approvals.items()}
 
 
-def words_of(approvals: Mapping[str, Mapping[str, Any]]) -> str:
-    """All approvals of a job, as text that follows the reason of its start."""
-    return "".join(f"; approved {approved_by(approvals[key])}" for key in sorted(approvals))
+def in_force(approvals: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The approvals of a job since its last event."""
+    return {key: given for key, given in (approvals or {}).items() if given.get("of") != ""}
+
+
+def words_of(approvals: Mapping[str, Any] | None, former: Mapping[str, Any] | None = None) -> str:
+    """The approvals of a job that are not among the ``former`` ones, as text that follows the reason of its start."""
+    new = [given for key, given in sorted(in_force(approvals).items()) if given != (former or {}).get(key)]
+    return "".join(f"; approved {approved_by(given)}" for given in new)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from chalicelib.core import ids
+from chalicelib.core.constraints import approval
 from chalicelib.core.definitions import data
 from chalicelib.core.definitions.overrides import constraints_of, properties_of, resources_of, retries_of
 from chalicelib.core.definitions.schedule import Schedule
@@ -78,6 +79,7 @@ def build_run(
     target, resources = workflow.target, resources_of(workflow, schedule)
     if resources is not None:
         target = target.with_resources(resources)
+    attempts = retries_of(schedule, workflow).attempts if workflow.target.has_lifecycle else job.attempt
     request = StartRequest(
         target=target.placed(facts.start_rate).model_dump(mode="json"),
         properties=properties,
@@ -102,7 +104,7 @@ def build_run(
         created_at=job.created_at,
         priority=effective(job, schedule, workflow),
         latest_start=latest_start(job, schedule, workflow),
-        attempts=retries_of(schedule, workflow).attempts if workflow.target.has_lifecycle else job.attempt,
+        attempts=attempts,
         kind=job.kind,
         version=schedule_state.version,
         nominal_at=job.event.instant if job.event and job.event.kind == "time" else None,
@@ -123,6 +125,7 @@ def build_run(
         start_by=start_by,
         end_by=end_by,
         workflow_version=facts.workflow_version,
+        approvals=dict(job.approvals or {}) if attempts > job.attempt else None,
         uses=tuple(use.text for use in facts.granted.uses),
         number=_number(job, facts, names.workflow_limit(schedule.workflow), permits),
         wake_at=now,
@@ -165,9 +168,10 @@ def parse_holder(holder: str) -> tuple[str, int]:
 def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[Write]:
     """One transaction: delete the job, create the run, and acquire permits, if the schedule state still allows it."""
     schedule_state, schedule, _ = _complete(facts)
-    # If an event may undo the match, the claim expects the job as it was read. Other claims do not, since a steady
-    # stream of events would make all of them fail.
-    exact = job.kind == "gathering" and job.queued_in is None and tree.is_revocable(schedule.trigger)
+    # If an event may undo the match or end an approval, the claim expects the job as it was read. Other claims do not,
+    # since a steady stream of events would make all of them fail.
+    revocable = job.queued_in is None and tree.is_revocable(schedule.trigger)
+    exact = job.kind == "gathering" and (revocable or bool(approval.in_force(job.approvals)))
     plan: list[Write] = [
         DeleteJob(job, exact),
         Create(run),

@@ -99,8 +99,8 @@ def gather(
         return Gathered(None, _arrived(job, now))
     requester = _requester(touches, subscription) or job.requested_by
     grown = replace(job, leaves=progress, requested_by=requester, rev=job.rev + 1)
-    if job.approvals:
-        grown = replace(grown, approvals=approval.without(job.approvals, {touch.event.by for touch in touches}))
+    if touches and job.approvals:
+        grown = replace(grown, approvals=approval.outdated(job.approvals))
     grown = refresh(grown, schedule, now)
     if touches and has_expired(grown, schedule, now):
         # The event ends the quiet span of a match whose window is over. The event is too late for this match, so it

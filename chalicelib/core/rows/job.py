@@ -58,11 +58,11 @@ class Job(StoredRow):
     ``tries`` counts the delivery attempts, ``first_try_at`` is the first one, and Sluice makes the next at ``retry_at``
     or later. ``priority`` is an inherited priority, and ``inherited`` its origin; a retry keeps that of its run.
 
-    ``measured`` are the last load readings, ``probed`` is the last answer of the probe, and ``approvals`` has the users
-    who approved, and when. ``nominal_at`` (None: ``due_at``) identifies a fire, ``index`` one of its several events.
-    ``window_end`` is the end of the window of its events; ``prepared_at`` is when the fire was written, if that was
-    late. ``requested_by`` is the ARN of the signer who requested the job, or who posted the last of its events that a
-    signer posted.
+    ``measured`` are the last load readings, and ``probed`` is the last answer of the probe. ``approvals`` has the users
+    who approved, and when (None: nobody; for a retry of a run that earlier code stored, unknown). ``nominal_at`` (None:
+    ``due_at``) identifies a fire, ``index`` one of its several events. ``window_end`` is the end of the
+    window of its events; ``prepared_at`` is when the fire was written, if that was late. ``requested_by`` is the ARN of
+    the signer who requested the job, or who posted the last of its events that a signer posted.
     """
 
     schedule: str
@@ -103,7 +103,7 @@ class Job(StoredRow):
     priority: int | None = None
     inherited: str = ""
     measured: Mapping[str, Any] = field(default_factory=dict)
-    approvals: Mapping[str, Any] = field(default_factory=dict)
+    approvals: Mapping[str, Any] | None = None
     requested_by: str | None = None
     wake_at: Instant | None = None
     expires_at: Instant | None = None

@@ -142,6 +142,8 @@ class Run(StoredRow):
     ``dropped_at`` is the instant of the record that its job was dropped, if the run was sent all the same and has
     replaced the record.
 
+    ``approvals`` are those of its job, for its next attempt; None if no other may follow, and in a row of earlier code.
+
     ``requested_by`` is that of its job. ``leased_by`` is the user or role to which the lease of a worker is bound, and
     ``lease_key`` the digest of the lease's token.
     """
@@ -210,6 +212,7 @@ class Run(StoredRow):
     target_role: str | None = None
     named: tuple[Event, ...] | None = None
     dropped_at: Instant | None = None
+    approvals: Mapping[str, Any] | None = None
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 

@@ -254,6 +254,7 @@ def retry_of(run: Run, reason: str, due: Instant) -> Job:
         rerun_of=run.rerun_of,
         requested_by=run.requested_by,
         priority=run.priority,
+        approvals=run.approvals,
         number=run.number,
         reason=f"attempt {run.attempt} of {run.attempts} failed: {reason}",
         wake_at=due,

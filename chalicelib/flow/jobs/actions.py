@@ -37,22 +37,22 @@ def _everywhere(_: str) -> bool:
 def approve(ports: Ports, job_id: str, by: str, reason: str = "", duty: Duty = _everywhere) -> Job:
     """Give every approval that the job waits for and the caller may give. Returns the job; a repeat changes nothing.
 
-    An approval holds for this job and for all attempts of its run. Raises ``conflict`` if the job waits for no
-    approval, ``forbidden`` if the caller may give none or has arranged the job, and ``changed_meanwhile`` if the job
-    keeps changing.
+    An approval holds for this job and for the attempts of its run that run the same. Raises ``conflict`` if the
+    job waits for no approval, ``forbidden`` if the caller may give none or has arranged the job, and
+    ``changed_meanwhile`` if the job keeps changing.
     """
     for _ in range(MAX_CONFLICTS):
         now = ports.clock.now()
         job = _found(ports, job_id)
         asked = _asked(ports, job)
         given = _given(asked, job, by, duty)
-        arrangers.check(ports, job, by, " or ".join(constraint.describe() for constraint in given))
         missing = [each for each in given if not _has(job, each.key, asked.content)]
         if not missing:
             return job
+        arrangers.check(ports, job, by, " or ".join(constraint.describe() for constraint in given))
         new = {each.key: {"by": by, "at": now, "why": reason, "of": asked.content} for each in missing}
         due = max(now, job.due_at if job.due_at is not None else now)
-        later = replace(job, approvals={**job.approvals, **new}, rev=job.rev + 1, wake_at=due, leases=0)
+        later = replace(job, approvals={**(job.approvals or {}), **new}, rev=job.rev + 1, wake_at=due, leases=0)
         later = claim.detached_from_emitter(job, later)
         if ports.ledger.commit(claim.moved(job, later)) is None:
             ports.hints.send([ref_of(later)], due, now)
@@ -105,7 +105,8 @@ class _Asked(NamedTuple):
 
 
 def _has(job: Job, key: str, content: str) -> bool:
-    return key in job.approvals and approval.holds(job.approvals[key], content)
+    given = (job.approvals or {}).get(key)
+    return given is not None and approval.holds(given, content)
 
 
 def _asked(ports: Ports, job: Job) -> _Asked:

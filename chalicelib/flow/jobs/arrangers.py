@@ -1,9 +1,9 @@
 """Who has arranged a job, and so may not approve it (C16).
 
 That is everybody who wrote what is in force of its schedule, its DAG or its workflow, who enabled or resumed the
-schedule, who requested the job, and who began what it follows: by an event, by a request for an upstream run, or by a
-message. Who wrote an upstream schedule outside its DAG is none of them: the author of the schedule that follows it has
-decided that its runs count.
+schedule, who requested the job, and who began what it follows: by an event, by a request for an upstream run, by a
+message, or by a schedule with a single instant. Who wrote any other upstream schedule outside its DAG is none of them:
+the author of the schedule that follows it has decided that its runs count.
 """
 
 from __future__ import annotations
@@ -17,10 +17,14 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows import authors
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
+from chalicelib.core.triggers import tree
+from chalicelib.flow import lookup
 from chalicelib.ports import Ports
 
 MAX_UPSTREAM = 50  # upstream runs that are read, the nearest first: an API request has 29 s
 MAX_SHOWN = 5  # persons in a text
+_REQUESTED = ("run_now", "backfill", "redrive")  # kinds of jobs that run whatever mode the schedule is in
+UNREAD = "unread"  # in the place of a person: the job follows more runs than were read
 
 Deeds = Mapping[str, list[str]]  # what each person has done, by the name of the person
 _Found = Iterator[tuple[str | None, str]]  # the ARN of a signer, and what this signer has done
@@ -34,7 +38,9 @@ def check(ports: Ports, job: Job, by: str, rules: str) -> None:
     if own is None:
         return
     expected = "expected an approval by a person who has not arranged the job"
-    message = f"{expected}, got {by}, who {' and '.join(own)}; it was arranged by {_listed(found)}"
+    others = deeds_of(ports, job, foreign=False)  # the caller may not learn who writes in another namespace
+    listed = f"; it was arranged by {_listed(others)}" if others else ""
+    message = f"{expected}, got {by}, who {' and '.join(own)}{listed}"
     hint = f"ask another person to approve it ({rules}); you may still refuse it"
     raise SluiceError("forbidden", message, None, hint)
 
@@ -52,16 +58,22 @@ def deeds_of(ports: Ports, job: Job, foreign: bool = True) -> Deeds:
     found: dict[str, list[str]] = {}
     enforced = ports.settings.authorization == "enforce"
     for arn, deed in (*_began(ports, job), *(_wrote(ports, job, foreign) if enforced else ())):
-        if arn is not None and arn.startswith("arn:"):
+        if deed == UNREAD:
+            found[UNREAD] = []
+        elif arn is not None and arn.startswith("arn:"):
             deeds = found.setdefault(person_of(arn, ports.settings.personal_roles), [])
             deeds += [] if deed in deeds else [deed]
     return found
 
 
 def _listed(found: Deeds) -> str:
-    shown = [f"{person} ({', '.join(deeds)})" for person, deeds in list(found.items())[:MAX_SHOWN]]
-    more = len(found) - MAX_SHOWN
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+    persons = [(person, deeds) for person, deeds in found.items() if person != UNREAD]
+    shown = [f"{person} ({', '.join(deeds)})" for person, deeds in persons[:MAX_SHOWN]]
+    more = len(persons) - MAX_SHOWN
+    unread = (
+        f"; it follows more than {MAX_UPSTREAM} runs, of which only the nearest were read" if UNREAD in found else ""
+    )
+    return (", ".join(shown) or "who began it") + (f" and {more} more" if more > 0 else "") + unread
 
 
 def _began(ports: Ports, job: Job) -> _Found:
@@ -70,18 +82,22 @@ def _began(ports: Ports, job: Job) -> _Found:
     events = _events_of(ports, job.rerun_of or job.job_id, job.schedule, job.event)
     yield from ((event.by, _deed(event)) for event in events)
     round_ = rounds.which(job.correlation)
-    pending = [job.rerun_of or job.job_id, *([rounds.parse(round_).dag_run] if round_ else []), *_runs_of(events)]
+    own = [job.rerun_of or job.job_id, *([rounds.parse(round_).dag_run] if round_ else [])]
+    pending = list(dict.fromkeys([*own, *_runs_of(events)]))
     for number, run_id in enumerate(pending):  # grows while it is read
+        if number > MAX_UPSTREAM:
+            yield None, UNREAD
+            return
         run = ports.runs.run(run_id, 1)
         if run is None:
             continue
         same = number == 0
         yield run.requested_by, "requested its first run" if same else "requested a run that it follows"
-        if ids.is_of_message(run.schedule) and not same:
+        if not same and _has_one_instant(ports, run.schedule):
             yield from _authors_of(ports, run.schedule)
         events = _events_of(ports, run.rerun_of or run_id, run.schedule, run.event)
         yield from ((event.by, "posted an event that it follows") for event in events)
-        pending += [each for each in _runs_of(events) if each not in pending][: max(0, MAX_UPSTREAM - len(pending))]
+        pending += [each for each in _runs_of(events) if each not in pending][: max(0, MAX_UPSTREAM + 2 - len(pending))]
 
 
 def _deed(event: Event) -> str:
@@ -103,12 +119,13 @@ def _runs_of(events: Iterable[Event]) -> list[str]:
 def _wrote(ports: Ports, job: Job, foreign: bool) -> _Found:
     """Who wrote and enabled the schedule, its DAG and its workflow."""
     yield from _authors_of(ports, job.schedule)
-    requested = job.kind in ("run_now", "backfill")  # these run whatever mode the schedule is in
+    requested = _is_requested(ports, job)
     if not requested:
         yield from _enabled(ports, job.schedule)
     if ids.is_of_dag(job.schedule):
-        row = ports.catalog.definition("dag", ids.dag_of(job.schedule))
-        yield from ((arn, f"wrote {_shown(job.schedule)}") for arn in (authors.of(row) if row is not None else ()))
+        row, node = ports.catalog.definition("dag", ids.dag_of(job.schedule)), job.schedule.rpartition(ids.DAG)[2]
+        wrote = authors.of(row, node) if row is not None else ()
+        yield from ((arn, f"wrote {_shown(job.schedule)}") for arn in wrote)
         if not requested:
             yield from _enabled(ports, ids.dag_start(ids.dag_of(job.schedule)))
     state = ports.catalog.schedule_state(job.schedule)
@@ -117,6 +134,22 @@ def _wrote(ports: Ports, job: Job, foreign: bool) -> _Found:
     workflow = ports.catalog.definition("workflow", name) if name and not ids.is_dag_graph(name) else None
     if workflow is not None and (foreign or name.partition(".")[0] == job.schedule.partition(".")[0]):
         yield from ((arn, f"wrote workflow {name}") for arn in authors.of(workflow))
+
+
+def _is_requested(ports: Ports, job: Job) -> bool:
+    """Whether a person requested the job, its first run, or its DAG run: then nobody need have enabled the schedule."""
+    if job.kind in _REQUESTED:
+        return True
+    round_ = rounds.which(job.correlation)
+    begun = [*([job.job_id] if job.kind == "retry" else []), *([rounds.parse(round_).dag_run] if round_ else [])]
+    runs = [ports.runs.run(run_id, 1) for run_id in begun]
+    return any(run is not None and run.kind in _REQUESTED for run in runs)
+
+
+def _has_one_instant(ports: Ports, schedule: str) -> bool:
+    """Whether a schedule comes due once, as a message does: then its author has begun what follows it."""
+    found = lookup.definition_of(ports, ports.catalog.schedule_state(schedule))
+    return ids.is_of_message(schedule) or (found is not None and tree.is_one_shot(found.trigger))
 
 
 def _authors_of(ports: Ports, schedule: str) -> _Found:

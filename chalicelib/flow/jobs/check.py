@@ -146,7 +146,8 @@ def _launch(
     uri = ports.payloads.context_uri(job.job_id)
     made = claim.build_run(ready, facts, taken, uri, now, paces, units, route.appointment)
     before = ports.runs.run(job.job_id, job.attempt - 1) if job.kind == "retry" else None
-    fired_by = before.fired_by if before is not None else made.fired_by
+    again = approval.words_of(job.approvals, before.approvals) if before is not None else ""
+    fired_by = f"{before.fired_by}{again}" if before is not None else made.fired_by
     run = replace(made, waited_for=claim.waited_for(job, now), fired_by=fired_by)
     run = replace(run, calls=job.tries, start_requested_at=job.first_try_at)  # of a fire that was tried without a claim
     run = with_named(ports, run, before or facts.origin)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from chalicelib.core import ids
 from chalicelib.core.access.principal import identified
 from chalicelib.core.audit.author import Author
 from chalicelib.core.backfills import request
+from chalicelib.core.constraints import approval
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.definitions.message import Message
@@ -19,6 +22,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.jobs import check
 from chalicelib.core.rows.job import Job
 from chalicelib.core.targets.answers import Never
+from chalicelib.core.writes import Replace
 from chalicelib.flow import lookup
 from chalicelib.flow.backfills import backfill, reprocess
 from chalicelib.flow.dags import actions as dags
@@ -26,7 +30,7 @@ from chalicelib.flow.dags import runs as dag_runs
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
 from chalicelib.flow.ingest import custom_events
-from chalicelib.flow.jobs import actions
+from chalicelib.flow.jobs import actions, arrangers
 from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.runs import dead_letters
 from chalicelib.flow.schedules import actions as schedules
@@ -144,6 +148,30 @@ def test_c16_each_author_of_what_is_in_force_counts_and_no_other() -> None:
     assert actions.approve(world.ports, job.job_id, MAX)
 
 
+def test_c16_another_property_by_another_leaves_the_author() -> None:
+    world = owning()
+    schedules.enable(world.ports, NAME, "tester")
+    put(world, ANN, {**NOON, "properties": {"table": "small"}})
+    put(world, MALLORY, {**NOON, "properties": {"table": "salaries"}})
+    put(world, ANN, {**NOON, "properties": {"table": "salaries", "log": "debug"}})
+    noon(world)
+    arranged(world, waiting(world), f"wrote schedule {NAME}")
+
+
+def test_c16_a_change_of_another_node_leaves_the_author() -> None:
+    world = owning()
+    for by, own, other in ((ANN, {}, {}), (MALLORY, {"table": "all"}, {}), (MAX, {"table": "all"}, {"priority": 4})):
+        nodes = {"x": {"workflow": "clean", **other}, "y": {"workflow": CLEAN, "properties": own}}
+        dags.put(world.ports, full("daily"), NewDag.model_validate(dag("x -> y", nodes=nodes)), by)
+    world.upload(day(1))
+    world.settle()
+    world.finish()
+    world.settle()
+    [job] = [job for name in lookup.schedules_of(world.ports, "demo.flights") for job in world.jobs(name)]
+    assert MAX not in arrangers.words_of(world.ports, job), "he changed the other node alone"
+    arranged(world, job, "wrote DAG demo.flights.daily")
+
+
 def test_c16_who_removes_a_field_is_an_author() -> None:
     world = owning()
     put(world, ANN, {**NOON, "constraints": [{"type": "time_window", "start": "22:00", "end": "06:00"}]})
@@ -167,6 +195,17 @@ def test_c16_who_wrote_the_workflow_does_not_approve_its_jobs() -> None:
         "readers of the schedule do not learn who writes in another namespace"
     )
     arranged(world, job, f"wrote workflow {CLEAN}")
+
+
+def test_c16_an_error_names_no_authors_of_another_namespace() -> None:
+    world = owning()
+    own = Workflow.model_validate({"target": EMR, "properties": {"table": "all"}})
+    store.put(world.ports, "workflow", CLEAN, own.model_dump(mode="json"), MAX)
+    put(world, MALLORY, {**NOON, "constraints": [NAMED], "properties": {"table": "all"}})
+    noon(world)
+    job = waiting(world)
+    assert "role/max" not in refused(world, MALLORY, job).message
+    refused(world, MAX, job)
 
 
 def test_c16_who_deployed_an_app_does_not_approve_its_jobs() -> None:
@@ -219,6 +258,28 @@ def test_c16_who_imported_does_not_approve_what_he_brought() -> None:
     arranged(other, job, f"wrote schedule {NAME}")
 
 
+@pytest.mark.parametrize("retries", [False, True])
+def test_c16_an_export_brings_no_approvals(retries: bool) -> None:
+    """Else who edits an export approves in the name of another."""
+    world = owning()
+    if retries:
+        failed(world, approval=NAMED)
+    else:
+        put(world, ANN, NOON)
+        noon(world)
+    job = waiting(world)
+    given = {f"{ANN} for {CLEAN}": {"by": EVE, "at": world.clock.now(), "why": ""}}
+    world.ports.ledger.commit([Replace(replace(job, approvals=given, wake_at=world.clock.now(), rev=job.rev + 1))])
+    other = World(authorization="enforce")
+    imported(other, exported(world), by=MALLORY)
+    other.pass_by("2h")
+    assert len(other.runs("a")) == retries
+    refused(other, MALLORY, waiting(other))
+    actions.approve(other.ports, waiting(other).job_id, EVE)
+    other.settle()
+    assert len(other.runs("a")) == 1 + retries
+
+
 # -- who enabled it -------------------------------------------------------------------------------------------------
 
 
@@ -258,6 +319,37 @@ def test_c16_who_enabled_it_may_approve_a_run_of_another() -> None:
     schedules.enable(world.ports, NAME, MALLORY)
     schedules.run_now(signed(world, MAX), NAME, {}, "r1")
     job = waiting(world)
+    refused(world, MAX, job)
+    assert actions.approve(world.ports, job.job_id, MALLORY)
+
+
+def test_c16_who_enabled_it_may_approve_a_redrive_of_another() -> None:
+    world = owning()
+    put(world, ANN, {**NOON, "workflow": SEND, "enabled": False})
+    schedules.enable(world.ports, NAME, MALLORY)
+    world.targets.queue.answers = [Never("no such queue")]
+    schedules.run_now(signed(world, MAX), NAME, {}, "r1")
+    actions.approve(world.ports, waiting(world).job_id, EVE)
+    world.settle()
+    [letter] = world.ports.runs.dead_letters("schedule", NAME, 9, None).items
+    dead_letters.redrive(signed(world, MAX), "demo", letter.run_id)
+    job = waiting(world)
+    refused(world, MAX, job)
+    assert actions.approve(world.ports, job.job_id, MALLORY)
+
+
+def test_c16_who_enabled_a_dag_may_approve_a_run_of_another() -> None:
+    world = owning()
+    nodes = {"x": {"workflow": "clean"}, "y": {"workflow": CLEAN}}
+    dags.put(world.ports, full("daily"), NewDag.model_validate(dag("x -> y", nodes=nodes, enabled=False)), ANN)
+    start = ids.dag_start(full("daily"))
+    schedules.enable(world.ports, start, MALLORY)
+    schedules.run_now(signed(world, MAX), start, {}, "r1", None, {"year": "2013", "month": "1", "day": "1"})
+    for _ in range(2):
+        world.settle()
+        world.finish()
+    name = next(name for name in lookup.schedules_of(world.ports, "demo.flights") if name.endswith("~y"))
+    job = waiting(world, name)
     refused(world, MAX, job)
     assert actions.approve(world.ports, job.job_id, MALLORY)
 
@@ -377,6 +469,36 @@ def test_c16_the_author_of_an_upstream_schedule_may_approve() -> None:
     assert actions.approve(world.ports, waiting(world).job_id, MALLORY)
 
 
+def test_c16_who_wrote_a_single_instant_upstream_has_begun_it() -> None:
+    world = owning()
+    put(world, MALLORY, {"workflow": "clean", "enabled": True, "trigger": {"type": "time", "due_time": "1m"}},
+        "demo.flights.first")  # fmt: skip
+    put(world, ANN, after("clean", CLEAN))
+    noon(world)
+    world.settle()
+    world.finish()
+    arranged(world, waiting(world), "wrote schedule demo.flights.first")
+
+
+def test_c16_the_upstream_runs_that_are_read_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = owning()
+    put(world, MAX, at("1 3 * * *"), "demo.flights.first")
+    put(world, ANN, after("clean", CLEAN))
+    for number in range(12):
+        schedules.run_now(signed(world, MAX), "demo.flights.first", {}, f"r{number}")
+        world.settle()
+        world.finish()
+    read: list[Any] = []
+    job, runs = waiting(world), world.ports.runs.run
+    monkeypatch.setattr(world.ports.runs, "run", lambda *of: (read.append(of), runs(*of))[1])
+    assert "follows more than" not in arrangers.words_of(world.ports, job)
+    monkeypatch.setattr(arrangers, "MAX_UPSTREAM", 5)
+    read.clear()
+    words = arrangers.words_of(world.ports, job)
+    assert len(read) == 1 + 5
+    assert words.endswith("; it follows more than 5 runs, of which only the nearest were read")
+
+
 def test_c16_who_runs_a_dag_again_does_not_approve_its_nodes() -> None:
     world = owning()
     nodes = {"x": {"workflow": "clean"}, "y": {"workflow": CLEAN}}
@@ -449,6 +571,18 @@ def test_c16_an_approval_ends_when_what_it_runs_changes() -> None:
     assert len(world.runs("a")) == 1
 
 
+def test_c16_a_repeated_approval_stands_after_a_resume() -> None:
+    world = owning()
+    put(world, ANN, later())
+    noon(world)
+    job = actions.approve(world.ports, waiting(world).job_id, MALLORY)
+    world.pause("a")
+    pauses.resume(world.ports, NAME, MALLORY)
+    assert actions.approve(world.ports, job.job_id, MALLORY).approvals == job.approvals
+    world.pass_by("11h")
+    assert len(world.runs("a")) == 1
+
+
 def test_c16_an_approval_stays_when_only_the_description_changes() -> None:
     world = owning()
     put(world, ANN, later())
@@ -479,8 +613,55 @@ def test_c16_who_posts_an_event_later_has_approved_no_longer() -> None:
     actions.approve(world.ports, waiting(world).job_id, MALLORY)
     post(world, MALLORY, table="all")
     job = waiting(world)
-    assert (job.approvals, world.runs("a")) == ({}, [])
+    assert (approval.in_force(job.approvals), world.runs("a")) == ({}, [])
     arranged(world, job, "posted an event that it counts")
+
+
+@pytest.mark.parametrize("by", [MALLORY, None])
+def test_c16_an_approval_ends_when_another_event_comes(by: str | None) -> None:
+    world = owning()
+    put(world, ANN, {**ON_EVENT, "trigger": {"type": "event", "event": "go", "count": 2}})
+    post(world, MAX, table="small")
+    actions.approve(world.ports, waiting(world).job_id, EVE)
+    post(world, by, table="all") if by else world.post("go")
+    job = waiting(world)
+    assert "waits for approval again: another event came since it was approved by" in job.reason
+    actions.approve(world.ports, job.job_id, EVE)
+    world.settle()
+    assert [run.fired_by.count("; approved by ") for run in world.runs("a")] == [1]
+
+
+def failed(world: World, **first: Any) -> dict[str, Any]:
+    """The first attempt has failed, and the second is due in an hour. Returns the workflow, which has no approval
+    unless ``first`` has it."""
+    retried = {"target": EMR, "retries": {"attempts": 3, "delay": "1h"}, **first}
+    store.put(world.ports, "workflow", CLEAN, Workflow.model_validate(retried).model_dump(mode="json"), MAX)
+    put(world, ANN, NOON)
+    noon(world)
+    if first:
+        actions.approve(world.ports, waiting(world).job_id, EVE)
+    world.settle()
+    world.finish("FAILED")
+    return retried
+
+
+@pytest.mark.parametrize("asked_first", [True, False])
+def test_c16_a_retry_of_changed_work_waits_for_approval(asked_first: bool) -> None:
+    world = owning()
+    document = failed(world, **({"approval": NAMED} if asked_first else {}))
+    document |= {"approval": NAMED, "properties": {"table": "all"}}
+    store.put(world.ports, "workflow", CLEAN, Workflow.model_validate(document).model_dump(mode="json"), MALLORY)
+    world.pass_by("2h")
+    job = waiting(world)
+    assert (job.attempt, len(world.runs("a"))) == (2, 1)
+    assert ("waits for approval again" if asked_first else "waits for approval") in job.reason
+    refused(world, MALLORY, job)
+    actions.approve(world.ports, job.job_id, EVE)
+    world.settle()
+    world.finish("FAILED")
+    world.pass_by("2h")
+    assert [run.attempt for run in world.runs("a")] == [1, 2, 3], "the third attempt runs what was approved"
+    assert [run.fired_by.count("; approved by ") for run in world.runs("a")][1:] == [1 + asked_first] * 2
 
 
 # -- installations that do not enforce roles -------------------------------------------------------------------------

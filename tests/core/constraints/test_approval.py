@@ -228,7 +228,8 @@ def test_c16_approvals_are_found_among_other_constraints() -> None:
         ({"now": NOON}, "waits"),
         ({"now": NOON + HOUR - 1}, "waits"),
         ({"now": NOON + HOUR}, "aborts"),
-        ({"now": NOON + DAY, "job": job("retry")}, "met"),
+        ({"now": NOON + DAY, "job": job("retry")}, "met"),  # of a run that earlier code stored
+        ({"now": NOON, "job": job("retry", approvals={})}, "waits"),
         ({"now": NOON + DAY, "job": met(approvals={"owner": {"by": ANN, "at": NOON + DAY}})}, "met"),
         ({"now": NOON + HOUR, "job": met(met_at=NOON + MINUTE)}, "waits"),
     ],

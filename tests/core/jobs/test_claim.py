@@ -120,6 +120,13 @@ def test_a_job_without_its_facts_is_not_claimed() -> None:
 # -- claim ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("of", "exact"), [("shown", True), ("", False)])
+def test_c16_no_event_comes_between_an_approved_job_and_its_run(of: str, exact: bool) -> None:
+    approved = met(approvals={"owner": {"by": "ann", "at": NOON, "of": of}})
+    run = claim.build_run(approved, facts(), (), "", NOON)
+    assert claim.claim(approved, run, facts(), FREE, NOON)[0] == DeleteJob(approved, exact)
+
+
 def test_c9_a_claim_deletes_job_creates_run_and_takes_permits() -> None:
     head = LimitState(EMR_LIMIT, head=NOON + 3)
     claimed, known = met(), facts(limit_states={EMR_LIMIT: head})

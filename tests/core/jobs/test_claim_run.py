@@ -115,6 +115,7 @@ def test_h1_a_run_has_all_known_facts_of_its_job_and_workflow() -> None:
         priority=8,
         latest_start=DUE + 5 * MINUTE,  # an hour after it was due it is to end, and it takes 55 minutes
         attempts=3,
+        approvals={},
         kind="fire",
         version=4,
         nominal_at=DUE - 1,

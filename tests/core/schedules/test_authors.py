@@ -37,6 +37,44 @@ def test_c16_a_removed_field_keeps_its_author() -> None:
     assert third.authors == {"ann": ("workflow",), "bob": ("timeout",)}
 
 
+def test_c16_each_property_has_an_author_of_its_own() -> None:
+    first = version({"workflow": "w", "properties": {"a": 1}, "timeout": {"after": "1h"}}, "ann")
+    second = version({"workflow": "w", "properties": {"a": 2}, "timeout": {"after": "1h"}}, "bob", first)
+    third = version({"workflow": "w", "properties": {"a": 2, "b": 1}, "timeout": None}, "cyd", second)
+    assert third.authors == {
+        "ann": ("workflow",),
+        "bob": ("properties.a",),
+        "cyd": ("properties.b", "timeout.after"),
+    }
+
+
+def test_c16_authors_of_earlier_code_keep_each_property() -> None:
+    first = Version("demo.a.s", 1, {"workflow": "w", "properties": {"a": 1, "b": 1}}, 0, "bob",
+                    authors={"ann": ("properties",), "bob": ("workflow",)})  # fmt: skip
+    second = version({"workflow": "w", "properties": {"a": 1, "b": 2}}, "cyd", first)
+    assert second.authors == {"ann": ("properties.a",), "bob": ("workflow",), "cyd": ("properties.b",)}
+
+
+def test_c16_who_wrote_another_node_is_no_author_of_a_node() -> None:
+    nodes = {"x": {"workflow": "w"}, "xy": {"workflow": "w", "properties": {"a": 1}}}
+    first = version({"trigger": {"type": "time"}, "nodes": nodes}, "ann")
+    nodes = {"x": {"workflow": "v"}, "xy": {"workflow": "w", "properties": {"a": 2}}}
+    second = version({"trigger": {"type": "time"}, "nodes": nodes}, "bob", first)
+    nodes = {"x": {"workflow": "u"}, "xy": {"workflow": "w", "properties": {"a": 2, "b": 3}}}
+    third = version({"trigger": {"type": "manual"}, "nodes": nodes}, "cyd", second)
+    assert (authors.of(third), authors.of(third, "x")) == (("ann", "bob", "cyd"), ("cyd",))
+    assert authors.of(third, "xy") == ("ann", "bob", "cyd")
+    assert authors.of(first, "x") == ("ann",)
+
+
+def test_c16_authors_of_very_many_properties_fit_into_a_row() -> None:
+    first = version({"properties": {f"p{number}": 1 for number in range(9_000)}}, "ann")
+    second = version({"properties": {**first.definition["properties"], "p1": 2}}, "bob", first)
+    assert second.authors == {"ann": ("properties",), "bob": ("properties",)}
+    third = version({"properties": {**second.definition["properties"], "p1": 3}}, "ann", second)
+    assert authors.of(third) == ("ann", "bob"), "it is not known which of them bob wrote"
+
+
 def test_c16_who_takes_a_document_over_is_one_more_author() -> None:
     first = version({"workflow": "w", "priority": 1}, "ann")
     assert authors.with_author(first, first.definition, "max") == {
