@@ -225,7 +225,7 @@ def test_w7_many_runs_without_news_are_polled_together() -> None:
 
 
 @pytest.mark.parametrize("second", [1, 7, 30, 59])
-def test_w7_lost_end_of_a_run_is_known_after_ten_minutes_and_a_tick(second: int) -> None:
+def test_w7_a_lost_end_is_known_after_ten_minutes_and_a_tick(second: int) -> None:
     world = world_with()
     world.clock.pass_by(f"{second}s")
     begin(world)
