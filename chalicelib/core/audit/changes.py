@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from chalicelib.core import ids, masks
-from chalicelib.core.constraints import approval
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.dag import DagRun
@@ -234,8 +233,7 @@ def _of_target(plan: Sequence[Write], target: str) -> Change | None:
 
 
 def _job(job: Job) -> Mapping[str, Any]:
-    approvals = approval.in_force(job.approvals)
-    given = {"approvals": sorted(approvals)} if approvals else {}
+    given = {"approvals": sorted(job.approved)} if job.approved else {}
     again = {"rerun_of": job.rerun_of} if job.rerun_of is not None else {}
     named = {"properties": sorted(job.properties)} if job.properties else {}
     return {"state": job.state, "kind": job.kind, **given, **again, **named}

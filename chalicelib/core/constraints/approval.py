@@ -146,12 +146,7 @@ def outdated(approvals: Mapping[str, Any]) -> dict[str, Any]:
     return {key: {**given, "of": ""} for key, given in approvals.items()}
 
 
-def in_force(approvals: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The approvals of a job since its last event."""
-    return {key: given for key, given in (approvals or {}).items() if given.get("of") != ""}
-
-
-def words_of(approvals: Mapping[str, Any] | None, former: Mapping[str, Any] | None = None) -> str:
+def words_of(approvals: Mapping[str, Any], former: Mapping[str, Any] | None = None) -> str:
     """The approvals of a job that are not among the ``former`` ones, as text that follows the reason of its start."""
-    new = [given for key, given in sorted(in_force(approvals).items()) if given != (former or {}).get(key)]
+    new = [given for key, given in sorted(approvals.items()) if given != (former or {}).get(key)]
     return "".join(f"; approved {approved_by(given)}" for given in new)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from chalicelib.core import ids
-from chalicelib.core.constraints import approval
 from chalicelib.core.definitions import data
 from chalicelib.core.definitions.overrides import constraints_of, properties_of, resources_of, retries_of
 from chalicelib.core.definitions.schedule import Schedule
@@ -171,7 +170,7 @@ def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[
     # If an event may undo the match or end an approval, the claim expects the job as it was read. Other claims do not,
     # since a steady stream of events would make all of them fail.
     revocable = job.queued_in is None and tree.is_revocable(schedule.trigger)
-    exact = job.kind == "gathering" and (revocable or bool(approval.in_force(job.approvals)))
+    exact = job.kind == "gathering" and (revocable or bool(job.approved))
     plan: list[Write] = [
         DeleteJob(job, exact),
         Create(run),

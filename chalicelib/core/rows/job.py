@@ -107,3 +107,8 @@ class Job(StoredRow):
     requested_by: str | None = None
     wake_at: Instant | None = None
     expires_at: Instant | None = None
+
+    @property
+    def approved(self) -> dict[str, Any]:
+        """The approvals that no later event has ended."""
+        return {key: given for key, given in (self.approvals or {}).items() if given.get("of") != ""}

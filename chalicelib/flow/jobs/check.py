@@ -139,14 +139,14 @@ def _launch(
         for limit_name in (*job.held, *(ask.limit_name for ask in route.take))
         if not names.is_admission(limit_name)
     )
-    why = f"{decision.why}{approval.words_of(job.approvals)}"
+    why = f"{decision.why}{approval.words_of(job.approved)}"
     ready = replace(job, reason=why, event=fire.fire_event(job) if job.kind == "fire" else job.event)
     paces, route = limit_route.paces_of(route.take), limit_route.prepared(route, ports.clock.now())
     units = returns.units_of(route.take, job.units)
     uri = ports.payloads.context_uri(job.job_id)
     made = claim.build_run(ready, facts, taken, uri, now, paces, units, route.appointment)
     before = ports.runs.run(job.job_id, job.attempt - 1) if job.kind == "retry" else None
-    again = approval.words_of(job.approvals, before.approvals) if before is not None else ""
+    again = approval.words_of(job.approved, before.approvals) if before is not None else ""
     fired_by = f"{before.fired_by}{again}" if before is not None else made.fired_by
     run = replace(made, waited_for=claim.waited_for(job, now), fired_by=fired_by)
     run = replace(run, calls=job.tries, start_requested_at=job.first_try_at)  # of a fire that was tried without a claim

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from chalicelib.core import ids, text
-from chalicelib.core.constraints import approval
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions import diff
 from chalicelib.core.definitions.schedule import Schedule
@@ -130,10 +129,7 @@ def job_view(job: Job) -> View:
         "dag": rounds.dag_view(job),
         "attempt": job.attempt,
         "inherited_priority": job.inherited or None,
-        "approvals": [
-            {"for": key, "by": given["by"], "at": iso(given["at"])}
-            for key, given in approval.in_force(job.approvals).items()
-        ],
+        "approvals": [{"for": key, "by": given["by"], "at": iso(given["at"])} for key, given in job.approved.items()],
         "backfill": job.backfill,
         "progress": {leaf: gathered.count for leaf, gathered in job.leaves.items()},
         "requested_by": job.requested_by,

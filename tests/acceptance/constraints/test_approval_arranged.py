@@ -12,7 +12,6 @@ from chalicelib.core import ids
 from chalicelib.core.access.principal import identified
 from chalicelib.core.audit.author import Author
 from chalicelib.core.backfills import request
-from chalicelib.core.constraints import approval
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.definitions.message import Message
@@ -613,7 +612,7 @@ def test_c16_who_posts_an_event_later_has_approved_no_longer() -> None:
     actions.approve(world.ports, waiting(world).job_id, MALLORY)
     post(world, MALLORY, table="all")
     job = waiting(world)
-    assert (approval.in_force(job.approvals), world.runs("a")) == ({}, [])
+    assert (job.approved, world.runs("a")) == ({}, [])
     arranged(world, job, "posted an event that it counts")
 
 
