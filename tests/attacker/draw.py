@@ -305,11 +305,11 @@ class Draw:
     def _maybe(self, share: float, **fields: Callable[[], Any]) -> Document:
         return {name: make() for name, make in fields.items() if self.rng.random() < share}
 
-    def _told(self) -> Document:
+    def _described(self) -> Document:
         return self._maybe(0.2, description=lambda: self.own.word("told"), tags=lambda: {"team": self.own.word("crew")})
 
     def _a_namespace(self) -> Document:
-        return self._told()
+        return self._described()
 
     def _a_access(self) -> Document:
         document = cast.access(self.own, self.rng.choice([space for space in self.spaces[:2] if space != self.own]))
@@ -333,15 +333,15 @@ class Draw:
     _a_holidaycalendar = _a_calendar
 
     def _a_policy(self) -> Document:
-        return {"max_events": self.rng.choice((1, 5, 500)), "interval": "1m", **self._told()}
+        return {"max_events": self.rng.choice((1, 5, 500)), "interval": "1m", **self._described()}
 
     def _a_pool(self) -> Document:
         shares = {self.reference("apps"): {"reserved": 1}} if self.rng.random() < 0.2 else {}
-        return {"size": self.rng.choice((1, 2, 8)), "shares": shares, **self._told()}
+        return {"size": self.rng.choice((1, 2, 8)), "shares": shares, **self._described()}
 
     def _a_dataset(self) -> Document:
         return {"bucket": self.rng.choice((BUCKET, BUCKET, "lake", "control", "elsewhere")), "prefix": self._prefix(),
-                "keys": self.rng.choice((KEYS, KEYS[2:], [])), **self._told()}  # fmt: skip
+                "keys": self.rng.choice((KEYS, KEYS[2:], [])), **self._described()}  # fmt: skip
 
     def _a_givenprefix(self) -> Document:
         return {"bucket": BUCKET, "prefix": self._prefix(), "nested": self.rng.random() < 0.5}
@@ -387,7 +387,7 @@ class Draw:
 
     def _a_workflow(self) -> Document:
         more = self._maybe(0.15, approval=self._approval, pool=lambda: self.reference("pools"))
-        return {"target": self._target(), **more, **self._told()}
+        return {"target": self._target(), **more, **self._described()}
 
     def _trigger(self) -> Document:
         rng = self.rng
@@ -416,7 +416,7 @@ class Draw:
             "enabled": self.rng.random() < 0.7,
             **by,
             **more,
-            **self._told(),
+            **self._described(),
         }
 
     def _a_newdag(self) -> Document:

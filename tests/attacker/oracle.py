@@ -366,7 +366,7 @@ class Oracle:
 
     # -- names that nothing has ------------------------------------------------------------------------------------
 
-    def ghosts(self, asked: Asked) -> Callable[[str], str] | None:
+    def unknown_names(self, asked: Asked) -> Callable[[str], str] | None:
         """A function that replaces the names in a request that its signer may not know by names of the same form that
         nothing has; None for a request without any. A prefix is no name: that another has it cannot be hidden."""
         if '"prefix"' in (asked.body or ""):

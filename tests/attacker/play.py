@@ -105,7 +105,7 @@ class Episode:
 
     def _twin(self, rng: Random, asked: Asked, answer: Answer) -> None:
         """Send a refused request again, with names that nothing has for those that its signer may not know."""
-        changed = self.oracle.ghosts(asked) if rng.random() < 0.5 else None
+        changed = self.oracle.unknown_names(asked) if rng.random() < 0.5 else None
         if changed is None:
             return
         self.tally.twins += 1

@@ -258,7 +258,7 @@ def test_the_walk_finds_references_in_each_kind_of_document() -> None:
 
 @pytest.mark.usefixtures("standing")
 @pytest.mark.parametrize("whole", [True, False])
-def test_o9_an_edge_from_a_foreign_node_tells_nothing_of_its_target(whole: bool) -> None:
+def test_o9_an_edge_from_a_foreign_node_hides_its_target(whole: bool) -> None:
     """Only the last nodes of a DAG may have a target like this one, whose runs report no end."""
     queue = "https://sqs.us-east-1.amazonaws.com/123456789012/sluice-target-lake-q"
     sends = {"target": {"type": "sqs", "queue_url": queue}}
