@@ -108,10 +108,8 @@ def _check_line(text: object, info: ValidationInfo) -> object:
 
 
 # Texts that people read, on a terminal, too. A stored document keeps what an earlier release accepted.
-Text = Annotated[str, BeforeValidator(_check_text)]
-
-
-ONE_LINE = BeforeValidator(_check_line)  # the schema keeps a pattern only if it stands before this
+LINES = BeforeValidator(_check_text)  # a pattern or a length stands before this, so that errors name characters
+ONE_LINE = BeforeValidator(_check_line)  # the same
 
 
 Line = Annotated[str, ONE_LINE]
@@ -159,9 +157,9 @@ def tagged(documents: Sequence[type[Document]], named: Sequence[type[Document]] 
 class Described(Document):
     """The descriptive fields of a definition (L18); they do not affect its behaviour."""
 
-    description: Text = Field(default="", max_length=1_000)
+    description: Annotated[str, Field(max_length=1_000), LINES] = ""
     tags: Tags = Field(default_factory=dict)
-    owner: Line = Field(default="", max_length=200)
+    owner: Annotated[str, Field(max_length=200), ONE_LINE] = ""
 
 
 DESCRIPTIVE = set(Described.model_fields)

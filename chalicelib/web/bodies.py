@@ -21,7 +21,7 @@ from chalicelib.core.definitions.dataset import BUCKET, Dataset, Prefix
 from chalicelib.core.definitions.message import Message
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.definitions.workflow import Namespace, Workflow
-from chalicelib.core.documents import Document, Line, Name, Properties, Reference, StoredReference, Text
+from chalicelib.core.documents import LINES, ONE_LINE, Document, Name, Properties, Reference, StoredReference
 from chalicelib.core.errors import invalid
 from chalicelib.core.events.values import check_value
 from chalicelib.core.instants import parse_instant, parse_when
@@ -78,7 +78,7 @@ class RunNow(Document):
 class Verdict(Document):
     """The comment of a person who approves or refuses a job that waits for an approval (C16)."""
 
-    reason: Text = Field(default="", max_length=500)
+    reason: Annotated[str, Field(max_length=500), LINES] = ""
 
 
 class Pause(Document):
@@ -133,7 +133,7 @@ class NewEvent(Document):
     type: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$")
     timestamp: Moment | None = None
     payload: Payload = Field(default_factory=dict)
-    id: Line | None = Field(default=None, min_length=1, max_length=200)
+    id: Annotated[str, Field(min_length=1, max_length=200), ONE_LINE] | None = None
 
 
 class Events(Document):

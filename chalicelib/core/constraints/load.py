@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -23,7 +23,7 @@ from chalicelib.core.constraints.constraint import (
     after_failure,
     number_of,
 )
-from chalicelib.core.documents import Document, Duration, Line, Reference
+from chalicelib.core.documents import ONE_LINE, Document, Duration, Line, Reference
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, SECOND, Instant, Millis, duration, iso
 from chalicelib.core.names import Names
@@ -50,7 +50,7 @@ class Metric(Document):
     """A metric of CloudWatch: its newest value for a ``period`` in seconds, by a statistic."""
 
     namespace: str = Field(pattern=r"^[!-~]{1,255}$")
-    metric: Line = Field(min_length=1, max_length=255)
+    metric: Annotated[str, Field(min_length=1, max_length=255), ONE_LINE]
     dimensions: dict[Line, Line] = Field(default_factory=dict, max_length=30)
     statistic: Literal["Average", "Sum", "Minimum", "Maximum", "SampleCount"] = "Average"
     period: Literal[10, 30, 60, 300, 900, 3600] = 60

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
 from chalicelib.core.access.allowed import Named, own_arn
-from chalicelib.core.documents import Line
+from chalicelib.core.documents import ONE_LINE
 from chalicelib.core.errors import invalid
 from chalicelib.core.targets.arns import REGION
 from chalicelib.core.targets.target import Delivered
@@ -22,7 +22,7 @@ class EventBusTarget(Delivered):
     type: Literal["event_bus"]
     bus: str = Field(pattern=rf"^([A-Za-z0-9_.-]{{1,256}}|arn:aws[a-z-]*:events:{REGION}:\d{{12}}:event-bus/.+)$")
     source: str = Field(default="sluice.delivery", pattern=r"^[!-~]{1,256}$")
-    detail_type: Line = Field(default="Sluice Delivery", min_length=1, max_length=128)
+    detail_type: Annotated[str, Field(min_length=1, max_length=128), ONE_LINE] = "Sluice Delivery"
 
     @field_validator("source")
     @classmethod
