@@ -16,7 +16,8 @@ PAGE = Path(__file__).parents[1] / "interfaces.md"
 
 
 def table() -> str:
-    rows = [f"| `{path}` | {' '.join(sorted(methods))} |" for path, methods in sorted(app.routes.items())]
+    # A look at a path that no route has leaves an entry without methods.
+    rows = [f"| `{path}` | {' '.join(sorted(methods))} |" for path, methods in sorted(app.routes.items()) if methods]
     return "\n".join(["| path | methods |", "|---|---|", *rows])
 
 
