@@ -16,8 +16,7 @@ PAGE = Path(__file__).parents[1] / "interfaces.md"
 
 
 def table() -> str:
-    # A look at a path that no route has leaves an entry without methods.
-    rows = [f"| `{path}` | {' '.join(sorted(methods))} |" for path, methods in sorted(app.routes.items()) if methods]
+    rows = [f"| `{path}` | {' '.join(sorted(methods))} |" for path, methods in sorted(app.routes.items())]
     return "\n".join(["| path | methods |", "|---|---|", *rows])
 
 
