@@ -54,7 +54,7 @@ class RowBooks:
             return  # `stored` adds the attribute to all its writes
         self.kept[kind] += bool(had & has)
         self._kept |= {(kind, name) for name in had & has}
-        if is_made_again(kind, before, item) or _without(before, had) == item:
+        if is_made_again(kind, before, item) or _bare(before, had) == _bare(item, set()):
             return
         self.lost += [(self.player, name, kind, before, item) for name in had - has]
 
@@ -70,5 +70,6 @@ def layout_of(item: Item) -> int:
     return int(item.get("format", {"N": "0"})["N"])
 
 
-def _without(item: Item, names: set[str]) -> Item:
-    return {name: content for name, content in item.items() if name not in names}
+def _bare(item: Item, names: set[str]) -> Item:
+    """An item without these attributes, and without empty maps: one version stores them, another leaves them out."""
+    return {name: content for name, content in item.items() if name not in names and content != {"M": {}}}
