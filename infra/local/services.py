@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -11,7 +12,7 @@ import urllib.request
 from collections.abc import Callable, Mapping
 
 from infra.local import developer, endpoints, ports, processes
-from infra.local.layout import Layout
+from infra.local.layout import Layout, write_private
 
 AWS_PORT, EMR_PORT = 4566, 4570
 RUN_STATE_FUNCTION = "sluice-local-run-state"
@@ -38,7 +39,10 @@ def start_aws(layout: Layout, environment: Mapping[str, str]) -> processes.Runni
                 "Run `make down`, then `make up`."
             )
         return running
-    port = ports.choose("SLUICE_PORT", AWS_PORT, environment, layout.remembered("aws-port"))
+    former = layout.remembered("aws-port")
+    port = ports.choose("SLUICE_PORT", AWS_PORT, environment, former)
+    if former not in (None, port):
+        _move_state(layout, former, port)
     layout.remember("aws-port", port)
     # Lambda code that was unpacked for processes which have ended.
     shutil.rmtree(layout.home / "tmp", ignore_errors=True)
@@ -65,6 +69,16 @@ def start_aws(layout: Layout, environment: Mapping[str, str]) -> processes.Runni
     _rotate(layout.aws_log)
     command = [sys.executable, "-m", "infra.local.aws"]
     return processes.start(layout.aws_process, command, port, settings, layout.aws_log, layout.root)
+
+
+def _move_state(layout: Layout, former: int, port: int) -> None:
+    """Let the kept state name the present port. The URLs of its queues have the former one, and a Lambda gets messages
+    only of a queue whose URL is known."""
+    for path in (layout.home / "aws").glob("*.json"):
+        text = path.read_text()
+        moved = re.sub(rf"(//(?:localhost|{re.escape(ports.HOST)}):){former}\b", rf"\g<1>{port}", text)
+        if moved != text:
+            write_private(path, moved)
 
 
 def start_emr(layout: Layout, environment: Mapping[str, str], aws_port: int) -> processes.Running | None:

@@ -164,8 +164,11 @@ def test_a_cloud_can_be_moved_to_another_port(clone: Clone) -> None:
     assert moved.aws_url == f"http://127.0.0.1:{port}"
     assert moved.api_url.startswith(moved.aws_url)
     assert clone.is_healthy()
-    # The queue's URL still has the old port; the queue is found by its name all the same.
-    dead = _dead_letters(moved, moved.outputs["HintsQueueUrl"])
+    hints = moved.outputs["HintsQueueUrl"]
+    assert f":{port}/" in hints
+    moved.client("sqs").send_message(QueueUrl=hints, MessageBody='{"due": 0, "refs": []}')
+    assert _is_emptied(moved, hints), "no Lambda gets the messages of the queue"
+    dead = _dead_letters(moved, hints)
     moved.client("sqs").send_message(QueueUrl=dead, MessageBody="moved")
     assert "moved" in [m["Body"] for m in _receive(moved, dead)]
 
@@ -206,6 +209,18 @@ def _dead_letters(endpoints: Endpoints, queue: str) -> str:
     redrive = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["RedrivePolicy"])["Attributes"]["RedrivePolicy"]
     (arn,) = re.findall(r"arn:[^\"]+", redrive)
     return str(sqs.get_queue_url(QueueName=arn.rsplit(":", 1)[1])["QueueUrl"])
+
+
+def _is_emptied(endpoints: Endpoints, queue: str) -> bool:
+    """Whether a Lambda takes all messages of a queue within half a minute."""
+    names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+    ends_at = time.monotonic() + 30
+    while time.monotonic() < ends_at:
+        found = endpoints.client("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=names)["Attributes"]
+        if all(found[name] == "0" for name in names):
+            return True
+        time.sleep(0.2)
+    return False
 
 
 def _receive(endpoints: Endpoints, queue: str) -> list[dict[str, Any]]:
