@@ -57,13 +57,15 @@ class TargetQueue:
                 progress(arrived)
 
     def drain(self) -> list[Arrival]:
-        """All messages in the queue, which is empty afterwards."""
+        """All messages in the queue, which is empty afterwards. A message that two readers received counts once: only
+        an event in two messages was sent twice."""
         with ThreadPoolExecutor(RECEIVERS) as pool:
-            return [arrival for part in pool.map(lambda _: self._receive_all(), range(RECEIVERS)) for arrival in part]
+            parts = list(pool.map(lambda _: self._receive_all(), range(RECEIVERS)))
+        return list({message: arrival for part in parts for message, arrival in part.items()}.values())
 
-    def _receive_all(self) -> list[Arrival]:
+    def _receive_all(self) -> dict[str, Arrival]:
         client = self._client()
-        found: list[Arrival] = []
+        found: dict[str, Arrival] = {}
         while True:
             answer = client.receive_message(
                 QueueUrl=self.url,
@@ -74,7 +76,7 @@ class TargetQueue:
             messages = answer.get("Messages", [])
             if not messages:
                 return found
-            found += [arrival_of(message) for message in messages]
+            found |= {message["MessageId"]: arrival_of(message) for message in messages}
             entries = [{"Id": str(i), "ReceiptHandle": one["ReceiptHandle"]} for i, one in enumerate(messages)]
             client.delete_message_batch(QueueUrl=self.url, Entries=entries)
 

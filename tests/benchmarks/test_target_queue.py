@@ -62,6 +62,35 @@ def test_a_queue_is_emptied_by_several_readers_with_timestamps() -> None:
     assert queue.url.endswith("sluice-target-test")
 
 
+class _TwiceEach:
+    """A client of a queue whose messages are each received twice, as two readers at the same time may do."""
+
+    def __init__(self, client: Any) -> None:
+        self._client, self._received = client, list[dict[str, Any]]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def receive_message(self, **arguments: Any) -> dict[str, Any]:
+        answer: dict[str, Any] = self._client.receive_message(**arguments)
+        if not answer.get("Messages"):
+            return {"Messages": [self._received.pop()]} if self._received else answer
+        self._received += answer["Messages"]
+        return answer
+
+
+def test_a_message_that_two_readers_receive_counts_once() -> None:
+    with mock_aws():
+        client = boto3.client("sqs", "us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
+        twice = _TwiceEach(client)
+        queue = TargetQueue(lambda: twice, "test")
+        for number in (0, 1, 1):
+            client.send_message(QueueUrl=queue.url, MessageBody="{}", MessageAttributes=_attributes(number))
+        arrivals = queue.drain()
+
+    assert sorted(arrival.event_id for arrival in arrivals) == ["job-0", "job-1", "job-1"]  # two messages of one event
+
+
 def _attributes(number: int) -> dict[str, Any]:
     answer = {"sluice-event-id": f"job-{number}", "sluice-nominal-time": "2026-11-18T11:06:40.000Z"}
     return {name: {"DataType": "String", "StringValue": text} for name, text in answer.items()}
