@@ -126,7 +126,7 @@ def test_a_decision_is_accepted_or_names_a_later_one(one: decisions.Decision) ->
 
 
 def test_each_performance_section_says_how_it_was_measured() -> None:
-    page = (ROOT / "docs/performance.md").read_text()
+    page = (DOCS / "internals" / "measurements.md").read_text()
     sections = re.findall(r"^## (.+)\n(.*)", page, flags=re.M)
     assert len(sections) > 10
     untold = [name for name, first in sections if not re.match(r"\*(Counted|Measured|Predicted)\b", first)]
