@@ -1,4 +1,4 @@
-"""The tables of docs/performance.md, its lab book and docs/console.md, from the results:  python -m benchmarks.page
+"""The tables of docs/performance.md and of its lab book, from the results:  python -m benchmarks.page
 
 Each table is between `<!-- name -->` and `<!-- end -->`; a missing measurement is named as missing. A test compares the
 pages with `results.json`, so that neither changes without the other.
@@ -17,7 +17,6 @@ from benchmarks.machine import ROOT
 
 PAGE = ROOT / "docs" / "performance.md"
 LAB_BOOK = ROOT / "docs" / "internals" / "measurements.md"
-CONSOLE_PAGE = ROOT / "docs" / "console.md"
 NOT_YET = "Not measured yet."
 Row = Iterable[object]
 
@@ -466,7 +465,7 @@ KINDS: Mapping[str, str] = {
 
 def main() -> None:
     """Rewrite the pages."""
-    for path in (PAGE, LAB_BOOK, CONSOLE_PAGE):
+    for path in (PAGE, LAB_BOOK):
         path.write_text(page(path.read_text(), results.read()))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from benchmarks import results
-from benchmarks.page import CONSOLE_PAGE, KINDS, LAB_BOOK, NOT_YET, PAGE, TABLES, page
+from benchmarks.page import KINDS, LAB_BOOK, NOT_YET, PAGE, TABLES, page
 
 
 def test_e9_the_pages_have_the_figures_of_the_results() -> None:
@@ -13,12 +13,6 @@ def test_e9_the_pages_have_the_figures_of_the_results() -> None:
     assert [page(text, results.read()) for text in texts] == texts, "run: python -m benchmarks.page"
     shown = re.findall(r"<!-- (?!end)(\w+) -->", "".join(texts))
     assert sorted(shown) == sorted(TABLES), "each table is on one page"
-
-
-def test_the_page_of_the_console_has_its_figures() -> None:
-    text = CONSOLE_PAGE.read_text()
-    assert "<!-- console -->" in text
-    assert page(text, results.read()) == text, "run: python -m benchmarks.page"
 
 
 def test_a_missing_measurement_says_so() -> None:

@@ -25,7 +25,7 @@ HOW_TO_TEST = DOCS / "howto" / "test-an-app.md"
 FENCE = re.compile(r"((?:^<!-- \w+(?:: .+?)? -->\n)*)^```(\w*)\n(.*?)^```$", flags=re.S | re.M)
 
 
-NEW_USERS = [*PAGES, *(DOCS / f"{page}.md" for page in ("concepts", "faq", "reference", "console", "console-views"))]
+NEW_USERS = [*PAGES, *(DOCS / f"{page}.md" for page in ("concepts", "faq", "reference", "console"))]
 
 
 def name(page: Path) -> str:
