@@ -14,7 +14,21 @@ from docs.pictures import decisions, states
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("examples/**/*.md"), *ROOT.glob("jobs/*.md")])
+PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *DOCS.rglob("*.md"),
+        *ROOT.glob("examples/**/*.md"),
+        *ROOT.glob("jobs/*.md"),
+        *ROOT.glob("job_library/*.md"),
+    ]
+)
+INTERNALS = DOCS / "internals"
+# Pages that hold what users do. The others say how it is made and shown, and may name files and tests.
+FOR_USERS = sorted(
+    {*DOCS.glob("*.md"), *DOCS.glob("howto/*.md"), *DOCS.glob("coming-from/*.md")}
+    - {DOCS / f"{name}.md" for name in ("README", "architecture", "requirements", "interfaces")}
+)
 STATUSES = ("done", "part", "planned")
 ID = r"[LTCEWHO]\d+"
 
@@ -89,6 +103,31 @@ def test_relative_links_resolve(page: Path) -> None:
 def test_files_named_in_the_docs_exist(page: Path) -> None:
     for name in re.findall(r"`((?:tests|chalicelib|infra|docs|examples|jobs)/[\w/.-]+\.\w+)`", prose(page)):
         assert (ROOT / name).exists(), f"{page.name} names {name}"
+
+
+@pytest.mark.parametrize("page", FOR_USERS, ids=lambda page: str(page.relative_to(DOCS)))
+def test_a_page_for_users_names_no_test(page: Path) -> None:
+    assert re.findall(r"\btests/[\w/.]+", prose(page)) == [], "what shows a promise stands in docs/internals"
+
+
+@pytest.mark.parametrize("page", sorted(INTERNALS.glob("*.md")), ids=lambda page: page.name)
+def test_the_tests_named_in_internals_exist(page: Path) -> None:
+    """A test in the text is named by its file, below the folder of the repository or below `tests/`."""
+    for file, function in re.findall(r"`(?:tests/)?([\w/]+\.py)::(test_\w+)`", prose(page)):
+        places = (ROOT / "tests" / file, ROOT / "tests" / "console" / file)
+        assert any(function in functions(place) for place in places), f"{page.name} names {file}::{function}"
+
+
+def first_cells(text: str) -> set[str]:
+    """What the rows of a page's tables begin with, without the targets of links."""
+    return {re.sub(r"\]\([^)]*\)", "]", cell) for cell in re.findall(r"^\| (.+?) \| ", text, flags=re.M)}
+
+
+def test_each_guarantee_has_its_proof() -> None:
+    page = (DOCS / "guarantees.md").read_text()
+    promised = page[page.index("\n## Events\n") : page.index("\n## What may still be sent\n")]
+    assert len(first_cells(promised)) > 50
+    assert first_cells(promised) <= first_cells((INTERNALS / "proofs.md").read_text())
 
 
 def test_the_lifecycle_figures_are_those_of_the_code() -> None:
