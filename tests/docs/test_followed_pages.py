@@ -40,6 +40,13 @@ def test_a_followed_page_shows_what_its_commands_print(page: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_command_of_a_followed_page_is_refused(page: Path) -> None:
+    """An id that has changed would be: a page keeps what a command prints in a variable, `ID=$(sluice ...)`."""
+    refused = [block for _, language, block in FENCE.findall(page.read_text()) if re.search(r"^error: ", block, re.M)]
+    assert refused == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_a_followed_page_has_no_command_that_no_test_runs(page: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.M))
     for directives, language, block in FENCE.findall(page.read_text()):
