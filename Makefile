@@ -76,7 +76,7 @@ lint: $(STAMP) ## style, formatting and types
 	$(BIN)/ruff format --check $(LINTED)
 	$(BIN)/mypy --strict $(TYPED)
 
-test: lint $(CONSOLE) ## lint, types and all tests but the long ones: the gate
+test: lint docs $(CONSOLE) ## lint, types, the site and all tests but the long ones: the gate
 	$(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadscope --no-loadscope-reorder --durations=20 --junit-xml=build/tests.xml
 
 test-long: $(STAMP) ## the tests that take longer than a minute, and the scenarios once more on moto
@@ -117,7 +117,7 @@ smoke: $(STAMP) ## use a deployed stack: STAGE=dev ACCEPT_COST=yes; without STAG
 bench: $(STAMP) ## measure: make bench ONLY=burst
 	$(BIN)/python -m benchmarks $(ONLY)
 
-docs: $(DOCS_VENV)/.installed ## build the documents as a site with a search: build/site/index.html
+docs: $(DOCS_VENV)/.installed ## build the documents as a site with a search: build/site/index.html; `make test` does
 	@$(DOCS_VENV)/bin/python -m infra.docs_site
 
 console: $(CONSOLE) ## build the page of the web console, which `sluice console` serves

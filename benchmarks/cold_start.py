@@ -5,7 +5,7 @@ the modules that it imported. Further child processes import only these modules,
 clients and calling AWS is not included. Nine processes of each kind run alternately, so that other load affects all
 kinds; the medians remove outliers.
 
-The modules are compiled already here. In a Lambda they may not be: see docs/performance.md."""
+The modules are compiled already here. In a Lambda they may not be: see docs/internals/measurements.md."""
 
 from __future__ import annotations
 

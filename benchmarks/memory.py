@@ -3,7 +3,7 @@
 A function's share of a CPU grows with its memory, up to one CPU at 1,769 MB; an invocation is one thread. The model
 plays the same scenarios with each size for all functions. Each column shows the function that decides it.
 
-    python -m benchmarks.memory        # the table of docs/performance.md
+    python -m benchmarks.memory        # the table of docs/internals/measurements.md
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""The tables of docs/performance.md and docs/console.md, generated from the results:  python -m benchmarks.page
+"""The tables of docs/performance.md and of its lab book, from the results:  python -m benchmarks.page
 
 Each table is between `<!-- name -->` and `<!-- end -->`; a missing measurement is named as missing. A test compares the
-page with `results.json`, so that neither changes without the other.
+pages with `results.json`, so that neither changes without the other.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
 from typing import Any
 
 from benchmarks import aims, memory, peers, results
@@ -15,7 +16,7 @@ from benchmarks.history.capacity import model
 from benchmarks.machine import ROOT
 
 PAGE = ROOT / "docs" / "performance.md"
-CONSOLE_PAGE = ROOT / "docs" / "console.md"
+LAB_BOOK = ROOT / "docs" / "internals" / "measurements.md"
 NOT_YET = "Not measured yet."
 Row = Iterable[object]
 
@@ -329,11 +330,54 @@ def _assumed(found: Mapping[str, Any]) -> str:
     return markdown(("assumption", *results.PREDICTIONS), values)
 
 
+def _expected(found: Mapping[str, Any]) -> str:
+    """What a user may expect, with the usual assumptions of the model and with the pessimistic ones."""
+    models = [found.get(key, {}) for key in results.PREDICTIONS.values()]
+    rows = [(what, *(_of(model, *where) for model in models)) for what, *where in EXPECTED]
+    return markdown(("", *results.PREDICTIONS), rows if models[0] else [])
+
+
+def _of(model: Mapping[str, Any], group: str, about: str, names: str, unit: str) -> str:
+    """A figure of the entry of a group about this; empty if the model has not played it."""
+    for entry in model.get(group, ()):
+        if entry["about"] == about:
+            return f"{reduce(lambda value, name: value[name], names.split(), entry):,} {unit}"
+    return ""
+
+
+def _dollars(found: Mapping[str, Any]) -> str:
+    rows = [(PATHS[one["path"]], one["usd_per_million"]) for one in found.get("cost", ()) if one["path"] in PATHS]
+    return markdown(("a run of", "$ per million"), rows)
+
+
+OBJECT = "object to StartJobRun"
+# What users ask first: the question, and the group, the entry, the figure and its unit in the model's results.
+EXPECTED = (
+    ("a fire, when nothing else happens, is late: median", "lone", "one a minute", "lateness_ms p50", "ms"),
+    ("the same: p99", "lone", "one a minute", "lateness_ms p99", "ms"),
+    ("12 fires a second (a million a day) are late: p99", "steady", "12 a second", "lateness_ms p99", "ms"),
+    ("from S3's notification to EMR's start: median", "event", OBJECT, "notified_to_start_ms p50", "ms"),
+    ("the same, with S3's own delay", "event", OBJECT, "put_to_start_ms p50", "ms"),
+    ("10,000 jobs due at one instant: all are out after", "burst", "10,000 schedules", "seconds", "s"),
+    ("a policy of 100 starts in 1 s reaches, in a backlog", "policies", "100 in 1 s", "share_in_backlog", "of it"),
+    ("a resume wakes 1,000 jobs: all are out after", "waking", "resume of 1,000", "seconds", "s"),
+    ("an app with 1,000 schedules is deployed after", "registration", "1,000 in one PUT", "seconds", "s"),
+    ("an app with 10,000 schedules, uploaded, is deployed after", "upload", "10,000 uploaded", "seconds", "s"),
+)
+PATHS: Mapping[str, str] = {
+    "cron_to_sqs": "a schedule with a time that sends a message",
+    "batch_to_sqs": "a fire that sends 100 messages: each of them",
+    "cron_to_emr": "a schedule with a time that starts a job of EMR Serverless",
+    "partition_to_emr": "a schedule that starts it when a day of data is ready (three objects)",
+    "join_to_emr": "a schedule that starts it when two datasets have the same day",
+}
 _LATE = ("p50 ms", "p99 ms", "max ms")
 _LOADS = ("what", "jobs", "seconds", "a second", *_LATE, "s of ticks", "throttled")
 
 
 TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "expected": _expected,
+    "dollars": _dollars,
     "burst": _loads("burst", "burst_one_schedule"),
     "killed": _killed,
     "steady": _loads("steady"),
@@ -413,15 +457,15 @@ KINDS: Mapping[str, str] = {
         "measured",
     ),
     **dict.fromkeys(("peers_burst", "peers_messages", "peers_steady", "peers_promises", "history_duckdb"), "measured"),
-    **dict.fromkeys(("tick", "cost"), "counted"),
+    **dict.fromkeys(("tick", "cost", "dollars"), "counted"),
     **dict.fromkeys(("capacity", "memory"), "predicted"),
-    **dict.fromkeys((name for name in TABLES if name.startswith(("predicted", "assumed"))), "predicted"),
+    **dict.fromkeys((name for name in TABLES if name.startswith(("expected", "predicted", "assumed"))), "predicted"),
 }
 
 
 def main() -> None:
     """Rewrite the pages."""
-    for path in (PAGE, CONSOLE_PAGE):
+    for path in (PAGE, LAB_BOOK):
         path.write_text(page(path.read_text(), results.read()))
 
 

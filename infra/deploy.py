@@ -21,7 +21,7 @@ from infra import artifacts, emr_checks, key_checks, preflight, sizes, stack, te
 from infra.place import Place
 
 _NO_ACCOUNT = "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_REGION."
-_MORE_RIGHTS = "Use credentials with this permission, or have it added (docs/deployment.md)."
+_MORE_RIGHTS = "Use credentials with this permission, or have it added (docs/permissions.md)."
 
 
 def deploy(

@@ -1,4 +1,4 @@
-"""The rights that a deployment needs, as an IAM policy and as the table of `docs/deployment.md`.
+"""The rights that a deployment needs, as an IAM policy and as the table of `docs/permissions.md`.
 
     python -m infra.deployer > policy.json     # a policy for who deploys; --table writes the table
 
@@ -17,7 +17,7 @@ from typing import Any
 from infra import yaml_tags
 
 _HERE = Path(__file__).parent
-PAGE = _HERE.parent / "docs" / "deployment.md"
+PAGE = _HERE.parent / "docs" / "permissions.md"
 BEGIN, END = "| resource | rights |\n|---|---|\n", "\n<!-- end of the rights -->"
 # What `make deploy` and `make undeploy` call: stack, artifacts, and the checks before a change.
 OWN = {
@@ -82,7 +82,7 @@ def table() -> str:
 
 
 def policy() -> dict[str, Any]:
-    """A policy with all rights, a statement for each service. docs/deployment.md says which resources can be fewer."""
+    """A policy with all rights, a statement for each service. docs/permissions.md says which resources can be fewer."""
     by_service: dict[str, set[str]] = {}
     for action in (action for actions in rights().values() for action in actions):
         by_service.setdefault(action.partition(":")[0], set()).add(action)

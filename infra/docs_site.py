@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 STAGED = ROOT / "build" / "docs"
-PAGES = ("*.md", "docs/**/*.md", "examples/**/*.md", "jobs/*.md")
+PAGES = ("*.md", "docs/**/*.md", "examples/**/*.md", "jobs/*.md", "job_library/*.md")
 LINK = re.compile(r'\]\(([^)\s#]+)[^)]*\)|(?:src|href)="([^"#]+)')
 ITEM = re.compile(r"(?P<indent> *)(?P<marker>[-*] |\d+\. )")
 

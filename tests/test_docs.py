@@ -10,11 +10,25 @@ from pathlib import Path
 
 import pytest
 
-from docs.pictures import states
+from docs.pictures import decisions, states
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("examples/**/*.md"), *ROOT.glob("jobs/*.md")])
+PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *DOCS.rglob("*.md"),
+        *ROOT.glob("examples/**/*.md"),
+        *ROOT.glob("jobs/*.md"),
+        *ROOT.glob("job_library/*.md"),
+    ]
+)
+INTERNALS = DOCS / "internals"
+# Pages that hold what users do. The others say how it is made and shown, and may name files and tests.
+FOR_USERS = sorted(
+    {*DOCS.glob("*.md"), *DOCS.glob("howto/*.md"), *DOCS.glob("coming-from/*.md")}
+    - {DOCS / f"{name}.md" for name in ("README", "architecture", "requirements", "interfaces")}
+)
 STATUSES = ("done", "part", "planned")
 ID = r"[LTCEWHO]\d+"
 
@@ -25,7 +39,7 @@ def rows(page: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines if re.match(rf"\| {ID} \|", line)]
 
 
-FEATURES = rows("features.md")
+REQUIREMENTS = rows("requirements.md")
 
 
 @cache
@@ -52,21 +66,21 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_every_requirement_is_in_features_exactly_once() -> None:
-    wanted = Counter(row[0] for row in rows("requirements.md"))
-    assert set(wanted.values()) == {1}
-    assert Counter(row[0] for row in FEATURES) == wanted
+def test_each_requirement_has_an_id_of_its_own() -> None:
+    assert set(Counter(row[0] for row in REQUIREMENTS).values()) == {1}
 
 
-@pytest.mark.parametrize("row", FEATURES, ids=lambda row: row[0])
-def test_a_feature_has_a_status_and_a_done_one_is_shown(row: list[str]) -> None:
-    assert len(row) == 4, f"expected id, what, status and tests, got {row}"
-    assert row[2] in STATUSES
-    assert named_tests(row) or row[2] != "done", f"{row[0]} is marked done, and no test shows it"
+@pytest.mark.parametrize("row", REQUIREMENTS, ids=lambda row: row[0])
+def test_a_requirement_has_a_status_and_a_done_one_is_shown(row: list[str]) -> None:
+    assert len(row) == 4, f"expected id, requirement, status and tests, got {row}"
+    status, _, note = row[2].partition(": ")
+    assert status in STATUSES
+    assert note or status != "part", f"{row[0]} does not say what is missing"
+    assert named_tests(row) or status != "done", f"{row[0]} is marked done, and no test shows it"
 
 
-@pytest.mark.parametrize("row", FEATURES, ids=lambda row: row[0])
-def test_the_tests_named_for_a_feature_exist(row: list[str]) -> None:
+@pytest.mark.parametrize("row", REQUIREMENTS, ids=lambda row: row[0])
+def test_the_tests_named_for_a_requirement_exist(row: list[str]) -> None:
     for name in named_tests(row):
         file, _, function = name.partition("::")
         assert function in functions(ROOT / "tests" / file), f"{row[0]} names {name}, which does not exist"
@@ -91,6 +105,31 @@ def test_files_named_in_the_docs_exist(page: Path) -> None:
         assert (ROOT / name).exists(), f"{page.name} names {name}"
 
 
+@pytest.mark.parametrize("page", FOR_USERS, ids=lambda page: str(page.relative_to(DOCS)))
+def test_a_page_for_users_names_no_test(page: Path) -> None:
+    assert re.findall(r"\btests/[\w/.]+", prose(page)) == [], "what shows a promise stands in docs/internals"
+
+
+@pytest.mark.parametrize("page", sorted(INTERNALS.glob("*.md")), ids=lambda page: page.name)
+def test_the_tests_named_in_internals_exist(page: Path) -> None:
+    """A test in the text is named by its file, below the folder of the repository or below `tests/`."""
+    for file, function in re.findall(r"`(?:tests/)?([\w/]+\.py)::(test_\w+)`", prose(page)):
+        places = (ROOT / "tests" / file, ROOT / "tests" / "console" / file)
+        assert any(function in functions(place) for place in places), f"{page.name} names {file}::{function}"
+
+
+def first_cells(text: str) -> set[str]:
+    """What the rows of a page's tables begin with, without the targets of links."""
+    return {re.sub(r"\]\([^)]*\)", "]", cell) for cell in re.findall(r"^\| (.+?) \| ", text, flags=re.M)}
+
+
+def test_each_guarantee_has_its_proof() -> None:
+    page = (DOCS / "guarantees.md").read_text()
+    promised = page[page.index("\n## Events\n") : page.index("\n## What may still be sent\n")]
+    assert len(first_cells(promised)) > 50
+    assert first_cells(promised) <= first_cells((INTERNALS / "proofs.md").read_text())
+
+
 def test_the_lifecycle_figures_are_those_of_the_code() -> None:
     page = states.PAGE.read_text()
     assert states.with_figures(page) == page, "run `python -m docs.pictures.states`"
@@ -110,13 +149,23 @@ def test_the_reference_is_that_of_the_models() -> None:
     assert reference.with_fields(page) == page, "run `python -m docs.pictures.reference`"
 
 
-def test_every_decision_is_listed() -> None:
-    listed = re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", (DOCS / "decisions" / "README.md").read_text())
-    assert sorted(listed) == sorted(page.name for page in (DOCS / "decisions").glob("[0-9]*.md"))
+def test_every_decision_is_listed_with_its_status() -> None:
+    page = decisions.PAGE.read_text()
+    assert decisions.with_table(page) == page, "run `python -m docs.pictures.decisions`"
+
+
+@pytest.mark.parametrize("one", decisions.decisions(), ids=lambda one: one.page.name[:4])
+def test_a_decision_is_accepted_or_names_a_later_one(one: decisions.Decision) -> None:
+    assert one.status is not None, f"{one.page.name} has no status; run `python -m docs.pictures.decisions`"
+    assert decisions.STATUS.fullmatch(one.status), f"{one.page.name}: Status: {one.status}"
+    for number, file in one.by:
+        assert (decisions.FOLDER / file).exists(), f"{one.page.name} names {file}, which does not exist"
+        assert file.startswith(number)
+        assert number != one.page.name[:4]
 
 
 def test_each_performance_section_says_how_it_was_measured() -> None:
-    page = (ROOT / "docs/performance.md").read_text()
+    page = (DOCS / "internals" / "measurements.md").read_text()
     sections = re.findall(r"^## (.+)\n(.*)", page, flags=re.M)
     assert len(sections) > 10
     untold = [name for name, first in sections if not re.match(r"\*(Counted|Measured|Predicted)\b", first)]

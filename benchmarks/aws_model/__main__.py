@@ -99,7 +99,7 @@ def record(scenario: str | None = None) -> None:
     scale = known / (sum(references) / len(references))
     about = {
         "recorded_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "unit": "ms of a whole CPU of the machine of docs/performance.md when it is quiet",
+        "unit": "ms of a whole CPU of the machine of docs/internals/measurements.md when it is quiet",
         "scale": round(scale, 3),
         "reference": {"tick_cpu_ms": known, "while_recording": references},
     }

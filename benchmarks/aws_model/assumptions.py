@@ -28,7 +28,7 @@ class Call:
 
 # Durations are planning figures, not measurements: single-digit milliseconds are what DynamoDB's pages promise for
 # single items; the others are usual values inside a region. The CPU of boto3 was measured on the machine of
-# docs/performance.md ("what one call costs").
+# docs/internals/measurements.md ("what one call costs").
 CALLS: Mapping[str, Call] = {
     "dynamodb:GetItem": Call(4.5),
     "dynamodb:Query": Call(6.0, 0.01, 1.0, 0.03),
@@ -73,7 +73,7 @@ class Assumptions:
     invoke_ms: float = 8.0  # from the request until the handler runs
     runtime_cpu_ms: float = 3.0  # of the runtime, Chalice, the log and the metrics, for each invocation
     cold_start_ms: float = 150.0  # of an environment and its code; the imports come on top
-    import_cpu_ms: float = 400.0  # measured: cold_start of docs/performance.md
+    import_cpu_ms: float = 400.0  # measured: cold_start of docs/internals/measurements.md
     environment_kept_ms: float = 420_000.0
     throttled_retry_ms: float = 1_000.0  # until a poller tries again that Lambda has throttled
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-# Two: one for each core of the machine on which the figures of docs/performance.md are measured.
+# Two: one for each core of the machine on which the figures of docs/internals/measurements.md are measured.
 WORKERS = 2
 
 Jobs = list[tuple[int, int]]

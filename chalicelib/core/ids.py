@@ -1,7 +1,7 @@
 """Ids are computed, never random: a repeated operation computes the same id, which makes it idempotent.
 
 A job id contains the schedule of its job: ``<namespace>.<app>.<schedule>.<generation>.<digest>``. The run that a job
-becomes keeps the id (docs/design.md), so one id follows a piece of work from its first event to its history.
+becomes keeps the id (docs/internals/design.md), so one id follows a piece of work from its first event to its history.
 """
 
 from __future__ import annotations

@@ -36,6 +36,6 @@ def test_memory_sizes_of_the_results_are_those_of_the_model() -> None:
 
 def test_the_page_shows_the_table_of_the_committed_results(capsys: pytest.CaptureFixture[str]) -> None:
     memory.main()
-    page = (Path(__file__).parents[2] / "docs" / "performance.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "internals" / "measurements.md").read_text()
     shown = page.partition("<!-- memory -->")[2].partition("<!-- end -->")[0]
     assert shown.strip() == capsys.readouterr().out.strip()

@@ -1,24 +1,18 @@
-"""The page about performance shows the figures of the results."""
+"""The page about performance and its lab book show the figures of the results."""
 
 from __future__ import annotations
 
 import re
 
 from benchmarks import results
-from benchmarks.page import CONSOLE_PAGE, KINDS, NOT_YET, PAGE, TABLES, page
+from benchmarks.page import KINDS, LAB_BOOK, NOT_YET, PAGE, TABLES, page
 
 
-def test_e9_the_page_has_the_figures_of_the_results() -> None:
-    text = PAGE.read_text()
-    assert page(text, results.read()) == text, "run: python -m benchmarks.page"
-    for name in TABLES:
-        assert f"<!-- {name} -->" in text
-
-
-def test_the_page_of_the_console_has_its_figures() -> None:
-    text = CONSOLE_PAGE.read_text()
-    assert "<!-- console -->" in text
-    assert page(text, results.read()) == text, "run: python -m benchmarks.page"
+def test_e9_the_pages_have_the_figures_of_the_results() -> None:
+    texts = [path.read_text() for path in (PAGE, LAB_BOOK)]
+    assert [page(text, results.read()) for text in texts] == texts, "run: python -m benchmarks.page"
+    shown = re.findall(r"<!-- (?!end)(\w+) -->", "".join(texts))
+    assert sorted(shown) == sorted(TABLES), "each table is on one page"
 
 
 def test_a_missing_measurement_says_so() -> None:
@@ -37,10 +31,14 @@ def test_a_table_has_a_row_for_each_size_and_one_for_the_growth() -> None:
 KIND = re.compile(r"\b(counted|measured|predicted)\b", re.IGNORECASE)
 
 
-def _sections() -> dict[str, str]:
-    """The sections of the page by their headings; the text before the first one is "top"."""
-    parts = re.split(r"^## (.+)\n", "top\n" + PAGE.read_text().partition("\n")[2], flags=re.M)
-    return {"top": parts[0]} | dict(zip(parts[1::2], parts[2::2], strict=True))
+def _sections() -> dict[tuple[str, str], str]:
+    """The sections of the pages by page and heading; the text before the first heading is "top"."""
+    found = {}
+    for path in (PAGE, LAB_BOOK):
+        parts = re.split(r"^## (.+)\n", "top\n" + path.read_text().partition("\n")[2], flags=re.M)
+        bodies = {"top": parts[0]} | dict(zip(parts[1::2], parts[2::2], strict=True))
+        found |= {(path.name, name): body for name, body in bodies.items()}
+    return found
 
 
 def test_e9_each_table_is_under_the_word_for_how_it_came_about() -> None:
@@ -57,7 +55,7 @@ def test_b13_every_figure_is_counted_measured_or_predicted() -> None:
     untold = [
         name
         for name, body in _sections().items()
-        if re.search(r"\d", body) and not KIND.search(body if name == "top" else body.partition("\n")[0])
+        if re.search(r"\d", body) and not KIND.search(body if name[1] == "top" else body.partition("\n")[0])
     ]
     assert untold == []
 

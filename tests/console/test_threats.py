@@ -1,4 +1,4 @@
-"""Each threat that docs/console.md names has its tests."""
+"""Each threat that docs/internals/console.md names has its tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent
-PAGE = FOLDER.parent.parent / "docs" / "console.md"
+PAGE = FOLDER.parent.parent / "docs" / "internals" / "console.md"
 THREATS = re.findall(r"^\| ([^|]+) \| [^|]+ \| (`test_[^|]+`) \|$", PAGE.read_text(encoding="utf-8"), re.M)
 
 

@@ -25,7 +25,7 @@ HOW_TO_TEST = DOCS / "howto" / "test-an-app.md"
 FENCE = re.compile(r"((?:^<!-- \w+(?:: .+?)? -->\n)*)^```(\w*)\n(.*?)^```$", flags=re.S | re.M)
 
 
-NEW_USERS = [*PAGES, *(DOCS / f"{page}.md" for page in ("concepts", "faq", "reference", "console", "console-views"))]
+NEW_USERS = [*PAGES, *(DOCS / f"{page}.md" for page in ("concepts", "faq", "reference", "console"))]
 
 
 def name(page: Path) -> str:
@@ -37,6 +37,13 @@ def test_a_followed_page_shows_what_its_commands_print(page: Path, tmp_path: Pat
     text = page.read_text()
     with session(tmp_path) as reader:
         assert reader.played(text) == text, f"run `python -m tests.docs.session {page.relative_to(ROOT)}`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_command_of_a_followed_page_is_refused(page: Path) -> None:
+    """An id that has changed would be: a page keeps what a command prints in a variable, `ID=$(sluice ...)`."""
+    refused = [block for _, language, block in FENCE.findall(page.read_text()) if re.search(r"^error: ", block, re.M)]
+    assert refused == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -68,5 +68,5 @@ def test_the_page_has_a_row_for_every_kind_of_record() -> None:
 
 
 def test_the_page_has_a_row_for_every_kind_of_job() -> None:
-    section = states.PAGE.read_text().partition("| kind | row |")[2].partition("\n\n")[0]
+    section = states.PAGE.read_text().partition("| kind | begins as |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| `(\w+)`:", section, flags=re.M)) == set(states.KINDS)

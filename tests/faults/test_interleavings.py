@@ -1,4 +1,4 @@
-"""Orders of events in which a careless design fails; the numbers are those of docs/interleavings.md."""
+"""Orders of events in which a careless design fails; the numbers are those of docs/internals/interleavings.md."""
 
 from __future__ import annotations
 

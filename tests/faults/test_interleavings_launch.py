@@ -1,4 +1,4 @@
-"""Orders of claims, starts, completions and closings; the numbers are those of docs/interleavings.md."""
+"""Orders of claims, starts, completions and closings; the numbers are those of docs/internals/interleavings.md."""
 
 from __future__ import annotations
 

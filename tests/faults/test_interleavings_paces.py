@@ -1,5 +1,5 @@
 """Orders of events at a pace: stalls, many jobs at once, changed policies; the numbers are those of
-docs/interleavings.md.
+docs/internals/interleavings.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Orders of events around sizes, gaps, spans, repeats and updates; the numbers are those of docs/interleavings.md."""
+"""Orders of events around sizes, gaps, spans, repeats and updates; the numbers are those of
+docs/internals/interleavings.md."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """An hour without one or two services of AWS, or with most of the calls of one refused (O12). Nothing is lost, nothing
-is done twice, and the backlog is soon done. `docs/reliability.md` has the results.
+is done twice, and the backlog is soon done. `docs/internals/reliability.md` has the results.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tests.faults.outage_table import PAIRS, SINGLES, of_pair, of_single
 from tests.faults.outages import HOUR, played
 from tests.faults.services import SERVICES
 
-PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
+PAGE = Path(__file__).parents[2] / "docs" / "internals" / "reliability.md"
 # By then nothing is behind: failed messages come again every six minutes, and silent runs are polled every ten.
 LONGEST = 12
 WITH_SERVICES = pytest.mark.parametrize(("service", "how"), SINGLES)
@@ -80,7 +80,7 @@ def test_o12_the_check_detects_lost_and_left_over_rows() -> None:
 
 def test_o12_the_table_of_one_service_has_the_tested_results() -> None:
     assert outage_table.within(PAGE.read_text(), "one service") == outage_table.singles(), (
-        "python -m tests.faults.outage_table --write docs/reliability.md"
+        "python -m tests.faults.outage_table --write docs/internals/reliability.md"
     )
 
 
@@ -96,5 +96,5 @@ def test_o12_two_outages_in_a_row_lose_and_double_nothing(pair: tuple[str, str])
 @pytest.mark.long
 def test_o12_the_table_of_two_services_has_the_tested_results() -> None:
     assert outage_table.within(PAGE.read_text(), "two services") == outage_table.pairs(), (
-        "python -m tests.faults.outage_table --write docs/reliability.md --pairs"
+        "python -m tests.faults.outage_table --write docs/internals/reliability.md --pairs"
     )

@@ -39,6 +39,26 @@ def test_the_navigation_has_every_page_once() -> None:
     assert listed == [str(page) for page in PAGES if not re.match(r"docs/decisions/\d", str(page))]
 
 
+def test_the_navigation_has_titles_in_the_order_of_need() -> None:
+    tabs = settings()["nav"]
+    assert [title for tab in tabs for title in tab] == [
+        "Start",
+        "How to",
+        "Concepts",
+        "Reference",
+        "Operate",
+        "Internals",
+    ]
+    for tab in tabs:
+        ((_, items),) = tab.items()
+        assert [item for item in items[1:] if isinstance(item, str)] == [], "only the index of a tab has no title"
+
+
+def test_the_gate_builds_the_site() -> None:
+    (needed,) = re.findall(r"^test: ([^#]*)##", (ROOT / "Makefile").read_text(), flags=re.M)
+    assert "docs" in needed.split()
+
+
 def test_the_site_is_built_in_strict_mode_with_a_search() -> None:
     read = settings()
     assert read["strict"] is True

@@ -1,7 +1,7 @@
 """What the answers to wrong inputs say: 0 to 3 points each, counted by plain rules.
 
     python -m tests.wrong_inputs.scorecard            # print the scorecard
-    python -m tests.wrong_inputs.scorecard --write    # write it into docs/errors.md
+    python -m tests.wrong_inputs.scorecard --write    # write it into docs/internals/answers.md
 
 An answer gets one point for each of these:
 
@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tests.wrong_inputs.pages import Example, all_examples
 
-PAGE = Path(__file__).parents[2] / "docs" / "errors.md"
+PAGE = Path(__file__).parents[2] / "docs" / "internals" / "answers.md"
 BEGIN, END = "<!-- scorecard -->\n", "<!-- end of the scorecard -->"
 _EXPECTED = re.compile(r"\bexpected \S|\bdid you mean \S|\bno [\w -]+ named \S|\bthe fields are \S")
 _GOT = re.compile(r"\bgot \S|'[^']+'")

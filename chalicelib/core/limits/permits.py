@@ -1,6 +1,6 @@
 """Permits: whether a limit has one for a job, when it will, in which order jobs acquire them, and why a job waits.
 
-A limit is a permit rule and a queue by priority (docs/design.md, Limits). *Slots* have a permit while
+A limit is a permit rule and a queue by priority (docs/internals/design.md, Limits). *Slots* have a permit while
 ``active < limit``; the run releases it when it ends. A *pace* has permits at instants. A *rate window* remembers the
 last starts, and has a permit when the n-th last is old enough.
 

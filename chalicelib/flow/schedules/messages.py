@@ -1,7 +1,7 @@
 """What users do to messages: put, get, list, delete (L16). A put is in effect when it is answered, and starts over.
 
 A message that fires within the horizon of the last tick has its fires prepared by the put. Any other put costs two
-reads and one transaction (docs/messages.md has the figures).
+reads and one transaction (docs/internals/messages.md has the figures).
 """
 
 from __future__ import annotations

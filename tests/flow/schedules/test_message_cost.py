@@ -1,4 +1,4 @@
-"""The cost of registering a message: calls of the tables, and rows that are written (docs/messages.md)."""
+"""The cost of registering a message: calls of the tables, and rows that are written (docs/internals/messages.md)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from chalicelib.flow.schedules import messages
 from tests.support.ledgers import LedgerBetween
 from tests.support.world import SQS, World, flights
 
-PAGE = Path(__file__).parents[3] / "docs" / "messages.md"
+PAGE = Path(__file__).parents[3] / "docs" / "internals" / "messages.md"
 
 
 class Cost(NamedTuple):
@@ -84,7 +84,7 @@ def test_l16_a_registration_costs_what_the_documentation_says(what: str) -> None
     expected, acts = COSTS[what]
     assert cost(*acts) == expected
     row = re.search(rf"^\| {re.escape(what)} \| (\d+) \| (\d+) \|$", PAGE.read_text(), flags=re.M)
-    assert row is not None, f"docs/messages.md says nothing of {what}"
+    assert row is not None, f"docs/internals/messages.md says nothing of {what}"
     assert (int(row[1]), int(row[2])) == expected
 
 
