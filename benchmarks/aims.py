@@ -129,9 +129,14 @@ def rows(found: Found) -> Iterator[tuple[str, str, str, str, str, str]]:
         unit = f" {aim.unit}" if aim.unit else ""
         limit = f"{'at least' if aim.at_least else 'below'} {aim.limit:,g}{unit}"
         value, late = aim.value(found), aim.value(promised)
-        shown = "" if late is None else f"{late:,.4g}{unit}"
+        shown = "" if late is None else _figure(late, unit)
         if value is None:
             yield aim.what, limit, "", shown, aim.kind, MISSED.get(aim.what, "not known yet")
             continue
         said = "met" if aim.meets(value) else MISSED.get(aim.what, "missed")
-        yield aim.what, limit, f"{value:,.4g}{unit}", shown, aim.kind, said
+        yield aim.what, limit, _figure(value, unit), shown, aim.kind, said
+
+
+def _figure(value: float, unit: str) -> str:
+    """Four digits, or all digits before the point."""
+    return f"{value:,.0f}{unit}" if abs(value) >= 1_000 else f"{value:,.4g}{unit}"
