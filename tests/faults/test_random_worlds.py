@@ -16,7 +16,7 @@ from chalicelib.log import logger
 from tests.faults import invariants
 from tests.faults.granted_world import GrantedWorld
 from tests.faults.random_world import NAMES, RandomWorld
-from tests.support.examples import constraints_shown
+from tests.support.examples import constraints_drawn
 
 names = st.sampled_from(NAMES)
 PARTITION = {"type": "partition", "dataset": "flights"}
@@ -77,16 +77,16 @@ limits = st.sampled_from(
         [{"type": "concurrency", "max": 2, "on_unmet": "wait"}, {"type": "rate", "max": 1, "per": "4m"}],
     ]
 )
-ONE_OF_EACH = [
-    [{"type": "delay", "after": "2m", "since": "met"}],
-    [{"type": "time_window", "start": "12:10", "end": "13:30"}],
-    [{"type": "calendar", "only": ["tue", BY_DAY], "excluding": [LUNCH]}],
-]
-# Those of the kinds below are drawn as limits and as `fresh`. The last three wait for people and answers of others.
-ELSEWHERE = ("concurrency", "rate", "since_last_run", "fresh", "load", "approval", "probe")
-_known = {*ELSEWHERE, *(each["type"] for [each] in ONE_OF_EACH)}
-AS_SHOWN = [[each] for each in constraints_shown() if each["type"] not in _known]  # each other kind, as on its page
-others = st.sampled_from([[], [], *ONE_OF_EACH, *AS_SHOWN])
+others = st.sampled_from(
+    [
+        [],
+        [],
+        [{"type": "delay", "after": "2m", "since": "met"}],
+        [{"type": "time_window", "start": "12:10", "end": "13:30"}],
+        [{"type": "calendar", "only": ["tue", BY_DAY], "excluding": [LUNCH]}],
+        *([each] for each in constraints_drawn()),
+    ]
+)
 fresh = [{"type": "fresh", "workflows": ["clean"], "within": "40m", "on_unmet": "wait"}]
 extras = st.fixed_dictionaries(
     {},

@@ -32,6 +32,18 @@ def examples(page: str) -> list[Example]:
     return [Example(page, each["name"], yaml12.load(each["yaml"]), each["lines"].splitlines()) for each in found]
 
 
+# The kinds of constraints that random worlds and crash scenarios have in documents of their own, or leave out: `load`,
+# `approval` and `probe` wait for people and for answers of others.
+DRAWN_BY_HAND = (
+    "concurrency", "delay", "time_window", "since_last_run", "rate", "fresh", "load", "approval", "probe", "calendar",
+)  # fmt: skip
+
+
+def constraints_drawn() -> list[dict[str, Any]]:
+    """The constraints that random worlds and crash scenarios take from the page: those of each further kind."""
+    return [each for each in constraints_shown() if each["type"] not in DRAWN_BY_HAND]
+
+
 def constraints_shown() -> list[dict[str, Any]]:
     """Each constraint in the examples of its page: at least one of each kind, which a test demands."""
     shown = (schedule for example in examples("constraints") for schedule in example.schedules.values())
