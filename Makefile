@@ -40,7 +40,7 @@ export PATH := $(JAVA_HOME)/bin:$(PATH)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock demo console console-check test test-long worlds lint mutants up down reset package deploy undeploy smoke bench example docs attack
+.PHONY: help venv lock demo console console-check test test-long worlds lint generate mutants up down reset package deploy undeploy smoke bench example docs attack
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,10 +71,14 @@ demo: $(STAMP) ## the flights pipeline on the local cloud, from nothing to a fin
 example: $(STAMP) ## run one example: NAME=flights.demo, features.build, retraining.retrain or backups.run
 	$(BIN)/python -m examples.$(NAME)
 
-lint: $(STAMP) ## style, formatting and types
+lint: $(STAMP) ## style, formatting and types, and whether generated files are current
 	$(BIN)/ruff check $(LINTED)
 	$(BIN)/ruff format --check $(LINTED)
 	$(BIN)/mypy --strict $(TYPED)
+	$(BIN)/python -m infra.generate --check
+
+generate: $(STAMP) ## write every file that follows from the code, and name those that have changed
+	@$(BIN)/python -m infra.generate
 
 test: lint docs $(CONSOLE) ## lint, types, the site and all tests but the long ones: the gate
 	$(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadscope --no-loadscope-reorder --durations=20 --junit-xml=build/tests.xml

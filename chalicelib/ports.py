@@ -21,7 +21,15 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixLock, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.event import AppliedEvent, CountedObject, Event, ManifestRow, Partition, PostedEvent
+from chalicelib.core.rows.event import (
+    AppliedEvent,
+    CountedObject,
+    Event,
+    ManifestRow,
+    NewestPartition,
+    Partition,
+    PostedEvent,
+)
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
@@ -186,6 +194,9 @@ class Catalog(Protocol):
     def timer(self, schedule: str) -> Timer | None: ...
 
     def partition(self, dataset: str, values: tuple[str, ...]) -> Partition | None: ...
+
+    def newest_partition(self, dataset: str) -> NewestPartition | None:
+        """The partition of a dataset that came last; None if none has come."""
 
     def manifest(self, dataset: str, values: tuple[str, ...]) -> ManifestRow | None: ...
 

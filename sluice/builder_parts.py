@@ -264,6 +264,14 @@ class Dataset(Named):
         return self._set("single_writer", value)
 
 
+def dataset_fresh(dataset: str, within: str, on_unmet: Literal["abort", "wait"]) -> Constraint:
+    """A partition of ``dataset`` has come ``within`` a span before now (C18). ``on_unmet`` has no default. The
+    age of a partition counts from its arrival. What its keys say does not matter: a day of last year that
+    comes now is the newest partition.
+    """
+    return Constraint(given({"type": "dataset_fresh", "dataset": dataset, "within": within, "on_unmet": on_unmet}))
+
+
 def deadline(
     *, start_within: str | None = UNSET, end_within: str | None = UNSET, from_: Literal["nominal", "data"] = UNSET
 ) -> Deadline:
@@ -924,6 +932,16 @@ class Schedule(Constrained):
             ),
         )
 
+    def dataset_fresh(self, dataset: str, within: str, on_unmet: Literal["abort", "wait"]) -> Self:
+        """A partition of ``dataset`` has come ``within`` a span before now (C18). ``on_unmet`` has no default.
+        The age of a partition counts from its arrival. What its keys say does not matter: a day of last year
+        that comes now is the newest partition.
+        """
+        return self._append(
+            "constraints",
+            Constraint(given({"type": "dataset_fresh", "dataset": dataset, "within": within, "on_unmet": on_unmet})),
+        )
+
 
 def node(
     workflow: str,
@@ -1422,6 +1440,7 @@ __all__ = [
     "catch_up",
     "cloudwatch_alarm",
     "concurrency",
+    "dataset_fresh",
     "deadline",
     "delay",
     "delivery",
@@ -1478,6 +1497,7 @@ MADE_BY: dict[str, tuple[Any, ...]] = {
     "CloudWatchAlarmTrigger": (cloudwatch_alarm,),
     "Concurrency": (concurrency,),
     "Dataset": (Dataset,),
+    "DatasetFresh": (dataset_fresh,),
     "Deadline": (deadline,),
     "Delay": (delay,),
     "Delivery": (delivery,),

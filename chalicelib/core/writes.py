@@ -34,7 +34,15 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixLock, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, ManifestRow, Partition, PostedEvent
+from chalicelib.core.rows.event import (
+    AppliedEvent,
+    CountedObject,
+    LastArrival,
+    ManifestRow,
+    NewestPartition,
+    Partition,
+    PostedEvent,
+)
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
@@ -69,6 +77,7 @@ Row = (
     | Job
     | Listing
     | ManifestRow
+    | NewestPartition
     | AppliedEvent
     | Offer
     | Output
@@ -169,6 +178,13 @@ class PutLastArrival:
 
     last_arrival: LastArrival
     over: Instant | None
+
+
+@dataclass(frozen=True, slots=True)
+class PutNewest:
+    """Store the newest partition of a dataset, on condition that the stored one came earlier."""
+
+    newest: NewestPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,6 +390,7 @@ Write = (
     | ClearStateWake
     | MarkWoken
     | PutLastArrival
+    | PutNewest
     | CountFailure
     | PutDefinition
     | ExpectDefinition

@@ -19,6 +19,7 @@ from chalicelib.core.limits import names, permits, rate_window
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.writes import NewEdition
 from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.event import NewestPartition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
@@ -32,12 +33,13 @@ from chalicelib.ports import Ports
 
 
 class Parsed:
-    """The documents that one batch has parsed, and the states of limits that it has read. So many jobs of one schedule
-    cost one read and one parsing."""
+    """The documents that one batch has parsed, and the limits and newest partitions that it has read. So many jobs of
+    one schedule cost one read and one parsing."""
 
     def __init__(self) -> None:
         self._policies: dict[str, Policy | None] = {}
         self._limits: dict[str, LimitState] = {}
+        self._newest: dict[str, NewestPartition | None] = {}
         self._schedules: dict[tuple[str, int], Schedule | None] = {}
         self._workflows: dict[str, tuple[Workflow | None, Definition | None]] = {}
         self._grants: grants.Rows = {}
@@ -68,6 +70,11 @@ class Parsed:
         if name not in self._limits:
             self._limits[name] = ports.jobs.limit_state(name)
         return self._limits[name]
+
+    def newest(self, ports: Ports, dataset: str) -> NewestPartition | None:
+        if dataset not in self._newest:
+            self._newest[dataset] = ports.catalog.newest_partition(dataset)
+        return self._newest[dataset]
 
     def granted(self, ports: Ports, name: str, schedule: Schedule, workflow: Workflow) -> UsedGrants:
         """How the grants stand for what a schedule uses of other namespaces."""
@@ -108,7 +115,8 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
     pooled = pools.ask_of(ports, workflow, schedule)
     known = replace(known, pool=pooled[0], pool_row=pooled[1]) if pooled is not None else known
     states = _of_edition(ports, _limits(ports, job, known, schedule, workflow, parsed), schedule.workflow, row)
-    return replace(known, limit_states=states, successes=_successes(ports, schedule, parsed))
+    newest = {name: parsed.newest(ports, name) for name in schedule.constraint_datasets}
+    return replace(known, limit_states=states, successes=_successes(ports, schedule, parsed), newest=newest)
 
 
 def _of_edition(

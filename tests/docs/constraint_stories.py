@@ -93,6 +93,19 @@ def fresh(story: Story) -> None:
     story.ends()
 
 
+def dataset_fresh(story: Story) -> None:
+    story.posts("refresh")
+    story.wakes()
+    story.passes("20m")
+    story.ready(1)
+    story.ends()
+    story.passes("30h")
+    story.posts("refresh")
+    story.wakes()
+    story.passes("2h")
+    story.ready(2)
+
+
 def load(story: Story) -> None:
     story.measures(83.5)
     story.ready(1)
@@ -150,6 +163,7 @@ STORIES: dict[str, Callable[[Story], None]] = {
     "since_last_run": since_last_run,
     "rate": rate,
     "fresh": fresh,
+    "dataset_fresh": dataset_fresh,
     "load": load,
     "approval": approval,
     "probe": probe,

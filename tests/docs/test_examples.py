@@ -9,48 +9,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from chalicelib.core.constraints.registry import CONSTRAINTS
 from chalicelib.core.definitions.schedule import NewSchedule
-from chalicelib.core.documents import types_of
-from sluice import yaml12
 from tests.docs import backfill_stories, constraint_stories, lifecycle_stories, trigger_stories
 from tests.docs.story import Story
+from tests.support.examples import DOCS, Example, examples
+from tests.support.kinds import CONSTRAINT_TYPES
 from tests.support.world import World
 
-DOCS = Path(__file__).parents[2] / "docs"
 STORIES: dict[str, dict[str, Callable[[Story], None]]] = {
     "triggers": trigger_stories.STORIES,
     "constraints": constraint_stories.STORIES,
     "lifecycle": lifecycle_stories.STORIES,
     "backfill": backfill_stories.STORIES,
 }
-EXAMPLE = re.compile(
-    r"^<!-- example: (?P<name>\w+) -->\n```yaml\n(?P<yaml>.*?)^```\n"
-    r"(?P<between>.*?)^<!-- story: (?P<story>\w+) -->\n```\n(?P<lines>.*?)^```$",
-    flags=re.S | re.M,
-)
 CONTEXT = Draft202012Validator(json.loads((DOCS / "run-context.schema.json").read_text()))
-
-
-class Example(NamedTuple):
-    """One example of a page: its schedules, and the lines of its result."""
-
-    page: str
-    name: str
-    schedules: dict[str, Any]
-    reported: list[str]
-
-
-def examples(page: str) -> list[Example]:
-    found = EXAMPLE.finditer((DOCS / f"{page}.md").read_text())
-    return [Example(page, each["name"], yaml12.load(each["yaml"]), each["lines"].splitlines()) for each in found]
-
 
 EXAMPLES = [example for page in STORIES for example in examples(page)]
 
@@ -78,7 +54,7 @@ def test_every_schedule_shown_on_a_page_is_tested(page: str) -> None:
     assert blocks == len(examples(page)), "a block of YAML without a story"
 
 
-@pytest.mark.parametrize("kind", [kind for each in CONSTRAINTS for kind in types_of(each)])
+@pytest.mark.parametrize("kind", CONSTRAINT_TYPES)
 def test_each_kind_of_constraint_has_a_section_and_an_example(kind: str) -> None:
     page = (DOCS / "constraints.md").read_text()
     assert f"\n## {kind}\n" in page

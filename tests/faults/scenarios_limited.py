@@ -11,6 +11,7 @@ from chalicelib.core.instants import MINUTE
 from tests.faults.dying import Scenario, finish, passes, people, upload
 from tests.faults.scenarios_basic import CLEAN
 from tests.support.crash import lost
+from tests.support.examples import constraints_drawn
 from tests.support.schedules import partitions
 from tests.support.world import World
 
@@ -53,6 +54,14 @@ def _become_fresh(world: World) -> None:
     upload(world, 1, "weather", "x.csv")
     upload(world, 1)
     finish(world)
+    finish(world)
+
+
+def _all_that_comes(world: World) -> None:
+    """What meets a constraint of any kind: data of both datasets, and time."""
+    upload(world, 1, "weather", "x.csv")
+    upload(world, 1)
+    passes(world, "10m")
     finish(world)
 
 
@@ -142,6 +151,14 @@ LIMITED = {
         _become_fresh,
         [({"clean": ["SUCCEEDED"], "join": ["SUCCEEDED"]}, 2)],
     ),
+    **{
+        f"a job that {each['type']} holds": Scenario(
+            {"join": limited(each, workflow="join", dataset="weather", timeout="never")},
+            _all_that_comes,
+            [({"join": ["SUCCEEDED"]}, 1)],
+        )
+        for each in constraints_drawn()
+    },
     "a freshness that is met after a drain": Scenario(
         {"clean": CLEAN, "join": limited(FRESH, workflow="join", dataset="weather", timeout="never")},
         _drained_while_stale,

@@ -16,6 +16,7 @@ from chalicelib.log import logger
 from tests.faults import invariants
 from tests.faults.granted_world import GrantedWorld
 from tests.faults.random_world import NAMES, RandomWorld
+from tests.support.examples import constraints_drawn
 
 names = st.sampled_from(NAMES)
 PARTITION = {"type": "partition", "dataset": "flights"}
@@ -83,6 +84,7 @@ others = st.sampled_from(
         [{"type": "delay", "after": "2m", "since": "met"}],
         [{"type": "time_window", "start": "12:10", "end": "13:30"}],
         [{"type": "calendar", "only": ["tue", BY_DAY], "excluding": [LUNCH]}],
+        *([each] for each in constraints_drawn()),
     ]
 )
 fresh = [{"type": "fresh", "workflows": ["clean"], "within": "40m", "on_unmet": "wait"}]

@@ -27,6 +27,8 @@ from pathlib import Path
 from mutmut.mutation.diff_apply import get_diff_for_mutant
 from mutmut.stats import status_by_exit_code
 
+from chalicelib.core.constraints.registry import CONSTRAINTS
+
 ROOT = Path(__file__).parents[2]
 WORK = ROOT / ".local" / "mutants"
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
@@ -39,14 +41,7 @@ TESTS = {
     "jobs.check": "jobs/check* jobs/judgement jobs/modes jobs/limit_order constraints/probes",
     "jobs.conditions": "jobs/condition* jobs/judgement constraints/probes",
     "constraints.constraint": _CONSTRAINTS,
-    "constraints.concurrency": _CONSTRAINTS,
-    "constraints.since_last_run": _CONSTRAINTS,
-    "constraints.rate": _CONSTRAINTS,
-    "constraints.fresh": _CONSTRAINTS,
-    "constraints.load": _CONSTRAINTS,
-    "constraints.approval": _CONSTRAINTS,
-    "constraints.probe": _CONSTRAINTS,
-    "constraints.calendar": "constraints/calendar",
+    **{kind.__module__.removeprefix("chalicelib.core."): _CONSTRAINTS for kind in CONSTRAINTS},
     "time.days": "time/days constraints/calendar",
     "jobs.claim": "jobs/claim* jobs/limit_order jobs/modes",
     "jobs.gather": "jobs/gather* jobs/judgement events/build",

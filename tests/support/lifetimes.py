@@ -18,7 +18,15 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixLock, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, ManifestRow, Partition, PostedEvent
+from chalicelib.core.rows.event import (
+    AppliedEvent,
+    CountedObject,
+    LastArrival,
+    ManifestRow,
+    NewestPartition,
+    Partition,
+    PostedEvent,
+)
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
@@ -35,8 +43,8 @@ from tests.support.world import World
 # These rows are deleted explicitly: no TTL, ever.
 NEVER: frozenset[type] = frozenset({
     AccessRow, AllowedRow, ClosingCount, NoticeWindow, Definition, Failures, Listing, PendingNotice, Offer,
-    Partition, PrefixLock, PrefixRow, LastArrival, CountedObject, IgnoredObjects, GrantsRow, QuotasRow, Subscription,
-    Timer, Waiter,
+    Partition, PrefixLock, PrefixRow, LastArrival, CountedObject, IgnoredObjects, NewestPartition, GrantsRow, QuotasRow,
+    Subscription, Timer, Waiter,
     ZoneRules,
 })  # fmt: skip
 

@@ -25,6 +25,8 @@ from chalicelib.aws.targets.secrets import Secrets
 from chalicelib.core import zones
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.history.lines import Part
+from chalicelib.core.rows.schedule import WAKE, Subscription
+from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.writes import Put
 from chalicelib.flow import shards
 from chalicelib.flow.fires.zone_rules import Follower
@@ -67,7 +69,7 @@ def play() -> None:
         play_scenario(scenario, world)
     steps = (_ready_datasets, _many_datasets, _delivered_late, _gathered, _statuses_arrive, _joined_again)
     steps += (_failed_without_event, _claimed_late, _read_late, _granted, _many_timers, _deferred, _ended)
-    steps += (_other_zone_rules,)
+    steps += (_other_zone_rules, _woken_by_a_partition)
     for step in (*steps, _asked_outside, _other_targets, _listed_application, _executions, _adapters):
         step()
     with installation() as api:
@@ -91,6 +93,20 @@ def _ready_datasets() -> None:
     lay_down(world, 1)
     world.lake.glue["sales.orders"] = f"s3://{BUCKET}/{file(1)}"
     match_object(world.ports, ObjectCreated(BUCKET, file(1), world.clock.now()))
+
+
+def _woken_by_a_partition() -> None:
+    """A job waits for its window, and a partition may meet a constraint of its schedule."""
+    world = World()
+    window = {"type": "time_window", "start": "22:00", "end": "23:00"}
+    world.deploy(flights({"daily": on(partition("weather"), "clean", window)}))
+    world.upload(day(1, "weather", "a.csv"))
+    [job] = world.jobs("daily")
+    key = partition_key("demo.flights")
+    world.ports.ledger.commit([Put(Subscription(key, job.schedule, job.generation, 1, WAKE, NOON))])
+    world.upload(day(1))
+    [woken] = world.jobs("daily")
+    assert woken.rev > job.rev
 
 
 def _many_datasets() -> None:

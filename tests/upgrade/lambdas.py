@@ -150,7 +150,8 @@ def class_of(item: dict[str, Any]) -> str:
     by_sort_key = {
         "TIMER": "Timer", "VERSION": "Version", "FAILURES": "Failures",
         "PARTITION": "Partition", "A": "Run", "RECORD": "Record", "OUTPUT": "Output", "DAG": "DagRun",
-        "WAIT": "Waiter", "MANIFEST": "ManifestRow", "PREFIX": "PrefixRow", "LOCK": "PrefixLock",
+        "WAIT": "Waiter", "MANIFEST": "ManifestRow", "NEWEST": "NewestPartition", "PREFIX": "PrefixRow",
+        "LOCK": "PrefixLock",
     }  # fmt: skip
     by_table = {
         "NAMESPACES": "Definition", "NS": "Definition", "TRIGGER": "Subscription",

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.kinds import CONSTRAINT_TYPES
 from tests.web.conftest import Api
 from tests.web.wrong import ONE, refused, schedule
 
@@ -114,8 +115,8 @@ def test_a_wrong_constraint_is_named_by_its_number_and_field(
 @pytest.mark.parametrize("constraint", [{}, 7, "concurrency", {"type": "moon"}, {"max": 1}, None])
 def test_an_unknown_constraint_is_refused_naming_the_types(standing: Api, constraint: Any) -> None:
     error = refused(standing, 400, "PUT", ONE, schedule(workflow="clean", constraints=[constraint]))
-    kinds = "concurrency, delay, time_window, since_last_run, rate, fresh, load, approval, probe, calendar"
     assert (error["code"], error["field"]) == ("invalid", "constraints.0")
+    kinds = ", ".join(CONSTRAINT_TYPES)
     assert error["message"] == f"expected an object whose type is one of {kinds}, got {constraint!r}"
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.leaves import LEAF_TYPES
+from tests.support.kinds import CONSTRAINT_TYPES, LEAF_TYPES
 from tests.web.conftest import APP, KEYS, NS, WEEKDAYS, Api
 from tests.web.wrong import DATASET, EMR, ONE, WORKFLOW, after, partition, refused, schedule, time
 
@@ -13,7 +13,7 @@ CRON = (
     "a macro such as @daily, '@every 1h30m', or 'R4/PT3S', got "
 )
 TRIGGERS = ", ".join([*LEAF_TYPES, "all", "any", "at_least"])
-CONSTRAINTS = "concurrency, delay, time_window, since_last_run, rate, fresh, load, approval, probe, calendar"
+CONSTRAINTS = ", ".join(CONSTRAINT_TYPES)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.leaves import GATHERING_TYPES
+from tests.support.kinds import GATHERING_TYPES
 from tests.web.conftest import KEYS, WEEKDAYS, Api
 from tests.web.wrong import ONE, after, partition, refused, schedule
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.leaves import GIVEN_TYPES
+from tests.support.kinds import GIVEN_TYPES
 from tests.web.conftest import APP, KEYS, NS, Api, installation, settle_in
 from tests.web.wrong import EMR, ONE, after, partition, refused, schedule
 

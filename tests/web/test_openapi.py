@@ -11,7 +11,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from app import app
 from chalicelib.core.errors import STATUS
-from tests.support.leaves import GATHERING_TYPES, GIVEN_TYPES, LEAF_TYPES
+from tests.support.kinds import CONSTRAINT_TYPES, GATHERING_TYPES, GIVEN_TYPES, LEAF_TYPES, TARGET_TYPES
 from tests.web.conftest import Api, installation
 
 
@@ -102,19 +102,8 @@ def test_every_union_of_typed_documents_has_its_discriminator(document: Any) -> 
         "trigger": {*LEAF_TYPES, "all", "any", "at_least"},
         "inner": {*LEAF_TYPES, "all", "any", "at_least"},
         "of": set(GATHERING_TYPES),
-        "constraint": {
-            "concurrency",
-            "delay",
-            "time_window",
-            "since_last_run",
-            "rate",
-            "fresh",
-            "load",
-            "approval",
-            "probe",
-            "calendar",
-        },
-        "target": {"emr_serverless", "sqs", "sns", "http", "lambda", "event_bus", "step_functions", "worker"},
+        "constraint": set(CONSTRAINT_TYPES),
+        "target": set(TARGET_TYPES),
         "rehearsed": set(GIVEN_TYPES),
     }
     for union in unions.values():

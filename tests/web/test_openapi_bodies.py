@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.support.examples import constraints_shown
 from tests.web.conftest import APP, NS, WEEKDAYS, Api, installation, settle_in
 from tests.web.test_openapi import operations
 from tests.web.wrong import EMR
@@ -48,7 +49,7 @@ CONSTRAINTS = [
     {"type": "time_window", "start": "22:00", "end": "06:00", "days": ["sat"], "zone": "Asia/Kolkata"},
     {"type": "since_last_run", "at_least": "1h", "of": "any", "on_unmet": "wait"},
     {"type": "rate", "max": 3, "per": "day"},
-    {"type": "fresh", "workflows": ["clean"], "within": "1d", "on_unmet": "abort"},
+    *constraints_shown(),
     {"type": "calendar", "only": ["mon", {"from": "2026-08-01", "to": "2026-08-14"}], "excluding": ["12-25"]},
 ]
 ONE = f"{APP}/schedules/one"

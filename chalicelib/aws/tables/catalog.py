@@ -14,7 +14,7 @@ from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.names import SYSTEM
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition, Listing, PrefixLock, PrefixRow
-from chalicelib.core.rows.event import CountedObject, ManifestRow, Partition
+from chalicelib.core.rows.event import CountedObject, ManifestRow, NewestPartition, Partition
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.quotas import QuotasRow
@@ -205,6 +205,9 @@ class DynamoCatalog:
 
     def partition(self, dataset: str, values: tuple[str, ...]) -> Partition | None:
         return self._dynamo.get(keys.partition(dataset, values), Partition)
+
+    def newest_partition(self, dataset: str) -> NewestPartition | None:
+        return self._dynamo.get(keys.newest_partition(dataset), NewestPartition)
 
     def ignored(self, dataset: str) -> IgnoredObjects | None:
         return self._dynamo.get(keys.ignored(dataset), IgnoredObjects)

@@ -23,6 +23,7 @@
 | catalog | BUCKET#<bucket>         | LOCK#<first folder>       | PrefixLock      | get: by changes of prefixes    |
 | catalog | DATASET#<ns.ds>         | PARTITION#<v>/<v>         | Partition       | get, list                      |
 | catalog | DATASET#<ns.ds>         | IGNORED                   | IgnoredObjects  | get, when such an object comes |
+| catalog | DATASET#<ns.ds>         | NEWEST                    | NewestPartition | get, for a constraint on it    |
 | catalog | DATASET#<ns.ds>         | MANIFEST#<v>/<v>          | ManifestRow     | get, list                      |
 | catalog | OBJECTS#<ns.ds>#<part>  | OBJECT#<digest of key>    | CountedObject   | get; 256 parts share the load  |
 | jobs    | <schedule>@<generation> | GATHERING[#<v>/<v>]       | Job (gathering) | get                            |
@@ -73,7 +74,15 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixLock, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, ManifestRow, Partition, PostedEvent
+from chalicelib.core.rows.event import (
+    AppliedEvent,
+    CountedObject,
+    LastArrival,
+    ManifestRow,
+    NewestPartition,
+    Partition,
+    PostedEvent,
+)
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
@@ -143,6 +152,8 @@ def key_of(row: Row) -> Key:
             return partition(row.dataset, row.values)
         case IgnoredObjects():
             return ignored(row.dataset)
+        case NewestPartition():
+            return newest_partition(row.dataset)
         case ManifestRow():
             return manifest(row.dataset, row.values)
         case CountedObject():
@@ -261,6 +272,10 @@ def partition(dataset: str, values: tuple[str, ...]) -> Key:
 
 def ignored(dataset: str) -> Key:
     return Key("catalog", f"DATASET#{dataset}", "IGNORED")
+
+
+def newest_partition(dataset: str) -> Key:
+    return Key("catalog", f"DATASET#{dataset}", "NEWEST")
 
 
 def manifest(dataset: str, values: tuple[str, ...]) -> Key:

@@ -13,7 +13,15 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixLock, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, ManifestRow, Partition, PostedEvent
+from chalicelib.core.rows.event import (
+    AppliedEvent,
+    CountedObject,
+    LastArrival,
+    ManifestRow,
+    NewestPartition,
+    Partition,
+    PostedEvent,
+)
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
@@ -48,6 +56,7 @@ _PLACES: tuple[tuple[str, str, str, type[Any]], ...] = (
     ("catalog", "BUCKET#", "LOCK#", PrefixLock),
     ("catalog", "DATASET#", "PARTITION#", Partition),
     ("catalog", "DATASET#", "IGNORED", IgnoredObjects),
+    ("catalog", "DATASET#", "NEWEST", NewestPartition),
     ("catalog", "DATASET#", "MANIFEST#", ManifestRow),
     ("catalog", "OBJECTS#", "OBJECT#", CountedObject),
     ("jobs", "EVENT#", "EVENT", PostedEvent),

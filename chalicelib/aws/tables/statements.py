@@ -38,6 +38,7 @@ from chalicelib.core.writes import (
     Put,
     PutDefinition,
     PutLastArrival,
+    PutNewest,
     PutState,
     RemoveDefinition,
     RemoveSubscription,
@@ -127,6 +128,13 @@ def _put_last_arrival(write: PutLastArrival, shards: Shards) -> Built:
     # Only this attribute changes: the row was not read, and newer code may keep more attributes in it.
     key, values = keys.key_of(write.last_arrival), {"at": write.last_arrival.at, "over": write.over}
     action, key, arguments = update(key, "SET #at = :at", "#at = :over", **values)
+    return action, key, arguments | {"ExpressionAttributeNames": {"#at": "at"}}
+
+
+def _put_newest(write: PutNewest, shards: Shards) -> Built:
+    # "at" is a reserved word in expressions.
+    expected = "attribute_not_exists(#at) OR #at < :at"
+    action, key, arguments = _put(write.newest, shards, expected, at=write.newest.at)
     return action, key, arguments | {"ExpressionAttributeNames": {"#at": "at"}}
 
 
@@ -351,6 +359,7 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     ClearStateWake: _clear_state_wake,
     MarkWoken: _mark_woken,
     PutLastArrival: _put_last_arrival,
+    PutNewest: _put_newest,
     CountFailure: _count_failure,
     **limit_statements.BUILDERS,
     **backfill_statements.BUILDERS,

@@ -12,7 +12,15 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixLock, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, ManifestRow, Partition, PostedEvent
+from chalicelib.core.rows.event import (
+    AppliedEvent,
+    CountedObject,
+    LastArrival,
+    ManifestRow,
+    NewestPartition,
+    Partition,
+    PostedEvent,
+)
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
@@ -46,7 +54,7 @@ def namespace_of(row: Row | LimitState) -> str | None:
             return namespace_in(row.name)
         case PrefixRow():
             return row.namespace
-        case Partition() | ManifestRow() | CountedObject() | IgnoredObjects():
+        case Partition() | NewestPartition() | ManifestRow() | CountedObject() | IgnoredObjects():
             return namespace_in(row.dataset)
         case Deployment():
             return namespace_in(row.app)

@@ -17,6 +17,7 @@ from chalicelib.core.documents import Document
 from chalicelib.core.instants import HOUR, Instant, Millis, iso
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.names import Names
+from chalicelib.core.rows.event import NewestPartition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.states import WaitReason
@@ -90,9 +91,18 @@ class Constraint(Document):
         """The workflows on whose last success the constraint depends."""
         return ()
 
+    def datasets(self) -> tuple[str, ...]:
+        """The datasets on whose newest partition the constraint depends."""
+        return ()
+
     def wake_keys(self, workflow: str) -> tuple[str, ...]:
         """The keys of the events that may meet the constraint while a job waits."""
         return ()
+
+    def awaits(self) -> str:
+        """These events as text for users, such as "a success of demo.flights.clean"; empty if nothing but time meets
+        the constraint."""
+        return ""
 
     def makes_room(self) -> bool:
         """Whether Sluice cancels the older runs that hold the permits which the job requests."""
@@ -177,8 +187,9 @@ A = TypeVar("A")
 class Situation:
     """All that an evaluation depends on. ``workflow`` is the full name of the job's workflow, and ``content`` stands
     for what the job runs, for its approvals. ``successes`` maps each workflow that the constraints name to its last
-    success. ``externals`` are the schedule's external constraints by their keys, and ``answers`` the answers that this
-    check has requested, by the same keys."""
+    success, and ``newest`` each dataset that they name to the partition that came last. ``externals`` are the
+    schedule's external constraints by their keys, and ``answers`` the answers that this check has requested, by the
+    same keys."""
 
     job: Job
     workflow: str
@@ -189,6 +200,7 @@ class Situation:
     externals: Mapping[str, External] = field(default_factory=dict)
     answers: Mapping[str, Answer] = field(default_factory=dict)
     content: str = ""
+    newest: Mapping[str, NewestPartition | None] = field(default_factory=dict)
 
     def limit_state(self, name: str) -> LimitState:
         """The state of a limit as read; an empty one if no row exists yet."""
@@ -216,7 +228,7 @@ class Situation:
 class Use:
     """A reference of a constraint, and its field. ``of`` is the document of a target, or else a name."""
 
-    kind: Literal["pool", "application", "target", "workflow", "metric"]
+    kind: Literal["pool", "application", "target", "workflow", "metric", "dataset"]
     of: Any
     field: str = ""
 

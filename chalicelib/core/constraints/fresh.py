@@ -51,6 +51,9 @@ class Fresh(Constraint):
         """The success of a workflow."""
         return tuple(status_key(name, "COMPLETED") for name in self.workflows)
 
+    def awaits(self) -> str:
+        return f"a success of {' or '.join(self.workflows)}"
+
 
 def _staleness(name: str, at: Instant | None) -> str:
     return f"{name} has not succeeded yet" if at is None else f"{name} last succeeded at {iso(at)}"

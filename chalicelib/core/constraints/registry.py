@@ -9,6 +9,7 @@ from chalicelib.core.constraints.approval import Approval
 from chalicelib.core.constraints.calendar import Calendar
 from chalicelib.core.constraints.concurrency import Concurrency
 from chalicelib.core.constraints.constraint import Constraint, External, externals_of
+from chalicelib.core.constraints.dataset_fresh import DatasetFresh
 from chalicelib.core.constraints.delay import Delay
 from chalicelib.core.constraints.fresh import Fresh
 from chalicelib.core.constraints.load import Load
@@ -30,6 +31,7 @@ CONSTRAINTS: tuple[type[Constraint], ...] = (
     Approval,
     Probe,
     Calendar,
+    DatasetFresh,
 )
 
 if TYPE_CHECKING:

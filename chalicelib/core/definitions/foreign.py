@@ -15,7 +15,11 @@ from chalicelib.core.triggers.leaf import Leaf, Upstream
 from chalicelib.core.writes import ExpectGrants
 
 _EVENT = "event:"
-_KINDS: dict[str, GrantKind] = {"workflow": "follow", "pool": "pools"}  # of what a constraint reads
+_KINDS: dict[str, GrantKind] = {
+    "workflow": "follow",
+    "pool": "pools",
+    "dataset": "datasets",
+}  # of what a constraint reads
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,6 +232,16 @@ class Schedule(Described, Carried):
         return tuple(dict.fromkeys(name for constraint in self.constraints for name in constraint.upstreams()))
 
     @property
+    def constraint_datasets(self) -> tuple[str, ...]:
+        """The datasets on whose newest partition the constraints depend, each once."""
+        return tuple(dict.fromkeys(name for constraint in self.constraints for name in constraint.datasets()))
+
+    @property
+    def awaits(self) -> tuple[str, ...]:
+        """The events that may meet its constraints, as text for users."""
+        return tuple(dict.fromkeys(filter(None, (constraint.awaits() for constraint in self.constraints))))
+
+    @property
     def calendars(self) -> tuple[str, ...]:
         """The holiday calendars that its trigger names, each once."""
         return tree.calendars(self.trigger)

@@ -25,6 +25,7 @@ def evaluate(job: Job, facts: Facts, schedule: Schedule, now: Instant) -> tuple[
         namespace=job.schedule.partition(".")[0],
         limit_states=facts.limit_states,
         successes=facts.successes,
+        newest=facts.newest,
         now=now,
         externals=externals_of(schedule.constraints),
         answers=facts.answers,

@@ -19,6 +19,7 @@ from chalicelib.core.limits.policies import Policy, StartRate
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.event import NewestPartition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
@@ -46,7 +47,8 @@ class Facts:
     """All that the decision about a job depends on, from strongly consistent reads.
 
     ``already`` names the run or record that the job has already. ``successes`` maps each workflow that a ``fresh``
-    constraint names to its last success. ``answers`` are those that external constraints gave just now, by their keys.
+    constraint names to its last success, and ``newest`` each dataset that a constraint names to the partition that came
+    last. ``answers`` are those that external constraints gave just now, by their keys.
     ``policy`` is the schedule's, ``backfill`` the job's, and ``origin`` the run that it repeats (W15). ``pool`` is its
     request for units of its pool, by the definition ``pool_row``. ``counted``: the starts of the workflow are counted.
     ``workflow_row`` is the workflow's definition, None for the graph of a DAG. ``granted`` is how the grants
@@ -60,6 +62,7 @@ class Facts:
     already: str | None = None
     limit_states: Mapping[str, LimitState] = field(default_factory=dict)
     successes: Mapping[str, Instant | None] = field(default_factory=dict)
+    newest: Mapping[str, NewestPartition | None] = field(default_factory=dict)
     counted: bool = False
     backfill: Backfill | None = None
     policy: Policy | None = None

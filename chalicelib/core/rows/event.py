@@ -63,6 +63,23 @@ class Partition(StoredRow):
 
 
 @dataclass(frozen=True, slots=True)
+class NewestPartition(StoredRow):
+    """The partition of a dataset that came last, and when: the instant of its event, or that at which Sluice accepted
+    it if a clock that is ahead made the former later (C18)."""
+
+    dataset: str
+    partition: Mapping[str, str]
+    at: Instant
+
+
+def newest_by(event: Event) -> NewestPartition | None:
+    """What an event says about the newest partition of its dataset; None if it is of no partition."""
+    if event.kind != "partition" or event.dataset is None:
+        return None
+    return NewestPartition(event.dataset, dict(event.partition or {}), min(event.instant, event.accepted_at))
+
+
+@dataclass(frozen=True, slots=True)
 class CountedObject(StoredRow):
     """An object that was counted for size leaves, and the outbox of its event. ``etag`` is set if overwrites count.
 

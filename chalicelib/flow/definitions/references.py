@@ -16,6 +16,7 @@ from chalicelib.core.errors import Problems, SluiceError
 from chalicelib.core.jobs.permits import rates_of
 from chalicelib.core.limits import names
 from chalicelib.core.limits.rate_window import MAX_RATES
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import WAKE
 from chalicelib.core.targets.target import require_lifecycle
 from chalicelib.core.triggers import tree
@@ -139,6 +140,9 @@ def _check_use(ports: Ports, name: str, use: Use, field: str) -> None:
             addresses.check_target(ports, _space(name), use.of, field)
         case "metric":
             allowed.check(ports, _space(name), [Named("metrics", use.of, field)])
+        case "dataset":
+            grants.require(ports, _foreign("datasets", use.of, name.partition(".")[0]), field)
+            _existing_dataset(ports, name, use.of, field)
         case "workflow":
             grants.require(ports, _foreign("follow", use.of, name.partition(".")[0]), field)
             _check_upstream(ports, name, use.of, field)
@@ -176,12 +180,16 @@ def _check_failures(schedule: Schedule, workflow: Workflow) -> None:
         require_lifecycle(workflow.target, "pause_after_failures", "a target that reports how its runs end", got)
 
 
-def _check_dataset(ports: Ports, name: str, schedule: Schedule, dataset: DatasetReference) -> None:
-    definition = ports.catalog.definition("dataset", dataset.name)
+def _existing_dataset(ports: Ports, name: str, dataset: str, field: str) -> Definition:
+    definition = ports.catalog.definition("dataset", dataset)
     if definition is None:
-        namespace = dataset.name.partition(".")[0]
-        known = [row.name for row in ports.catalog.definitions("dataset", namespace, 1000, None).items]
-        raise grants.unknown(ports, name.partition(".")[0], "trigger", "dataset", dataset.name, known)
+        known = [row.name for row in ports.catalog.definitions("dataset", _space(dataset), 1000, None).items]
+        raise grants.unknown(ports, _space(name), field, "dataset", dataset, known)
+    return definition
+
+
+def _check_dataset(ports: Ports, name: str, schedule: Schedule, dataset: DatasetReference) -> None:
+    definition = _existing_dataset(ports, name, dataset.name, "trigger")
     if dataset.iceberg and definition.document.get("format") != "iceberg":
         hint = "wait for partitions of it, or name a dataset of format iceberg"
         raise errors.invalid("trigger.dataset", "a dataset of format iceberg", dataset.name, hint)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from chalicelib.core.rows.event import Stored, advanced
-from chalicelib.core.writes import Put
+from chalicelib.core.rows.event import Stored, advanced, newest_by
+from chalicelib.core.writes import Put, PutNewest
 from chalicelib.flow.ingest.apply import Budget, apply_to_all
 from chalicelib.ports import Ports, every_page
 
@@ -19,6 +19,10 @@ def apply_outbox(ports: Ports, outbox: Stored, budget: Budget | None = None) -> 
     this call raises an ExceptionGroup. ``budget`` is that of a request.
     """
     failed: list[ExceptionGroup[Exception]] = []
+    newest = newest_by(outbox.event)
+    if newest is not None and outbox.cursor is None:
+        # Before the jobs that wait for it are woken. A conflict means that a newer one is stored.
+        ports.ledger.commit([PutNewest(newest)])
     for page in every_page(partial(ports.catalog.subscriptions, outbox.event.key), PAGE, outbox.cursor):
         now = ports.clock.now()
         try:

@@ -355,8 +355,8 @@ def _wakes(job: Job, known: Facts, verdict: tree.Verdict | None, until: Instant 
         ways.append("the next event that its trigger waits for")
     elif known.schedule_state is not None and known.schedule_state.mode in ("hold", "backlog"):
         ways.append("resuming the schedule")
-    elif job.state == "PENDING_CONSTRAINTS" and known.schedule and known.schedule.fresh_upstreams:
-        ways.append(f"a success of {' or '.join(known.schedule.fresh_upstreams)}")
+    elif job.state == "PENDING_CONSTRAINTS" and known.schedule and (awaited := known.schedule.awaits):
+        ways += awaited
     elif _waits_for_person(job, known, now):
         ways.append("an approval")
     if job.queued_in is not None:

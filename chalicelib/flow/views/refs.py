@@ -50,6 +50,7 @@ def of_schedule(name: str, schedule: Schedule) -> Iterator[Mention]:
         yield from (Mention(each.workflow, "workflow", each.workflow) for each in leaf.trigger.upstreams())
     for constraint in schedule.constraints:
         yield from (Mention(each, "workflow", each) for each in constraint.upstreams())
+        yield from (Mention(each, "dataset", each) for each in constraint.datasets())
         for group in constraint.groups():
             yield Mention(f"group {group}", "group", f"{namespace}.{group}")
         for use in constraint.references():

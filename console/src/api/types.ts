@@ -238,6 +238,13 @@ export interface Dataset {
   single_writer?: boolean;
 }
 
+export interface DatasetFresh {
+  type: "dataset_fresh";
+  dataset: string;
+  within: string;
+  on_unmet: "abort" | "wait";
+}
+
 export interface DayOfSchedule {
   day: string;
   counts: Record<string, number>;
@@ -832,7 +839,7 @@ export interface NewSchedule {
   workflow: string;
   trigger: TimeTrigger | PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger | QuietTrigger | ElapsedTrigger | AbsentTrigger | AllTrigger | AnyOfTrigger | AtLeastTrigger;
   by?: string[];
-  constraints?: (Concurrency | Delay | TimeWindow | SinceLastRun | Rate | Fresh | Load | Approval | Probe | Calendar)[];
+  constraints?: (Concurrency | Delay | TimeWindow | SinceLastRun | Rate | Fresh | Load | Approval | Probe | Calendar | DatasetFresh)[];
   properties?: Record<string, unknown>;
   priority?: number | null;
   timeout?: Timeout | "never";
@@ -858,7 +865,7 @@ export interface NewSchedule {
 export interface Node {
   workflow: string;
   properties?: Record<string, unknown>;
-  constraints?: (Concurrency | Delay | TimeWindow | SinceLastRun | Rate | Fresh | Load | Approval | Probe | Calendar)[];
+  constraints?: (Concurrency | Delay | TimeWindow | SinceLastRun | Rate | Fresh | Load | Approval | Probe | Calendar | DatasetFresh)[];
   priority?: number | null;
   timeout?: Timeout | "never";
 }
@@ -1769,7 +1776,7 @@ export interface StoredSchedule {
   workflow: string;
   trigger: TimeTrigger | PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger | QuietTrigger | ElapsedTrigger | AbsentTrigger | AllTrigger | AnyOfTrigger | AtLeastTrigger;
   by?: string[];
-  constraints?: (Concurrency | Delay | TimeWindow | SinceLastRun | Rate | Fresh | Load | Approval | Probe | Calendar)[];
+  constraints?: (Concurrency | Delay | TimeWindow | SinceLastRun | Rate | Fresh | Load | Approval | Probe | Calendar | DatasetFresh)[];
   properties?: Record<string, unknown>;
   priority?: number | null;
   timeout?: Timeout | "never";

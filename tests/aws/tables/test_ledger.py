@@ -23,7 +23,7 @@ from chalicelib.core.limits.writes import (
     ReleasePermit,
 )
 from chalicelib.core.rows.delivery_lease import lease_of, renewed
-from chalicelib.core.rows.event import LastArrival
+from chalicelib.core.rows.event import LastArrival, NewestPartition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Run
@@ -43,6 +43,7 @@ from chalicelib.core.writes import (
     MarkWoken,
     Put,
     PutLastArrival,
+    PutNewest,
     PutState,
     RemoveWaiter,
     Replace,
@@ -156,6 +157,17 @@ def test_t18_a_last_arrival_is_written_over_row_that_was_read(dynamo: Dynamo) ->
     assert ok(dynamo, PutLastArrival(replace(seen, at=NOON + 5), NOON))
     assert not ok(dynamo, PutLastArrival(replace(seen, at=NOON + 3), NOON)), "a late writer does not set it back"
     assert dynamo.get(keys.last_arrival(rows.SCHEDULE, rows.GENERATION, "0"), LastArrival) == replace(seen, at=NOON + 5)
+
+
+def test_c18_an_older_partition_does_not_replace_the_newest(dynamo: Dynamo) -> None:
+    first = NewestPartition("demo.flights", {"month": "09", "day": "01"}, NOON)
+    assert ok(dynamo, PutNewest(first))
+    assert not ok(dynamo, PutNewest(first)), "the same once more"
+    assert not ok(dynamo, PutNewest(replace(first, partition={"month": "08", "day": "31"}, at=NOON - 1)))
+    assert dynamo.get(keys.newest_partition("demo.flights"), NewestPartition) == first
+    later = replace(first, partition={"month": "09", "day": "02"}, at=NOON + 1)
+    assert ok(dynamo, PutNewest(later))
+    assert dynamo.get(keys.newest_partition("demo.flights"), NewestPartition) == later
 
 
 def test_l19_parallel_failures_are_counted_and_reset_at_once(dynamo: Dynamo) -> None:

@@ -37,7 +37,7 @@ from chalicelib.core.limits.writes import (
 )
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.delivery_lease import lease_of
-from chalicelib.core.rows.event import LastArrival
+from chalicelib.core.rows.event import LastArrival, NewestPartition
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.schedule import Subscription, Timer
@@ -65,6 +65,7 @@ from chalicelib.core.writes import (
     Put,
     PutDefinition,
     PutLastArrival,
+    PutNewest,
     PutState,
     RemoveDefinition,
     RemoveSubscription,
@@ -137,6 +138,7 @@ OTHERS: list[Write] = [
     MarkWoken(rows.schedule_state(), "c"),
     PutLastArrival(SEEN, None),
     PutLastArrival(SEEN, NOON - 1),
+    PutNewest(NewestPartition("demo.flights", {"day": "1"}, NOON)),
     CountFailure(rows.SCHEDULE),
     PutDefinition(DEFINITION, None),
     PutDefinition(DEFINITION, 1),

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from chalicelib.core import errors
+from chalicelib.core import errors, zones
+from chalicelib.core.constraints.constraint import Situation
 from chalicelib.core.constraints.rate import MAX_RATE
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import DAY, HOUR, MINUTE
-from tests.core.builders import PARTITION, schedule, sent
+from tests.core.builders import NOON, PARTITION, met, schedule, sent
 
 DELAY: dict[str, Any] = {"type": "delay", "after": "10m"}
 WINDOW: dict[str, Any] = {"type": "time_window", "start": "22:00", "end": "06:00"}
@@ -140,3 +141,11 @@ def test_a_schedule_has_at_most_twenty_constraints() -> None:
     assert len(schedule(constraints=[DELAY] * 20).constraints) == 20
     with pytest.raises(ValidationError):
         schedule(constraints=[DELAY] * 21)
+
+
+@pytest.mark.parametrize("document", [WINDOW, CALENDAR | {"on_unmet": "abort"}])
+def test_a_zone_without_rules_lets_the_job_wait_for_an_hour(document: dict[str, Any]) -> None:
+    stored = made(document | {"zone": "Mars/Base"})
+    condition = stored.evaluate(Situation(met(), "demo.flights.clean", "demo", {}, {}, NOON))
+    assert (condition.met, condition.waits, condition.until) == (False, True, NOON + HOUR)
+    assert condition.why.endswith(f": {zones.unknown('Mars/Base')}")

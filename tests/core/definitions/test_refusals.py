@@ -16,7 +16,7 @@ from chalicelib.core.definitions.schedule import NewSchedule, Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.errors import SluiceError
 from tests.core.builders import ABSENT, CLEANED, ELAPSED, EMR, PARTITION, QUIET, SIZE, TICK, all_of
-from tests.support.leaves import LEAF_TYPES
+from tests.support.kinds import LEAF_TYPES
 
 SHORT: dict[str, Any] = {"workflow": "clean", "trigger": {"type": "partition", "dataset": "flights"}}
 FLIGHTS: dict[str, Any] = {"bucket": "lake", "prefix": "raw/", "keys": ["carrier-code", "_day"]}

@@ -32,7 +32,7 @@ from tests.core.builders import (
     sent,
     trigger,
 )
-from tests.support.leaves import GATHERING_TYPES
+from tests.support.kinds import GATHERING_TYPES
 
 AT = "at 2026-03-02T12:00:00.000Z"
 SINCE = "since 2026-03-02T12:00:00.000Z"

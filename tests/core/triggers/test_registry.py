@@ -14,7 +14,7 @@ from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Leaf, Names, timed
 from chalicelib.core.triggers.registry import event_fields
 from tests.core.builders import NOON
-from tests.support.leaves import GATHERING_TYPES, GIVEN_TYPES, LEAF_TYPES
+from tests.support.kinds import GATHERING_TYPES, GIVEN_TYPES, LEAF_TYPES
 
 DATA = {"type": "partition", "dataset": "flights"}
 DOCUMENTS: dict[str, dict[str, Any]] = {
