@@ -13,7 +13,7 @@ from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.fires import continued
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check, claim
-from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.jobs.facts import Facts, Plan
 from chalicelib.core.jobs.permits import is_tracked
 from chalicelib.core.limits import names, permits, rate_window
 from chalicelib.core.limits.policies import Policy
@@ -74,20 +74,16 @@ class Parsed:
         return grants.used_of(ports, foreign.of_claim(name, schedule, workflow), self._grants)
 
 
-def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
-    """The present facts about one job. The schedule state is read first, so all other facts are at least as new."""
+def read(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
+    """The present facts about one job. The schedule state is read first, so all other facts are at least as new. Writes
+    nothing: what has to be repaired first is among the facts."""
     parsed = parsed or Parsed()
     schedule_state = ports.catalog.schedule_state(job.schedule)
     schedule = parsed.schedule(ports, schedule_state)
     workflow, row = parsed.workflow(ports, schedule.workflow) if schedule else (None, None)
+    repairs: tuple[Plan, ...] = ()
     if schedule is not None and workflow is not None and workflow.target.has_lifecycle and schedule_state is not None:
-        schedule_state = (
-            counting.of_schedule(ports, schedule_state, schedule, workflow)
-            if schedule_state.uncounted
-            else schedule_state
-        )
-        if row is not None and row.uncounted:
-            counting.of_workflow(ports, row)
+        repairs, ports = counting.missing(ports, schedule_state, schedule, workflow, row)
     known = Facts(
         schedule_state=schedule_state,
         schedule=schedule,
@@ -107,25 +103,22 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
         known = replace(known, policy=parsed.policy(ports, schedule.policy))
     pooled = pools.ask_of(ports, workflow, schedule)
     known = replace(known, pool=pooled[0], pool_row=pooled[1]) if pooled is not None else known
-    states = _of_edition(ports, _limits(ports, job, known, schedule, workflow, parsed), schedule.workflow, row)
-    return replace(known, limit_states=states, successes=_successes(ports, schedule, parsed))
+    states = _limits(ports, job, known, schedule, workflow, parsed)
+    own = states.get(names.workflow_limit(schedule.workflow))
+    if own is not None and row is not None and own.edition != row.edition:
+        repairs += _new_edition(ports, own, row.name)
+        # A claim expects the edition that was read first, so it fails if the workflow was replaced since.
+        states[own.limit_name] = replace(own, edition=row.edition)
+    return replace(known, limit_states=states, successes=_successes(ports, schedule, parsed), repairs=repairs)
 
 
-def _of_edition(
-    ports: Ports, states: dict[str, LimitState], workflow: str, row: Definition | None
-) -> dict[str, LimitState]:
-    """The limit states, with the edition of the workflow's definition that was read before them.
-
-    A claim expects that edition, so it fails if the workflow was replaced since. Both rows change in one transaction.
-    After a restore from backups they may differ; then the definition is right, and the limit gets its edition.
-    """
-    own = names.workflow_limit(workflow)
-    if own not in states or row is None or states[own].edition == row.edition:
-        return states
+def _new_edition(ports: Ports, own: LimitState, workflow: str) -> tuple[Plan, ...]:
+    """The transaction that gives the limit of a workflow the edition of its definition; none if it has that edition.
+    Both rows change in one transaction, so they differ only after a restore from backups."""
     current = ports.catalog.definition("workflow", workflow)
-    if current is not None and current.edition != states[own].edition:
-        ports.ledger.commit([NewEdition(own, current.edition), ExpectDefinition(current)])
-    return states | {own: replace(states[own], edition=row.edition)}
+    if current is None or current.edition == own.edition:
+        return ()
+    return ([NewEdition(own.limit_name, current.edition), ExpectDefinition(current)],)
 
 
 def _origin(ports: Ports, job: Job) -> Run | None:

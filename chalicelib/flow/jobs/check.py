@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile
 
 from chalicelib.core.constraints import approval
 from chalicelib.core.fires import fire
@@ -59,7 +60,7 @@ def check_job(
             return CheckResult("gone")  # the drain drops the job under a tombstone
         if conflicts or job.queued_in != serving:  # the step that serves the queue has just read the waiter
             job = waiting.regained(ports, job)
-        facts = facts_of.gather(ports, job)
+        facts = _repaired(ports, job)
         if fires.is_event(job, facts, now):
             return CheckResult("applied", fires.apply(ports, job, facts, now))
         deadlines.begin(ports, job, facts, now)
@@ -74,6 +75,20 @@ def check_job(
             _log(job, outcome)
             return outcome
     raise too_many_conflicts(f"the check of {key}", "the sweep will hint the job again")
+
+
+def _repaired(ports: Ports, job: Job) -> Facts:
+    """The facts about a job, after what they say is to be repaired was repaired. Until then, no job of its schedule may
+    be claimed. Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row."""
+    conflicts = 0
+    while conflicts < MAX_CONFLICTS:
+        facts = facts_of.read(ports, job)
+        if not facts.repairs:
+            return facts
+        done = list(takewhile(lambda plan: ports.ledger.commit(plan) is None, facts.repairs))
+        logger.info("facts repaired", extra={**job_fields(job), "repairs": len(facts.repairs), "done": len(done)})
+        conflicts = 0 if done else conflicts + 1
+    raise too_many_conflicts(f"a repair before the check of job {job.job_id}", "the next check repairs the rest")
 
 
 def _log(job: Job, outcome: CheckResult) -> None:
