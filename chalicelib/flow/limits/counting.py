@@ -12,6 +12,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.jobs.facts import Plan
 from chalicelib.core.limits import names
+from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import AcquirePermit
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.run import Run
@@ -134,7 +135,7 @@ class _After:
                     self._known["run", run.run_id, run.attempt] = run
                 case PutDefinition(definition=row):
                     self._known["definition", row.kind, row.name] = row
-                case AcquirePermit(ask=ask):
+                case AcquirePermit(ask=Slots() as ask):
                     state = self.ports.jobs.limit_state(ask.limit_name)
                     state = replace(state, active=state.active + ask.units)
                     if write.begins is not None:
