@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from chalicelib.core import ids
 from chalicelib.core.dags import rounds
@@ -30,48 +32,48 @@ from chalicelib.flow.limits.policies import policy_of, start_rate
 from chalicelib.flow.lookup import definition_of
 from chalicelib.ports import Ports
 
+T = TypeVar("T")
+
 
 class Parsed:
     """The documents that one batch has parsed, and the states of limits that it has read. So many jobs of one schedule
     cost one read and one parsing."""
 
     def __init__(self) -> None:
-        self._policies: dict[str, Policy | None] = {}
-        self._limits: dict[str, LimitState] = {}
-        self._schedules: dict[tuple[str, int], Schedule | None] = {}
-        self._workflows: dict[str, tuple[Workflow | None, Definition | None]] = {}
+        self._known: dict[tuple[object, ...], Any] = {}
         self._grants: grants.Rows = {}
+
+    def _once(self, key: tuple[object, ...], read: Callable[[], T]) -> T:
+        if key not in self._known:
+            self._known[key] = read()
+        found: T = self._known[key]
+        return found
 
     def schedule(self, ports: Ports, schedule_state: ScheduleState | None) -> Schedule | None:
         if schedule_state is None:
             return None
-        key = (schedule_state.schedule, schedule_state.version)
-        if key not in self._schedules:
-            self._schedules[key] = definition_of(ports, schedule_state)
-        return self._schedules[key]
+        key = ("schedule", schedule_state.schedule, schedule_state.version)
+        return self._once(key, lambda: definition_of(ports, schedule_state))
 
     def workflow(self, ports: Ports, name: str) -> tuple[Workflow | None, Definition | None]:
         """A workflow and its stored definition. The workflow of a DAG's graph has no stored definition."""
         if ids.is_dag_graph(name):
             return rounds.begins(), None
-        if name not in self._workflows:
-            found = ports.catalog.definition("workflow", name)
-            self._workflows[name] = (Workflow.model_validate(found.document) if found else None, found)
-        return self._workflows[name]
+        return self._once(("workflow", name), lambda: _workflow(ports.catalog.definition("workflow", name)))
 
     def policy(self, ports: Ports, name: str) -> Policy | None:
-        if name not in self._policies:
-            self._policies[name] = policy_of(ports, name)
-        return self._policies[name]
+        return self._once(("policy", name), lambda: policy_of(ports, name))
 
     def limit_state(self, ports: Ports, name: str) -> LimitState:
-        if name not in self._limits:
-            self._limits[name] = ports.jobs.limit_state(name)
-        return self._limits[name]
+        return self._once(("limit", name), lambda: ports.jobs.limit_state(name))
 
     def granted(self, ports: Ports, name: str, schedule: Schedule, workflow: Workflow) -> UsedGrants:
         """How the grants stand for what a schedule uses of other namespaces."""
         return grants.used_of(ports, foreign.of_claim(name, schedule, workflow), self._grants)
+
+
+def _workflow(row: Definition | None) -> tuple[Workflow | None, Definition | None]:
+    return (Workflow.model_validate(row.document) if row is not None else None), row
 
 
 def read(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
@@ -98,11 +100,14 @@ def read(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
     )
     if schedule is None or workflow is None:
         return known
-    known = replace(known, granted=parsed.granted(ports, job.schedule, schedule, workflow))
-    if schedule.policy is not None:
-        known = replace(known, policy=parsed.policy(ports, schedule.policy))
-    pooled = pools.ask_of(ports, workflow, schedule)
-    known = replace(known, pool=pooled[0], pool_row=pooled[1]) if pooled is not None else known
+    pool, pool_row = pools.ask_of(ports, workflow, schedule) or (None, None)
+    known = replace(
+        known,
+        granted=parsed.granted(ports, job.schedule, schedule, workflow),
+        policy=parsed.policy(ports, schedule.policy) if schedule.policy is not None else None,
+        pool=pool,
+        pool_row=pool_row,
+    )
     states = _limits(ports, job, known, schedule, workflow, parsed)
     own = states.get(names.workflow_limit(schedule.workflow))
     if own is not None and row is not None and own.edition != row.edition:
