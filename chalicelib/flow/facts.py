@@ -83,9 +83,7 @@ def read(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
     schedule_state = ports.catalog.schedule_state(job.schedule)
     schedule = parsed.schedule(ports, schedule_state)
     workflow, row = parsed.workflow(ports, schedule.workflow) if schedule else (None, None)
-    repairs: tuple[Plan, ...] = ()
-    if schedule is not None and workflow is not None and workflow.target.has_lifecycle and schedule_state is not None:
-        repairs, ports = counting.missing(ports, schedule_state, schedule, workflow, row)
+    repairs, ports = counting.missing(ports, schedule_state, row)
     known = Facts(
         schedule_state=schedule_state,
         schedule=schedule,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import takewhile
 
 from chalicelib.core.constraints import approval
 from chalicelib.core.fires import fire
@@ -31,7 +30,7 @@ from chalicelib.flow.ingest import fires
 from chalicelib.flow.jobs import external
 from chalicelib.flow.jobs.deliver import deliver
 from chalicelib.flow.jobs.drop import CheckResult, committed, drop_job, queues_to_wake, states_of_held
-from chalicelib.flow.limits import parts, waiting
+from chalicelib.flow.limits import counting, parts, waiting
 from chalicelib.flow.notices import deadlines
 from chalicelib.flow.runs import cancel
 from chalicelib.flow.runs import launch as launching
@@ -79,17 +78,12 @@ def check_job(
 
 
 def _repaired(ports: Ports, job: Job) -> Facts:
-    """The facts about a job, after what they say is to be repaired was repaired. Until then, no job of its schedule may
-    be claimed. Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row."""
-    conflicts = 0
-    while conflicts < MAX_CONFLICTS:
-        facts = facts_of.read(ports, job)
-        if not facts.repairs:
-            return facts
-        done = list(takewhile(lambda plan: ports.ledger.commit(plan) is None, facts.repairs))
-        logger.info("facts repaired", extra={**job_fields(job), "repairs": len(facts.repairs), "done": len(done)})
-        conflicts = 0 if done else conflicts + 1
-    raise too_many_conflicts(f"a repair before the check of job {job.job_id}", "the next check repairs the rest")
+    """The facts about a job, after what is to be repaired was repaired. Until then, no job of its schedule may be
+    claimed. Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row."""
+    while (facts := facts_of.read(ports, job)).repairs:
+        logger.info("facts repaired", extra={**job_fields(job), "repairs": len(facts.repairs)})
+        counting.settle(ports, lambda: facts_of.read(ports, job).repairs)
+    return facts
 
 
 def _log(job: Job, outcome: CheckResult) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from itertools import takewhile
 from typing import Any
 
 from chalicelib.core import states
@@ -19,73 +20,69 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import counting
 from chalicelib.core.writes import PutDefinition, PutState, Replace, Write
+from chalicelib.flow import lookup
 from chalicelib.flow.limits import pools
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 
-def of_schedule(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, workflow: Workflow) -> ScheduleState:
-    """The schedule state after all unfinished runs of the schedule were counted.
+def of_schedule(ports: Ports, name: str) -> None:
+    """Count all unfinished runs of a schedule whose definition names a group or another pool than before.
 
     Only a run of an older version can lack a permit, and no more jobs of that version are claimed, so no run is missed.
-    After a conflict the schedule state is returned as it was read. A claim expects it unchanged, so that claim fails.
     """
-    _count(ports, lambda: _missing_of_schedule(ports, schedule_state.schedule, schedule, workflow))
-    done = _counted(schedule_state)
-    return done.schedule_state if ports.ledger.commit([done]) is None else schedule_state
+    settle(ports, lambda: _of_schedule(_After(ports), ports.catalog.schedule_state(name)))
 
 
-def of_workflow(ports: Ports, row: Definition) -> None:
+def of_workflow(ports: Ports, name: str) -> None:
     """Count all unfinished runs of a workflow whose definition names another pool than before."""
-    _count(ports, lambda: _missing_of_workflow(ports, row))
-    ports.ledger.commit([_counted_definition(row)])
+    settle(ports, lambda: _of_workflow(_After(ports), ports.catalog.definition("workflow", name)))
 
 
 def missing(
-    ports: Ports, schedule_state: ScheduleState, schedule: Schedule, workflow: Workflow, row: Definition | None
-) -> tuple[tuple[Plan, ...], Ports]:
+    ports: Ports, schedule_state: ScheduleState | None, row: Definition | None
+) -> tuple[tuple[Plan, ...], Ports]:  # fmt: skip
     """The transactions that a put has left, because it died before it had counted all runs. Each is based on those
     before it. Also the ports by which the rows are read as these transactions will leave them."""
-    plans, after = list[Plan](), _After(ports)
-    if schedule_state.uncounted:
-        plans += map(after.made, _missing_of_schedule(after.ports, schedule_state.schedule, schedule, workflow))
-        plans.append([_counted(schedule_state)])
-    if row is not None and row.uncounted:
-        plans += map(after.made, _missing_of_workflow(after.ports, row))
-        plans.append([_counted_definition(row)])
-    return tuple(plans), after.ports if plans else ports
+    if not any(each is not None and each.uncounted for each in (schedule_state, row)):
+        return (), ports
+    after = _After(ports)
+    return (*_of_schedule(after, schedule_state), *_of_workflow(after, row)), after.ports
 
 
-def _counted(schedule_state: ScheduleState) -> PutState:
-    return PutState(replace(schedule_state, uncounted=False, rev=schedule_state.rev + 1), schedule_state)
-
-
-def _counted_definition(row: Definition) -> PutDefinition:
-    return PutDefinition(replace(row, uncounted=False), row.version)
-
-
-def _count(ports: Ports, missing: Callable[[], Iterator[Plan]]) -> None:
-    """Commit what is missing, in order; after a conflict what is missing then.
+def settle(ports: Ports, left: Callable[[], Sequence[Plan]]) -> None:
+    """Commit what is left to repair, in order; after a conflict what is left then.
 
     Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
     """
     conflicts = 0
     while conflicts < MAX_CONFLICTS:
-        for plan in missing():
-            if ports.ledger.commit(plan) is not None:
-                conflicts += 1
-                break
-            conflicts = 0
-        else:
+        plans = left()
+        done = list(takewhile(lambda plan: ports.ledger.commit(plan) is None, plans))
+        if len(done) == len(plans):
             return
-    raise too_many_conflicts("counting active runs", "the next check of a job of their schedule continues")
+        conflicts = 0 if done else conflicts + 1
+    raise too_many_conflicts("a repair of limits", "the next check of a job of the schedule repairs the rest")
 
 
-def _missing_of_schedule(ports: Ports, name: str, schedule: Schedule, workflow: Workflow) -> Iterator[Plan]:
-    return _missing(ports, schedule.workflow, name, workflow, lambda _: schedule)
+def _of_schedule(after: _After, schedule_state: ScheduleState | None) -> list[Plan]:
+    if schedule_state is None or not schedule_state.uncounted:
+        return []
+    schedule = lookup.definition_of(after.ports, schedule_state)
+    workflow = lookup.workflow_of(after.ports, schedule.workflow) if schedule is not None else None
+    if schedule is None or workflow is None:
+        return []
+    plans = _missing(after, schedule.workflow, schedule_state.schedule, workflow, lambda _: schedule)
+    counted = replace(schedule_state, uncounted=False, rev=schedule_state.rev + 1)
+    return [*plans, [PutState(counted, schedule_state)]]
 
 
-def _missing_of_workflow(ports: Ports, row: Definition) -> Iterator[Plan]:
-    return _missing(ports, row.name, None, Workflow.model_validate(row.document), cache(partial(_last, ports)))
+def _of_workflow(after: _After, row: Definition | None) -> list[Plan]:
+    if row is None or not row.uncounted:
+        return []
+    plans = _missing(
+        after, row.name, None, Workflow.model_validate(row.document), cache(partial(_last, after.ports))
+    )  # fmt: skip
+    return [*plans, [PutDefinition(replace(row, uncounted=False), row.version)]]
 
 
 def _last(ports: Ports, name: str) -> Schedule | None:
@@ -96,27 +93,29 @@ def _last(ports: Ports, name: str) -> Schedule | None:
 
 
 def _missing(
-    ports: Ports, name: str, only: str | None, workflow: Workflow, schedule_of: Callable[[str], Schedule | None]
-) -> Iterator[Plan]:
+    after: _After, name: str, only: str | None, workflow: Workflow, schedule_of: Callable[[str], Schedule | None]
+) -> list[Plan]:
     """For each unfinished run of a workflow, or of one schedule ``only``, that lacks permits: the transaction that adds
-    them to the run and to their limits. A run and its limits are read when its transaction is asked for."""
+    them to the run and to their limits."""
     if not workflow.target.has_lifecycle:
-        return
+        return []
+    found, ports = list[Plan](), after.ports
     for run_id, attempt in counting.living(ports.jobs.limit_state(names.workflow_limit(name)), only):
         run = ports.runs.run(run_id, attempt)
         schedule = None if run is None or states.is_terminal(run.state) else schedule_of(run.schedule)
         if run is None or schedule is None:
             continue
-        after, plan = run, list[Write]()
+        later, plan = run, list[Write]()
         for limit_name in counting.missing_groups(run, schedule):
-            after, taken = counting.with_permit(after, ports.jobs.limit_state(limit_name))
+            later, taken = counting.with_permit(later, ports.jobs.limit_state(limit_name))
             plan += taken
         pooled = pools.ask_of(ports, workflow, schedule)
         if pooled is not None and counting.lacks_pool(run, pooled[0]):
-            after, taken = counting.with_pool(after, *pooled, ports.jobs.limit_state(pooled[0].limit_name))
+            later, taken = counting.with_pool(later, *pooled, ports.jobs.limit_state(pooled[0].limit_name))
             plan += taken
         if plan:
-            yield [Replace(replace(after, rev=run.rev + 1)), *plan]
+            found.append(after.made([Replace(replace(later, rev=run.rev + 1)), *plan]))
+    return found
 
 
 class _After:
