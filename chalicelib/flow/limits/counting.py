@@ -13,7 +13,6 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.jobs.facts import Plan
 from chalicelib.core.limits import names
-from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import AcquirePermit
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.run import Run
@@ -134,12 +133,9 @@ class _After:
                     self._known["run", run.run_id, run.attempt] = run
                 case PutDefinition(definition=row):
                     self._known["definition", row.kind, row.name] = row
-                case AcquirePermit(ask=Slots() as ask):
-                    state = self.ports.jobs.limit_state(ask.limit_name)
-                    state = replace(state, active=state.active + ask.units)
-                    if write.begins is not None:
-                        state = replace(state, starts={**state.starts, write.begins: write.now}, rev=state.rev + 1)
-                    self._known["limit_state", ask.limit_name] = state
+                case AcquirePermit():
+                    name = write.ask.limit_name
+                    self._known["limit_state", name] = write.slot_taken(self.ports.jobs.limit_state(name))
         return plan
 
 
