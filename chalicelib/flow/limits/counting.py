@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from itertools import takewhile
 from typing import Any
 
 from chalicelib.core import states
@@ -55,11 +54,12 @@ def settle(ports: Ports, left: Callable[[], Sequence[Plan]]) -> None:
     """
     conflicts = 0
     while conflicts < MAX_CONFLICTS:
-        plans = left()
-        done = list(takewhile(lambda plan: ports.ledger.commit(plan) is None, plans))
-        if len(done) == len(plans):
+        for number, plan in enumerate(left()):
+            if ports.ledger.commit(plan) is not None:
+                conflicts = 1 if number else conflicts + 1
+                break
+        else:
             return
-        conflicts = 0 if done else conflicts + 1
     raise too_many_conflicts("a repair of limits", "the next check of a job of the schedule repairs the rest")
 
 
