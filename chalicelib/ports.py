@@ -415,6 +415,7 @@ class Hints(Protocol):
         self,
         hints: Sequence[tuple[Instant, Sequence[Ref]]],
         now: Instant,
+        *,
         patient: bool = False,
         ahead: bool = False,
         must: bool = False,

@@ -65,6 +65,7 @@ class SqsHints:
         self,
         hints: Sequence[tuple[Instant, Sequence[Ref]]],
         now: Instant,
+        *,
         patient: bool = False,
         ahead: bool = False,
         must: bool = False,
@@ -121,7 +122,7 @@ class SqsHints:
         shards = [ref for ref in refs if is_shard(ref)]
         for ref in shards:
             # Each is work of about a second for hundreds of rows, so it needs an invocation of its own.
-            yield _Message(encode([ref], due), max(min_delay, min(due - now, MAX_DELAY)) // SECOND, True)
+            yield _Message(encode([ref], due), max(min_delay, min(due - now, MAX_DELAY)) // SECOND, is_burst=True)
         refs = [ref for ref in refs if ref not in shards] if shards else refs
         # A part of a burst that is as small as an ordinary message is one.
         rows = max(len(refs), crowd) if len(refs) > MAX_REFS else len(refs)

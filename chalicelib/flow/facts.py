@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from chalicelib.core import ids
 from chalicelib.core.dags import rounds
@@ -13,7 +15,7 @@ from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.fires import continued
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check, claim
-from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.jobs.facts import Facts, Plan
 from chalicelib.core.jobs.permits import is_tracked
 from chalicelib.core.limits import names, permits, rate_window
 from chalicelib.core.limits.policies import Policy
@@ -31,70 +33,61 @@ from chalicelib.flow.limits.policies import policy_of, start_rate
 from chalicelib.flow.lookup import definition_of
 from chalicelib.ports import Ports
 
+T = TypeVar("T")
+
 
 class Parsed:
     """The documents that one batch has parsed, and the limits and newest partitions that it has read. So many jobs of
     one schedule cost one read and one parsing."""
 
     def __init__(self) -> None:
-        self._policies: dict[str, Policy | None] = {}
-        self._limits: dict[str, LimitState] = {}
-        self._newest: dict[str, NewestPartition | None] = {}
-        self._schedules: dict[tuple[str, int], Schedule | None] = {}
-        self._workflows: dict[str, tuple[Workflow | None, Definition | None]] = {}
+        self._known: dict[tuple[object, ...], Any] = {}
         self._grants: grants.Rows = {}
+
+    def _once(self, key: tuple[object, ...], read: Callable[[], T]) -> T:
+        if key not in self._known:
+            self._known[key] = read()
+        found: T = self._known[key]
+        return found
 
     def schedule(self, ports: Ports, schedule_state: ScheduleState | None) -> Schedule | None:
         if schedule_state is None:
             return None
-        key = (schedule_state.schedule, schedule_state.version)
-        if key not in self._schedules:
-            self._schedules[key] = definition_of(ports, schedule_state)
-        return self._schedules[key]
+        key = ("schedule", schedule_state.schedule, schedule_state.version)
+        return self._once(key, lambda: definition_of(ports, schedule_state))
 
     def workflow(self, ports: Ports, name: str) -> tuple[Workflow | None, Definition | None]:
         """A workflow and its stored definition. The workflow of a DAG's graph has no stored definition."""
         if ids.is_dag_graph(name):
             return rounds.begins(), None
-        if name not in self._workflows:
-            found = ports.catalog.definition("workflow", name)
-            self._workflows[name] = (Workflow.model_validate(found.document) if found else None, found)
-        return self._workflows[name]
+        return self._once(("workflow", name), lambda: _workflow(ports.catalog.definition("workflow", name)))
 
     def policy(self, ports: Ports, name: str) -> Policy | None:
-        if name not in self._policies:
-            self._policies[name] = policy_of(ports, name)
-        return self._policies[name]
+        return self._once(("policy", name), lambda: policy_of(ports, name))
 
     def limit_state(self, ports: Ports, name: str) -> LimitState:
-        if name not in self._limits:
-            self._limits[name] = ports.jobs.limit_state(name)
-        return self._limits[name]
+        return self._once(("limit", name), lambda: ports.jobs.limit_state(name))
 
     def newest(self, ports: Ports, dataset: str) -> NewestPartition | None:
-        if dataset not in self._newest:
-            self._newest[dataset] = ports.catalog.newest_partition(dataset)
-        return self._newest[dataset]
+        return self._once(("newest", dataset), lambda: ports.catalog.newest_partition(dataset))
 
     def granted(self, ports: Ports, name: str, schedule: Schedule, workflow: Workflow) -> UsedGrants:
         """How the grants stand for what a schedule uses of other namespaces."""
         return grants.used_of(ports, foreign.of_claim(name, schedule, workflow), self._grants)
 
 
-def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
-    """The present facts about one job. The schedule state is read first, so all other facts are at least as new."""
+def _workflow(row: Definition | None) -> tuple[Workflow | None, Definition | None]:
+    return (Workflow.model_validate(row.document) if row is not None else None), row
+
+
+def read(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
+    """The present facts about one job. The schedule state is read first, so all other facts are at least as new. Writes
+    nothing: what has to be repaired first is among the facts."""
     parsed = parsed or Parsed()
     schedule_state = ports.catalog.schedule_state(job.schedule)
     schedule = parsed.schedule(ports, schedule_state)
     workflow, row = parsed.workflow(ports, schedule.workflow) if schedule else (None, None)
-    if schedule is not None and workflow is not None and workflow.target.has_lifecycle and schedule_state is not None:
-        schedule_state = (
-            counting.of_schedule(ports, schedule_state, schedule, workflow)
-            if schedule_state.uncounted
-            else schedule_state
-        )
-        if row is not None and row.uncounted:
-            counting.of_workflow(ports, row)
+    repairs, ports = counting.missing(ports, schedule_state, row)
     known = Facts(
         schedule_state=schedule_state,
         schedule=schedule,
@@ -109,31 +102,36 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
     )
     if schedule is None or workflow is None:
         return known
-    known = replace(known, granted=parsed.granted(ports, job.schedule, schedule, workflow))
-    if schedule.policy is not None:
-        known = replace(known, policy=parsed.policy(ports, schedule.policy))
-    pooled = pools.ask_of(ports, workflow, schedule)
-    known = replace(known, pool=pooled[0], pool_row=pooled[1]) if pooled is not None else known
-    states = _of_edition(ports, _limits(ports, job, known, schedule, workflow, parsed), schedule.workflow, row)
-    newest = {name: parsed.newest(ports, name) for name in schedule.constraint_datasets}
-    return replace(known, limit_states=states, successes=_successes(ports, schedule, parsed), newest=newest)
+    pool, pool_row = pools.ask_of(ports, workflow, schedule) or (None, None)
+    known = replace(
+        known,
+        granted=parsed.granted(ports, job.schedule, schedule, workflow),
+        policy=parsed.policy(ports, schedule.policy) if schedule.policy is not None else None,
+        pool=pool,
+        pool_row=pool_row,
+    )
+    states = _limits(ports, job, known, schedule, workflow, parsed)
+    own = states.get(names.workflow_limit(schedule.workflow))
+    if own is not None and row is not None and own.edition != row.edition:
+        repairs += _new_edition(ports, own, row.name)
+        # A claim expects the edition that was read first, so it fails if the workflow was replaced since.
+        states[own.limit_name] = replace(own, edition=row.edition)
+    return replace(
+        known,
+        limit_states=states,
+        successes=_successes(ports, schedule, parsed),
+        newest={name: parsed.newest(ports, name) for name in schedule.constraint_datasets},
+        repairs=repairs,
+    )
 
 
-def _of_edition(
-    ports: Ports, states: dict[str, LimitState], workflow: str, row: Definition | None
-) -> dict[str, LimitState]:
-    """The limit states, with the edition of the workflow's definition that was read before them.
-
-    A claim expects that edition, so it fails if the workflow was replaced since. Both rows change in one transaction.
-    After a restore from backups they may differ; then the definition is right, and the limit gets its edition.
-    """
-    own = names.workflow_limit(workflow)
-    if own not in states or row is None or states[own].edition == row.edition:
-        return states
+def _new_edition(ports: Ports, own: LimitState, workflow: str) -> tuple[Plan, ...]:
+    """The transaction that gives the limit of a workflow the edition of its definition; none if it has that edition.
+    Both rows change in one transaction, so they differ only after a restore from backups."""
     current = ports.catalog.definition("workflow", workflow)
-    if current is not None and current.edition != states[own].edition:
-        ports.ledger.commit([NewEdition(own, current.edition), ExpectDefinition(current)])
-    return states | {own: replace(states[own], edition=row.edition)}
+    if current is None or current.edition == own.edition:
+        return ()
+    return ([NewEdition(own.limit_name, current.edition), ExpectDefinition(current)],)
 
 
 def _origin(ports: Ports, job: Job) -> Run | None:

@@ -21,7 +21,7 @@ def hand_on(ports: Ports, parts: Sequence[ShardPart]) -> bool:
     """Send a hint for each part . Returns False if the queue does not answer: the next tick finds the rows."""
     now = ports.clock.now()
     try:
-        ports.hints.send_all([(now, [shard_ref(part) for part in parts])], now, False, False, True)
+        ports.hints.send_all([(now, [shard_ref(part) for part in parts])], now, must=True)
     except Exception:
         logger.exception("shards not handed on", extra={"shards": [(part.table, part.shard) for part in parts]})
         return False

@@ -161,7 +161,7 @@ def _wake_queued(
 
     The revision of the job is raised as well, so a concurrent decision on older facts conflicts.
     """
-    known = facts.gather(ports, job) if inherited is not None else None
+    known = facts.read(ports, job) if inherited is not None else None
     if known is None or inherited is None or known.schedule is None or known.workflow is None:
         if ports.ledger.commit([Replace(_woken(job, job.wake_at))]) is not None:
             return None

@@ -54,7 +54,7 @@ _KINDS = {
 def authored(request: Request, operation: str, segments: Mapping[str, str]) -> Iterator[None]:
     """Every transaction in the block that changes something gets an audit record in the name of the signer."""
     if request.method == "GET":
-        yield  # a view may store what it has computed; users see no difference
+        yield  # a read changes nothing
         return
     with acting(_author(request, operation, segments)):
         yield

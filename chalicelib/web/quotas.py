@@ -50,7 +50,7 @@ def check_rate(request: Request, namespace: str) -> None:
     """Raise ``throttled`` if a namespace sends more requests than its quota lets this process answer."""
     from chalicelib.core.errors import SluiceError
 
-    rate = _quotas(namespace, request.method != "GET").requests_per_second
+    rate = _quotas(namespace, read=request.method != "GET").requests_per_second
     if rate is not None and not memory().rates.take(namespace, rate, access.installed().clock.now()):
         hint = f"send fewer requests, or ask an administrator of the installation: sluice quotas {namespace}"
         message = f"expected at most {rate:g} requests a second to namespace {namespace} on average, got more"
@@ -109,7 +109,7 @@ def check_waiting(namespace: str, repeated: Callable[[], bool] = lambda: False) 
     from chalicelib.core.quotas.document import check_waiting
     from chalicelib.flow.views.backlog import count
 
-    quota = _quotas(namespace, True).waiting_jobs
+    quota = _quotas(namespace, read=True).waiting_jobs
     if quota is None:
         return
     now, known = access.installed().clock.now(), memory().waiting.get(namespace)
@@ -126,7 +126,7 @@ def _check(namespace: str, documents: int, fires: Mapping[str, int], schedules: 
 
     before = _usage(namespace)
     after = before.plus(documents, fires, schedules)
-    check(namespace, _quotas(namespace, True), before, after)
+    check(namespace, _quotas(namespace, read=True), before, after)
     memory().usages[namespace] = (memory().usages[namespace][0], after)
 
 

@@ -27,6 +27,7 @@ class MemoryHints:
         self,
         hints: Sequence[tuple[Instant, Sequence[Ref]]],
         now: Instant,
+        *,
         patient: bool = False,
         ahead: bool = False,
         must: bool = False,

@@ -103,7 +103,7 @@ def test_t4_a_hint_arrives_less_than_a_second_before_its_instant(fraction: int) 
 def test_t4_many_hints_of_a_tick_are_sent_for_whole_seconds(fraction: int) -> None:
     hints, queue, clock = made(fraction)
     dues = [NOON + second * SECOND for second in range(40, 60)]
-    hints.send_all([(due, [A_JOB]) for due in dues], clock.now(), True)
+    hints.send_all([(due, [A_JOB]) for due in dues], clock.now(), patient=True)
     assert queue.early == [HEAD_START] * len(dues)
     assert queue.calls == 2, "ten messages to a call, also with different instants"
     assert clock.now() - NOON - fraction < SECOND
@@ -114,7 +114,7 @@ def test_t4_few_or_awaited_hints_are_sent_at_once() -> None:
     odd, soon = ([(due + by, refs) for due, refs in several] for by in (7, -39 * SECOND))
     for answer, patient in ((several[:2], True), (several, False), (odd, True), (soon, True)):
         hints, queue, clock = made(fraction=300)
-        hints.send_all(answer, clock.now(), patient)
+        hints.send_all(answer, clock.now(), patient=patient)
         assert clock.now() == NOON + 300
         assert len(queue.comes) == len(answer)
 
@@ -160,7 +160,7 @@ def test_e9_no_message_of_a_burst_comes_too_early_to_be_handled() -> None:
         assert not any(aw_hints.is_early(refs, due, at) for at, _, refs in queue.comes)
     # A part of a larger burst comes as early as the whole.
     hints, queue, clock = made()
-    hints.send_all([(due, [A_JOB] * 1_000)], clock.now(), False, False, False, 100_000)
+    hints.send_all([(due, [A_JOB] * 1_000)], clock.now(), crowd=100_000)
     assert queue.comes == [(due - 26 * SECOND, due, 1_000)]
     assert not aw_hints.is_early(1_000, due, queue.comes[0][0])
     assert aw_hints.is_early(1, due, due - 3 * SECOND)
@@ -170,8 +170,8 @@ def test_e9_no_message_of_a_burst_comes_too_early_to_be_handled() -> None:
 def test_e9_a_small_part_of_a_burst_is_an_ordinary_message() -> None:
     hints, queue, clock = made()
     due = NOON + 60 * SECOND
-    hints.send_all([(due, [A_JOB] * 50)], clock.now(), False, False, False, 100_000)
-    hints.send_all([(due, [A_JOB] * 51)], clock.now(), False, False, False, 100_000)
+    hints.send_all([(due, [A_JOB] * 50)], clock.now(), crowd=100_000)
+    hints.send_all([(due, [A_JOB] * 51)], clock.now(), crowd=100_000)
     assert queue.queues == ["hints", "bursts"]
     assert queue.comes[0] == (due - SECOND, due, 50)
 
@@ -187,7 +187,7 @@ def test_e9_a_larger_burst_has_larger_messages() -> None:
 def test_e9_a_message_with_long_names_is_divided() -> None:
     hints, queue, clock = made()
     long = Ref("job", ("demo." + "a" * 200 + "." + "s" * 250, "1", "FIRE#x"))
-    hints.send_all([(NOON, [long] * 1_000)], clock.now(), False, False, False, 100_000)
+    hints.send_all([(NOON, [long] * 1_000)], clock.now(), crowd=100_000)
     assert [refs for _, _, refs in queue.comes] == [250] * 4
 
 

@@ -35,4 +35,4 @@ def test_a_hint_that_cannot_be_sent_fails_only_its_sender(error: Exception) -> N
     hints.send([A_JOB], NOON, NOON)
     hints.send_all([(NOON + SECOND, [A_JOB])], NOON)
     with pytest.raises(type(error)):
-        hints.send_all([(NOON + SECOND, [A_JOB])], NOON, False, True, True)
+        hints.send_all([(NOON + SECOND, [A_JOB])], NOON, ahead=True, must=True)

@@ -197,7 +197,7 @@ def check_awake(world: World, beside: Sequence[World] = ()) -> None:
             soon = at is not None and (at <= now + MINUTE or not limit_names.returns_permit(job.queued_in))
             assert soon, f"nobody serves {job.queued_in} before {at}"
         else:
-            known = facts.gather(world.ports, job)
+            known = facts.read(world.ports, job)
             rows = known.granted.rows.values()
             if is_waiting_for(job.reason) and any(row is not None and row.wake_at is not None for row in rows):
                 continue  # the grants are an outbox, which wakes the job

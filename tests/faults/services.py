@@ -180,6 +180,7 @@ class QueuedHints:
         self,
         hints: Sequence[tuple[Instant, Sequence[Ref]]],
         now: Instant,
+        *,
         patient: bool = False,
         ahead: bool = False,
         must: bool = False,

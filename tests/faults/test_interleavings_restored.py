@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.limits.writes import NewEdition
 from chalicelib.core.targets.answers import NotNow
 from chalicelib.flow.repair.repair import Finding, Repair
 from tests.faults import invariants
 from tests.support import backfills
 from tests.support.archives import copies_of
 from tests.support.crash import lost, wrap
+from tests.support.read_only import read_only
 from tests.support.schedules import after, at, at_most, partitions
 from tests.support.world import EMR, World, day, flights
 
@@ -126,8 +128,10 @@ def test_o4_a_dry_run_says_the_same_and_changes_nothing() -> None:
     world.upload(day(1))
     world.settle()
     mixed(world, before, "RunsTable")
+    assert world.ports.ledger.commit([NewEdition(LIMIT, 9)]) is None, "the limit is not that of its workflow"
     rows = dict(world.tables.saved())
-    said = Repair(world.ports, copies_of(world), since, world.targets.emr.started_since(since), dry_run=True).run()
+    ports, begun = read_only(world.ports), world.targets.emr.started_since(since)
+    said = Repair(ports, copies_of(world), since, begun, dry_run=True).run()
     assert world.tables.saved().keys() == rows.keys()
     assert world.tables.digest == _digest(world, rows)
     assert [finding.kind for finding in said] == [finding.kind for finding in repaired(world, since)]

@@ -88,8 +88,8 @@ class Crashing:
         if name not in self._effects:
             return method
 
-        def call(*args: Any) -> Any:
-            result = method(*args)
+        def call(*args: Any, **more: Any) -> Any:
+            result = method(*args, **more)
             self._points.effect(name)
             return result
 

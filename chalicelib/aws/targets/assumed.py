@@ -72,7 +72,7 @@ class AssumedRoles:
             logger.warning("target role not assumed", extra=_fields(role) | {"why": str(details.get("Message", ""))})
         except BotoCoreError as error:
             refused = NotAssumed(
-                f"STS gave no answer for the target role of namespace {role.namespace}: {error}", False
+                f"STS gave no answer for the target role of namespace {role.namespace}: {error}", denied=False
             )
             logger.warning("target role not assumed", extra=_fields(role) | {"why": str(error)})
         else:
@@ -104,7 +104,7 @@ class AssumedRoles:
         """The reason names the namespace, not the role: its reader may lack the right to read the allow-list."""
         whose = f"the target role of namespace {role.namespace}"
         if not code.startswith(_DENIED):
-            return NotAssumed(f"STS refused {whose} for now: {code}", False)
+            return NotAssumed(f"STS refused {whose} for now: {code}", denied=False)
         external = external_id(self._stage, role.namespace)
         hint = (
             f"an administrator of the installation finds it by: sluice allowed {role.namespace}; it must trust the "
@@ -113,7 +113,7 @@ class AssumedRoles:
         )
         denial = denials.read(message)
         by = f"; the denial comes from {denial.place}" if denial and denial.policy else ""
-        return NotAssumed(f"Sluice may not assume {whose} ({code}): {hint}{by}", True)
+        return NotAssumed(f"Sluice may not assume {whose} ({code}): {hint}{by}", denied=True)
 
 
 class _Present(Credentials):  # type: ignore[misc]

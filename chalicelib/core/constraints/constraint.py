@@ -114,11 +114,11 @@ class Constraint(Document):
 
     def met(self, why: str = "met") -> Condition:
         """A met condition of this constraint."""
-        return Condition(self, True, f"{self.rule}: {why}")
+        return Condition(self, met=True, why=f"{self.rule}: {why}")
 
     def unmet(self, why: str, until: Instant | None = None, *, abort: bool = False, open: bool = False) -> Condition:
         """An unmet condition of this constraint; `Condition` describes the arguments."""
-        return Condition(self, False, f"{self.rule}: {why}", until, abort, open)
+        return Condition(self, met=False, why=f"{self.rule}: {why}", until=until, abort=abort, open=open)
 
     def met_from(self, opens: Instant, now: Instant) -> Condition:
         """A condition that is met from the instant ``opens`` on."""

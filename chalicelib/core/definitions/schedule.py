@@ -219,7 +219,7 @@ class Schedule(Described, Carried):
             raise invalid("spread", "spread only with a trigger that is one time", tree.describe(self.trigger), hint)
         if self.coalesce:
             hint = "leave coalesce out: each event of a spread fire is a job of its own"
-            raise invalid("coalesce", "false with a spread", True, hint)
+            raise invalid("coalesce", "false with a spread", got=True, hint=hint)
 
     @classmethod
     def model_validate(cls, obj: Any, **options: Any) -> Self:

@@ -46,7 +46,7 @@ def skip(series: Series, nominal: Instant, rule: CatchUp, now: Instant, left: in
         return None
     count, following = series.count(nominal, stop, MAX_COUNTED if left is None else min(MAX_COUNTED, left))
     if left is not None and count >= left:
-        return _to_the_last(series, Skipped(left, nominal, stop, None, True, why), rule, now)
+        return _to_the_last(series, Skipped(left, nominal, stop, None, exact=True, why=why), rule, now)
     exact = following is None or following >= stop
     if not exact and left is None:
         following = series.after(stop - 1)

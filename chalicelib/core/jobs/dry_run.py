@@ -37,10 +37,10 @@ class Step:
 
     at: Instant
     event: str
-    touched: bool
-    fires: bool
     verdict: tree.Verdict
     why: str
+    touched: bool
+    fires: bool
 
 
 class _Waiting(NamedTuple):
@@ -101,11 +101,11 @@ def _play(
     if after is not None and not fires:
         waiting[sort_key] = _Waiting(after, verdict.changes_at)
     if not touched and not against:
-        return Step(at, description, False, fires, verdict, "no leaf of the trigger counts this event")
+        return Step(at, description, verdict, "no leaf of the trigger counts this event", touched=False, fires=fires)
     if lost:
         why = f"the event does not carry a value of every correlation key ({', '.join(schedule.by)})"
-        return Step(at, description, False, fires, verdict, why)
-    return Step(at, description, True, fires, verdict, verdict.why)
+        return Step(at, description, verdict, why, touched=False, fires=fires)
+    return Step(at, description, verdict, verdict.why, touched=True, fires=fires)
 
 
 def _let_time_pass(
@@ -122,7 +122,7 @@ def _let_time_pass(
                 break
             at = verdict.changes_at
         if at is not None and at <= until and not gather.has_expired(job, schedule, at):
-            steps.append(Step(at, "time passes", True, True, verdict, verdict.why))
+            steps.append(Step(at, "time passes", verdict, verdict.why, touched=True, fires=True))
             del waiting[sort_key]
         else:
             waiting[sort_key] = _Waiting(job, None if at is None or at <= until else at)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from chalicelib.core.constraints.constraint import Answer
@@ -24,6 +24,9 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.writes import Write
+
+Plan = Sequence[Write]  # one transaction
 
 # Between two starts at a pace lie a hint and a check of the next job, which take a second or two.
 NEXT_AT_PACE: Millis = 5 * SECOND
@@ -52,7 +55,10 @@ class Facts:
     ``policy`` is the schedule's, ``backfill`` the job's, and ``origin`` the run that it repeats (W15). ``pool`` is its
     request for units of its pool, by the definition ``pool_row``. ``counted``: the starts of the workflow are counted.
     ``workflow_row`` is the workflow's definition, None for the graph of a DAG. ``granted`` is how the grants
-    stand for what the schedule uses of other namespaces."""
+    stand for what the schedule uses of other namespaces.
+
+    ``repairs`` are transactions, in order, that a crash or a restore has left undone. The other facts are those after
+    the repairs. A step that acts on the facts commits the repairs first, and reads the facts again."""
 
     schedule_state: ScheduleState | None
     schedule: Schedule | None
@@ -72,6 +78,7 @@ class Facts:
     answers: Mapping[str, Answer] = field(default_factory=dict)
     workflow_row: Definition | None = None
     granted: UsedGrants = NOTHING
+    repairs: tuple[Plan, ...] = ()
 
     @property
     def workflow_version(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits.pace import Pace
@@ -29,6 +29,14 @@ class AcquirePermit:
     begins: str | None = None
     passing: bool = False
     numbers: bool = False
+
+    def slot_taken(self, state: LimitState) -> LimitState:
+        """The state of a limit of slots after this write."""
+        units = self.ask.units if isinstance(self.ask, Slots) else 1
+        taken = replace(state, active=state.active + units)
+        if self.begins is None:
+            return taken
+        return replace(taken, starts={**state.starts, self.begins: self.now}, rev=state.rev + 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,7 +201,7 @@ def without_announcement(run: Run) -> Run:
 
 def wake_of(run: Run, now: Instant) -> Instant | None:
     """The ``wake_at`` of a run after an update. While the run has statuses to announce, it is now. After its end, it is
-    the next check of its bill, if any. Before its end, it is the next poll."""
+    the next check of its bill or error, if any. Before its end, it is the next poll."""
     if run.announce:
         return now
     return costs.next_check(run, now) if states.is_terminal(run.state) else follow.next_poll(run, now)

@@ -26,7 +26,7 @@ def put(
     pending fires of the earlier message belong to a closed one. ``schedule_state`` is the state that was read.
 
     Raises ``invalid`` if the message would never be due."""
-    after, plan = lifecycle.put(name, schedule, None, schedule_state, True, now, by)
+    after, plan = lifecycle.put(name, schedule, None, schedule_state, enabled=True, now=now, by=by)
     timer = timer_in(plan)
     if timer is None or not timer.next or min(timer.next.values()) > (schedule.ends_at or inf):
         hint = "correct due_time or ttl: Sluice stores no message that is never sent"

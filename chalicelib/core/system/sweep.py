@@ -53,7 +53,7 @@ POLL_EVERY: Millis = 5 * SECOND
 
 
 def is_question(row: object, now: Instant) -> bool:
-    """Whether a row only needs a call to EMR: a poll of a run, or a check of its bill."""
+    """Whether a row only needs a call to EMR: a poll of a run, or a check of an ended one."""
     return isinstance(row, Run) and (follow.is_silent(row, now) or costs.is_due(row, now))
 
 

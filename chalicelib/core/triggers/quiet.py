@@ -34,12 +34,12 @@ class QuietTrigger(NestedLeaf):
     def evaluate(self, progress: Progress | None, now: Instant) -> LeafState:
         arrived = (self.arrived(progress),) if progress else ()
         if progress is None or not self.of.is_enough(progress):
-            return LeafState(False, arrived, (self.missing(progress),))
+            return LeafState(met=False, arrived=arrived, missing=(self.missing(progress),))
         span, quiet_at = format_duration(self.silence), progress.last_at + self.silence
         if now >= quiet_at:
-            return LeafState(True, (*arrived, f"none came for {span}"), ())
+            return LeafState(met=True, arrived=(*arrived, f"none came for {span}"), missing=())
         missing = f"{span} without another {self.of.noun()} (until {iso(quiet_at)})"
-        return LeafState(False, arrived, (missing,), quiet_at)
+        return LeafState(met=False, arrived=arrived, missing=(missing,), changes_at=quiet_at)
 
     def amounts(self, progress: Progress | None) -> tuple[int, int]:
         return self.of.amounts(progress)

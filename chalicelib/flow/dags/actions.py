@@ -69,7 +69,7 @@ def put(
             tidy(ports, name, by)
             return Change("unchanged", old.version)
         for node, schedule in made.nodes.items():
-            _put(ports, ids.dag_node(made.graph, node), schedule, True, by)
+            _put(ports, ids.dag_node(made.graph, node), schedule, enabled=True, by=by)
         now = ports.clock.now()
         new = Definition("dag", name, body, 1, now, by)
         if old is not None:
@@ -205,9 +205,9 @@ def tidy(ports: Ports, name: str, by: str) -> None:
         wanted = made.schedules.get(schedule)
         if wanted is not None:
             if found is None or found.ttl is not None:
-                _put(ports, schedule, wanted, True, by)
+                _put(ports, schedule, wanted, enabled=True, by=by)
         elif found is not None and found.ttl is None:
-            _put(ports, schedule, compile.retired(found, ports.clock.now()), True, by)
+            _put(ports, schedule, compile.retired(found, ports.clock.now()), enabled=True, by=by)
 
 
 def graph_body(row: Definition) -> Body:

@@ -70,7 +70,7 @@ def put(
             raise errors.changed_meanwhile(f"{kind} {name}")
         if old is not None and dict(old.document) == dict(document):
             if old.uncounted:
-                counting.of_workflow(ports, old)
+                counting.of_workflow(ports, name)
             if kind == "workflow":
                 _wake_waiting(ports, old)
             return Change("unchanged", old.version)
@@ -97,7 +97,7 @@ def put(
             if served:
                 ports.hints.send([limit_ref(lease.limit_name) for lease in served], new.updated_at, new.updated_at)
             if new.uncounted:
-                counting.of_workflow(ports, new)
+                counting.of_workflow(ports, name)
             if kind == "workflow":
                 _wake_waiting(ports, new)
             if old is not None and old.document.get("aging") != new.document.get("aging"):

@@ -203,7 +203,7 @@ def _slice(ports: Ports, row: Deployment, accepted: Seen) -> bool:
     namespace, _, app = row.app.partition(".")
     document = App.model_validate_json(sent)
     plan = deploy.checked(ports, namespace, app, document, row.update_schedules, accepted=accepted)
-    return deploy.carry_out(ports, plan, row.by, turn, lambda: ports.has_time(NEEDED), accepted, True)
+    return deploy.carry_out(ports, plan, row.by, turn, lambda: ports.has_time(NEEDED), accepted, keeps_turn=True)
 
 
 def _seen(ports: Ports, row: Deployment) -> Mapping[str, str] | None:

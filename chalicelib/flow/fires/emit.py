@@ -93,7 +93,7 @@ class Hints:
         groups = groupby(sorted(hints, key=lambda hint: hint[0]), key=lambda hint: hint[0])
         by_instant = [(due, [ref for _, ref in group]) for due, group in groups]
         if by_instant:
-            self.ports.hints.send_all(by_instant, now, patient, False, False, self.crowd)
+            self.ports.hints.send_all(by_instant, now, patient=patient, crowd=self.crowd)
 
 
 def emit_due(ports: Ports) -> int:
@@ -175,7 +175,7 @@ class _Division:
     def _hint(self, timers: Sequence[Ref], crowd: int) -> None:
         if timers:
             present = self._ports.clock.now()
-            self._ports.hints.send_all([(present, timers)], present, False, False, True, crowd)
+            self._ports.hints.send_all([(present, timers)], present, must=True, crowd=crowd)
 
 
 def emit_together(ports: Ports, refs: Sequence[Ref]) -> tuple[list[Ref], list[Ref]]:

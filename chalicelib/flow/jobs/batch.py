@@ -80,7 +80,7 @@ def _prepare(ports: Ports, refs: Sequence[Ref], at: Instant, parsed: Parsed) -> 
     seen = seen.prefetch.read(seen, _needs(seen, jobs.values()))
     seen = seen.prefetch.read(seen, _waiting(seen, jobs.values(), parsed))
     for ref, job in jobs.items():
-        facts = facts_of.gather(seen, job, parsed)
+        facts = facts_of.read(seen, job, parsed)
         # A fire that was moved since it was hinted has a hint for its own instant; no lease may keep it from that one.
         is_sooner = seen.clock.now() < delivery_lease.due_of(job) < at
         decision = None if is_sooner or fires.is_event(job, facts, at) else check.decide(job, facts, at)
@@ -131,7 +131,7 @@ def prepare_queued(ports: Ports, waiters: Sequence[Waiter], at: Instant) -> list
     decided: list[tuple[Waiter, Job, Facts, str]] = []
     parsed = Parsed()
     for waiter, job in jobs.items():
-        facts = facts_of.gather(seen, job, parsed)
+        facts = facts_of.read(seen, job, parsed)
         decision = None if job.closed else check.decide(job, facts, at, waiter.limit_name)
         if isinstance(decision, Launch) and is_paced(job, facts, decision):
             decided.append((waiter, job, facts, decision.why))

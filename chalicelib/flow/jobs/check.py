@@ -20,6 +20,7 @@ from chalicelib.core.rows.grants import waiters_key
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.ref import limit_ref, ref_of
+from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.runs import complete, metrics
 from chalicelib.core.writes import DeleteJob, ExpectDefinition, Put, Replace, Write
@@ -29,7 +30,7 @@ from chalicelib.flow.ingest import fires
 from chalicelib.flow.jobs import external
 from chalicelib.flow.jobs.deliver import deliver
 from chalicelib.flow.jobs.drop import CheckResult, committed, drop_job, queues_to_wake, states_of_held
-from chalicelib.flow.limits import parts, waiting
+from chalicelib.flow.limits import counting, parts, waiting
 from chalicelib.flow.notices import deadlines
 from chalicelib.flow.runs import cancel
 from chalicelib.flow.runs import launch as launching
@@ -59,7 +60,7 @@ def check_job(
             return CheckResult("gone")  # the drain drops the job under a tombstone
         if conflicts or job.queued_in != serving:  # the step that serves the queue has just read the waiter
             job = waiting.regained(ports, job)
-        facts = facts_of.gather(ports, job)
+        facts = _repaired(ports, job)
         if fires.is_event(job, facts, now):
             return CheckResult("applied", fires.apply(ports, job, facts, now))
         deadlines.begin(ports, job, facts, now)
@@ -74,6 +75,15 @@ def check_job(
             _log(job, outcome)
             return outcome
     raise too_many_conflicts(f"the check of {key}", "the sweep will hint the job again")
+
+
+def _repaired(ports: Ports, job: Job) -> Facts:
+    """The facts about a job, after what is to be repaired was repaired. Until then, no job of its schedule may be
+    claimed. Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row."""
+    while (facts := facts_of.read(ports, job)).repairs:
+        logger.info("facts repaired", extra={**job_fields(job), "repairs": len(facts.repairs)})
+        counting.settle(ports, lambda: facts_of.read(ports, job).repairs)
+    return facts
 
 
 def _log(job: Job, outcome: CheckResult) -> None:
@@ -121,43 +131,54 @@ def _expire_waiting(ports: Ports, over: Job, now: Instant) -> None:
 def _launch(
     ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant, serving: str | None
 ) -> CheckResult | None:
+    """Deliver the job, claim it with all its permits, or queue it at the limit that blocks it."""
     if job.kind == "fire" and not decision.asks and facts.workflow and not facts.workflow.target.has_lifecycle:
         sent = deliver(ports, job, facts, decision.why, now, serving)
-        if sent is None:
-            return None
-        ended, why = sent
-        return CheckResult("delivered" if ended else "waiting", why)
+        return CheckResult("delivered" if sent[0] else "waiting", sent[1]) if sent is not None else None
     route = limit_route.route(decision.asks, job.held, facts.limit_states, now, serving)
-    if route.blocked is not None:
-        why = claim.why_blocked(route, facts)
-        if job.queued_in is not None and route.blocked.limit_name == names.whole(job.queued_in):
-            _make_room(ports, job, facts, route.blocked)
-            return CheckResult("waiting", why, same=True)
-        return _queue(ports, job, facts, route, now, why)
-    taken = tuple(
-        limit_name
-        for limit_name in (*job.held, *(ask.limit_name for ask in route.take))
-        if not names.is_admission(limit_name)
-    )
-    why = f"{decision.why}{approval.words_of(job.approved)}"
-    ready = replace(job, reason=why, event=fire.fire_event(job) if job.kind == "fire" else job.event)
-    paces, route = limit_route.paces_of(route.take), limit_route.prepared(route, ports.clock.now())
-    units = returns.units_of(route.take, job.units)
-    uri = ports.payloads.context_uri(job.job_id)
-    made = claim.build_run(ready, facts, taken, uri, now, paces, units, route.appointment)
+    if route.blocked is None:
+        return _claim(ports, job, facts, limit_route.prepared(route, ports.clock.now()), decision.why, now)
+    why = claim.why_blocked(route, facts)
+    if job.queued_in is not None and route.blocked.limit_name == names.whole(job.queued_in):
+        _make_room(ports, job, facts, route.blocked)
+        return CheckResult("waiting", why, same=True)
+    return _queue(ports, job, facts, route, now, why)
+
+
+def _claim(ports: Ports, job: Job, facts: Facts, route: Route, why: str, now: Instant) -> CheckResult | None:
+    """Make a run of the job, in one transaction, and start it. Returns None after a conflict."""
     before = ports.runs.run(job.job_id, job.attempt - 1) if job.kind == "retry" else None
-    again = approval.words_of(job.approved, before.approvals) if before is not None else ""
-    fired_by = f"{before.fired_by}{again}" if before is not None else made.fired_by
-    run = replace(made, waited_for=claim.waited_for(job, now), fired_by=fired_by)
-    run = replace(run, calls=job.tries, start_requested_at=job.first_try_at)  # of a fire that was tried without a claim
-    run = with_named(ports, run, before or facts.origin)
+    run = _run_of(ports, job, facts, route, why, before, now)
     last: list[Write] = [Replace(complete.superseded(before, now))] if before is not None else []
     if ports.ledger.commit([*claim.claim(job, run, facts, route, now), *last]) is not None:
         return None
     if woken := queues_to_wake({limit_name: facts.limit_state(limit_name) for limit_name in claim.admissions_of(job)}):
         ports.hints.send(woken, now, now)
     launching.start(ports, run.run_id, run.attempt)
-    return CheckResult("launched", decision.why)
+    return CheckResult("launched", why)
+
+
+def _run_of(
+    ports: Ports, job: Job, facts: Facts, route: Route, why: str, before: Run | None, now: Instant
+) -> Run:  # fmt: skip
+    """The run that the job becomes. ``before`` is the attempt that a retry follows."""
+    named = (*job.held, *(ask.limit_name for ask in route.take))
+    taken = tuple(limit_name for limit_name in named if not names.is_admission(limit_name))
+    reason = f"{why}{approval.words_of(job.approved)}"
+    ready = replace(job, reason=reason, event=fire.fire_event(job) if job.kind == "fire" else job.event)
+    uri, units = ports.payloads.context_uri(job.job_id), returns.units_of(route.take, job.units)
+    made = claim.build_run(
+        ready, facts, taken, uri, now, limit_route.paces_of(route.take), units, route.appointment
+    )  # fmt: skip
+    again = approval.words_of(job.approved, before.approvals) if before is not None else ""
+    run = replace(
+        made,
+        waited_for=claim.waited_for(job, now),
+        fired_by=f"{before.fired_by}{again}" if before is not None else made.fired_by,
+        calls=job.tries,  # of a fire that was tried without a claim
+        start_requested_at=job.first_try_at,
+    )
+    return with_named(ports, run, before or facts.origin)
 
 
 def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why: str) -> CheckResult | None:

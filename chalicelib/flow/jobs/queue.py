@@ -325,5 +325,5 @@ def _asks_of_head(ports: Ports, state: LimitState) -> tuple[tuple[PermitRequest,
         run = ports.runs.run(*head[0].run)
         return launch.of_run(ports, run) if run else ((), {})
     job = ports.jobs.job(head[0].job_schedule, head[0].job_generation, head[0].job_sort_key)
-    known = facts.gather(ports, job) if job else None
+    known = facts.read(ports, job) if job else None
     return (known.asks(head[0].job_schedule.partition(".")[0]), known.limit_states) if known else ((), {})

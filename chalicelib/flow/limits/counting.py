@@ -2,79 +2,149 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache, partial
+from typing import Any
 
 from chalicelib.core import states
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.jobs.facts import Plan
 from chalicelib.core.limits import names
+from chalicelib.core.limits.writes import AcquirePermit
 from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import counting
 from chalicelib.core.writes import PutDefinition, PutState, Replace, Write
+from chalicelib.flow import lookup
 from chalicelib.flow.limits import pools
-from chalicelib.log import logger
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 
-def of_schedule(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, workflow: Workflow) -> ScheduleState:
-    """The schedule state after all unfinished runs of the schedule were counted.
+def of_schedule(ports: Ports, name: str) -> None:
+    """Count all unfinished runs of a schedule whose definition names a group or another pool than before.
 
     Only a run of an older version can lack a permit, and no more jobs of that version are claimed, so no run is missed.
-    After a conflict the schedule state is returned as it was read. A claim expects it unchanged, so that claim fails.
     """
-    if workflow.target.has_lifecycle:
-        state = ports.jobs.limit_state(names.workflow_limit(schedule.workflow))
-        for run_id, attempt in counting.living(state, schedule_state.schedule):
-            _count(ports, run_id, attempt, schedule, workflow)
-    after = replace(schedule_state, uncounted=False, rev=schedule_state.rev + 1)
-    return after if ports.ledger.commit([PutState(after, schedule_state)]) is None else schedule_state
+    settle(ports, lambda: _of_schedule(_After(ports), ports.catalog.schedule_state(name)))
 
 
-def of_workflow(ports: Ports, row: Definition) -> None:
+def of_workflow(ports: Ports, name: str) -> None:
     """Count all unfinished runs of a workflow whose definition names another pool than before."""
-    workflow = Workflow.model_validate(row.document)
-    known: dict[str, Schedule | None] = {}
-    if workflow.target.has_lifecycle:
-        for run_id, attempt in counting.living(ports.jobs.limit_state(names.workflow_limit(row.name)), None):
-            run = ports.runs.run(run_id, attempt)
-            if run is None:
-                continue
-            if run.schedule not in known:
-                known[run.schedule] = _definition_of(ports, run.schedule)
-            schedule = known[run.schedule]
-            if schedule is not None:
-                _count(ports, run_id, attempt, schedule, workflow)
-    ports.ledger.commit([PutDefinition(replace(row, uncounted=False), row.version)])
+    settle(ports, lambda: _of_workflow(_After(ports), ports.catalog.definition("workflow", name)))
 
 
-def _definition_of(ports: Ports, name: str) -> Schedule | None:
+def missing(
+    ports: Ports, schedule_state: ScheduleState | None, row: Definition | None
+) -> tuple[tuple[Plan, ...], Ports]:  # fmt: skip
+    """The transactions that a put has left, because it died before it had counted all runs. Each is based on those
+    before it. Also the ports by which the rows are read as these transactions will leave them."""
+    if not any(each is not None and each.uncounted for each in (schedule_state, row)):
+        return (), ports
+    after = _After(ports)
+    return (*_of_schedule(after, schedule_state), *_of_workflow(after, row)), after.ports
+
+
+def settle(ports: Ports, left: Callable[[], Sequence[Plan]]) -> None:
+    """Commit what is left to repair, in order; after a conflict what is left then.
+
+    Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
+    """
+    conflicts = 0
+    while conflicts < MAX_CONFLICTS:
+        for number, plan in enumerate(left()):
+            if ports.ledger.commit(plan) is not None:
+                conflicts = 1 if number else conflicts + 1
+                break
+        else:
+            return
+    raise too_many_conflicts("a repair of limits", "the next check of a job of the schedule repairs the rest")
+
+
+def _of_schedule(after: _After, schedule_state: ScheduleState | None) -> list[Plan]:
+    if schedule_state is None or not schedule_state.uncounted:
+        return []
+    schedule = lookup.definition_of(after.ports, schedule_state)
+    workflow = lookup.workflow_of(after.ports, schedule.workflow) if schedule is not None else None
+    if schedule is None or workflow is None:
+        return []
+    plans = _missing(after, schedule.workflow, schedule_state.schedule, workflow, lambda _: schedule)
+    counted = replace(schedule_state, uncounted=False, rev=schedule_state.rev + 1)
+    return [*plans, [PutState(counted, schedule_state)]]
+
+
+def _of_workflow(after: _After, row: Definition | None) -> list[Plan]:
+    if row is None or not row.uncounted:
+        return []
+    plans = _missing(
+        after, row.name, None, Workflow.model_validate(row.document), cache(partial(_last, after.ports))
+    )  # fmt: skip
+    return [*plans, [PutDefinition(replace(row, uncounted=False), row.version)]]
+
+
+def _last(ports: Ports, name: str) -> Schedule | None:
     """The definition of a schedule; of a deleted one, the last definition."""
     schedule_state = ports.catalog.schedule_state(name)
     version = ports.catalog.version(name, schedule_state.version) if schedule_state is not None else None
     return Schedule.model_validate(version.definition) if version is not None else None
 
 
-def _count(ports: Ports, run_id: str, attempt: int, schedule: Schedule, workflow: Workflow) -> None:
-    """Add the missing permits to a run and to their limits, in one transaction. A run that has ended needs none.
-
-    Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
-    """
-    for _ in range(MAX_CONFLICTS):
+def _missing(
+    after: _After, name: str, only: str | None, workflow: Workflow, schedule_of: Callable[[str], Schedule | None]
+) -> list[Plan]:
+    """For each unfinished run of a workflow, or of one schedule ``only``, that lacks permits: the transaction that adds
+    them to the run and to their limits."""
+    if not workflow.target.has_lifecycle:
+        return []
+    found, ports = list[Plan](), after.ports
+    for run_id, attempt in counting.living(ports.jobs.limit_state(names.workflow_limit(name)), only):
         run = ports.runs.run(run_id, attempt)
-        if run is None or states.is_terminal(run.state):
-            return
-        after, plan = run, list[Write]()
+        schedule = None if run is None or states.is_terminal(run.state) else schedule_of(run.schedule)
+        if run is None or schedule is None:
+            continue
+        later, plan = run, list[Write]()
         for limit_name in counting.missing_groups(run, schedule):
-            after, taken = counting.with_permit(after, ports.jobs.limit_state(limit_name))
+            later, taken = counting.with_permit(later, ports.jobs.limit_state(limit_name))
             plan += taken
         pooled = pools.ask_of(ports, workflow, schedule)
         if pooled is not None and counting.lacks_pool(run, pooled[0]):
-            after, in_pool = counting.with_pool(after, *pooled, ports.jobs.limit_state(pooled[0].limit_name))
-            plan += in_pool
-        if not plan:
-            return
-        if ports.ledger.commit([Replace(replace(after, rev=run.rev + 1)), *plan]) is None:
-            logger.info("run counted", extra={"run": run_id, "attempt": attempt, "permits": after.permits})
-            return
-    raise too_many_conflicts(f"counting run {run_id}", "the next check of its schedule continues")
+            later, taken = counting.with_pool(later, *pooled, ports.jobs.limit_state(pooled[0].limit_name))
+            plan += taken
+        if plan:
+            found.append(after.made([Replace(replace(later, rev=run.rev + 1)), *plan]))
+    return found
+
+
+class _After:
+    """The tables as some transactions will leave their runs, limits and definitions."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._known: dict[tuple[Any, ...], Any] = {}
+        over: Any = [_Over(table, self._known) for table in (ports.catalog, ports.jobs, ports.runs)]
+        self.ports = replace(ports, catalog=over[0], jobs=over[1], runs=over[2])
+
+    def made(self, plan: Plan) -> Plan:
+        """The plan. From now on its writes are read."""
+        for write in plan:
+            match write:
+                case Replace(row=Run() as run):
+                    self._known["run", run.run_id, run.attempt] = run
+                case PutDefinition(definition=row):
+                    self._known["definition", row.kind, row.name] = row
+                case AcquirePermit():
+                    name = write.ask.limit_name
+                    self._known["limit_state", name] = write.slot_taken(self.ports.jobs.limit_state(name))
+        return plan
+
+
+class _Over:
+    """A table some of whose rows are known, by the read that returns them."""
+
+    def __init__(self, table: Any, known: dict[tuple[Any, ...], Any]) -> None:
+        self._table, self._known = table, known
+
+    def __getattr__(self, name: str) -> Any:
+        read = getattr(self._table, name)
+        return lambda *key, **more: self._known[(name, *key)] if (name, *key) in self._known else read(*key, **more)

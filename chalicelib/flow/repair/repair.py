@@ -150,7 +150,7 @@ class Repair:
             job = replace(job, due_at=event.instant, accepted_at=event.instant, event=event)
         job = self._entry_of(run_id, begun) or job
         job = replace(job, attempt=attempt)
-        facts = facts_of.gather(self.ports, job)
+        facts = facts_of.read(self.ports, job)
         if facts.schedule_state is None or facts.schedule is None or facts.workflow is None:
             return None
         asks = facts.asks(parsed.schedule.partition(".")[0])

@@ -23,6 +23,7 @@ from chalicelib.flow.definitions.target_roles import adapter_of_begun
 from chalicelib.flow.ingest.apply import apply_to_all
 from chalicelib.flow.limits import pools, waiting
 from chalicelib.flow.notices import notices
+from chalicelib.flow.runs import failures
 from chalicelib.flow.runs.hold import hold_failing
 from chalicelib.log import logger, run_fields
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
@@ -151,20 +152,23 @@ def ingest_status(ports: Ports, run: Run, update: RunUpdate | None) -> None:
         ports.ledger.commit([Replace(later)])
 
 
-def check_bill(ports: Ports, run: Run) -> None:
-    """Check the bill of a finished run at its target, if the check is due (H1).
+def check_ended(ports: Ports, run: Run) -> None:
+    """Check the bill of a finished run at its target (H1), and the error of a failed one in its log, if that is due.
 
-    A failed call counts as a check, so a failing target gets no further calls. A conflict leaves the check to the
+    A failed call counts as a check, so a failing service gets no further calls. A conflict leaves the check to the
     sweep.
     """
     if not costs.is_due(run, ports.clock.now()):
         return
+    told: Run = run
+    billed: Sequence[int] = ()
     try:
-        update = adapter_of_begun(ports, run).status(run)
+        told = failures.with_reason(ports, run)
+        update = adapter_of_begun(ports, run).status(run) if costs.lacks_bill(run) else None
+        billed = update.billed if update is not None else ()
     except Exception:
-        logger.exception("bill not available", extra={"run": run.run_id})
-        update = None
-    later = costs.checked(run, update.billed if update is not None else (), ports.clock.now())
+        logger.exception("bill or log not available", extra={"run": run.run_id})
+    later = costs.checked(told, billed, ports.clock.now())
     if ports.ledger.commit([Replace(later)]) is None:
         _measure_cost(ports, run, later)
 

@@ -30,7 +30,9 @@ def hold_failing(ports: Ports, run: Run) -> None:
             return
         _, schedule = existing(ports, run.schedule)
         reason = f"{count_of(failed, 'run')} failed in a row; the last one was {run.run_id}"
-        _, plan = lifecycle.pause(schedule_state, schedule, "hold", False, ports.clock.now(), "sluice", reason)
+        _, plan = lifecycle.pause(
+            schedule_state, schedule, "hold", stop=False, now=ports.clock.now(), by="sluice", reason=reason
+        )
         if ports.ledger.commit(plan) is None:
             wake.all_of(ports, run.schedule)
             logger.warning("schedule held", extra={"schedule": run.schedule, "why": reason})

@@ -106,9 +106,10 @@ def planned(
 
 def counted(ports: Ports, change: Change) -> ScheduleState:
     """Count active runs in the groups and pools that the put names, before the put is answered (C9, W3)."""
-    after, schedule = change.after, change.schedule
-    workflow = lookup.workflow_of(ports, schedule.workflow) if after.uncounted else None
-    return counting.of_schedule(ports, after, schedule, workflow) if workflow is not None else after
+    if not change.after.uncounted:
+        return change.after
+    counting.of_schedule(ports, change.after.schedule)
+    return ports.catalog.schedule_state(change.after.schedule) or change.after
 
 
 def enable(ports: Ports, name: str, by: str) -> ScheduleState:

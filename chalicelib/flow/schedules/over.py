@@ -52,7 +52,10 @@ class Found:
         old, spans_from = self.old.definition if self.old is not None else None, self.new.spans_from
         before, new, now = self.schedule_state, self.new.definition, self.now
         timer, prepared = self.timer, self.prepared
-        return lifecycle.put(name, new, old, before, enabled, now, by, carry, timer, prepared, spans_from, self.former)
+        return lifecycle.put(
+            name, new, old, before, enabled, now, by, carry=carry, timer=timer, prepared=prepared,
+            spans_from=spans_from, former=self.former,
+        )  # fmt: skip
 
 
 def read(ports: Ports, name: str, sent: Schedule, enabled: bool | None) -> Found:
@@ -61,13 +64,13 @@ def read(ports: Ports, name: str, sent: Schedule, enabled: bool | None) -> Found
     alive = schedule_state if schedule_state is not None and schedule_state.exists else None
     old, now = lookup.stored(ports, alive), ports.clock.now()
     if alive is None or old is None:
-        return Found(now, schedule_state, None, _counted(ports, sent, name, None, now), False)
+        return Found(now, schedule_state, None, _counted(ports, sent, name, None, now), is_same=False)
     fits = enabled is None or enabled == (alive.mode != "disabled")
     if fits and relative.is_same(sent, name, old):
-        return Found(now, schedule_state, old, old, True)
+        return Found(now, schedule_state, old, old, is_same=True)
     begins = effect.begins(alive, enabled)
     new = _counted(ports, sent, name, None if begins else old, now)
-    found = Found(now, schedule_state, old, new, False, ports.catalog.version(name, alive.version))
+    found = Found(now, schedule_state, old, new, is_same=False, former=ports.catalog.version(name, alive.version))
     if begins or effect.acts_alike(old.definition, new.definition):
         return found
     timer = _timer(ports, alive, old.definition)

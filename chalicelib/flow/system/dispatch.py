@@ -248,7 +248,7 @@ def _run(ports: Ports, run_id: str, attempt: int) -> None:
     if not states.is_terminal(run.state):
         steps.append(lambda: _follow(ports, run))
     elif not run.announce:
-        steps.append(lambda: complete.check_bill(ports, run))
+        steps.append(lambda: complete.check_ended(ports, run))
     # An error while a status is announced does not stop Sluice from following the run.
     run_each(steps, lambda step: step())
 

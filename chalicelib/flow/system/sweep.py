@@ -129,7 +129,7 @@ def _sweep(ports: Ports, refs: Sequence[Ref], now: Instant, ends_at: Instant, po
         if hints:
             # Hints are sent before the leases, so no row is leased without a hint. They are delayed until after them.
             # While the queue is down this raises and no row is leased, so the first tick after that finds all rows.
-            ports.hints.send_all(hints, now, False, True, True)
+            ports.hints.send_all(hints, now, ahead=True, must=True)
         swept.failed += _lease_all(ports, now, found)
         swept.hinted, asked = swept.hinted + len(found), asked + len(asks)
     return swept

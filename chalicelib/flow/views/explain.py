@@ -50,7 +50,7 @@ def why_job(
     """Why a job has not run yet and what would make it run, from a decision on the present facts. With ``searches``, it
     also says which upstream run has failed, which takes a search among the runs of that workflow."""
     now = ports.clock.now()
-    known = facts.gather(ports, job, parsed)
+    known = facts.read(ports, job, parsed)
     decision = check.decide(job, known, now)
     verdict = check.verdict_of(job, known.schedule, now) if known.schedule else None
     until = decision.until if isinstance(decision, check.Wait) else None

@@ -70,7 +70,7 @@ def _asks_of_schedule(ports: Ports, name: str, job: Job | None = None) -> tuple[
     state, _ = lookup.existing(ports, name)
     now = ports.clock.now()
     plain = Job(name, state.generation, "RUNNOW#", "", "run_now", "PENDING_CONSTRAINTS", now)
-    known = facts_of.gather(ports, job or plain)
+    known = facts_of.read(ports, job or plain)
     return permits.with_fallbacks(known.asks(name.partition(".")[0]))
 
 

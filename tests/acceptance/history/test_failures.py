@@ -45,18 +45,37 @@ def test_a_cut_reason_is_completed_as_soon_as_the_log_is_there(details: str) -> 
     assert failures.with_reason(world.ports, world.runs("a")[0]).reason == f"exit code 1: {ERROR}"
 
 
-def test_an_error_that_was_read_from_a_log_stays_in_lists() -> None:
-    """The log is read once. Without its error, lists and the history keep the reason of the target."""
+def test_lists_have_the_error_of_a_log_soon_after_the_end() -> None:
+    """A read stores nothing. A check of the ended run stores the error, so lists and the history show it."""
     world = failed(CUT)
-    why(world)
-    [run] = world.runs("a")
-    assert run.reason == CUT
     logs(world)
     assert why(world) == f"exit code 1: {ERROR}"
+    [run] = world.runs("a")
+    assert run.reason == CUT
+    world.pass_by("3m")
     [kept] = world.runs("a")
-    assert (kept.reason, kept.rev, kept.state) == (f"exit code 1: {ERROR}", run.rev + 1, "FAILED")
+    assert (kept.reason, kept.state) == (f"exit code 1: {ERROR}", "FAILED")
     world.payloads.logs.clear()
     assert why(world) == f"exit code 1: {ERROR}"
+    assert kept.wake_at is None, "nothing is left to ask about"
+
+
+def test_a_log_that_comes_late_is_looked_up_once_more() -> None:
+    world = failed(CUT)
+    world.pass_by("3m")
+    [run] = world.runs("a")
+    assert (run.reason, run.bill_checks) == (CUT, 1)
+    logs(world)
+    world.pass_by("13m")
+    [kept] = world.runs("a")
+    assert (kept.reason, kept.wake_at) == (f"exit code 1: {ERROR}", None)
+
+
+def test_a_failure_whose_log_never_comes_is_left_alone() -> None:
+    world = failed(CUT)
+    world.pass_by("16m")
+    [run] = world.runs("a")
+    assert (run.reason, run.bill_checks, run.wake_at) == (CUT, 2, None)
 
 
 def test_a_failure_without_details_has_the_error_of_its_log() -> None:

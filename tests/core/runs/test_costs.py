@@ -1,4 +1,4 @@
-"""When a target is polled again for the bill of a run that has ended: twice at most (H1)."""
+"""When Sluice asks again about a run that has ended, for its bill or its error: twice at most (H1)."""
 
 from __future__ import annotations
 
@@ -61,3 +61,33 @@ def test_h1_a_run_without_costs_is_not_asked_about(fields: dict[str, object]) ->
     run = over(**fields)
     assert costs.next_check(run, NOON) is None
     assert not costs.is_due(run, NOON + HOUR)
+
+
+FAILED: dict[str, object] = {"state": "FAILED", "billed": KNOWN, "reason": "exit code 1"}
+
+
+def test_an_error_that_is_not_known_is_looked_up_twice_at_most() -> None:
+    run = over(**FAILED)
+    assert costs.next_check(run, NOON) == NOON + 2 * MINUTE
+    run = costs.checked(run, (), NOON + 2 * MINUTE)
+    assert (run.billed, run.wake_at) == (KNOWN, NOON + 15 * MINUTE)
+    assert costs.checked(run, (), NOON + 15 * MINUTE).wake_at is None
+
+
+def test_an_error_that_was_found_ends_the_checks() -> None:
+    run = over(**FAILED | {"reason": "exit code 1: KeyError: 'flights'"})
+    assert costs.checked(run, (), NOON + 2 * MINUTE).wake_at is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"reason": "exit code 1: KeyError: 'flights'"},
+        {"state": "SUCCEEDED"},
+        {"outcome": "timed_out"},
+        {"request": replace(rows.run().request, target={"type": "worker", "pool": "p"})},
+    ],
+    ids=["names its error", "succeeded", "was ended by Sluice", "a worker's"],
+)
+def test_no_log_is_read_for_a_run_that_lacks_no_error(fields: dict[str, object]) -> None:
+    assert costs.next_check(over(**FAILED | fields), NOON) is None

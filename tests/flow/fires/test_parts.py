@@ -182,7 +182,14 @@ def test_e9_without_the_queue_the_tick_prepares_fires_itself() -> None:
             return getattr(world.hints, name)
 
         def send_all(
-            self, hints: Any, now: int, patient: bool = False, ahead: bool = False, must: bool = False, crowd: int = 0
+            self,
+            hints: Any,
+            now: int,
+            *,
+            patient: bool = False,
+            ahead: bool = False,
+            must: bool = False,
+            crowd: int = 0,
         ) -> None:
             if must:
                 raise ConnectionError("the queue does not answer")
@@ -236,7 +243,7 @@ class Crowds:
         return getattr(self.world.hints, name)
 
     def send_all(
-        self, hints: Any, now: int, patient: bool = False, ahead: bool = False, must: bool = False, crowd: int = 0
+        self, hints: Any, now: int, *, patient: bool = False, ahead: bool = False, must: bool = False, crowd: int = 0
     ) -> None:
         self.sent += [(len(refs), crowd) for _, refs in hints]
         self.world.hints.send_all(hints, now)

@@ -67,6 +67,7 @@ NOT_EXPECTED = {
     "policy": "a reader computes the next start from the head; a start by the former pace was allowed then",
     "answers": "an answer holds for the instant of its request, and no later event changes it",
     "origin": "the repeated run is final",
+    "repairs": "the check commits them, and reads the facts again",
 }
 # The definitions that are read for the facts. A new one belongs to one of the lists above.
 READ = {"schedule_state", "version", "definition workflow", "definition pool", "definition policy", "grants"}
@@ -121,7 +122,7 @@ def plan_of(world: World, sort_key: tuple[str, int, str], **changed: Any) -> Pla
     found = world.ports.jobs.job(*sort_key)
     assert found is not None
     job = replace(found, **changed)
-    known = facts.gather(world.ports, job)
+    known = facts.read(world.ports, job)
     asks = known.asks("demo")
     route = limit_route.route(asks, (), known.limit_states, world.clock.now(), None)
     run = claim.build_run(job, known, tuple(ask.limit_name for ask in route.take), "", world.clock.now())
@@ -145,7 +146,7 @@ def test_only_known_definitions_are_read_for_the_facts() -> None:
     reading = Reading(world.ports.catalog)
     job = world.ports.jobs.job(*sort_key)
     assert job is not None
-    facts.gather(world.with_ports(catalog=reading), job)
+    facts.read(world.with_ports(catalog=reading), job)
     assert reading.read == READ
 
 
@@ -157,7 +158,7 @@ def test_a_job_that_queues_expects_its_state_and_its_pool() -> None:
     world.settle()
     world.upload(day(2))
     [job] = world.jobs("daily")
-    known = facts.gather(world.ports, job)
+    known = facts.read(world.ports, job)
     route = limit_route.route(known.asks("demo"), (), known.limit_states, world.clock.now(), None)
 
     plan = claim.queue(job, known, route, world.clock.now())
