@@ -23,12 +23,12 @@ from chalicelib.core.rows.ref import limit_ref, run_ref
 from chalicelib.core.rows.run import Pointer, Run
 from chalicelib.core.rows.schedule import HISTORY, ScheduleState
 from chalicelib.core.runs import launch, metrics, queued, workers
-from chalicelib.core.targets import answers, backoff, delivery, registry
+from chalicelib.core.runs.launch import Call, GiveBack, Hold, Leave, Offer, Queue, Seen, Withdraw
+from chalicelib.core.targets import backoff, delivery, registry
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
 from chalicelib.core.targets.delivery import Delivery, GiveUp
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow import grants, lookup
-from chalicelib.flow import lookup as facts_of
 from chalicelib.flow.definitions import allowed, target_roles
 from chalicelib.flow.limits import policies, waiting
 from chalicelib.flow.runs import complete as completing
@@ -59,77 +59,99 @@ def start(ports: Ports, run_id: str, attempt: int, serving: str | None = None) -
 def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
     """Try to start the run once. Returns as `start`, or None after a conflict."""
     now = ports.clock.now()
-    leased = run.lease_until is not None and run.lease_until > now
-    if leased and not run.unknown_answer:
-        return False  # an invocation is making the call, or it crashed and its lease has not expired
+    seen = _seen(ports, run, serving, now)
+    match launch.next_step(run, seen, now):
+        case Leave(waits, off_queue):
+            return _leave_queue(ports, run) if off_queue else waits
+        case Withdraw():
+            _withdraw(ports, run, now)
+            return False
+        case Hold(missing):
+            if not _is_found(ports, run, now):
+                _hold(ports, run, grants_rules.waiting_for(missing), now)
+            return False
+        case GiveBack(writes):
+            ports.ledger.commit(writes)
+            return None  # whether or not another write came first, the run and the paces have changed
+        case Queue(route):
+            return _queue(ports, run, route, seen.states, now)
+        case Offer(again=True):
+            return _offer_again(ports, run, now)
+        case Offer() | Call():
+            return _prepare(ports, run, seen)
+
+
+def _seen(ports: Ports, run: Run, serving: str | None, now: Instant) -> Seen:
+    """Read what the start of the run depends on, and no more once a fact decides the step."""
+    if launch.is_being_called(run, now):
+        return Seen()
+    seen = replace(_rights(ports, run), serving=serving)
+    if not seen.is_open or seen.missing or launch.waits_elsewhere(run, serving) or workers.is_offered(run):
+        return seen
+    if not launch.needs_permit(run, now):
+        return seen
+    paces, states = of_run(ports, run)
+    return replace(seen, serving=serving, paces=paces, states=states)
+
+
+def _rights(ports: Ports, run: Run) -> Seen:
+    """Whether its schedule, its backfill and its grants let the run start now."""
     schedule_state = ports.catalog.schedule_state(run.schedule)
     if run.cancel or not _is_open(ports, schedule_state, run):
-        if leased:  # an unanswered call may still reach the target, so search for its run only after the lease
-            return _leave_queue(ports, run)
-        _withdraw(ports, run, now)
-        return False
-    if missing := grants.of_run(ports, run).missing:
-        if leased:
-            return _leave_queue(ports, run)
-        if not _is_found(ports, run, now):
-            _hold(ports, run, grants_rules.waiting_for(missing), now)
-        return False
-    if run.queued_in is not None and run.queued_in != serving:
-        return True
-    if workers.is_offered(run):
-        return _offer_again(ports, run, now)
-    needs_permit = launch.needs_permit(run, now)
-    paces, states = of_run(ports, run) if needs_permit else ((), {})
-    if unused := launch.unused_permits(run, paces, states, now):
-        ports.ledger.commit(unused)
-        return None  # whether or not another write came first, the run and the paces have changed
-    route = limit_route.route(paces, (), states, now, serving)
-    if route.blocked is not None:
-        return _queue(ports, run, route, states, now)
-    updated = target_roles.present(ports, as_updated(ports, run, schedule_state))
+        return Seen(schedule_state)
+    return Seen(schedule_state, True, grants.of_run(ports, run).missing)
+
+
+def _prepare(ports: Ports, run: Run, seen: Seen) -> bool | None:
+    """Build what the target gets, then put the run on offer, or record its call and make it. Returns as `_start`."""
+    updated = target_roles.present(ports, as_updated(ports, run, seen.schedule_state))
     unassumed = target_roles.assume(ports, [updated])
     context = build(ports, updated)
     ports.payloads.put_context(run.run_id, context)
     partition = partition_of(updated, events_of(ports, updated))
     now = ports.clock.now()  # the preparation took time, and the permit is for an instant
-    span = launch.next_span(paces, states, now) if needs_permit else launch.granted(run)
+    span = launch.span_of(run, seen, now)
     if span is not None and now > span.until:
         return None  # the permit is too old: try again with another
-    if workers.is_pulled(run) and schedule_state is not None:
-        if span is not None and not _is_time(ports, span):
-            return None
+    appointment = span.since if span is not None else now
+    if workers.is_pulled(run):
         offered = replace(workers.offered(updated, now), partition=partition)
-        permits = launch.take_permits(run, offered, paces, states, span.since if span is not None else now)
-        plan = [*permits, Put(workers.offer_of(offered)), *workers.still_open(schedule_state, run)]
-        return None if ports.ledger.commit(plan) is not None else False
+        return _offer(ports, run, offered, seen, span, appointment)
     called = replace(launch.calling(updated, now), partition=partition)
-    if (
-        ports.ledger.commit(launch.take_permits(run, called, paces, states, span.since if span is not None else now))
-        is not None
-    ):
+    if ports.ledger.commit(launch.take_permits(run, called, seen.paces or (), seen.states, appointment)) is not None:
         return None
     if span is not None:
         ports.clock.wait_until(span.since)
     [why], [refused] = allowed.refusals(ports, [called]), target_roles.instead_of_calls(unassumed, [called])
     refused = Never(why) if why is not None else refused
-    if target_roles.present(ports, updated) is not updated:
-        return _restart(ports, updated, called, span)  # its namespace has another role now, without credentials so far
     # The call is on record; read the schedule state again. So either the request that closes the schedule finds the
     # recorded call, or this read finds the schedule closed.
-    reread = ports.catalog.schedule_state(run.schedule)
-    if not _is_open(ports, reread, updated):
-        _take_back(ports, updated, called, now)
-        return False
-    if grants.of_run(ports, updated).missing:
-        return _restart(ports, updated, called, span)  # a grant was taken back since; the new start holds the run
-    if as_updated(ports, updated, reread) != updated:
-        return _restart(ports, updated, called, span)  # an update was acknowledged since, so the run must use it
-    if span is not None and not _is_time(ports, span):
-        logger.info("start not made", extra={**run_fields(run), "why": "the permit is too old", "until": span.until})
-        return _restart(ports, updated, called, span)
+    rights = _rights(ports, updated)
+    newest = target_roles.present(ports, as_updated(ports, updated, rights.schedule_state))
     # Nothing may come between this read of the clock and the call.
-    _call(ports, called, context, ports.clock.now(), refused)
+    at = ports.clock.now()
+    match launch.still_going(updated, rights, newest, span, at):
+        case "withdraw":
+            _take_back(ports, updated, called, now)
+        case "restart":
+            late = span is not None and at > span.until
+            why = "the permit is too old" if late else "what it relies on has changed"
+            logger.info("start not made", extra={**run_fields(run), "why": why})
+            return _restart(ports, updated, called, span)
+        case "call":
+            _call(ports, called, context, at, refused)
     return False
+
+
+def _offer(
+    ports: Ports, run: Run, offered: Run, seen: Seen, span: launch.Span | None, appointment: Instant
+) -> bool | None:
+    """Put a run of workers on offer, at the instant of its permits. Returns as `_start`."""
+    if seen.schedule_state is None or (span is not None and not _is_time(ports, span)):
+        return None
+    permits = launch.take_permits(run, offered, seen.paces or (), seen.states, appointment)
+    plan = [*permits, Put(workers.offer_of(offered)), *workers.still_open(seen.schedule_state, run)]
+    return None if ports.ledger.commit(plan) is not None else False
 
 
 def _leave_queue(ports: Ports, run: Run) -> bool | None:
@@ -230,7 +252,7 @@ def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant, refu
         _keep(ports, run, answer, now)
 
 
-def _keep(ports: Ports, run: Run, answer: answers.Answer, now: Instant) -> None:
+def _keep(ports: Ports, run: Run, answer: Answer, now: Instant) -> None:
     """Record the answer. The run may have moved on: its RUNNING event can arrive before Sluice has stored its id."""
     if isinstance(answer, Never):
         raise TypeError("expected an answer that leaves the run STARTING")
@@ -361,7 +383,7 @@ def _is_open(ports: Ports, schedule_state: ScheduleState | None, run: Run) -> bo
 def judged(ports: Ports, run: Run, answer: Never | NotNow | NoAnswer, now: Instant) -> Answer:
     """The answer to a claimed run after its delivery policy: with the delay until the next try, or ``Never`` if the
     policy gives up."""
-    workflow = facts_of.workflow_of(ports, run.workflow)
+    workflow = lookup.workflow_of(ports, run.workflow)
     policy = workflow.delivery if workflow else Delivery()
     after = delivery.next_try(run.calls, answer, policy, run.run_id, now)
     if isinstance(after, GiveUp) or isinstance(answer, Never):
