@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from chalicelib.core import states
 from chalicelib.core.definitions import overrides
 from chalicelib.core.events import build
+from chalicelib.core.instants import Instant
 from chalicelib.core.limits.names import returns_permit
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import backfill_ref, limit_ref, ref_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import complete, costs, follow, metrics
@@ -62,41 +64,44 @@ def advance_run(
         if run is None:
             return None
         run = waiting.regained(ports, run) if conflicts else run
-        run = replace(run, attempts=max(run.attempts, attempt + 1)) if again else run
-        verdict = complete.interpret(run, update)
-        delay = _retry_delay(ports, run, verdict.outcome) if may_retry and verdict.state == "FAILED" else None
-        delay = 0 if again else delay
-        step = complete.advance(run, update, now, delay)
+        step = _step(ports, run, update, now, may_retry, again)
         if step is None:
             return None
-        if not registry.of_run(run).has_lifecycle:
-            step = Advance(complete.without_announcement(step.run), step.retry if again else None)
         skipped = [status for status in complete.newly_announced(run, step) if not _is_awaited(ports, step.run, status)]
         step = complete.drop_statuses(step, skipped, now) if skipped else step
-        limit_states = (
-            {limit_name: ports.jobs.limit_state(limit_name) for limit_name in run.permits} if step.ended else {}
-        )
+        limit_states = {name: ports.jobs.limit_state(name) for name in run.permits} if step.ended else {}
         if ports.ledger.commit(complete.plan(run, step, limit_states, now)) is None:
-            logger.info("run moved", extra={**run_fields(run), "state": step.run.state, "why": step.run.reason})
-            _measure_cost(ports, run, step.run)
-            woken = [
-                limit_ref(limit_name)
-                for limit_name, state in limit_states.items()
-                if state.waiters and returns_permit(limit_name)
-            ]
-            if run.backfill is not None and step.final:
-                woken.append(backfill_ref(run.schedule, run.backfill))
-            if woken:
-                ports.hints.send(woken, now, now)
-            pools.serve_shares(
-                ports, [limit_name for limit_name, state in limit_states.items() if not state.waiters], now
-            )
-            if step.retry is not None:
-                ports.hints.send([ref_of(step.retry)], step.retry.due_at or now, now)
+            _follow(ports, run, step, limit_states, now)
             if _add_awaited(ports, step.run, skipped) or step.run.announce:
                 announce(ports, run_id, attempt)
             return step
     raise too_many_conflicts(f"an update of run {run_id}", "the run will be polled again")
+
+
+def _step(ports: Ports, run: Run, update: RunUpdate, now: Instant, may_retry: bool, again: bool) -> Advance | None:
+    """How an update moves a run, with the job of its next attempt; None if it changes nothing."""
+    if again:
+        run = replace(run, attempts=max(run.attempts, run.attempt + 1))
+    verdict = complete.interpret(run, update)
+    delay = _retry_delay(ports, run, verdict.outcome) if may_retry and verdict.state == "FAILED" else None
+    step = complete.advance(run, update, now, 0 if again else delay)
+    if step is None or registry.of_run(run).has_lifecycle:
+        return step
+    return Advance(complete.without_announcement(step.run), step.retry if again else None)
+
+
+def _follow(ports: Ports, before: Run, step: Advance, limit_states: Mapping[str, LimitState], now: Instant) -> None:
+    """Measure a run that has moved, and wake what waits for the permits and the job that it leaves."""
+    logger.info("run moved", extra={**run_fields(before), "state": step.run.state, "why": step.run.reason})
+    _measure_cost(ports, before, step.run)
+    woken = [limit_ref(name) for name, state in limit_states.items() if state.waiters and returns_permit(name)]
+    if before.backfill is not None and step.final:
+        woken.append(backfill_ref(before.schedule, before.backfill))
+    if woken:
+        ports.hints.send(woken, now, now)
+    pools.serve_shares(ports, [name for name, state in limit_states.items() if not state.waiters], now)
+    if step.retry is not None:
+        ports.hints.send([ref_of(step.retry)], step.retry.due_at or now, now)
 
 
 def _is_awaited(ports: Ports, run: Run, status: str) -> bool:
