@@ -19,7 +19,7 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import Version
 from chalicelib.core.triggers import tree
 from chalicelib.flow import lookup, many
-from chalicelib.flow.definitions import allowed, store
+from chalicelib.flow.definitions import allowed, kinds
 from chalicelib.flow.lookup import definitions_in
 from chalicelib.log import logger
 from chalicelib.ports import Ports
@@ -172,7 +172,7 @@ def _named(workflow: str) -> str:
 
 
 def _messages(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
-    names = (listing.schedule for listing in store.messages_of(ports, app))
+    names = (listing.schedule for listing in kinds.messages_of(ports, app))
     while part := list(islice(names, AT_ONCE)):
         read = ports.prefetch.read(ports, [("workflow", name) for name in part])
         for name in part:
