@@ -121,7 +121,7 @@ def _expire_waiting(ports: Ports, over: Job, now: Instant) -> None:
 def _launch(
     ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant, serving: str | None
 ) -> CheckResult | None:
-    if job.kind == "fire" and not decision.asks and facts.workflow and not facts.workflow.target.has_lifecycle:
+    if job.traits.timed and not decision.asks and facts.workflow and not facts.workflow.target.has_lifecycle:
         sent = deliver(ports, job, facts, decision.why, now, serving)
         if sent is None:
             return None
@@ -140,12 +140,12 @@ def _launch(
         if not names.is_admission(limit_name)
     )
     why = f"{decision.why}{approval.words_of(job.approved)}"
-    ready = replace(job, reason=why, event=fire.fire_event(job) if job.kind == "fire" else job.event)
+    ready = replace(job, reason=why, event=fire.event_of(job))
     paces, route = limit_route.paces_of(route.take), limit_route.prepared(route, ports.clock.now())
     units = returns.units_of(route.take, job.units)
     uri = ports.payloads.context_uri(job.job_id)
     made = claim.build_run(ready, facts, taken, uri, now, paces, units, route.appointment)
-    before = ports.runs.run(job.job_id, job.attempt - 1) if job.kind == "retry" else None
+    before = ports.runs.run(job.job_id, job.attempt - 1) if job.traits.retries else None
     again = approval.words_of(job.approved, before.approvals) if before is not None else ""
     fired_by = f"{before.fired_by}{again}" if before is not None else made.fired_by
     run = replace(made, waited_for=claim.waited_for(job, now), fired_by=fired_by)
@@ -188,7 +188,7 @@ def _make_room(ports: Ports, job: Job, facts: Facts, blocked: PermitRequest) -> 
     """`cancel_other`: cancel the older runs that hold the slots; the job waits in its queue until they end (C1). Where
     roles are enforced, these are the runs of the own namespace alone (O9)."""
     schedule = facts.schedule
-    if job.kind in ("retry", "backfill"):
+    if not job.traits.makes_room:
         return  # a retry must not cancel runs that are newer than its first attempt, nor a backfill current runs
     if schedule is None:
         return

@@ -295,11 +295,7 @@ def as_updated(ports: Ports, run: Run, schedule_state: ScheduleState | None) -> 
 
     That holds after an update that carried the job. A run-now, a retry, a redrive and a backfill keep their request.
     """
-    if (
-        schedule_state is None
-        or schedule_state.version == run.version
-        or run.kind in ("run_now", "retry", "redrive", "backfill")
-    ):
+    if schedule_state is None or schedule_state.version == run.version or run.traits.keeps_request:
         return run
     schedule, workflow = lookup.definition_of(ports, schedule_state), lookup.workflow_of(ports, run.workflow)
     if schedule is None or workflow is None or schedule.workflow != run.workflow or not launch.surely_not_started(run):
