@@ -9,6 +9,7 @@ from typing import Any
 
 from chalicelib.core import errors, ids
 from chalicelib.core.constraints.approval import waiters_key
+from chalicelib.core.kinds import children
 from chalicelib.core.limits.names import admission_limit, policy_limit, workflow_limit
 from chalicelib.core.limits.pools import Pool, limits_of
 from chalicelib.core.limits.writes import AdvancePace, LeaseQueue, NewEdition
@@ -32,9 +33,9 @@ Document = Mapping[str, Any]
 class OfKind:
     """The definitions of one kind. What a kind does not override, it does not need."""
 
-    parent: Kind | None = "namespace"
     is_referred_to = True  # schedules may name it
     shares_names = False  # a dataset may have the same name
+    has_target = False
 
     def resolved(self, ports: Ports, document: Document) -> Document:
         """The document as it is stored."""
@@ -67,7 +68,6 @@ class OfKind:
 
 
 class _Namespace(OfKind):
-    parent = None
     is_referred_to = False
 
     def plan(self, ports: Ports, new: Definition, old: Definition | None) -> tuple[Definition, list[Write]]:
@@ -76,7 +76,7 @@ class _Namespace(OfKind):
         return super().plan(ports, new, old)
 
     def members(self, ports: Ports, name: str) -> list[str]:
-        return sorted(member for kind in _children("namespace") for member in names_in(ports, kind, name))
+        return sorted(member for kind in children("namespace") for member in names_in(ports, kind, name))
 
     def released(self, ports: Ports, row: Definition) -> list[Write]:
         # By their keys, also if they were put meanwhile.
@@ -90,13 +90,13 @@ class _App(OfKind):
     is_referred_to = False
 
     def members(self, ports: Ports, name: str) -> list[str]:
-        found = [member for kind in _children("app") for member in names_in(ports, kind, name)]
+        found = [member for kind in children("app") for member in names_in(ports, kind, name)]
         found += [row.schedule for row in messages_of(ports, name)]
         return sorted([*found, *(each for each in schedules_of(ports, name) if not ids.is_of_dag(each))])
 
 
 class _Workflow(OfKind):
-    parent = "app"
+    has_target = True
 
     def check(self, ports: Ports, name: str, document: Document) -> None:
         addresses.check_workflow(ports, name.partition(".")[0], document)
@@ -194,10 +194,6 @@ class _Calendar(OfKind):
     shares_names = True
 
 
-class _Dag(OfKind):
-    parent = "app"
-
-
 KINDS: Mapping[Kind, OfKind] = {
     "namespace": _Namespace(),
     "app": _App(),
@@ -206,12 +202,8 @@ KINDS: Mapping[Kind, OfKind] = {
     "policy": _Policy(),
     "pool": _Pool(),
     "calendar": _Calendar(),
-    "dag": _Dag(),
+    "dag": OfKind(),
 }
-
-
-def _children(parent: Kind) -> list[Kind]:
-    return [kind for kind, rules in KINDS.items() if rules.parent == parent]
 
 
 def _put(new: Definition, old: Definition | None) -> PutDefinition:

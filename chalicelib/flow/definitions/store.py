@@ -124,7 +124,7 @@ def remove(ports: Ports, row: Definition) -> None:
 def in_use(kind: str, got: str, left: Sequence[str], hint: str) -> SluiceError:
     """The error for the deletion of ``got``, with the referrers ``left`` that still use it."""
     listed = ", ".join(left[:5]) + (f" and {len(left) - 5} more" if len(left) > 5 else "")
-    article = "an" if kind == "app" else "a"
+    article = "an" if kind[0] in "aeiou" else "a"
     message = f"expected {article} {kind} that nothing refers to, got {got} used by {listed}"
     return SluiceError("in_use", message, None, hint, mentions=[each.rpartition(" ")[2] for each in left[:5]])
 

@@ -80,7 +80,7 @@ def of_row(ports: Ports, row: Definition | Version) -> list[Use]:
     if isinstance(row, Version):
         schedule = Schedule.model_validate(row.definition)
         return [(f"schedule {row.schedule}", named) for named in _of_schedule(ports, schedule)]
-    if row.kind != "workflow":
+    if not kinds.KINDS[row.kind].has_target:
         return []
     return [(_named(row.name), named) for named in _of_workflow(ports, row.document)]
 

@@ -216,12 +216,10 @@ def of_run(ports: Ports, run: Run) -> tuple[tuple[Pace, ...], dict[str, LimitSta
     of_target = registry.of_run(run).pace(policies.start_rate(ports))
     paces: list[PermitRequest] = []
     for limit_name in run.permits:
-        kind, _, name = limit_name.partition(":")
-        policy = policies.policy_of(ports, name) if kind == "policy" else None
-        if of_target is not None and limit_name == of_target.limit_name:
-            paces.append(of_target)
-        elif policy is not None:
-            paces.append(policy.pace(name))
+        own = of_target is not None and limit_name == of_target.limit_name
+        pace = of_target if own else policies.pace_of(ports, limit_name)[0]
+        if pace is not None:
+            paces.append(pace)
     return limit_route.paces_of(limit_permits.in_order(tuple(paces))), {
         ask.limit_name: ports.jobs.limit_state(ask.limit_name) for ask in paces
     }
