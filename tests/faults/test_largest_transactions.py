@@ -444,7 +444,7 @@ SHORT: dict[str, str] = {
     "flow/repair/repair.py::_write": "one or two rows",
     "flow/requests.py::once": "one job, and the state that it expects",
     "flow/runs/complete.py::announce": "one run, and its notice",
-    "flow/runs/hold.py::hold_failing": "a pause, as of a user",
+    "flow/runs/complete.py::_hold_failing": "a pause, as of a user",
     "flow/runs/launch.py::_cancel_found": "one run, and its waiter",
     "flow/runs/launch.py::_keep": "one run, and its waiter",
     "flow/runs/launch.py::_leave_queue": "one run, and its waiter",

@@ -30,7 +30,7 @@ from chalicelib.flow import dag_states, lookup
 from chalicelib.flow.backfills import dag_nodes
 from chalicelib.flow.backfills import plan as backfill_plan
 from chalicelib.flow.backfills.plan import Entries, Plan
-from chalicelib.flow.jobs.drop import drop_job
+from chalicelib.flow.jobs.drop import drop_at
 from chalicelib.flow.runs import cancel
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
@@ -232,22 +232,12 @@ def _close(ports: Ports, row: Backfill) -> bool:
         attempts = ports.runs.attempts(run_id)
         last = attempts[-1] if attempts else None
         key = sort_keys.retry(run_id, last.attempt + 1) if last else sort_keys.backfill(row.id, int(entry))
-        dropped = _drop(ports, (row.schedule, lives_in, key), row.reason) or dropped
+        dropped = drop_at(ports, (row.schedule, lives_in, key), row.reason) or dropped
         if row.cancel_runs and last is not None and not states.is_terminal(last.state):
             cancel.request_cancel(ports, run_id, last.attempt, row.reason)
         elif row.cancel_runs and last is not None and last.state == "SUCCEEDED" and backfill.is_dag_step(row):
             dag_nodes.cancel_nodes(ports, last, row.reason)
     return dropped
-
-
-def _drop(ports: Ports, key: tuple[str, int, str], why: str) -> bool:
-    for _ in range(MAX_CONFLICTS):
-        job = ports.jobs.job(*key)
-        if job is None:
-            return False
-        if drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None:
-            return True
-    raise too_many_conflicts(f"dropping job {key}", "the sweep will hint the backfill again")
 
 
 def _row(

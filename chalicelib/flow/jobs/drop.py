@@ -26,7 +26,7 @@ from chalicelib.flow import lookup
 from chalicelib.flow.limits import waiting
 from chalicelib.flow.notices import notices
 from chalicelib.flow.runs.dead_letters import put_back
-from chalicelib.ports import Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 BATCH_SIZE = 100  # jobs per page
 
@@ -167,6 +167,17 @@ def drop_job(
         if woken:
             ports.hints.send(woken, now, now)
     return outcome
+
+
+def drop_at(ports: Ports, key: tuple[str, int, str], why: str) -> bool:
+    """Drop the job under a key, if there is one, in whatever revision. Returns whether there was."""
+    for _ in range(MAX_CONFLICTS):
+        job = ports.jobs.job(*key)
+        if job is None:
+            return False
+        if drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None:
+            return True
+    raise too_many_conflicts(f"dropping job {key}", "the sweep will try again")
 
 
 def _is_again(ports: Ports, job: Job) -> bool:

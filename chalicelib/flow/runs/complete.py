@@ -16,16 +16,17 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import complete, costs, follow, metrics
 from chalicelib.core.runs.complete import Advance
 from chalicelib.core.runs.costs import Usage, cost_usd
+from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import FailureKind
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import NOT_GIVEN, NOT_YET_GIVEN, RunUpdate, StateChange
+from chalicelib.core.text import count_of
 from chalicelib.core.writes import Replace
-from chalicelib.flow import lookup
+from chalicelib.flow import lookup, wake
 from chalicelib.flow.definitions.target_roles import adapter_of_begun
 from chalicelib.flow.ingest.apply import apply_to_all
 from chalicelib.flow.limits import pools, waiting
 from chalicelib.flow.notices import notices
-from chalicelib.flow.runs.hold import hold_failing
 from chalicelib.log import logger, run_fields
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
@@ -133,7 +134,7 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
         if run is None or not run.announce:
             return
         if run.announce[0] == "FAILED":
-            hold_failing(ports, run)
+            _hold_failing(ports, run)
         event = build.status_event(run, run.announce[0])
         page = ports.catalog.subscriptions(event.key, PAGE, run.cursor)
         begun_by = complete.start_of(run, page.items)
@@ -145,6 +146,32 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
         )
         if ports.ledger.commit([Replace(complete.mark_announced(run, page.cursor, now)), *notices_due]) is None:
             notices.hint(ports, notices_due)
+
+
+def _hold_failing(ports: Ports, run: Run) -> None:
+    """Hold the schedule of a failed run if ``pause_after`` of its runs have failed in a row. A user has to resume it.
+
+    Called before the failure is announced. The announcement is an outbox, so a crash on the way repeats this step too.
+    """
+    if run.pause_after is None:
+        return
+    for _ in range(MAX_CONFLICTS):
+        failed = ports.catalog.failures(run.schedule)
+        schedule_state = ports.catalog.schedule_state(run.schedule)
+        if (
+            failed < run.pause_after
+            or schedule_state is None
+            or schedule_state.mode != "enabled"
+            or schedule_state.generation != run.generation
+        ):
+            return
+        _, schedule = lookup.existing(ports, run.schedule)
+        reason = f"{count_of(failed, 'run')} failed in a row; the last one was {run.run_id}"
+        _, plan = lifecycle.pause(schedule_state, schedule, "hold", False, ports.clock.now(), "sluice", reason)
+        if ports.ledger.commit(plan) is None:
+            wake.all_of(ports, run.schedule)
+            logger.warning("schedule held", extra={"schedule": run.schedule, "why": reason})
+            return
 
 
 def ingest_status(ports: Ports, run: Run, update: RunUpdate | None) -> None:
