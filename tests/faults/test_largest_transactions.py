@@ -446,7 +446,7 @@ SHORT: dict[str, str] = {
     "flow/runs/complete.py::announce": "one run, and its notice",
     "flow/runs/complete.py::_hold_failing": "a pause, as of a user",
     "flow/runs/launch.py::_cancel_found": "one run, and its waiter",
-    "flow/runs/launch.py::_keep": "one run, and its waiter",
+    "flow/runs/launch.py::_answered": "one run, and its waiter",
     "flow/runs/launch.py::_leave_queue": "one run, and its waiter",
     "flow/runs/launch.py::_offer": "one run, its offer, and the paces of its target",
     "flow/runs/launch.py::_prepare": "one run, and the paces of its target",

@@ -151,13 +151,7 @@ def _of_dag(ports: Ports, row: Backfill, run: Run) -> EntryState:
 def _step(ports: Ports, row: Backfill, now: Instant) -> bool:
     """Carry out one step. Returns whether nothing is left to do; also False after a conflict."""
     schedule_state = ports.catalog.schedule_state(row.schedule)
-    ended = _ended_because(ports, row, schedule_state)
-    if schedule_state is not None and ended is None and row.state == "RUNNING":
-        row = replace(row, version=schedule_state.version)
-    generation = schedule_state.generation if schedule_state is not None and ended is None else row.generation
-    step = backfill.advance(row, entry_states(ports, row, generation), generation, ended, now)
-    if backfill.is_dag_step(row) and step.row.live and step.row.wake_at is None:
-        step = replace(step, row=replace(step.row, wake_at=now + backfill.DAG_CHECK))
+    step = _advanced(ports, row, schedule_state, now)
     jobs = _jobs(ports, step, schedule_state, now)
     plan: list[Write] = [Replace(step.row), *map(Create, jobs)]
     if jobs and schedule_state is not None:
@@ -174,6 +168,18 @@ def _step(ports: Ports, row: Backfill, now: Instant) -> bool:
     if step.row.expires_at is not None:
         _end_plan(ports, step.row, step.row.expires_at)
     return step.row.wake_at is None or step.row.wake_at > now
+
+
+def _advanced(ports: Ports, row: Backfill, schedule_state: ScheduleState | None, now: Instant) -> Step:
+    """The backfill after a check of its active entries, and the entries that get a job now."""
+    generation, ended = row.generation, _ended_because(ports, row, schedule_state)
+    if schedule_state is not None and ended is None:
+        generation = schedule_state.generation
+        row = replace(row, version=schedule_state.version) if row.state == "RUNNING" else row
+    step = backfill.advance(row, entry_states(ports, row, generation), generation, ended, now)
+    if backfill.is_dag_step(row) and step.row.live and step.row.wake_at is None:
+        return replace(step, row=replace(step.row, wake_at=now + backfill.DAG_CHECK))
+    return step
 
 
 def _reprocess(ports: Ports, row: Backfill) -> Reprocess | None:

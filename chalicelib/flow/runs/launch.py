@@ -250,31 +250,37 @@ def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant, refu
         _keep(ports, run, answer, now)
 
 
-def _keep(ports: Ports, run: Run, answer: Answer, now: Instant) -> None:
-    """Record the answer. The run may have moved on: its RUNNING event can arrive before Sluice has stored its id."""
-    if isinstance(answer, Never):
-        raise TypeError("expected an answer that leaves the run STARTING")
+def _keep(ports: Ports, run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> None:
+    """Record an answer that leaves the run STARTING, and what follows from it."""
     holds_back = isinstance(answer, NotNow) and not answer.alone
     if holds_back:
         _hold_back(ports, run, now)
     if isinstance(answer, Started):
         # The pointer is written first and alone: it is true for any state of the run, and a transaction costs double.
         ports.ledger.commit([Put(_pointer(run, answer.target_id, now))])
+    after = _answered(ports, run, answer, now)
+    if after is None:
+        return
+    if holds_back and any(names.is_target_pace(limit_name) for limit_name in run.permits):
+        start(ports, run.run_id, run.attempt)  # the run queues at once, before less urgent waiters
+    elif (after.cancel or not isinstance(answer, Started)) and after.wake_at is not None:
+        ports.hints.send([run_ref(run.run_id, run.attempt)], after.wake_at, now)
+
+
+def _answered(ports: Ports, run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run | None:
+    """The run with the answer on record. None if it has moved on: its RUNNING event can arrive before Sluice has stored
+    its id."""
     for _ in range(MAX_CONFLICTS):
         after = launch.answered(run, answer, now)
         # The answer may arrive after the call was given up, when the run already queues for the next call.
         left = queued.leave(run) if after.queued_in is None else []
         if ports.ledger.commit([Replace(after), *left]) is None:
-            if holds_back and any(names.is_target_pace(limit_name) for limit_name in run.permits):
-                start(ports, run.run_id, run.attempt)  # the run queues at once, before less urgent waiters
-                return
-            if (after.cancel or not isinstance(answer, Started)) and after.wake_at is not None:
-                ports.hints.send([run_ref(run.run_id, run.attempt)], after.wake_at, now)
-            return
+            return after
         current = ports.runs.run(run.run_id, run.attempt)
         if current is None or current.state != "STARTING" or current.target_id is not None:
-            return
+            return None
         run = current
+    return None
 
 
 def _hold_back(ports: Ports, run: Run, now: Instant) -> None:
