@@ -13,7 +13,6 @@ from chalicelib.core.rows.request import request_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import CLAIMABLE
-from chalicelib.core.targets import registry
 from chalicelib.core.writes import ExpectMode
 from chalicelib.flow import lookup, requests
 from chalicelib.flow.lookup import find_run
@@ -88,11 +87,6 @@ def schedule_of(ports: Ports, run: Run) -> tuple[ScheduleState, Schedule]:
         why = f"schedule {run.schedule} runs {schedule.workflow} now"
         raise SluiceError("conflict", f"expected a schedule that still runs {run.workflow}, but {why}", None, None)
     return schedule_state, schedule
-
-
-def is_followed(run: Run) -> bool:
-    """Whether the target of the run has a lifecycle, so that Sluice follows the run to its end."""
-    return registry.of_run(run).has_lifecycle
 
 
 def _job(run: Run, generation: int, request_id: str, now: int, by: str | None) -> Job:

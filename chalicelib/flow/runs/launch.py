@@ -35,7 +35,7 @@ from chalicelib.flow.runs import complete as completing
 from chalicelib.flow.runs import follow
 from chalicelib.flow.runs.context import build, events_of, partition_of
 from chalicelib.log import logger, run_fields
-from chalicelib.ports import MAX_CONFLICTS, Ports, TargetAdapter, too_many_conflicts
+from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 
 def start(ports: Ports, run_id: str, attempt: int, serving: str | None = None) -> bool:
@@ -67,8 +67,7 @@ def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
             _withdraw(ports, run, now)
             return False
         case Hold(missing):
-            if not _is_found(ports, run, now):
-                _hold(ports, run, grants_rules.waiting_for(missing), now)
+            _hold(ports, run, grants_rules.waiting_for(missing), now)
             return False
         case GiveBack(writes):
             ports.ledger.commit(writes)
@@ -76,7 +75,9 @@ def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
         case Queue(route):
             return _queue(ports, run, route, seen.states, now)
         case Offer(again=True):
-            return _offer_again(ports, run, now)
+            # The offer may be missing after a restore from a backup.
+            renewed = Replace(workers.offered_again(run, now))
+            return None if ports.ledger.commit([renewed, Put(workers.offer_of(run))]) is not None else False
         case Offer() | Call():
             return _prepare(ports, run, seen)
 
@@ -132,7 +133,9 @@ def _prepare(ports: Ports, run: Run, seen: Seen) -> bool | None:
     at = ports.clock.now()
     match launch.still_going(updated, rights, newest, span, at):
         case "withdraw":
-            _take_back(ports, updated, called, now)
+            uncalled = launch.uncalled(updated, called, None, now)
+            if ports.ledger.commit([Replace(uncalled)]) is None:
+                _withdraw(ports, uncalled, now)
         case "restart":
             late = span is not None and at > span.until
             why = "the permit is too old" if late else "what it relies on has changed"
@@ -147,8 +150,12 @@ def _offer(
     ports: Ports, run: Run, offered: Run, seen: Seen, span: launch.Span | None, appointment: Instant
 ) -> bool | None:
     """Put a run of workers on offer, at the instant of its permits. Returns as `_start`."""
-    if seen.schedule_state is None or (span is not None and not _is_time(ports, span)):
+    if seen.schedule_state is None:
         return None
+    if span is not None:
+        ports.clock.wait_until(span.since)
+        if ports.clock.now() > span.until:
+            return None
     permits = launch.take_permits(run, offered, seen.paces or (), seen.states, appointment)
     plan = [*permits, Put(workers.offer_of(offered)), *workers.still_open(seen.schedule_state, run)]
     return None if ports.ledger.commit(plan) is not None else False
@@ -165,12 +172,6 @@ def _leave_queue(ports: Ports, run: Run) -> bool | None:
     return False
 
 
-def _is_time(ports: Ports, span: launch.Span) -> bool:
-    """Wait for the instant from which the start may begin. Returns False if it is already too late for the start."""
-    ports.clock.wait_until(span.since)
-    return ports.clock.now() <= span.until
-
-
 def _restart(ports: Ports, before: Run, called: Run, span: launch.Span | None) -> bool:
     """Delete the record of a call that was not made, and start again. The run keeps its permits: those that are too old
     by now are given back."""
@@ -182,12 +183,6 @@ def _restart(ports: Ports, before: Run, called: Run, span: launch.Span | None) -
             return False  # the run has ended, or another invocation makes the call
         called = current  # another write changed the row, for example a request to cancel
     raise too_many_conflicts(f"deleting a call of run {before.run_id}", "retried when its lease expires")
-
-
-def _offer_again(ports: Ports, run: Run, now: Instant) -> bool | None:
-    """Put the offer of an unclaimed run again: it may be missing after a restore from a backup."""
-    renewed = Replace(workers.offered_again(run, now))
-    return None if ports.ledger.commit([renewed, Put(workers.offer_of(run))]) is not None else False
 
 
 def current(ports: Ports, run: Run) -> tuple[Run, ScheduleState] | None:
@@ -238,7 +233,7 @@ def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant, refu
         answer = judged(ports, run, answer, now)
     if isinstance(answer, Never) and run.unknown_answer:
         # An earlier call got no answer and may have started a run, so search for that run before releasing the slot.
-        found = target_of(ports, run).find(run)
+        found = _found(ports, run)
         answer = Started(found) if found is not None else answer
     if isinstance(answer, Never):
         # No start of this run can succeed, so no other attempt follows (C12).
@@ -312,22 +307,15 @@ def as_updated(ports: Ports, run: Run, schedule_state: ScheduleState | None) -> 
     return replace(run, version=schedule_state.version, request=request, priority=priority)
 
 
-def _take_back(ports: Ports, before: Run, called: Run, now: Instant) -> None:
-    """Withdraw a run whose schedule was closed between the record of its call and the call, which was never made."""
-    uncalled = launch.uncalled(before, called, None, now)
-    if ports.ledger.commit([Replace(uncalled)]) is None:
-        _withdraw(ports, uncalled, now)
-
-
 def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
     """End a run whose schedule was closed after the claim. Its slot is released only if certainly nothing runs."""
     closed = "its backfill was cancelled, or its schedule" if run.backfill is not None else "the schedule was disabled,"
     why = run.reason if run.cancel else f"{closed} replaced or deleted before the run was started"
+    found = _found(ports, run)
+    if found is not None:
+        _cancel_found(ports, run, found, now)
+        return
     if not launch.surely_not_started(run):
-        found = target_of(ports, run).find(run)
-        if found is not None:
-            _cancel_found(ports, run, found, now)
-            return
         why += "; no run of this name was found at the target"
     # An earlier attempt did start, so the run ends as FAILED and schedules that wait for that status must get it.
     update = RunUpdate("CANCELLED" if run.cancel else "ABORTED" if run.attempt == 1 else "FAILED", now, why)
@@ -336,16 +324,19 @@ def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
 
 def _hold(ports: Ports, run: Run, why: str, now: Instant) -> None:
     """End an attempt that was never started because a grant was taken back. Its next attempt is a job, which waits for
-    the grant without permits."""
-    completing.advance_run(ports, run.run_id, run.attempt, RunUpdate("FAILED", now, why), again=True)
-
-
-def _is_found(ports: Ports, run: Run, now: Instant) -> bool:
-    """Whether an earlier call, whose answer is unknown, has started the run, which then goes on: it had the grant."""
-    found = target_of(ports, run).find(run) if not launch.surely_not_started(run) else None
+    the grant without permits. If an earlier call without an answer has started the run, it goes on: it had the
+    grant."""
+    found = _found(ports, run)
     if found is not None:
         _keep(ports, run, Started(found), now)
-    return found is not None
+    else:
+        completing.advance_run(ports, run.run_id, run.attempt, RunUpdate("FAILED", now, why), again=True)
+
+
+def _found(ports: Ports, run: Run) -> str | None:
+    """The target's id of a run that a call without an answer may have started; None if certainly none did."""
+    may_run = not launch.surely_not_started(run)
+    return target_roles.adapter_of_begun(ports, run).find(run) if may_run else None
 
 
 def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:
@@ -357,11 +348,6 @@ def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:
     found = replace(found, leases=0, rev=run.rev + 1, wake_at=now)
     if ports.ledger.commit([Replace(found), Put(_pointer(found, target_id, now)), *queued.leave(run)]) is None:
         follow.cancel(ports, found)
-
-
-def target_of(ports: Ports, run: Run) -> TargetAdapter:
-    """The adapter that finds a run."""
-    return target_roles.adapter_of_begun(ports, run)
 
 
 def _pointer(run: Run, target_id: str, now: Instant) -> Pointer:
