@@ -13,6 +13,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 from chalicelib.core.audit.author import Author
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.instants import Instant, Millis
+from chalicelib.core.kinds import DefinitionKind
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
@@ -58,7 +59,7 @@ T = TypeVar("T")
 RowRequest = tuple[str | int, ...]
 
 
-Kind = Literal["namespace", "app", "workflow", "dataset", "policy", "pool", "calendar", "dag"]
+Kind = DefinitionKind
 
 
 @dataclass(frozen=True, slots=True)

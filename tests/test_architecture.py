@@ -21,6 +21,8 @@ from typing import NamedTuple, get_args
 import pytest
 
 from chalicelib.core.constraints.registry import CONSTRAINTS
+from chalicelib.core.kinds import PARENTS
+from chalicelib.core.states import TRAITS
 from chalicelib.core.triggers.registry import LEAVES
 
 ROOT = Path(__file__).parents[1]
@@ -343,6 +345,64 @@ def test_only_the_limits_ask_for_the_kind_of_a_request() -> None:
         if name in ("Slots", "RateWindow", "Pace")
     ]
     assert found == []
+
+
+def test_only_the_traits_know_the_kinds_of_jobs_and_runs() -> None:
+    """Other modules ask for a trait (`core/states.py`), so a new kind is one line there."""
+    found = [
+        f"{path.relative_to(ROOT)}:{line} tests for {kind}"
+        for path in modules("chalicelib")
+        if path != ROOT / "chalicelib/core/states.py"
+        for line, subject, kind in _tested_kinds(tree(path), set(TRAITS))
+        if subject not in ("event.kind", "ref.kind", "hold.kind")
+    ]
+    assert found == []
+
+
+def test_only_their_classes_know_the_kinds_of_definitions() -> None:
+    """Other steps of definitions call `flow/definitions/kinds.py`, or ask to which kind one belongs."""
+    homes = ("chalicelib/flow/definitions", "chalicelib/flow/dags", "chalicelib/web/routes")
+    found = [
+        f"{path.relative_to(ROOT)}:{line} tests for {kind}"
+        for path in modules("chalicelib")
+        if any(path.is_relative_to(ROOT / home) for home in homes)
+        for line, subject, kind in _tested_kinds(tree(path), set(PARENTS))
+        if subject not in ("", "use.kind")
+    ]
+    assert found == []
+
+
+def test_a_test_for_a_kind_is_detected_in_each_of_its_forms() -> None:
+    forms = """
+if job.kind == "fire" or "retry" != kind: pass
+if last.kind not in ("redrive", "other"): pass
+REQUESTED = frozenset({"run_now", "backfill"})
+match run.kind:
+    case "gathering" | "detached":
+        pass
+"""
+    assert sorted(kind for _, _, kind in _tested_kinds(ast.parse(forms), set(TRAITS))) == sorted(TRAITS)
+
+
+def _tested_kinds(node: ast.AST, kinds: set[str]) -> Iterator[tuple[int, str, str]]:
+    """Line, subject and kind of each text of ``kinds`` with which a kind is compared, or of which a collection is."""
+    for each in ast.walk(node):
+        parts: list[ast.AST] = []
+        subject = ""
+        if isinstance(each, ast.Compare):
+            named = [part for part in (each.left, *each.comparators) if ast.unparse(part).rpartition(".")[2] == "kind"]
+            parts = [each] if named else []
+            subject = ast.unparse(named[0]) if named else ""
+        elif isinstance(each, ast.Match):
+            subject = ast.unparse(each.subject)
+            parts = [case.pattern for case in each.cases] if subject.rpartition(".")[2] == "kind" else []
+        elif isinstance(each, ast.Tuple | ast.List | ast.Set) and len(each.elts) > 1:
+            texts = [part.value for part in each.elts if isinstance(part, ast.Constant)]
+            parts = [each] if len(texts) == len(each.elts) and set(texts) <= kinds else []
+        for part in parts:
+            for text in ast.walk(part):
+                if isinstance(text, ast.Constant) and text.value in kinds:
+                    yield text.lineno, subject, text.value
 
 
 def test_a_class_check_is_detected_in_each_of_its_forms() -> None:

@@ -10,6 +10,7 @@ is a failed attempt that another attempt will follow; it is not announced.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 # The mode of a schedule (L2-L4). In `drain` and `completed`, existing jobs are launched; in `hold` and `backlog`, not.
@@ -38,6 +39,48 @@ CLAIMABLE: dict[JobKind, tuple[Mode, ...]] = {
     "redrive": ("enabled", "hold", "backlog", "drain", "completed", "disabled"),
     "run_now": ("enabled", "hold", "backlog", "drain", "completed", "disabled"),
     "backfill": ("enabled", "hold", "backlog", "drain", "completed", "disabled"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """In what the jobs of a kind, and the runs that they become, differ. Nothing else asks for their kind.
+
+    What makes the job: events of its trigger (``of_events``), which it still ``gathers``; an instant of a timer
+    (``timed``); the failure of a run, which it continues (``retries``); a dead letter (``redelivers``); a backfill
+    (``replays``). ``requested``: a user, so nobody need have enabled the schedule.
+
+    ``keeps_request``: no update of its schedule changes it. ``met_before``: its conditions were met once, so it may
+    wait as long as it takes. ``has_deadline``: that of its schedule counts for it. ``makes_room``: it may cancel older
+    runs. ``leaves_record``: if it is dropped; otherwise its run, or its dead letter, shows that.
+    """
+
+    of_events: bool = False
+    gathers: bool = False
+    timed: bool = False
+    retries: bool = False
+    redelivers: bool = False
+    replays: bool = False
+    requested: bool = False
+    keeps_request: bool = False
+    met_before: bool = False
+    has_deadline: bool = True
+    makes_room: bool = True
+    leaves_record: bool = True
+
+
+TRAITS: dict[JobKind, Traits] = {
+    "gathering": Traits(of_events=True, gathers=True),
+    "detached": Traits(of_events=True),
+    "fire": Traits(timed=True),
+    "run_now": Traits(requested=True, keeps_request=True),
+    "retry": Traits(retries=True, keeps_request=True, met_before=True, makes_room=False, leaves_record=False),
+    "redrive": Traits(
+        redelivers=True, requested=True, keeps_request=True, met_before=True, has_deadline=False, leaves_record=False
+    ),
+    "backfill": Traits(
+        replays=True, requested=True, keeps_request=True, met_before=True, has_deadline=False, makes_room=False
+    ),
 }
 
 RUN_MOVES: dict[RunState, tuple[RunState, ...]] = {

@@ -184,13 +184,13 @@ def already(ports: Ports, job: Job, schedule_state: ScheduleState | None = None)
     Every job but a gathering one can be written again after that, by a repeated step. A fire that is due while an
     update is committed may have run in the generation before it.
     """
-    if job.kind == "gathering":
+    if job.traits.gathers:
         return None
     if ports.runs.run(job.job_id, job.attempt) is not None:
         return f"run {job.job_id}"
-    if job.kind == "fire" and (run := _ran_before(ports, job, schedule_state)) is not None:
+    if job.traits.timed and (run := _ran_before(ports, job, schedule_state)) is not None:
         return f"run {run}"
-    record = ports.runs.record(job.job_id) if job.kind not in ("retry", "redrive") else None
+    record = ports.runs.record(job.job_id) if job.traits.leaves_record else None
     return f"a record ({record.kind})" if record else None
 
 

@@ -165,11 +165,32 @@ def _check_owned(request: Request, name: str) -> None:
 
 
 def _check(request: Request, takes: Takes, segments: dict[str, str]) -> None:
-    from chalicelib.core.documents import check_name
     from chalicelib.core.ids import is_of_dag
 
     name = segments.get("name", "")
     owned = request.path.startswith(SCHEDULE) and is_of_dag(f".{name}")
+    _check_path(segments, owned)
+    access.check(request, takes.needs, segments)
+    if owned:
+        _check_owned(request, name)
+    if takes.needs != SIGNED:
+        quotas.check_rate(request, access.namespace_of(segments))
+    _check_query(request, takes)
+    if request.method == "GET":
+        return
+    if IF_MATCH not in takes.headers and request.headers.get(IF_MATCH) is not None:
+        hint = "remove the header; Sluice does not check it on this route"
+        raise SluiceError("invalid", "this route does not support If-Match", IF_MATCH, hint)
+    if takes.body is None and body(request):
+        field = min(body(request))
+        raise SluiceError("unknown_field", f"unknown field {field!r}", field, "this route takes no body")
+
+
+def _check_path(segments: dict[str, str], owned: bool) -> None:
+    """Raise SluiceError for a name or an id in the path that nothing can have. ``owned``: the name is that of a part
+    of a DAG."""
+    from chalicelib.core.documents import check_name
+
     for segment, text in segments.items():
         if segment in NAMES and not (owned and segment == "name"):
             check_name(text, NAMES[segment])
@@ -181,11 +202,10 @@ def _check(request: Request, takes: Takes, segments: dict[str, str]) -> None:
             raise errors.not_found(IDS[segment], text[:MAX_ID], hint)
         elif segment in OWN:
             OWN[segment](text[:MAX_ID])
-    access.check(request, takes.needs, segments)
-    if owned:
-        _check_owned(request, name)
-    if takes.needs != SIGNED:
-        quotas.check_rate(request, access.namespace_of(segments))
+
+
+def _check_query(request: Request, takes: Takes) -> None:
+    """Raise SluiceError for a parameter that the route does not take, or that comes twice."""
     parameters = request.query_params or MultiDict({})
     for name in parameters:
         if name not in takes.query:
@@ -193,11 +213,3 @@ def _check(request: Request, takes: Takes, segments: dict[str, str]) -> None:
             raise SluiceError("unknown_field", f"unknown query parameter {name!r}", name, hint)
         if len(values := parameters.getlist(name)) > 1:
             raise errors.invalid(name, "each query parameter once", values, "send one request for each value")
-    if request.method == "GET":
-        return
-    if IF_MATCH not in takes.headers and request.headers.get(IF_MATCH) is not None:
-        hint = "remove the header; Sluice does not check it on this route"
-        raise SluiceError("invalid", "this route does not support If-Match", IF_MATCH, hint)
-    if takes.body is None and body(request):
-        field = min(body(request))
-        raise SluiceError("unknown_field", f"unknown field {field!r}", field, "this route takes no body")

@@ -225,7 +225,21 @@ def is_dag_step(row: Backfill) -> bool:
 
 
 def job_of(row: Backfill, index: int, event: Event, by: tuple[str, ...], created_at: Instant, now: Instant) -> Job:
-    """The job of an entry. Its id and sort key follow from the entry, so each generation has it once."""
+    """The job of an entry."""
+    correlated = correlation.correlate(by, event) if by else None
+    job = replace(_job(row, index, now), created_at=created_at, event=event, accepted_at=event.accepted_at)
+    return replace(job, correlation=correlated, properties=row.properties, reason=f"backfill {row.id}")
+
+
+def job_of_run(row: Backfill, run: Run, now: Instant) -> Job:
+    """The job of a step that begins with a run (L21): the data, properties and correlation of that run."""
+    job = replace(_job(row, 0, now), event=run.event, accepted_at=now, correlation=run.correlation)
+    properties = {**run.request.properties, **row.properties}
+    return replace(job, properties=properties, rerun_of=run.rerun_of or run.run_id, reason=f"runs {run.run_id} again")
+
+
+def _job(row: Backfill, index: int, now: Instant) -> Job:
+    """Its id and sort key follow from the entry, so each generation has it once."""
     return Job(
         schedule=row.schedule,
         generation=row.generation,
@@ -233,36 +247,9 @@ def job_of(row: Backfill, index: int, event: Event, by: tuple[str, ...], created
         job_id=job_id(row, index, row.generation),
         kind="backfill",
         state="PENDING_CONSTRAINTS",
-        created_at=created_at,
-        accepted_at=event.accepted_at,
-        correlation=correlation.correlate(by, event) if by else None,
-        properties=row.properties,
-        event=event,
-        backfill=row.id,
-        requested_by=row.requested_by,
-        reason=f"backfill {row.id}",
-        wake_at=now,
-    )
-
-
-def job_of_run(row: Backfill, run: Run, now: Instant) -> Job:
-    """The job of a step that begins with a run (L21): the data, properties and correlation of that run."""
-    return Job(
-        schedule=row.schedule,
-        generation=row.generation,
-        sort_key=sort_keys.backfill(row.id, 0),
-        job_id=job_id(row, 0, row.generation),
-        kind="backfill",
-        state="PENDING_CONSTRAINTS",
         created_at=now,
-        accepted_at=now,
-        correlation=run.correlation,
-        properties={**run.request.properties, **row.properties},
-        event=run.event,
         backfill=row.id,
         requested_by=row.requested_by,
-        rerun_of=run.rerun_of or run.run_id,
-        reason=f"runs {run.run_id} again",
         wake_at=now,
     )
 

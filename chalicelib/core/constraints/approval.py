@@ -77,7 +77,7 @@ class Approval(Constraint):
             return self.unmet(f"waits for approval again: {change} since it was approved {approved_by(approval)}")
         if approval is not None:
             return self.met(approved_by(approval))
-        if s.job.kind == "retry" and s.job.approvals is None:
+        if s.job.traits.retries and s.job.approvals is None:
             return self.met("approved for an earlier attempt")
         ends = None if self.timeout is None else s.met_at + duration(self.timeout)
         if ends is not None and s.now >= ends:

@@ -209,7 +209,7 @@ class Situation:
     @property
     def met_at(self) -> Instant:
         """When the trigger was met. For a job without a trigger, such as a fire, when it was created."""
-        if self.job.kind in ("gathering", "detached"):
+        if self.job.traits.of_events:
             return self.job.met_at if self.job.met_at is not None else self.now
         return self.job.created_at
 

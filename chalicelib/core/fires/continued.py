@@ -71,7 +71,7 @@ def continued(
 
 def is_again(job: Job, schedule_state: ScheduleState, schedule: Schedule) -> bool:
     """Whether the fire of a closed generation is prepared again in the present one, so that it is no lost work."""
-    if job.kind != "fire" or job.generation not in schedule_state.former or fire_timer.unwanted(job, schedule):
+    if not job.traits.timed or job.generation not in schedule_state.former or fire_timer.unwanted(job, schedule):
         return False
     goes_on = schedule_state.mode in (*GATHERING_MODES, "completed")
     chain = (*schedule_state.former, schedule_state.generation)

@@ -188,6 +188,11 @@ def fire_event(job: Job, kind: Literal["time", "elapsed", "absent"] = "time") ->
     return Event(id=source, kind=kind, key=f"{kind}:{job.schedule}", instant=nominal, accepted_at=due)
 
 
+def event_of(job: Job) -> Event | None:
+    """The event that starts a job: that of its instant for a fire, else the one that it carries."""
+    return fire_event(job) if job.traits.timed else job.event
+
+
 def nominal_of(job: Job) -> Instant:
     """The nominal instant of a fire."""
     due = job.due_at if job.due_at is not None else job.created_at

@@ -72,7 +72,7 @@ def ended_at(row: Run | Record) -> Instant:
 def waited(run: Run | RunSpan) -> Millis:
     """How long in ms the job of a run waited for its claim. The run of a backfill or re-processing waits from the
     creation of its job, since its event is old."""
-    if run.kind == "backfill":
+    if run.traits.replays:
         return max(0, run.claimed_at - run.created_at)
     begun = ready_at(run)
     return max(0, run.claimed_at - (begun if begun is not None else run.created_at))

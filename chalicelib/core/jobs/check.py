@@ -142,7 +142,7 @@ def is_prepared(job: Job) -> bool:
 
 def is_unseen(job: Job) -> bool:
     """Whether a fire has not been checked since it was due. A fire that was approved before has another key already."""
-    return is_prepared(job) or (job.kind == "fire" and job.met_at is None and job.tries == 0)
+    return is_prepared(job) or (job.traits.timed and job.met_at is None and job.tries == 0)
 
 
 def coalesces(schedule: Schedule, schedule_state: ScheduleState) -> bool:
@@ -270,7 +270,7 @@ def _is_out_of_order(asks: tuple[PermitRequest, ...], job: Job) -> bool:
 
 def verdict_of(job: Job, schedule: Schedule, now: Instant) -> tree.Verdict | None:
     """The verdict on the trigger of a gathering job, met if its match is locked; None for any other kind of job."""
-    if job.kind != "gathering":
+    if not job.traits.gathers:
         return None
     verdict = tree.evaluate(schedule.trigger, job.leaves, now)
     return replace(verdict, met=True, missing=()) if gather.is_locked(job, schedule) else verdict
@@ -278,20 +278,18 @@ def verdict_of(job: Job, schedule: Schedule, now: Instant) -> tree.Verdict | Non
 
 def _reason(job: Job, schedule: Schedule, verdict: tree.Verdict | None, now: Instant) -> str:
     """What started the job, without the waits since."""
-    match job.kind:
-        case "detached":
-            arrived = "; ".join(tree.evaluate(schedule.trigger, job.leaves, now).arrived)
-            return f"trigger met: {arrived}"
-        case "run_now":
-            return "run now" if job.due_at is None else f"run requested for {iso(job.due_at)}"
-        case "backfill":
-            return f"backfill {job.backfill}"
-        case "redrive":
-            return "delivered again on request"
-        case "retry":
-            return f"attempt {job.attempt - 1} failed"
-        case _:
-            return verdict.why if verdict is not None else "due"
+    if verdict is not None:
+        return verdict.why
+    if job.traits.of_events:
+        arrived = "; ".join(tree.evaluate(schedule.trigger, job.leaves, now).arrived)
+        return f"trigger met: {arrived}"
+    if job.traits.replays:
+        return f"backfill {job.backfill}"
+    if job.traits.redelivers:
+        return "delivered again on request"
+    if job.traits.requested:
+        return "run now" if job.due_at is None else f"run requested for {iso(job.due_at)}"
+    return f"attempt {job.attempt - 1} failed" if job.traits.retries else "due"
 
 
 def _not_claimable(job: Job, facts: Facts) -> str | None:
@@ -321,7 +319,7 @@ def _planned_anew(
     job: Job, schedule_state: ScheduleState | None, schedule: Schedule, now: Instant, deadline: Instant | None
 ) -> Wait | None:
     """The wait of an event whose fire a pause held up: the rest of the fire is spread again from the resume on (E2)."""
-    if schedule_state is None or job.kind != "fire" or is_repeated(job):
+    if schedule_state is None or not job.traits.timed or is_repeated(job):
         return None
     due = spread.after_hold(job, schedule, schedule_state)
     if due is None or due <= now:

@@ -154,7 +154,7 @@ def waited_for(job: Job, now: Instant) -> str:
     """The last reason why a job waited; empty if it waited less than `WAITED` (H1). A job of a backfill that was
     launched as it was written did not wait: its instant is past."""
     since = ready_at(job)
-    waited = since is not None and now - since >= WAITED and not (job.kind == "backfill" and job.rev == 1)
+    waited = since is not None and now - since >= WAITED and not (job.traits.replays and job.rev == 1)
     return job.reason[:MAX_WAITED] if waited else ""
 
 
@@ -170,7 +170,7 @@ def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[
     # If an event may undo the match or end an approval, the claim expects the job as it was read. Other claims do not,
     # since a steady stream of events would make all of them fail.
     revocable = job.queued_in is None and tree.is_revocable(schedule.trigger)
-    exact = job.kind == "gathering" and (revocable or bool(job.approved))
+    exact = job.traits.gathers and (revocable or bool(job.approved))
     plan: list[Write] = [
         DeleteJob(job, exact),
         Create(run),
@@ -343,7 +343,7 @@ def waiting_key(job: Job, schedule: Schedule, schedule_state: ScheduleState) -> 
     job. A match that time completed is detached if each match is a job of its own. Other jobs keep their sort key."""
     if check.is_prepared(job):
         return GATHERING if check.coalesces(schedule, schedule_state) else gather.detached_key(job)
-    detached = job.kind == "gathering" and job.queued_in is None and check.detaches(schedule, schedule_state)
+    detached = job.traits.gathers and job.queued_in is None and check.detaches(schedule, schedule_state)
     return gather.detached_key(job) if detached else job.sort_key
 
 
@@ -375,7 +375,7 @@ def moved(job: Job, later: Job) -> list[Write]:
     was read. An event that was applied since may have undone the match, or belongs to it, and wakes the job itself."""
     if later.sort_key == job.sort_key:
         return [Replace(later)]
-    if job.kind != "gathering":
+    if not job.traits.gathers:
         return [DeleteJob(job, exact=True), Create(replace(later, rev=1))]
     beside = [ExpectOpen(job.schedule, job.generation)] if job.sort_key != GATHERING else []
     return [DeleteJob(job, exact=True), Create(gather.detach(later)), *beside]

@@ -31,7 +31,7 @@ def due_by(job: Job, schedule: Schedule, workflow: Workflow | None) -> tuple[Ins
     none, since their instants are past. Redrives have none, since the first delivery decided whether the event was
     late."""
     deadline = deadline_of(schedule, workflow)
-    if deadline is None or job.backfill is not None or job.kind in ("redrive", "backfill"):
+    if deadline is None or job.backfill is not None or not job.traits.has_deadline:
         return None, None
     base = counts_from(job, deadline)
     if base is None:
@@ -48,7 +48,7 @@ def counts_from(job: Job, deadline: Deadline) -> Instant | None:
     if job.rerun_of is not None:
         return job.accepted_at
     if deadline.since == "nominal":
-        due = job.due_at if job.kind != "retry" else None
+        due = job.due_at if not job.traits.retries else None
         event = job.event.instant if job.event is not None and job.event.kind == "time" else None
         nominal = next((instant for instant in (job.nominal_at, due, event) if instant is not None), None)
         if nominal is not None:

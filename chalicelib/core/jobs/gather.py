@@ -168,7 +168,7 @@ def is_locked(job: Job, schedule: Schedule) -> bool:
 
 def detach(job: Job) -> Job:
     """A job whose trigger is met, under a sort key of its own, so that the next event begins a new job (C11)."""
-    kind = "detached" if job.kind == "gathering" else job.kind
+    kind = "detached" if job.traits.gathers else job.kind
     return replace(job, sort_key=detached_key(job), kind=kind, rev=1)
 
 

@@ -39,7 +39,7 @@ def effective(job: Job, schedule: Schedule, workflow: Workflow) -> int:
 def raised(job: Job, inherited_one: InheritedPriority | None) -> Job:
     """The job with this inherited priority in the place of an earlier one, or with none. A retry keeps the priority of
     its run at least."""
-    floor = job.priority if job.kind == "retry" and not job.inherited else None
+    floor = job.priority if job.traits.retries and not job.inherited else None
     if inherited_one is None or (floor is not None and floor >= inherited_one.priority):
         return replace(job, priority=floor, inherited="")
     return replace(job, priority=inherited_one.priority, inherited=inherited_one.why)
@@ -59,6 +59,6 @@ def rank_of(job: Job, schedule: Schedule, workflow: Workflow, aging: Millis = 0)
 
 def waits_since(job: Job) -> Instant:
     """The instant from which a job ages: when its fire was due, or else when its trigger was met."""
-    if job.kind == "fire" and job.due_at is not None:
+    if job.traits.timed and job.due_at is not None:
         return job.due_at
     return job.met_at if job.met_at is not None else job.created_at

@@ -40,7 +40,7 @@ def is_over(job: Job, schedule: Schedule, schedule_state: ScheduleState | None, 
 def is_repeated(job: Job) -> bool:
     """Whether the job was started, or its delivery tried, before: its conditions were met then. A job of a backfill
     counts as repeated, since it may wait as long as it takes."""
-    return job.kind in ("retry", "redrive", "backfill") or job.tries > 0
+    return job.traits.met_before or job.tries > 0
 
 
 def _timeout_of(job: Job, schedule: Schedule, schedule_state: ScheduleState | None) -> Instant | None:

@@ -30,7 +30,7 @@ def begun(job: Job, schedule: Schedule, workflow: Workflow | None, now: Instant)
     """The watch of a job; None if the job has no deadline, is a retry (which the watch of its first attempt covers), or
     was judged long ago."""
     start_by, end_by = due_by(job, schedule, workflow)
-    if (start_by is None and end_by is None) or job.kind == "retry":
+    if (start_by is None and end_by is None) or job.traits.retries:
         return None
     last = max(at for at in (start_by, end_by) if at is not None)
     if now > last + REMEMBERED:

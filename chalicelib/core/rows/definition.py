@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from chalicelib.core.instants import Instant
+from chalicelib.core.kinds import DefinitionKind
 from chalicelib.core.rows.authors import Authors
 from chalicelib.core.rows.stored import StoredRow
 
@@ -30,7 +31,7 @@ class Definition(StoredRow):
     (`core/runs/counting.py`). ``authors`` of a workflow or DAG has who wrote which fields (`core/rows/authors.py`).
     """
 
-    kind: Literal["namespace", "app", "workflow", "dataset", "policy", "pool", "calendar", "dag"]
+    kind: DefinitionKind
     name: str
     document: Mapping[str, Any]
     version: int

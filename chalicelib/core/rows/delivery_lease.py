@@ -58,7 +58,7 @@ def due_of(job: Job) -> Instant:
     """The instant that is part of the key of a job's lease. For a fire it is when the fire is due, for any other job
     the hour in which it was created. Many fires are due at one instant, but each of the others has an instant of its
     own."""
-    return job.due_at if job.kind == "fire" and job.due_at is not None else job.created_at // HOUR * HOUR
+    return job.due_at if job.traits.timed and job.due_at is not None else job.created_at // HOUR * HOUR
 
 
 def mark(job: Job) -> str:

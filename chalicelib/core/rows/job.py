@@ -14,7 +14,7 @@ from typing import Any
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.stored import StoredRow
-from chalicelib.core.states import JobKind, JobState
+from chalicelib.core.states import TRAITS, JobKind, JobState, Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,10 @@ class Job(StoredRow):
     requested_by: str | None = None
     wake_at: Instant | None = None
     expires_at: Instant | None = None
+
+    @property
+    def traits(self) -> Traits:
+        return TRAITS[self.kind]
 
     @property
     def approved(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.stored import StoredRow
-from chalicelib.core.states import FailureKind, JobKind, RunState
+from chalicelib.core.states import TRAITS, FailureKind, JobKind, RunState, Traits
 
 RecordKind = Literal["ABORTED", "DROPPED", "COALESCED", "SKIPPED", "EXPIRED", "LATE"]
 
@@ -217,6 +217,10 @@ class Run(StoredRow):
     expires_at: Instant | None = None
 
     @property
+    def traits(self) -> Traits:
+        return TRAITS[self.kind]
+
+    @property
     def target_kind(self) -> str:
         """The type of its target, such as ``emr_serverless``."""
         return str(self.request.target["type"])
@@ -226,6 +230,6 @@ class Run(StoredRow):
         """How many ms after its due instant a fire was started (T4); None for other kinds, and before the start
         call."""
         due = self.due_at if self.due_at is not None else self.nominal_at
-        if self.kind != "fire" or due is None or self.start_requested_at is None:
+        if not self.traits.timed or due is None or self.start_requested_at is None:
             return None
         return self.start_requested_at - due

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
-from chalicelib.core.states import JobKind, RunState
+from chalicelib.core.states import TRAITS, JobKind, RunState, Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,10 @@ class RunSpan:
     ended_at: Instant | None = None
     state_at: Instant | None = None
 
+    @property
+    def traits(self) -> Traits:
+        return TRAITS[self.kind]
+
     def took(self, is_over: bool) -> Millis | None:
         """How long in ms from the claim to the end; None for an attempt that is not over. The clock of a target may be
         behind, so the end is not before the claim."""
@@ -37,4 +41,4 @@ class RunSpan:
 def ready_at(work: Job | Run | RunSpan) -> Instant | None:
     """The instant from which work waits: its last event, or without events its due instant. A retry waits from its due
     instant, since the time before belongs to the first attempt."""
-    return work.accepted_at if work.accepted_at is not None and work.kind != "retry" else work.due_at
+    return work.accepted_at if work.accepted_at is not None and not work.traits.retries else work.due_at

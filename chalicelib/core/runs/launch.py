@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
+from chalicelib.core.access.grants import ForeignUse
 from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
 from chalicelib.core.limits import names, parts
 from chalicelib.core.limits import permits as limit_permits
@@ -15,7 +17,8 @@ from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.writes import AcquirePermit, AdvancePace, JoinQueue
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
-from chalicelib.core.runs import follow
+from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.runs import follow, workers
 from chalicelib.core.runs import queued as run_queued
 from chalicelib.core.targets.answers import NoAnswer, NotNow, Started
 from chalicelib.core.targets.backoff import backoff
@@ -38,6 +41,125 @@ class Span:
 
     since: Instant
     until: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the start of a run depends on, read in this order as far as it matters: what comes after a fact that decides
+    the step has its default.
+
+    ``is_open``: the schedule, and the backfill if the run has one, still let the run start. ``missing`` are the grants
+    that the run lacks. ``serving`` is the pace whose queue serves the run. ``paces`` are those of which the run needs a
+    permit, slowest last, with the ``states`` of their limits; None if it needs no permit.
+    """
+
+    schedule_state: ScheduleState | None = None
+    is_open: bool = False
+    missing: tuple[ForeignUse, ...] = ()
+    serving: str | None = None
+    paces: tuple[Pace, ...] | None = None
+    states: Mapping[str, LimitState] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Make no call now. ``waits``: the run waits in a queue or joins one. ``off_queue``: it leaves its queue, and is
+    due again when the lease of its unanswered call ends."""
+
+    waits: bool = False
+    off_queue: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """End the run: it was cancelled, or its schedule was closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """End the attempt, because grants are missing. The job of the next attempt waits for them."""
+
+    missing: tuple[ForeignUse, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GiveBack:
+    """Give back permits with which no call was made in time, and decide again."""
+
+    writes: list[Write]
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Wait in the queue of the slowest pace."""
+
+    route: Route
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Offer the run to the workers of its pool; ``again``: no worker has claimed it yet."""
+
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Make the start call."""
+
+
+Step = Leave | Withdraw | Hold | GiveBack | Queue | Offer | Call
+
+
+def next_step(run: Run, seen: Seen, now: Instant) -> Step:
+    """What to do with a run that is STARTING and has no target id (C13)."""
+    if is_being_called(run, now):
+        return Leave()
+    # An unanswered call may still reach the target, so search for its run only after the lease.
+    leased = _is_leased(run, now)
+    if run.cancel or not seen.is_open:
+        return Leave(off_queue=True) if leased else Withdraw()
+    if seen.missing:
+        return Leave(off_queue=True) if leased else Hold(seen.missing)
+    if waits_elsewhere(run, seen.serving):
+        return Leave(waits=True)
+    if workers.is_offered(run):
+        return Offer(again=True)
+    paces = seen.paces or ()
+    if unused := unused_permits(run, paces, seen.states, now):
+        return GiveBack(unused)
+    route = limit_route.route(paces, (), seen.states, now, seen.serving)
+    if route.blocked is not None:
+        return Queue(route)
+    return Offer() if workers.is_pulled(run) else Call()
+
+
+def still_going(
+    run: Run, seen: Seen, newest: Run, span: Span | None, now: Instant
+) -> Literal["call", "withdraw", "restart"]:
+    """What becomes of a call that is on record, by what was read after the record. ``newest`` is the run as a start
+    would prepare it now; another one than ``run`` means that an update was acknowledged since, which the run must
+    use."""
+    if not seen.is_open:
+        return "withdraw"
+    # Without a grant, the new start holds the run. A call that is too late needs another permit.
+    if seen.missing or newest != run or (span is not None and now > span.until):
+        return "restart"
+    return "call"
+
+
+def is_being_called(run: Run, now: Instant) -> bool:
+    """Whether an invocation is making the start call, or has crashed and its lease has not expired."""
+    return _is_leased(run, now) and not run.unknown_answer
+
+
+def _is_leased(run: Run, now: Instant) -> bool:
+    return run.lease_until is not None and run.lease_until > now
+
+
+def waits_elsewhere(run: Run, serving: str | None) -> bool:
+    """Whether the run waits in another queue than the one that serves it."""
+    return run.queued_in is not None and run.queued_in != serving
 
 
 def calling(run: Run, now: Instant) -> Run:
@@ -77,6 +199,11 @@ def granted(run: Run) -> Span | None:
     if run.paced_until is None:
         return None
     return Span(run.claimed_at if run.paced_from is None else run.paced_from, run.paced_until)
+
+
+def span_of(run: Run, seen: Seen, now: Instant) -> Span | None:
+    """When the start call may begin, with the permits that the run has or acquires now; None without a pace."""
+    return granted(run) if seen.paces is None else next_span(seen.paces, seen.states, now)
 
 
 def next_span(paces: tuple[Pace, ...], states: Mapping[str, LimitState], now: Instant) -> Span | None:

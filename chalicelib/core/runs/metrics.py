@@ -52,9 +52,9 @@ def start_of(run: Run, waited_for: str, at: Instant) -> tuple[Measure, Millis] |
     or a pause held the job back: that wait is intended, and `WAITS_BEGUN` counts it."""
     if run.attempt != 1 or run.calls != 1 or (waited_for and not run.fired_by.startswith(waited_for)):
         return None
-    if run.kind == "fire" and run.due_at is not None:
+    if run.traits.timed and run.due_at is not None:
         return FIRE_LATENESS, max(0, at - run.due_at)
-    if run.kind == "gathering" and run.accepted_at is not None:
+    if run.traits.gathers and run.accepted_at is not None:
         return EVENT_TO_START, max(0, at - run.accepted_at)
     return None
 

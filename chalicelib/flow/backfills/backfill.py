@@ -30,7 +30,7 @@ from chalicelib.flow import dag_states, lookup
 from chalicelib.flow.backfills import dag_nodes
 from chalicelib.flow.backfills import plan as backfill_plan
 from chalicelib.flow.backfills.plan import Entries, Plan
-from chalicelib.flow.jobs.drop import drop_job
+from chalicelib.flow.jobs.drop import drop_at
 from chalicelib.flow.runs import cancel
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
@@ -151,13 +151,7 @@ def _of_dag(ports: Ports, row: Backfill, run: Run) -> EntryState:
 def _step(ports: Ports, row: Backfill, now: Instant) -> bool:
     """Carry out one step. Returns whether nothing is left to do; also False after a conflict."""
     schedule_state = ports.catalog.schedule_state(row.schedule)
-    ended = _ended_because(ports, row, schedule_state)
-    if schedule_state is not None and ended is None and row.state == "RUNNING":
-        row = replace(row, version=schedule_state.version)
-    generation = schedule_state.generation if schedule_state is not None and ended is None else row.generation
-    step = backfill.advance(row, entry_states(ports, row, generation), generation, ended, now)
-    if backfill.is_dag_step(row) and step.row.live and step.row.wake_at is None:
-        step = replace(step, row=replace(step.row, wake_at=now + backfill.DAG_CHECK))
+    step = _advanced(ports, row, schedule_state, now)
     jobs = _jobs(ports, step, schedule_state, now)
     plan: list[Write] = [Replace(step.row), *map(Create, jobs)]
     if jobs and schedule_state is not None:
@@ -174,6 +168,18 @@ def _step(ports: Ports, row: Backfill, now: Instant) -> bool:
     if step.row.expires_at is not None:
         _end_plan(ports, step.row, step.row.expires_at)
     return step.row.wake_at is None or step.row.wake_at > now
+
+
+def _advanced(ports: Ports, row: Backfill, schedule_state: ScheduleState | None, now: Instant) -> Step:
+    """The backfill after a check of its active entries, and the entries that get a job now."""
+    generation, ended = row.generation, _ended_because(ports, row, schedule_state)
+    if schedule_state is not None and ended is None:
+        generation = schedule_state.generation
+        row = replace(row, version=schedule_state.version) if row.state == "RUNNING" else row
+    step = backfill.advance(row, entry_states(ports, row, generation), generation, ended, now)
+    if backfill.is_dag_step(row) and step.row.live and step.row.wake_at is None:
+        return replace(step, row=replace(step.row, wake_at=now + backfill.DAG_CHECK))
+    return step
 
 
 def _reprocess(ports: Ports, row: Backfill) -> Reprocess | None:
@@ -232,22 +238,12 @@ def _close(ports: Ports, row: Backfill) -> bool:
         attempts = ports.runs.attempts(run_id)
         last = attempts[-1] if attempts else None
         key = sort_keys.retry(run_id, last.attempt + 1) if last else sort_keys.backfill(row.id, int(entry))
-        dropped = _drop(ports, (row.schedule, lives_in, key), row.reason) or dropped
+        dropped = drop_at(ports, (row.schedule, lives_in, key), row.reason) or dropped
         if row.cancel_runs and last is not None and not states.is_terminal(last.state):
             cancel.request_cancel(ports, run_id, last.attempt, row.reason)
         elif row.cancel_runs and last is not None and last.state == "SUCCEEDED" and backfill.is_dag_step(row):
             dag_nodes.cancel_nodes(ports, last, row.reason)
     return dropped
-
-
-def _drop(ports: Ports, key: tuple[str, int, str], why: str) -> bool:
-    for _ in range(MAX_CONFLICTS):
-        job = ports.jobs.job(*key)
-        if job is None:
-            return False
-        if drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None:
-            return True
-    raise too_many_conflicts(f"dropping job {key}", "the sweep will hint the backfill again")
 
 
 def _row(

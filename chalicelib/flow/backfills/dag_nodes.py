@@ -37,20 +37,11 @@ def cancel_nodes(ports: Ports, begun: Run, why: str) -> None:
         if run is None:
             _close(ports, key, why)
         elif status.state == "RETRYING":
-            _drop_retry(ports, key, run, why)
+            retry = (key.schedule, key.generation, sort_keys.retry(run.run_id, run.attempt + 1))
+            if not drop.drop_at(ports, retry, why):
+                cancel.request_cancel(ports, run.run_id, run.attempt + 1, why)
         else:
             cancel.request_cancel(ports, run.run_id, run.attempt, why)
-
-
-def _drop_retry(ports: Ports, key: NodeKey, run: Run, why: str) -> None:
-    for _ in range(MAX_CONFLICTS):
-        job = ports.jobs.job(key.schedule, key.generation, sort_keys.retry(run.run_id, run.attempt + 1))
-        if job is None:
-            cancel.request_cancel(ports, run.run_id, run.attempt + 1, why)
-            return
-        if drop.drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None:
-            return
-    raise too_many_conflicts(f"cancelling the retry of {run.run_id}", "the sweep will try again")
 
 
 def _close(ports: Ports, key: NodeKey, why: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from chalicelib.core.backfills import backfill
@@ -21,8 +21,6 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.triggers import tree
 from chalicelib.flow import grants, lookup, registered
 from chalicelib.ports import Ports
-
-BATCH_SIZE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ def make(
     else:
         plan = _partitions(ports, schedule_state, schedule, request_data.partitions)
     if request_data.order == "newest":
-        plan = Plan(plan.entries[::-1], plan.since, plan.until, plan.dataset, plan.keys, plan.base)
+        return replace(plan, entries=plan.entries[::-1])
     return plan
 
 
@@ -84,7 +82,8 @@ def _partitions(ports: Ports, schedule_state: ScheduleState, schedule: Schedule,
             registered.texts(ports, name, dataset.keys, texts, f"partitions.values.{number}") for number, texts in given
         ]
     else:
-        chosen = backfill.between(dataset.keys, _registered(ports, name), request_data.from_, request_data.to)
+        known = (partition.values for partition in lookup.every(partial(ports.catalog.partitions, name)))
+        chosen = backfill.between(dataset.keys, known, request_data.from_, request_data.to)
     entries = backfill.entries_of(dataset.keys, chosen, schedule.by)
     if not entries:
         hint = f"sluice datasets {name} lists the registered partitions; values may name others"
@@ -128,10 +127,6 @@ def _dataset_of(name: str, schedule: Schedule, request_data: PartitionRange) -> 
             "name one of these",
         )
     return full
-
-
-def _registered(ports: Ports, dataset: str) -> list[tuple[str, ...]]:
-    return [partition.values for partition in lookup.every(partial(ports.catalog.partitions, dataset))]
 
 
 class Entries:

@@ -35,7 +35,7 @@ from chalicelib.core.writes import Create, Put, Replace, Write
 from chalicelib.flow import lookup, registered
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.backfills import plan as backfill_plan
-from chalicelib.flow.runs import again
+from chalicelib.flow.runs import actions as of_runs
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 UNKNOWN = "this partition is not registered"
@@ -91,7 +91,7 @@ def _of_run(ports: Ports, namespace: str, request_data: NewRequest, run_id: str)
     if not run_id.startswith(f"{namespace}."):
         raise errors.not_found("run", run_id, f"name a run of the namespace {namespace}, or another namespace")
     run = lookup.find_run(ports, run_id)[-1]
-    schedule_state, schedule = again.schedule_of(ports, run)
+    schedule_state, schedule = of_runs.schedule_of(ports, run)
     if ids.is_dag_node(run.schedule):
         hint = "sluice dags rerun runs a node again; the run of the DAG can be re-processed"
         raise invalid("run", "a run outside DAGs, or one of a DAG's start", f"a run of the node {run.schedule}", hint)

@@ -131,31 +131,29 @@ def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | 
     run is active, or the graph was deleted."""
     dag = graph_of(ports, run)
     if node is not None and node not in dag.nodes:
-        raise errors.invalid(
-            what,
-            f"a node of the graph that this run began with ({', '.join(dag.nodes)})",
-            node,
-            "sluice dags runs shows the nodes of each run",
-        )
+        known = f"a node of the graph that this run began with ({', '.join(dag.nodes)})"
+        raise errors.invalid(what, known, node, "sluice dags runs shows the nodes of each run")
     states = node_states(ports, run, dag, row)
     busy = [f"{name} is {status.state}" for name, status in states.items() if status.state in UNDER_WAY]
     if busy or run.state != "SUCCEEDED":
         got = ", ".join(busy) or f"the start is {_not_begun(run)}"
-        hint = "wait until it has ended, or cancel its runs"
-        raise SluiceError("conflict", f"expected a DAG run without active nodes, got one where {got}", None, hint)
+        raise _conflict(
+            f"a DAG run without active nodes, got one where {got}", "wait until it has ended, or cancel its runs"
+        )
     if len(_reruns(row)) >= MAX_RERUNS:
-        hint = "start a new run of the DAG"
-        raise SluiceError("conflict", f"expected at most {MAX_RERUNS} re-runs of one run", None, hint)
+        raise _conflict(f"at most {MAX_RERUNS} re-runs of one run", "start a new run of the DAG")
     for edge in dag.into(node) if node is not None else ():
         if not dag_status.reaches(edge, states[edge.from_].rows.run):
             got = f"{node}, which waits for {edge.from_}, which is {states[edge.from_].state}"
             raise errors.invalid(what, "a node whose upstreams have ended as it needs", got, f"begin from {edge.from_}")
     names = [ids.dag_node(run.workflow, dag_node) for dag_node in dag.nodes]
-    schedule_states = {name: ports.catalog.schedule_state(name) for name in names}
-    keys = node_keys(run, dag, row, schedule_states)
+    keys = node_keys(run, dag, row, {name: ports.catalog.schedule_state(name) for name in names})
     if not all((key := keys[name]) and key.lives for name in dag_status.again(dag, what, node)):
-        hint = "start a new run of the present DAG"
-        raise SluiceError("conflict", "expected a graph that still exists, got one that was deleted", None, hint)
+        raise _conflict("a graph that still exists, got one that was deleted", "start a new run of the present DAG")
+
+
+def _conflict(expected: str, hint: str) -> SluiceError:
+    return SluiceError("conflict", f"expected {expected}", None, hint)
 
 
 def _apply_upstreams(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chalicelib.core.events.alarms import AlarmChange, alarm_event
-from chalicelib.flow.ingest.posted import store_and_apply
+from chalicelib.flow.ingest.outbox import store_and_apply
 from chalicelib.ports import Ports
 
 

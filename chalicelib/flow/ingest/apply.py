@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from chalicelib.core import ids
@@ -116,68 +117,126 @@ def apply_event(
     accepted before the leaf began to gather change nothing. Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a
     row. Raises `OverBudget` if the ``budget`` of the request does not suffice.
     """
-    rows = [row for row in rows if event_correlation.counts_for(event, row)]
-    if not rows:
+    found = _match(ports, event, rows, payload, budget, now)
+    if isinstance(found, Record):
+        ports.ledger.put_all([Put(found)])
         return None
-    name, is_own = rows[0].schedule, _is_own(event, rows[0].schedule)
-    schedule = _document(ports, rows[0], budget if not is_own else None)
+    if found is None:
+        return None
+    for _ in range(MAX_CONFLICTS):
+        match, granted = _granted(ports, found)
+        if not match.met and not match.against:
+            return None
+        job = ports.jobs.job(*match.job_key)
+        if not _is_open(ports, match, job):
+            return None
+        plan = _plan(ports, event, match, job, now)
+        refused = ports.ledger.commit([*plan.writes, *along, *plan.notices, *granted.expected])
+        if refused is None:
+            return _follow(ports, job, plan, now)
+        if Create(plan.applied) in refused.writes:
+            return _ref_of_met(job)
+        if refused.of(ExpectOpen) or any(write in refused.writes for write in along):
+            return None  # the generation was closed, or another invocation made the writes ``along``
+    raise too_many_conflicts(f"applying event {event.id} to {found.row.schedule}", "it will be applied again")
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """The leaves of a schedule that an event touches: ``met`` count it, and of ``against`` it ends the absence.
+
+    ``row`` is one of their subscriptions, and ``uses`` is what each leaf uses of other namespaces.
+    """
+
+    schedule: Schedule
+    row: Subscription
+    met: tuple[str, ...]
+    against: tuple[str, ...]
+    correlation: Mapping[str, str] | None
+    uses: Mapping[str, tuple[ForeignUse, ...]]
+
+    @property
+    def job_key(self) -> tuple[str, int, str]:
+        return self.row.schedule, self.row.generation, event_correlation.gathering_key(self.correlation)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The writes that apply an event once. ``grown`` is the gathering job after them, and ``detached`` the job that
+    leaves it."""
+
+    applied: AppliedEvent
+    grown: Job | None
+    detached: Job | None
+    writes: list[Write]
+    notices: list[Write]
+
+
+def _match(
+    ports: Ports,
+    event: Event,
+    rows: Sequence[Subscription],
+    payload: Flattened | None,
+    budget: Budget | None,
+    now: Instant,
+) -> _Match | Record | None:
+    """What an event touches of a schedule; None for nothing, and a record if the event should count but must not."""
+    rows = [row for row in rows if event_correlation.counts_for(event, row)]
+    schedule = _document(ports, event, rows[0], budget) if rows else None
     if schedule is None:
         return None
-    whole = None if budget is None else budget.own if is_own else budget.foreign(name)
-    steps = Steps(MAX_STEPS if is_own else MAX_FOREIGN_STEPS, whole)
+    row, steps = rows[0], _steps(event, rows[0].schedule, budget)
     try:
-        touched = met, against = gather.touched(
-            schedule, event, rows, (payload or Flattened(event.payload)).within(steps)
-        )
+        met, against = gather.touched(schedule, event, rows, (payload or Flattened(event.payload)).within(steps))
     except OverBudget as over_budget:
         if not steps.is_over:
             raise
-        ports.ledger.put_all([Put(_set_aside(event, rows[0], str(over_budget), now))])
-        return None
+        return _set_aside(event, row, str(over_budget), now)
     if not met and not against:
         return None
-    refusal = _refusal(ports, schedule, rows[0].schedule, (*met, *against))
+    refusal = _refusal(ports, schedule, row.schedule, (*met, *against))
     if refusal is not None:
-        ports.ledger.put_all([Put(_not_allowed(event, rows[0], refusal, now))])
-        return None
-    uses = {leaf: _uses_of(schedule, rows[0].schedule, leaf) for leaf in (*met, *against)}
+        return _dropped(event, row, f"does not count: {refusal}", now)
     correlation = event_correlation.correlate(schedule.by, event) if schedule.by else None
+    if schedule.by == rounds.BY and correlation is None:
+        return None  # a single node that was run again alone; other nodes of the DAG do not react to it
     if schedule.by and correlation is None:
-        if schedule.by == rounds.BY:
-            return None  # a single node that was run again alone; other nodes of the DAG do not react to it
-        ports.ledger.put_all([Put(_uncorrelated(event, rows[0], schedule, now))])
-        return None
-    sort_key = event_correlation.gathering_key(correlation)
-    for _ in range(MAX_CONFLICTS):
-        granted = grants.used_of(ports, [use for leaf in uses for use in uses[leaf]])
-        if granted.missing:
-            logger.info("event not granted", extra={"schedule": rows[0].schedule, "why": waiting_for(granted.missing)})
-        met, against = (_granted(leaves, uses, granted) for leaves in touched)
-        if not met and not against:
-            return None
-        job = ports.jobs.job(rows[0].schedule, rows[0].generation, sort_key)
-        if job is not None and job.closed:
-            return None
-        if job is None and schedule.by == rounds.BY and not _is_of_this_life(ports, correlation, rows[0]):
-            return None
-        over = _has_timed_out(ports, job, schedule, event)
-        gathered = gather.gather(job, [Touch(event, met)], schedule, rows[0], correlation, now, against, over)
-        applied = _applied_event(event, rows[0], gathered.job if met else None, _expiry(schedule, now))
-        seen = _arrivals(ports, event, rows[0], against)
-        grown, changes = _changes(job, gathered, rows[0])
-        notices_due = _notices_of(ports, job, gathered, now)
-        plan = [Create(applied), *changes, *seen, *_beside(rows[0], changes), *along, *notices_due, *granted.expected]
-        refused = ports.ledger.commit(plan)
-        if refused is None:
-            notices.hint(ports, notices_due)
-            if gathered.detached is not None:
-                ports.hints.send([ref_of(gathered.detached)], now, now)
-            return _follow(ports, job, grown, now)
-        if Create(applied) in refused.writes:
-            return ref_of(job) if job is not None and job.met_at is not None else None
-        if refused.of(ExpectOpen) or any(write in refused.writes for write in along):
-            return None  # the generation was closed, or another invocation made the writes ``along``
-    raise too_many_conflicts(f"applying event {event.id} to {rows[0].schedule}", "it will be applied again")
+        keys = ", ".join(dict.fromkeys(schedule.by))
+        why = f"carries no value of every correlation key ({keys}) and does not count"
+        return _dropped(event, row, why, now)
+    uses = {leaf: _uses_of(schedule, row.schedule, leaf) for leaf in (*met, *against)}
+    return _Match(schedule, row, met, against, correlation, uses)
+
+
+def _granted(ports: Ports, match: _Match) -> tuple[_Match, UsedGrants]:
+    """The match without the leaves that lack a grant now, for which no event counts, and the grants of the others."""
+    granted = grants.used_of(ports, [use for leaf in match.uses for use in match.uses[leaf]])
+    if not granted.missing:
+        return match, granted
+    logger.info("event not granted", extra={"schedule": match.row.schedule, "why": waiting_for(granted.missing)})
+    lacking = {leaf for leaf, uses in match.uses.items() if set(uses) & set(granted.missing)}
+    met, against = (tuple(leaf for leaf in leaves if leaf not in lacking) for leaves in (match.met, match.against))
+    return replace(match, met=met, against=against), granted
+
+
+def _is_open(ports: Ports, match: _Match, job: Job | None) -> bool:
+    """Whether the generation still gathers, and not for a run of a former DAG of this name."""
+    if job is not None:
+        return not job.closed
+    return match.schedule.by != rounds.BY or _is_of_this_life(ports, match.correlation, match.row)
+
+
+def _plan(ports: Ports, event: Event, match: _Match, job: Job | None, now: Instant) -> _Plan:
+    """The writes that apply an event to the gathering job as it was read."""
+    schedule, row = match.schedule, match.row
+    over = _has_timed_out(ports, job, schedule, event)
+    gathered = gather.gather(job, [Touch(event, match.met)], schedule, row, match.correlation, now, match.against, over)
+    own = gathered.job.job_id if match.met and gathered.job is not None else NO_JOB
+    applied = AppliedEvent(row.schedule, row.generation, event, own, _expiry(schedule, now))
+    seen = _arrivals(ports, event, row, match.against)
+    grown, changes = _changes(job, gathered, row)
+    writes = [Create(applied), *changes, *seen, *_beside(row, changes)]
+    return _Plan(applied, grown, gathered.detached, writes, _notices_of(ports, job, gathered, now))
 
 
 def _refusal(ports: Ports, schedule: Schedule, name: str, leaves: Sequence[str]) -> str | None:
@@ -202,13 +261,6 @@ def _uses_of(schedule: Schedule, name: str, leaf: str) -> tuple[ForeignUse, ...]
 def missing_grants(ports: Ports, schedule: Schedule, name: str, leaf: str) -> tuple[ForeignUse, ...]:
     """The grants that a leaf of a schedule lacks at present. Without them no event counts for it."""
     return grants.used_of(ports, _uses_of(schedule, name, leaf)).missing
-
-
-def _granted(
-    leaves: tuple[str, ...], uses: Mapping[str, Sequence[ForeignUse]], granted: UsedGrants
-) -> tuple[str, ...]:  # fmt: skip
-    """The leaves that lack no grant. An event does not count for the others."""
-    return tuple(leaf for leaf in leaves if not set(uses[leaf]) & set(granted.missing))
 
 
 def _is_of_this_life(ports: Ports, correlation: Mapping[str, str] | None, row: Subscription) -> bool:
@@ -267,20 +319,25 @@ def _beside(row: Subscription, changes: Sequence[Write]) -> list[Write]:
     return [] if event_correlation.gathering_key(None) in sort_keys else [ExpectOpen(row.schedule, row.generation)]
 
 
-def _follow(ports: Ports, before: Job | None, grown: Job | None, now: Instant) -> Ref | None:
-    """The ref of a job whose trigger is met, for a check; else None.
+def _follow(ports: Ports, before: Job | None, plan: _Plan, now: Instant) -> Ref | None:
+    """Send what follows from an applied event. Returns the ref of a job whose trigger is met, for a check; else None.
 
     A job that a timer will meet needs a check at its ``wake_at``. Only its first event sends a hint for that, and each
     check sends the next one. So many events do not cost many hints.
     """
-    if grown is None:
-        return None
-    if grown.met_at is not None:
-        return ref_of(grown)
-    soon = grown.wake_at is not None and grown.wake_at - now <= MAX_DELAY
-    if soon and grown.wake_at is not None and (before is None or before.job_id != grown.job_id):
+    notices.hint(ports, plan.notices)
+    if plan.detached is not None:
+        ports.hints.send([ref_of(plan.detached)], now, now)
+    grown = plan.grown
+    if grown is None or grown.met_at is not None or grown.wake_at is None or grown.wake_at - now > MAX_DELAY:
+        return _ref_of_met(grown)
+    if before is None or before.job_id != grown.job_id:
         ports.hints.send([ref_of(grown)], grown.wake_at, now)
     return None
+
+
+def _ref_of_met(job: Job | None) -> Ref | None:
+    return ref_of(job) if job is not None and job.met_at is not None else None
 
 
 def _arrivals(ports: Ports, event: Event, row: Subscription, against: Sequence[str]) -> list[Write]:
@@ -291,10 +348,6 @@ def _arrivals(ports: Ports, event: Event, row: Subscription, against: Sequence[s
         if last is None or last < event.accepted_at:
             writes.append(PutLastArrival(LastArrival(row.schedule, row.generation, leaf, event.accepted_at), last))
     return writes
-
-
-def _applied_event(event: Event, row: Subscription, job: Job | None, expires_at: Instant | None) -> AppliedEvent:
-    return AppliedEvent(row.schedule, row.generation, event, job.job_id if job else NO_JOB, expires_at)
 
 
 def _expiry(schedule: Schedule, now: Instant) -> Instant | None:
@@ -310,37 +363,29 @@ def _is_own(event: Event, schedule: str) -> bool:
     return event.kind != "event" or event.key == custom_key(schedule.partition(".")[0], event.key.split(":", 2)[2])
 
 
-def _document(ports: Ports, row: Subscription, budget: Budget | None) -> Schedule | None:
-    """The document of a schedule, within a ``budget`` if it has one."""
-    if budget is not None:
+def _document(ports: Ports, event: Event, row: Subscription, budget: Budget | None) -> Schedule | None:
+    """The document of a schedule. The ``budget`` of a request bounds those of other namespaces."""
+    if budget is not None and not _is_own(event, row.schedule):
         return budget.foreign_document(ports, row)
     version = ports.catalog.version(row.schedule, row.version)
     return Schedule.model_validate(version.definition) if version is not None else None
 
 
-def _set_aside(event: Event, row: Subscription, why: str, now: Instant) -> Record:
+def _steps(event: Event, schedule: str, budget: Budget | None) -> Steps:
+    """What the patterns of a schedule may take for an event."""
+    if _is_own(event, schedule):
+        return Steps(MAX_STEPS, budget.own if budget is not None else None)
+    return Steps(MAX_FOREIGN_STEPS, budget.foreign(schedule) if budget is not None else None)
+
+
+def _set_aside(event: Event, row: Subscription, cost: str, now: Instant) -> Record:
     """The record of an event that the patterns of a schedule cost too much to compare with."""
+    logger.warning("event set aside", extra={"schedule": row.schedule, "event": event.id, "why": cost})
+    why = f"to compare it with the patterns of the trigger takes {cost}; use fewer operators, or run the schedule now"
+    return _dropped(event, row, f"is set aside and does not count: {why}", now)
+
+
+def _dropped(event: Event, row: Subscription, why: str, now: Instant) -> Record:
+    """The record of an event that does not count for a schedule."""
     record_id = ids.job_id(row.schedule, row.generation, event.id)
-    reason = (
-        f"event {event.id} of {event.key} is set aside and does not count: to compare it with the patterns of the "
-        f"trigger takes {why}; use fewer operators, or run the schedule now"
-    )
-    logger.warning("event set aside", extra={"schedule": row.schedule, "event": event.id, "why": why})
-    return new_record(record_id, "DROPPED", row.schedule, row.generation, reason, now)
-
-
-def _not_allowed(event: Event, row: Subscription, why: str, now: Instant) -> Record:
-    """The record of an event that the namespace of a schedule may no longer wait for."""
-    record_id = ids.job_id(row.schedule, row.generation, event.id)
-    reason = f"event {event.id} of {event.key} does not count: {why}"
-    return new_record(record_id, "DROPPED", row.schedule, row.generation, reason, now)
-
-
-def _uncorrelated(event: Event, row: Subscription, schedule: Schedule, now: Instant) -> Record:
-    record_id = ids.job_id(row.schedule, row.generation, event.id)
-    keys: Mapping[str, None] = dict.fromkeys(schedule.by)
-    reason = (
-        f"event {event.id} of {event.key} carries no value of every correlation key ({', '.join(keys)}) "
-        "and does not count"
-    )
-    return new_record(record_id, "DROPPED", row.schedule, row.generation, reason, now)
+    return new_record(record_id, "DROPPED", row.schedule, row.generation, f"event {event.id} of {event.key} {why}", now)

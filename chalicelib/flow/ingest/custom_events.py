@@ -10,7 +10,7 @@ from chalicelib.core.events import build
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import Event
 from chalicelib.flow.ingest.apply import Budget
-from chalicelib.flow.ingest.posted import store_and_apply
+from chalicelib.flow.ingest.outbox import store_and_apply
 from chalicelib.ports import Ports
 
 

@@ -72,7 +72,7 @@ def _count(
         schedule_state.version,
         str(job.leaf),
         0,
-        detached=_is_detached(schedule_state, schedule),
+        detached=schedule.own_jobs(schedule_state.mode),
     )
     ref = apply_event(ports, event, [row], now, along=[DeleteJob(job)])
     if (
@@ -91,10 +91,6 @@ def _record(ports: Ports, job: Job, event_id: str, schedule: Schedule, now: Inst
     if not missing or ports.jobs.applied([(job.schedule, job.generation, event_id)]):
         return []
     return [Put(record_of(job, "DROPPED", f"the absence does not count: {waiting_for(missing)}", now))]
-
-
-def _is_detached(schedule_state: ScheduleState, schedule: Schedule) -> bool:
-    return schedule.own_jobs(schedule_state.mode)
 
 
 def _has_run(ports: Ports, job: Job, schedule_state: ScheduleState, leaf: TimedLeaf) -> bool:

@@ -1,12 +1,16 @@
-"""Apply a stored event to every schedule that waits for it: of a partition, a counted object or a custom event."""
+"""Store events, each once under its id, and apply stored ones to every schedule that waits for them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
-from chalicelib.core.rows.event import Stored, advanced, newest_by
-from chalicelib.core.writes import Put, PutNewest
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows.event import Event, PostedEvent, Stored, advanced, newest_by
+from chalicelib.core.writes import Create, Put, PutNewest
+from chalicelib.flow.each import run_each
 from chalicelib.flow.ingest.apply import Budget, apply_to_all
+from chalicelib.log import logger
 from chalicelib.ports import Ports, every_page
 
 PAGE = 200  # subscriptions; the outbox stores the cursor after each page, so a crash repeats at most one page
@@ -36,3 +40,26 @@ def apply_outbox(ports: Ports, outbox: Stored, budget: Budget | None = None) -> 
         message = f"event {outbox.event.id} of {outbox.event.key} was not applied to all schedules"
         raise ExceptionGroup(message, failed)
     return outbox
+
+
+def store_and_apply(
+    ports: Ports, events: Sequence[Event], now: Instant, budget: Budget | None = None
+) -> tuple[Event, ...]:
+    """Store all events, then apply each to the schedules of its key. Returns the events as they are stored.
+
+    Raises an error if an event cannot be stored. If an event cannot be applied to a schedule, the others are applied,
+    and the sweep retries this one. ``budget`` is that of a request.
+    """
+    rows = [_store(ports, PostedEvent(event, wake_at=now)) for event in events]
+    try:
+        run_each([row for row in rows if row.wake_at is not None], lambda row: apply_outbox(ports, row, budget))
+    except ExceptionGroup:
+        logger.exception("posted events are stored, but not yet applied everywhere; the sweep applies them again")
+    return tuple(row.event for row in rows)
+
+
+def _store(ports: Ports, row: PostedEvent) -> PostedEvent:
+    """The stored row with this event's id: this row, or an earlier one."""
+    if ports.ledger.commit([Create(row)]) is None:
+        return row
+    return ports.jobs.posted(row.event.id) or row

@@ -23,7 +23,6 @@ from chalicelib.ports import Ports
 
 MAX_UPSTREAM = 50  # upstream runs that are read, the nearest first: an API request has 29 s
 MAX_SHOWN = 5  # persons in a text
-_REQUESTED = ("run_now", "backfill", "redrive")  # kinds of jobs that run whatever mode the schedule is in
 UNREAD = "unread"  # in the place of a person: the job follows more runs than were read
 
 Deeds = Mapping[str, list[str]]  # what each person has done, by the name of the person
@@ -138,12 +137,12 @@ def _wrote(ports: Ports, job: Job, foreign: bool) -> _Found:
 
 def _is_requested(ports: Ports, job: Job) -> bool:
     """Whether a person requested the job, its first run, or its DAG run: then nobody need have enabled the schedule."""
-    if job.kind in _REQUESTED:
+    if job.traits.requested:
         return True
     round_ = rounds.which(job.correlation)
-    begun = [*([job.job_id] if job.kind == "retry" else []), *([rounds.parse(round_).dag_run] if round_ else [])]
+    begun = [*([job.job_id] if job.traits.retries else []), *([rounds.parse(round_).dag_run] if round_ else [])]
     runs = [ports.runs.run(run_id, 1) for run_id in begun]
-    return any(run is not None and run.kind in _REQUESTED for run in runs)
+    return any(run is not None and run.traits.requested for run in runs)
 
 
 def _has_one_instant(ports: Ports, schedule: str) -> bool:

@@ -135,10 +135,10 @@ def prepare_queued(ports: Ports, waiters: Sequence[Waiter], at: Instant) -> list
         decision = None if job.closed else check.decide(job, facts, at, waiter.limit_name)
         if isinstance(decision, Launch) and is_paced(job, facts, decision):
             decided.append((waiter, job, facts, decision.why))
-    detached = _detached(ports, [job for _, job, _, _ in decided if job.kind == "gathering"])
+    detached = _detached(ports, [job for _, job, _, _ in decided if job.traits.gathers])
     ready: list[tuple[Waiter, Ready]] = []
     for waiter, read, facts, why in decided:
-        kept = detached.get(ref_of(read)) if read.kind == "gathering" else read
+        kept = detached.get(ref_of(read)) if read.traits.gathers else read
         if kept is not None:
             ready.append((waiter, _queued(seen, kept, facts, why, at)))
     return ready
@@ -147,7 +147,7 @@ def prepare_queued(ports: Ports, waiters: Sequence[Waiter], at: Instant) -> list
 def _queued(ports: Ports, job: Job, facts: Facts, why: str, at: Instant) -> Ready:
     """A job in the queue of a policy as the delivery that it will be."""
     run = replace(called_run(ports, job, facts, why, at), waited_for=claim.waited_for(job, at))
-    if job.kind == "fire":
+    if job.traits.timed:
         return Ready(ref_of(job), job, facts, run, build(ports, run), job.queued_in)
     run = with_named(ports, run, facts.origin)
     events = events_of(ports, run)
@@ -179,7 +179,7 @@ def _is_plain(job: Job, facts: Facts, decision: Launch) -> bool:
     """Whether the job is a fire that needs and holds no permit, and its target has no lifecycle: then Sluice delivers
     it without a claim."""
     waits = job.queued_in is not None
-    return not decision.asks and job.kind == "fire" and job.tries == 0 and not waits and _is_delivered(job, facts)
+    return not decision.asks and job.traits.timed and job.tries == 0 and not waits and _is_delivered(job, facts)
 
 
 def is_paced(job: Job, facts: Facts, decision: Launch) -> bool:
@@ -201,7 +201,7 @@ def _is_delivered(job: Job, facts: Facts) -> bool:
     if overrides.deadline_of(facts.schedule, facts.workflow) is not None:
         return False
     untracked = facts.workflow is not None and not facts.workflow.target.has_lifecycle
-    return untracked and not job.held and job.kind != "retry"
+    return untracked and not job.held and not job.traits.retries
 
 
 def _parts(things: Sequence[T], size: int) -> Iterable[Sequence[T]]:

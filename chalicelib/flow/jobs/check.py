@@ -132,7 +132,7 @@ def _launch(
     ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant, serving: str | None
 ) -> CheckResult | None:
     """Deliver the job, claim it with all its permits, or queue it at the limit that blocks it."""
-    if job.kind == "fire" and not decision.asks and facts.workflow and not facts.workflow.target.has_lifecycle:
+    if job.traits.timed and not decision.asks and facts.workflow and not facts.workflow.target.has_lifecycle:
         sent = deliver(ports, job, facts, decision.why, now, serving)
         return CheckResult("delivered" if sent[0] else "waiting", sent[1]) if sent is not None else None
     route = limit_route.route(decision.asks, job.held, facts.limit_states, now, serving)
@@ -147,7 +147,7 @@ def _launch(
 
 def _claim(ports: Ports, job: Job, facts: Facts, route: Route, why: str, now: Instant) -> CheckResult | None:
     """Make a run of the job, in one transaction, and start it. Returns None after a conflict."""
-    before = ports.runs.run(job.job_id, job.attempt - 1) if job.kind == "retry" else None
+    before = ports.runs.run(job.job_id, job.attempt - 1) if job.traits.retries else None
     run = _run_of(ports, job, facts, route, why, before, now)
     last: list[Write] = [Replace(complete.superseded(before, now))] if before is not None else []
     if ports.ledger.commit([*claim.claim(job, run, facts, route, now), *last]) is not None:
@@ -165,7 +165,7 @@ def _run_of(
     named = (*job.held, *(ask.limit_name for ask in route.take))
     taken = tuple(limit_name for limit_name in named if not names.is_admission(limit_name))
     reason = f"{why}{approval.words_of(job.approved)}"
-    ready = replace(job, reason=reason, event=fire.fire_event(job) if job.kind == "fire" else job.event)
+    ready = replace(job, reason=reason, event=fire.event_of(job))
     uri, units = ports.payloads.context_uri(job.job_id), returns.units_of(route.take, job.units)
     made = claim.build_run(
         ready, facts, taken, uri, now, limit_route.paces_of(route.take), units, route.appointment
@@ -209,7 +209,7 @@ def _make_room(ports: Ports, job: Job, facts: Facts, blocked: PermitRequest) -> 
     """`cancel_other`: cancel the older runs that hold the slots; the job waits in its queue until they end (C1). Where
     roles are enforced, these are the runs of the own namespace alone (O9)."""
     schedule = facts.schedule
-    if job.kind in ("retry", "backfill"):
+    if not job.traits.makes_room:
         return  # a retry must not cancel runs that are newer than its first attempt, nor a backfill current runs
     if schedule is None:
         return

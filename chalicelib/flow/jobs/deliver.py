@@ -125,7 +125,7 @@ def deliver(
 
 def called_run(ports: Ports, job: Job, facts: Facts, why: str, now: Instant) -> Run:
     """The run that a job becomes if it is delivered now, with this call counted as its next try."""
-    ready = replace(job, reason=why, event=fire.fire_event(job) if job.kind == "fire" else job.event)
+    ready = replace(job, reason=why, event=fire.event_of(job))
     run = claim.build_run(ready, facts, (), ports.payloads.context_uri(job.job_id), now)
     return _called_at(replace(run, calls=job.tries + 1), job, now)
 

@@ -240,7 +240,7 @@ def _what_became_of(ports: Ports, job: Job) -> tuple[Job | None, Record | None]:
     here = ports.jobs.job(job.schedule, job.generation, job.sort_key)
     if here is not None and here.job_id == job.job_id:
         return here, None
-    if job.kind == "redrive":
+    if job.traits.redelivers:
         return None, None  # a record of this id is that of an earlier attempt
     record = ports.runs.record(job.job_id)
     if record is not None:
@@ -275,7 +275,7 @@ def _not_taken(ports: Ports, each: Answered) -> str | None:
         notices_due = notices.of_run(ports, failed, "failed", now)
         kept: list[Write] = [Create(failed), *([Put(letter)] if letter else []), *notices_due]
         held = {limit_name: ports.jobs.limit_state(limit_name) for limit_name in job.held}
-        if job.event is None and job.kind != "fire":
+        if job.event is None and not job.traits.timed:
             # A redrive gets this context: the events lie under the generation that gathered them, and expire with it.
             ports.payloads.put_context(failed.run_id, each.ready.context)
         # A conflict means that another invocation has delivered it or given it up: that result is the final one.

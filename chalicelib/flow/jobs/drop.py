@@ -26,7 +26,7 @@ from chalicelib.flow import lookup
 from chalicelib.flow.limits import waiting
 from chalicelib.flow.notices import notices
 from chalicelib.flow.runs.dead_letters import put_back
-from chalicelib.ports import Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 BATCH_SIZE = 100  # jobs per page
 
@@ -137,34 +137,47 @@ def drop_job(
     """
     job = waiting.regained(ports, job)
     held = states_of_held(ports, job)
-    if job.kind == "fire" and _is_again(ports, job):
+    if job.traits.timed and _is_again(ports, job):
         return committed(ports, claim.delete_plan(job, held, now), "gone", "prepared again after an update")
     if check.is_prepared(job) and (already := facts_of.already(ports, job)) is not None:
         return committed(ports, claim.delete_plan(job, held, now), "gone", f"has {already} already")
     plan: list[Write] = claim.drop_plan(job, record_of(job, kind, why, now), held, now, exact)
-    if job.kind == "retry":
+    if job.traits.retries:
         run = ports.runs.run(job.job_id, job.attempt - 1)
         update = RunUpdate("FAILED", now, f"{run.reason if run else ''}; not attempted again: {why}")
         step = complete.advance(run, update, now, None) if run else None
         plan = [write for write in plan if not isinstance(write, Put)]
         plan += [Replace(step.run)] if step else []
-    elif job.kind == "redrive":
+    elif job.traits.redelivers:
         kept = [write for write in plan if not isinstance(write, Put)]
         plan = [*kept, *put_back(ports, job, why, now)]
     if job.backfill is not None:
         plan.append(WakeBackfill(job.schedule, job.backfill, now))
-    notices_due = notices.of_job(ports, job, "aborted", why, now) if kind == "ABORTED" and job.kind != "retry" else []
+    notices_due = (
+        notices.of_job(ports, job, "aborted", why, now) if kind == "ABORTED" and not job.traits.retries else []
+    )
     outcome = committed(ports, [*plan, *notices_due], "aborted" if kind == "ABORTED" else "dropped", why)
     if outcome is not None:
         notices.hint(ports, notices_due)
         woken = queues_to_wake(held)
         if job.backfill is not None:
             woken.append(backfill_ref(job.schedule, job.backfill))
-        if job.kind == "retry":
+        if job.traits.retries:
             woken.append(run_ref(job.job_id, job.attempt - 1))
         if woken:
             ports.hints.send(woken, now, now)
     return outcome
+
+
+def drop_at(ports: Ports, key: tuple[str, int, str], why: str) -> bool:
+    """Drop the job under a key, if there is one, in whatever revision. Returns whether there was."""
+    for _ in range(MAX_CONFLICTS):
+        job = ports.jobs.job(*key)
+        if job is None:
+            return False
+        if drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None:
+            return True
+    raise too_many_conflicts(f"dropping job {key}", "the sweep will try again")
 
 
 def _is_again(ports: Ports, job: Job) -> bool:

@@ -167,7 +167,7 @@ class Deferred:
     def among(self, jobs: Sequence[Job]) -> list[Job]:
         """The deferred ones of these jobs, in the given order."""
         since = self._ports.clock.now() - MAX_DEFERRED
-        fires = [job for job in jobs if job.kind == "fire" and not job.held and _is_since(job, since)]
+        fires = [job for job in jobs if job.traits.timed and not job.held and _is_since(job, since)]
         self._read(list(dict.fromkeys(job.schedule for job in fires if job.schedule not in self._schedules)))
         return [job for job in fires if self._is_deferred(job)]
 

@@ -193,12 +193,12 @@ class Repair:
 
     def next_attempts(self) -> None:
         """A run that waits for its next attempt has the job of it, and no other run has one."""
-        for job in [job for job in self.stock.jobs.values() if job.kind == "retry"]:
+        for job in [job for job in self.stock.jobs.values() if job.traits.retries]:
             before = self.stock.runs.get((job.job_id, job.attempt - 1))
             if before is None or before.state != "RETRYING":
                 self._found("next attempt", f"{job.job_id}-{job.attempt}", "deleted: its run has not failed yet")
                 self._drop(job)
-        waiting = {(job.job_id, job.attempt) for job in self.stock.jobs.values() if job.kind == "retry"}
+        waiting = {(job.job_id, job.attempt) for job in self.stock.jobs.values() if job.traits.retries}
         for run in list(self.stock.runs.values()):
             after = (run.run_id, run.attempt + 1)
             known = after in waiting or after in self.stock.runs or self.ports.runs.run(*after) is not None
@@ -264,7 +264,7 @@ class Repair:
 
     def _counted(self, run: Run) -> list[Mapping[str, Any]] | None:
         """The events in the context of a run since the instant; None if it has no list of events that it gathered."""
-        if run.claimed_at < self.since or run.event is not None or run.kind not in ("gathering", "detached"):
+        if run.claimed_at < self.since or run.event is not None or not run.traits.of_events:
             return None
         if self._is_elsewhere(run):
             return None
@@ -313,7 +313,7 @@ class Repair:
         """Delete the jobs that have a run or a record, then apply again the events that count for no job."""
         for job in list(self.stock.jobs.values()):
             later = (job.job_id, job.attempt) in self.stock.runs or self.ports.runs.run(job.job_id, job.attempt)
-            recorded = job.kind not in ("retry", "redrive") and job.job_id in self.stock.records
+            recorded = job.traits.leaves_record and job.job_id in self.stock.records
             if later or recorded:
                 self._found("job", job.job_id, f"deleted: it has {'a run' if later else 'a record'} already")
                 self._drop(job)

@@ -51,7 +51,10 @@ class Stock:
         return stock
 
     def _take(self, copy: StoredCopy) -> None:
-        match row := copy.row:
+        row = copy.row
+        if isinstance(row, Job | AppliedEvent | Run | Record):
+            self._take_work(row)
+        match row:
             case ScheduleState():
                 self.schedule_states[row.schedule] = row
             case Timer():
@@ -59,27 +62,30 @@ class Stock:
             case Partition() | CountedObject() | PostedEvent():
                 if row.event.accepted_at >= self.since or row.wake_at is not None:
                     self.outboxes[row.event.id] = row
-            case Job():
-                (self.tombstones.append(row) if row.closed else self.keep(row))
-            case AppliedEvent() if row.event_job != NO_JOB:
-                self.applied[row.event_job].append(row)
             case LimitState():
                 self.limits[row.limit_name] = row
             case Waiter():
                 self.waiters.append(copy)
+            case Backfill():
+                if row.ended_at is None or row.ended_at >= self.since:
+                    self.backfills.append(row)
+            case Reprocess() if row.ended_at is None:
+                self.reprocesses.append(row)
+
+    def _take_work(self, row: Job | AppliedEvent | Run | Record) -> None:
+        match row:
+            case Job():
+                (self.tombstones.append(row) if row.closed else self.keep(row))
+            case AppliedEvent():
+                if row.event_job != NO_JOB:
+                    self.applied[row.event_job].append(row)
             case Run():
                 self.ended.add(row.run_id)
                 lately = max(row.claimed_at, row.state_at or 0) >= self.since
                 if lately or row.state == "RETRYING" or not states.is_terminal(row.state):
                     self.runs[row.run_id, row.attempt] = row
-            case Backfill() if row.ended_at is None or row.ended_at >= self.since:
-                self.backfills.append(row)
-            case Reprocess() if row.ended_at is None:
-                self.reprocesses.append(row)
-            case Record(kind=kind) if kind != "LATE":
+            case Record() if row.kind != "LATE":
                 self.records.add(row.id)
-            case _:
-                pass
 
     def keep(self, job: Job) -> None:
         self.jobs[job.schedule, job.generation, job.sort_key] = job

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from chalicelib.core import ids, states
 from chalicelib.core.dags import rounds
+from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import run_ref
 from chalicelib.core.rows.request import request_of
 from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import CLAIMABLE
-from chalicelib.core.targets import registry
 from chalicelib.core.writes import ExpectMode
-from chalicelib.flow import requests
+from chalicelib.flow import lookup, requests
 from chalicelib.flow.lookup import find_run
-from chalicelib.flow.runs import again
 from chalicelib.flow.runs import cancel as cancelling
 from chalicelib.ports import Ports
 
@@ -60,19 +60,33 @@ def rerun(ports: Ports, run_id: str, request_id: str) -> str:
     ended, or if the schedule runs another workflow now.
     """
     run = find_run(ports, run_id)[-1]
-    again.check_ended(run)
+    check_ended(run)
 
     def make() -> requests.NewRequest:
-        schedule_state, _ = again.schedule_of(ports, run)
+        schedule_state, _ = schedule_of(ports, run)
         job = _job(run, schedule_state.generation, request_id, ports.clock.now(), ports.requester)
         return requests.NewRequest(job, [ExpectMode(schedule_state, CLAIMABLE["run_now"])])
 
     return requests.once(ports, request_of("rerun", run_id, request_id), make, f"schedule {run.schedule}")
 
 
-def is_followed(run: Run) -> bool:
-    """Whether the target of the run has a lifecycle, so that Sluice follows the run to its end."""
-    return registry.of_run(run).has_lifecycle
+def check_ended(run: Run) -> None:
+    """Raise ``conflict`` (409) if a run has not ended."""
+    if not states.is_terminal(run.state) or run.state == "RETRYING":
+        work = "jobs" if run.state == "RETRYING" else "runs"
+        hint = f"wait for its end, or end it: sluice {work} cancel {run.run_id}"
+        raise SluiceError("conflict", f"expected a run that has ended, got one that is {run.state}", None, hint)
+
+
+def schedule_of(ports: Ports, run: Run) -> tuple[ScheduleState, Schedule]:
+    """The state and definition of the schedule of a run that has ended. Raises ``conflict`` (409) if the run has not,
+    or if the schedule runs another workflow now, and ``not_found`` (404) if the schedule was deleted."""
+    check_ended(run)
+    schedule_state, schedule = lookup.existing(ports, run.schedule)
+    if schedule.workflow != run.workflow:
+        why = f"schedule {run.schedule} runs {schedule.workflow} now"
+        raise SluiceError("conflict", f"expected a schedule that still runs {run.workflow}, but {why}", None, None)
+    return schedule_state, schedule
 
 
 def _job(run: Run, generation: int, request_id: str, now: int, by: str | None) -> Job:

@@ -8,7 +8,6 @@ from chalicelib.core import states
 from chalicelib.core.jobs import claim
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import run_ref
-from chalicelib.core.rows.run import Run
 from chalicelib.core.writes import Replace
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
@@ -35,11 +34,8 @@ def request_cancel(ports: Ports, run_id: str, attempt: int, why: str) -> bool:
         run = ports.runs.run(run_id, attempt)
         if run is None or run.cancel or states.is_terminal(run.state):
             return False
-        if ports.ledger.commit([Replace(_to_end(run, why, now))]) is None:
+        ends = replace(run, cancel=True, reason=why, wake_at=now, leases=0, rev=run.rev + 1)
+        if ports.ledger.commit([Replace(ends)]) is None:
             ports.hints.send([run_ref(run_id, attempt)], now, now)
             return True
     raise too_many_conflicts(f"the request to cancel run {run_id}", "it will be repeated")
-
-
-def _to_end(run: Run, why: str, now: int) -> Run:
-    return replace(run, cancel=True, reason=why, wake_at=now, leases=0, rev=run.rev + 1)

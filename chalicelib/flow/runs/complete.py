@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from chalicelib.core import states
 from chalicelib.core.definitions import overrides
 from chalicelib.core.events import build
+from chalicelib.core.instants import Instant
 from chalicelib.core.limits.names import returns_permit
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import backfill_ref, limit_ref, ref_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import complete, costs, follow, metrics
 from chalicelib.core.runs.complete import Advance
 from chalicelib.core.runs.costs import Usage, cost_usd
+from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import FailureKind
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import NOT_GIVEN, NOT_YET_GIVEN, RunUpdate, StateChange
+from chalicelib.core.text import count_of
 from chalicelib.core.writes import Replace
-from chalicelib.flow import lookup
+from chalicelib.flow import lookup, wake
 from chalicelib.flow.definitions.target_roles import adapter_of_begun
 from chalicelib.flow.ingest.apply import apply_to_all
 from chalicelib.flow.limits import pools, waiting
 from chalicelib.flow.notices import notices
 from chalicelib.flow.runs import failures
-from chalicelib.flow.runs.hold import hold_failing
 from chalicelib.log import logger, run_fields
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
@@ -63,41 +66,44 @@ def advance_run(
         if run is None:
             return None
         run = waiting.regained(ports, run) if conflicts else run
-        run = replace(run, attempts=max(run.attempts, attempt + 1)) if again else run
-        verdict = complete.interpret(run, update)
-        delay = _retry_delay(ports, run, verdict.outcome) if may_retry and verdict.state == "FAILED" else None
-        delay = 0 if again else delay
-        step = complete.advance(run, update, now, delay)
+        step = _step(ports, run, update, now, may_retry, again)
         if step is None:
             return None
-        if not registry.of_run(run).has_lifecycle:
-            step = Advance(complete.without_announcement(step.run), step.retry if again else None)
         skipped = [status for status in complete.newly_announced(run, step) if not _is_awaited(ports, step.run, status)]
         step = complete.drop_statuses(step, skipped, now) if skipped else step
-        limit_states = (
-            {limit_name: ports.jobs.limit_state(limit_name) for limit_name in run.permits} if step.ended else {}
-        )
+        limit_states = {name: ports.jobs.limit_state(name) for name in run.permits} if step.ended else {}
         if ports.ledger.commit(complete.plan(run, step, limit_states, now)) is None:
-            logger.info("run moved", extra={**run_fields(run), "state": step.run.state, "why": step.run.reason})
-            _measure_cost(ports, run, step.run)
-            woken = [
-                limit_ref(limit_name)
-                for limit_name, state in limit_states.items()
-                if state.waiters and returns_permit(limit_name)
-            ]
-            if run.backfill is not None and step.final:
-                woken.append(backfill_ref(run.schedule, run.backfill))
-            if woken:
-                ports.hints.send(woken, now, now)
-            pools.serve_shares(
-                ports, [limit_name for limit_name, state in limit_states.items() if not state.waiters], now
-            )
-            if step.retry is not None:
-                ports.hints.send([ref_of(step.retry)], step.retry.due_at or now, now)
+            _follow(ports, run, step, limit_states, now)
             if _add_awaited(ports, step.run, skipped) or step.run.announce:
                 announce(ports, run_id, attempt)
             return step
     raise too_many_conflicts(f"an update of run {run_id}", "the run will be polled again")
+
+
+def _step(ports: Ports, run: Run, update: RunUpdate, now: Instant, may_retry: bool, again: bool) -> Advance | None:
+    """How an update moves a run, with the job of its next attempt; None if it changes nothing."""
+    if again:
+        run = replace(run, attempts=max(run.attempts, run.attempt + 1))
+    verdict = complete.interpret(run, update)
+    delay = _retry_delay(ports, run, verdict.outcome) if may_retry and verdict.state == "FAILED" else None
+    step = complete.advance(run, update, now, 0 if again else delay)
+    if step is None or registry.of_run(run).has_lifecycle:
+        return step
+    return Advance(complete.without_announcement(step.run), step.retry if again else None)
+
+
+def _follow(ports: Ports, before: Run, step: Advance, limit_states: Mapping[str, LimitState], now: Instant) -> None:
+    """Measure a run that has moved, and wake what waits for the permits and the job that it leaves."""
+    logger.info("run moved", extra={**run_fields(before), "state": step.run.state, "why": step.run.reason})
+    _measure_cost(ports, before, step.run)
+    woken = [limit_ref(name) for name, state in limit_states.items() if state.waiters and returns_permit(name)]
+    if before.backfill is not None and step.final:
+        woken.append(backfill_ref(before.schedule, before.backfill))
+    if woken:
+        ports.hints.send(woken, now, now)
+    pools.serve_shares(ports, [name for name, state in limit_states.items() if not state.waiters], now)
+    if step.retry is not None:
+        ports.hints.send([ref_of(step.retry)], step.retry.due_at or now, now)
 
 
 def _is_awaited(ports: Ports, run: Run, status: str) -> bool:
@@ -129,7 +135,7 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
         if run is None or not run.announce:
             return
         if run.announce[0] == "FAILED":
-            hold_failing(ports, run)
+            _hold_failing(ports, run)
         event = build.status_event(run, run.announce[0])
         page = ports.catalog.subscriptions(event.key, PAGE, run.cursor)
         begun_by = complete.start_of(run, page.items)
@@ -141,6 +147,34 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
         )
         if ports.ledger.commit([Replace(complete.mark_announced(run, page.cursor, now)), *notices_due]) is None:
             notices.hint(ports, notices_due)
+
+
+def _hold_failing(ports: Ports, run: Run) -> None:
+    """Hold the schedule of a failed run if ``pause_after`` of its runs have failed in a row. A user has to resume it.
+
+    Called before the failure is announced. The announcement is an outbox, so a crash on the way repeats this step too.
+    """
+    if run.pause_after is None:
+        return
+    for _ in range(MAX_CONFLICTS):
+        failed = ports.catalog.failures(run.schedule)
+        schedule_state = ports.catalog.schedule_state(run.schedule)
+        if (
+            failed < run.pause_after
+            or schedule_state is None
+            or schedule_state.mode != "enabled"
+            or schedule_state.generation != run.generation
+        ):
+            return
+        _, schedule = lookup.existing(ports, run.schedule)
+        reason = f"{count_of(failed, 'run')} failed in a row; the last one was {run.run_id}"
+        _, plan = lifecycle.pause(
+            schedule_state, schedule, "hold", stop=False, now=ports.clock.now(), by="sluice", reason=reason
+        )
+        if ports.ledger.commit(plan) is None:
+            wake.all_of(ports, run.schedule)
+            logger.warning("schedule held", extra={"schedule": run.schedule, "why": reason})
+            return
 
 
 def ingest_status(ports: Ports, run: Run, update: RunUpdate | None) -> None:

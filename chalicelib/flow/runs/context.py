@@ -53,7 +53,7 @@ def _build(ports: Ports, run: Run, known: Sequence[Event] | None) -> dict[str, A
     if run.rerun_of is not None and (first := ports.payloads.context(run.rerun_of)) is not None:
         own = {"run_id": run.run_id, "attempt": run.attempt, "properties": dict(run.request.properties)}
         return {**first, **own, **_of_dag(run), "rerun_of": run.rerun_of}
-    kept = ports.payloads.context(run.run_id) if run.kind == "redrive" and run.event is None else None
+    kept = ports.payloads.context(run.run_id) if run.traits.redelivers and run.event is None else None
     if kept is not None:
         # The events lie under the generation that gathered them and expire with it, so use the stored context.
         return {**kept, "attempt": run.attempt, "properties": dict(run.request.properties)}

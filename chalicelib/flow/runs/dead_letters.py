@@ -85,7 +85,7 @@ def _redriven(ports: Ports, namespace: str, run_id: str) -> int | None:
     if not attempts or attempts[-1].schedule.partition(".")[0] != namespace or ports.runs.dead_letter(run_id):
         return None
     last = attempts[-1]
-    if last.kind == "redrive" and last.state != "FAILED":
+    if last.traits.redelivers and last.state != "FAILED":
         return last.attempt
     state = ports.catalog.schedule_state(last.schedule)
     waiting = state and ports.jobs.job(last.schedule, state.generation, sort_keys.redrive(run_id, last.attempt + 1))

@@ -23,19 +23,19 @@ from chalicelib.core.rows.ref import limit_ref, run_ref
 from chalicelib.core.rows.run import Pointer, Run
 from chalicelib.core.rows.schedule import HISTORY, ScheduleState
 from chalicelib.core.runs import launch, metrics, queued, workers
-from chalicelib.core.targets import answers, backoff, delivery, registry
+from chalicelib.core.runs.launch import Call, GiveBack, Hold, Leave, Offer, Queue, Seen, Withdraw
+from chalicelib.core.targets import backoff, delivery, registry
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
 from chalicelib.core.targets.delivery import Delivery, GiveUp
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow import grants, lookup
-from chalicelib.flow import lookup as facts_of
 from chalicelib.flow.definitions import allowed, target_roles
 from chalicelib.flow.limits import policies, waiting
 from chalicelib.flow.runs import complete as completing
 from chalicelib.flow.runs import follow
 from chalicelib.flow.runs.context import build, events_of, partition_of
 from chalicelib.log import logger, run_fields
-from chalicelib.ports import MAX_CONFLICTS, Ports, TargetAdapter, too_many_conflicts
+from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 
 def start(ports: Ports, run_id: str, attempt: int, serving: str | None = None) -> bool:
@@ -59,77 +59,106 @@ def start(ports: Ports, run_id: str, attempt: int, serving: str | None = None) -
 def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
     """Try to start the run once. Returns as `start`, or None after a conflict."""
     now = ports.clock.now()
-    leased = run.lease_until is not None and run.lease_until > now
-    if leased and not run.unknown_answer:
-        return False  # an invocation is making the call, or it crashed and its lease has not expired
+    seen = _seen(ports, run, serving, now)
+    match launch.next_step(run, seen, now):
+        case Leave(waits, off_queue):
+            return _leave_queue(ports, run) if off_queue else waits
+        case Withdraw():
+            _withdraw(ports, run, now)
+            return False
+        case Hold(missing):
+            _hold(ports, run, grants_rules.waiting_for(missing), now)
+            return False
+        case GiveBack(writes):
+            ports.ledger.commit(writes)
+            return None  # whether or not another write came first, the run and the paces have changed
+        case Queue(route):
+            return _queue(ports, run, route, seen.states, now)
+        case Offer(again=True):
+            # The offer may be missing after a restore from a backup.
+            renewed = Replace(workers.offered_again(run, now))
+            return None if ports.ledger.commit([renewed, Put(workers.offer_of(run))]) is not None else False
+        case Offer() | Call():
+            return _prepare(ports, run, seen)
+
+
+def _seen(ports: Ports, run: Run, serving: str | None, now: Instant) -> Seen:
+    """Read what the start of the run depends on, and no more once a fact decides the step."""
+    if launch.is_being_called(run, now):
+        return Seen()
+    seen = replace(_rights(ports, run), serving=serving)
+    if not seen.is_open or seen.missing or launch.waits_elsewhere(run, serving) or workers.is_offered(run):
+        return seen
+    if not launch.needs_permit(run, now):
+        return seen
+    paces, states = of_run(ports, run)
+    return replace(seen, serving=serving, paces=paces, states=states)
+
+
+def _rights(ports: Ports, run: Run) -> Seen:
+    """Whether its schedule, its backfill and its grants let the run start now."""
     schedule_state = ports.catalog.schedule_state(run.schedule)
     if run.cancel or not _is_open(ports, schedule_state, run):
-        if leased:  # an unanswered call may still reach the target, so search for its run only after the lease
-            return _leave_queue(ports, run)
-        _withdraw(ports, run, now)
-        return False
-    if missing := grants.of_run(ports, run).missing:
-        if leased:
-            return _leave_queue(ports, run)
-        if not _is_found(ports, run, now):
-            _hold(ports, run, grants_rules.waiting_for(missing), now)
-        return False
-    if run.queued_in is not None and run.queued_in != serving:
-        return True
-    if workers.is_offered(run):
-        return _offer_again(ports, run, now)
-    needs_permit = launch.needs_permit(run, now)
-    paces, states = of_run(ports, run) if needs_permit else ((), {})
-    if unused := launch.unused_permits(run, paces, states, now):
-        ports.ledger.commit(unused)
-        return None  # whether or not another write came first, the run and the paces have changed
-    route = limit_route.route(paces, (), states, now, serving)
-    if route.blocked is not None:
-        return _queue(ports, run, route, states, now)
-    updated = target_roles.present(ports, as_updated(ports, run, schedule_state))
+        return Seen(schedule_state)
+    return Seen(schedule_state, is_open=True, missing=grants.of_run(ports, run).missing)
+
+
+def _prepare(ports: Ports, run: Run, seen: Seen) -> bool | None:
+    """Build what the target gets, then put the run on offer, or record its call and make it. Returns as `_start`."""
+    updated = target_roles.present(ports, as_updated(ports, run, seen.schedule_state))
     unassumed = target_roles.assume(ports, [updated])
     context = build(ports, updated)
     ports.payloads.put_context(run.run_id, context)
     partition = partition_of(updated, events_of(ports, updated))
     now = ports.clock.now()  # the preparation took time, and the permit is for an instant
-    span = launch.next_span(paces, states, now) if needs_permit else launch.granted(run)
+    span = launch.span_of(run, seen, now)
     if span is not None and now > span.until:
         return None  # the permit is too old: try again with another
-    if workers.is_pulled(run) and schedule_state is not None:
-        if span is not None and not _is_time(ports, span):
-            return None
+    appointment = span.since if span is not None else now
+    if workers.is_pulled(run):
         offered = replace(workers.offered(updated, now), partition=partition)
-        permits = launch.take_permits(run, offered, paces, states, span.since if span is not None else now)
-        plan = [*permits, Put(workers.offer_of(offered)), *workers.still_open(schedule_state, run)]
-        return None if ports.ledger.commit(plan) is not None else False
+        return _offer(ports, run, offered, seen, span, appointment)
     called = replace(launch.calling(updated, now), partition=partition)
-    if (
-        ports.ledger.commit(launch.take_permits(run, called, paces, states, span.since if span is not None else now))
-        is not None
-    ):
+    if ports.ledger.commit(launch.take_permits(run, called, seen.paces or (), seen.states, appointment)) is not None:
         return None
     if span is not None:
         ports.clock.wait_until(span.since)
     [why], [refused] = allowed.refusals(ports, [called]), target_roles.instead_of_calls(unassumed, [called])
     refused = Never(why) if why is not None else refused
-    if target_roles.present(ports, updated) is not updated:
-        return _restart(ports, updated, called, span)  # its namespace has another role now, without credentials so far
     # The call is on record; read the schedule state again. So either the request that closes the schedule finds the
     # recorded call, or this read finds the schedule closed.
-    reread = ports.catalog.schedule_state(run.schedule)
-    if not _is_open(ports, reread, updated):
-        _take_back(ports, updated, called, now)
-        return False
-    if grants.of_run(ports, updated).missing:
-        return _restart(ports, updated, called, span)  # a grant was taken back since; the new start holds the run
-    if as_updated(ports, updated, reread) != updated:
-        return _restart(ports, updated, called, span)  # an update was acknowledged since, so the run must use it
-    if span is not None and not _is_time(ports, span):
-        logger.info("start not made", extra={**run_fields(run), "why": "the permit is too old", "until": span.until})
-        return _restart(ports, updated, called, span)
+    rights = _rights(ports, updated)
+    newest = target_roles.present(ports, as_updated(ports, updated, rights.schedule_state))
     # Nothing may come between this read of the clock and the call.
-    _call(ports, called, context, ports.clock.now(), refused)
+    at = ports.clock.now()
+    match launch.still_going(updated, rights, newest, span, at):
+        case "withdraw":
+            uncalled = launch.uncalled(updated, called, None, now)
+            if ports.ledger.commit([Replace(uncalled)]) is None:
+                _withdraw(ports, uncalled, now)
+        case "restart":
+            late = span is not None and at > span.until
+            why = "the permit is too old" if late else "what it relies on has changed"
+            logger.info("start not made", extra={**run_fields(run), "why": why})
+            return _restart(ports, updated, called, span)
+        case "call":
+            _call(ports, called, context, at, refused)
     return False
+
+
+def _offer(
+    ports: Ports, run: Run, offered: Run, seen: Seen, span: launch.Span | None, appointment: Instant
+) -> bool | None:
+    """Put a run of workers on offer, at the instant of its permits. Returns as `_start`."""
+    if seen.schedule_state is None:
+        return None
+    if span is not None:
+        ports.clock.wait_until(span.since)
+        if ports.clock.now() > span.until:
+            return None
+    permits = launch.take_permits(run, offered, seen.paces or (), seen.states, appointment)
+    plan = [*permits, Put(workers.offer_of(offered)), *workers.still_open(seen.schedule_state, run)]
+    return None if ports.ledger.commit(plan) is not None else False
 
 
 def _leave_queue(ports: Ports, run: Run) -> bool | None:
@@ -143,12 +172,6 @@ def _leave_queue(ports: Ports, run: Run) -> bool | None:
     return False
 
 
-def _is_time(ports: Ports, span: launch.Span) -> bool:
-    """Wait for the instant from which the start may begin. Returns False if it is already too late for the start."""
-    ports.clock.wait_until(span.since)
-    return ports.clock.now() <= span.until
-
-
 def _restart(ports: Ports, before: Run, called: Run, span: launch.Span | None) -> bool:
     """Delete the record of a call that was not made, and start again. The run keeps its permits: those that are too old
     by now are given back."""
@@ -160,12 +183,6 @@ def _restart(ports: Ports, before: Run, called: Run, span: launch.Span | None) -
             return False  # the run has ended, or another invocation makes the call
         called = current  # another write changed the row, for example a request to cancel
     raise too_many_conflicts(f"deleting a call of run {before.run_id}", "retried when its lease expires")
-
-
-def _offer_again(ports: Ports, run: Run, now: Instant) -> bool | None:
-    """Put the offer of an unclaimed run again: it may be missing after a restore from a backup."""
-    renewed = Replace(workers.offered_again(run, now))
-    return None if ports.ledger.commit([renewed, Put(workers.offer_of(run))]) is not None else False
 
 
 def current(ports: Ports, run: Run) -> tuple[Run, ScheduleState] | None:
@@ -194,12 +211,10 @@ def of_run(ports: Ports, run: Run) -> tuple[tuple[Pace, ...], dict[str, LimitSta
     of_target = registry.of_run(run).pace(policies.start_rate(ports))
     paces: list[PermitRequest] = []
     for limit_name in run.permits:
-        kind, _, name = limit_name.partition(":")
-        policy = policies.policy_of(ports, name) if kind == "policy" else None
-        if of_target is not None and limit_name == of_target.limit_name:
-            paces.append(of_target)
-        elif policy is not None:
-            paces.append(policy.pace(name))
+        own = of_target is not None and limit_name == of_target.limit_name
+        pace = of_target if own else policies.pace_of(ports, limit_name)[0]
+        if pace is not None:
+            paces.append(pace)
     return limit_route.paces_of(limit_permits.in_order(tuple(paces))), {
         ask.limit_name: ports.jobs.limit_state(ask.limit_name) for ask in paces
     }
@@ -218,7 +233,7 @@ def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant, refu
         answer = judged(ports, run, answer, now)
     if isinstance(answer, Never) and run.unknown_answer:
         # An earlier call got no answer and may have started a run, so search for that run before releasing the slot.
-        found = target_of(ports, run).find(run)
+        found = _found(ports, run)
         answer = Started(found) if found is not None else answer
     if isinstance(answer, Never):
         # No start of this run can succeed, so no other attempt follows (C12).
@@ -230,31 +245,37 @@ def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant, refu
         _keep(ports, run, answer, now)
 
 
-def _keep(ports: Ports, run: Run, answer: answers.Answer, now: Instant) -> None:
-    """Record the answer. The run may have moved on: its RUNNING event can arrive before Sluice has stored its id."""
-    if isinstance(answer, Never):
-        raise TypeError("expected an answer that leaves the run STARTING")
+def _keep(ports: Ports, run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> None:
+    """Record an answer that leaves the run STARTING, and what follows from it."""
     holds_back = isinstance(answer, NotNow) and not answer.alone
     if holds_back:
         _hold_back(ports, run, now)
     if isinstance(answer, Started):
         # The pointer is written first and alone: it is true for any state of the run, and a transaction costs double.
         ports.ledger.commit([Put(_pointer(run, answer.target_id, now))])
+    after = _answered(ports, run, answer, now)
+    if after is None:
+        return
+    if holds_back and any(names.is_target_pace(limit_name) for limit_name in run.permits):
+        start(ports, run.run_id, run.attempt)  # the run queues at once, before less urgent waiters
+    elif (after.cancel or not isinstance(answer, Started)) and after.wake_at is not None:
+        ports.hints.send([run_ref(run.run_id, run.attempt)], after.wake_at, now)
+
+
+def _answered(ports: Ports, run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run | None:
+    """The run with the answer on record. None if it has moved on: its RUNNING event can arrive before Sluice has stored
+    its id."""
     for _ in range(MAX_CONFLICTS):
         after = launch.answered(run, answer, now)
         # The answer may arrive after the call was given up, when the run already queues for the next call.
         left = queued.leave(run) if after.queued_in is None else []
         if ports.ledger.commit([Replace(after), *left]) is None:
-            if holds_back and any(names.is_target_pace(limit_name) for limit_name in run.permits):
-                start(ports, run.run_id, run.attempt)  # the run queues at once, before less urgent waiters
-                return
-            if (after.cancel or not isinstance(answer, Started)) and after.wake_at is not None:
-                ports.hints.send([run_ref(run.run_id, run.attempt)], after.wake_at, now)
-            return
+            return after
         current = ports.runs.run(run.run_id, run.attempt)
         if current is None or current.state != "STARTING" or current.target_id is not None:
-            return
+            return None
         run = current
+    return None
 
 
 def _hold_back(ports: Ports, run: Run, now: Instant) -> None:
@@ -273,11 +294,7 @@ def as_updated(ports: Ports, run: Run, schedule_state: ScheduleState | None) -> 
 
     That holds after an update that carried the job. A run-now, a retry, a redrive and a backfill keep their request.
     """
-    if (
-        schedule_state is None
-        or schedule_state.version == run.version
-        or run.kind in ("run_now", "retry", "redrive", "backfill")
-    ):
+    if schedule_state is None or schedule_state.version == run.version or run.traits.keeps_request:
         return run
     schedule, workflow = lookup.definition_of(ports, schedule_state), lookup.workflow_of(ports, run.workflow)
     if schedule is None or workflow is None or schedule.workflow != run.workflow or not launch.surely_not_started(run):
@@ -290,22 +307,15 @@ def as_updated(ports: Ports, run: Run, schedule_state: ScheduleState | None) -> 
     return replace(run, version=schedule_state.version, request=request, priority=priority)
 
 
-def _take_back(ports: Ports, before: Run, called: Run, now: Instant) -> None:
-    """Withdraw a run whose schedule was closed between the record of its call and the call, which was never made."""
-    uncalled = launch.uncalled(before, called, None, now)
-    if ports.ledger.commit([Replace(uncalled)]) is None:
-        _withdraw(ports, uncalled, now)
-
-
 def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
     """End a run whose schedule was closed after the claim. Its slot is released only if certainly nothing runs."""
     closed = "its backfill was cancelled, or its schedule" if run.backfill is not None else "the schedule was disabled,"
     why = run.reason if run.cancel else f"{closed} replaced or deleted before the run was started"
+    found = _found(ports, run)
+    if found is not None:
+        _cancel_found(ports, run, found, now)
+        return
     if not launch.surely_not_started(run):
-        found = target_of(ports, run).find(run)
-        if found is not None:
-            _cancel_found(ports, run, found, now)
-            return
         why += "; no run of this name was found at the target"
     # An earlier attempt did start, so the run ends as FAILED and schedules that wait for that status must get it.
     update = RunUpdate("CANCELLED" if run.cancel else "ABORTED" if run.attempt == 1 else "FAILED", now, why)
@@ -314,16 +324,19 @@ def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
 
 def _hold(ports: Ports, run: Run, why: str, now: Instant) -> None:
     """End an attempt that was never started because a grant was taken back. Its next attempt is a job, which waits for
-    the grant without permits."""
-    completing.advance_run(ports, run.run_id, run.attempt, RunUpdate("FAILED", now, why), again=True)
-
-
-def _is_found(ports: Ports, run: Run, now: Instant) -> bool:
-    """Whether an earlier call, whose answer is unknown, has started the run, which then goes on: it had the grant."""
-    found = target_of(ports, run).find(run) if not launch.surely_not_started(run) else None
+    the grant without permits. If an earlier call without an answer has started the run, it goes on: it had the
+    grant."""
+    found = _found(ports, run)
     if found is not None:
         _keep(ports, run, Started(found), now)
-    return found is not None
+    else:
+        completing.advance_run(ports, run.run_id, run.attempt, RunUpdate("FAILED", now, why), again=True)
+
+
+def _found(ports: Ports, run: Run) -> str | None:
+    """The target's id of a run that a call without an answer may have started; None if certainly none did."""
+    may_run = not launch.surely_not_started(run)
+    return target_roles.adapter_of_begun(ports, run).find(run) if may_run else None
 
 
 def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:
@@ -335,11 +348,6 @@ def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:
     found = replace(found, leases=0, rev=run.rev + 1, wake_at=now)
     if ports.ledger.commit([Replace(found), Put(_pointer(found, target_id, now)), *queued.leave(run)]) is None:
         follow.cancel(ports, found)
-
-
-def target_of(ports: Ports, run: Run) -> TargetAdapter:
-    """The adapter that finds a run."""
-    return target_roles.adapter_of_begun(ports, run)
 
 
 def _pointer(run: Run, target_id: str, now: Instant) -> Pointer:
@@ -361,7 +369,7 @@ def _is_open(ports: Ports, schedule_state: ScheduleState | None, run: Run) -> bo
 def judged(ports: Ports, run: Run, answer: Never | NotNow | NoAnswer, now: Instant) -> Answer:
     """The answer to a claimed run after its delivery policy: with the delay until the next try, or ``Never`` if the
     policy gives up."""
-    workflow = facts_of.workflow_of(ports, run.workflow)
+    workflow = lookup.workflow_of(ports, run.workflow)
     policy = workflow.delivery if workflow else Delivery()
     after = delivery.next_try(run.calls, answer, policy, run.run_id, now)
     if isinstance(after, GiveUp) or isinstance(answer, Never):

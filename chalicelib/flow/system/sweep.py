@@ -145,7 +145,7 @@ class _Deferred:
     def left_out(self, found: list[tuple[Ref, Found]]) -> list[tuple[Ref, Found]]:
         """The overdue rows without those jobs."""
         jobs = [row for _, row in found if isinstance(row, Job)]
-        if not any(job.kind == "fire" and job.queued_in is None for job in jobs):
+        if not any(job.traits.timed and job.queued_in is None for job in jobs):
             return found
         from chalicelib.flow.jobs import joining
 

@@ -90,8 +90,8 @@ def _read_ahead(ports: Ports, jobs: Sequence[Job]) -> Ports:
         return ports
     wanted: list[RowRequest] = [("schedule_state", jobs[0].schedule)]
     wanted += [("run", job.job_id, job.attempt) for job in jobs]
-    wanted += [("run", job.job_id, job.attempt - 1) for job in jobs if job.kind == "retry"]
-    wanted += [("record", job.job_id) for job in jobs if job.kind not in ("retry", "redrive")]
+    wanted += [("run", job.job_id, job.attempt - 1) for job in jobs if job.traits.retries]
+    wanted += [("record", job.job_id) for job in jobs if job.traits.leaves_record]
     known = ports.prefetch.read(ports, wanted)
     jobs_once: Any = _Once(known.jobs, "limit_state")
     catalog_once: Any = _Once(known.catalog, "manifests")
@@ -112,7 +112,7 @@ class _Once:
 def _tree_of(job: Job, schedule: Schedule | None, verdict: tree.Verdict | None, now: Instant) -> View | None:
     """The trigger of a job that gathers or has gathered events, part by part; None for any other job. A locked match
     stays met, so its root is shown as met even if a part is not."""
-    if schedule is None or job.kind not in ("gathering", "detached"):
+    if schedule is None or not job.traits.of_events:
         return None
     root = nodes.nodes(schedule.trigger, job.leaves, now)
     return _node(replace(root, met=True) if verdict is None or verdict.met else root)
@@ -135,7 +135,7 @@ def _node(node: nodes.Node) -> View:
 
 def _attempt_before(ports: Ports, job: Job) -> Run | None:
     """The attempt that a retry follows, with its error; None for any other job, whose decision says what fires it."""
-    before = ports.runs.run(job.job_id, job.attempt - 1) if job.kind == "retry" else None
+    before = ports.runs.run(job.job_id, job.attempt - 1) if job.traits.retries else None
     return failures.with_reason(ports, before) if before is not None else None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from chalice.app import Blueprint, Response
 
 from chalicelib.core.errors import invalid
+from chalicelib.core.kinds import PARENTS, DefinitionKind
 from chalicelib.web import unseen
 from chalicelib.web.access import SIGNED, sees, visibility
 from chalicelib.web.http import (
@@ -362,7 +363,7 @@ def _put(kind: Any, full: str, model: Any, write: Callable[..., Any] | None = No
     request = routes.current_request
     _require_parent(kind, full.rpartition(".")[0])
     content = parse(model, request).model_dump(mode="json")
-    if kind != "namespace":
+    if PARENTS[kind]:
         check_document(full.partition(".")[0], kind, full)
     write = write or partial(put, kind=kind)
     change = write(ports(), name=full, document=content, by=caller(request), if_match=if_match(request))
@@ -391,9 +392,9 @@ def _list(kind: Any, parent: str) -> dict[str, Any]:
     return listing(routes.current_request, partial(ports().catalog.definitions, kind, parent), definition_view)
 
 
-def _require_parent(kind: str, parent: str) -> None:
+def _require_parent(kind: DefinitionKind, parent: str) -> None:
     """Raise ``not_found`` if the namespace or app of a definition does not exist."""
     from chalicelib.flow.lookup import require
 
-    if kind != "namespace":
-        require(ports(), "app" if kind == "workflow" else "namespace", parent)
+    if over := PARENTS[kind]:
+        require(ports(), over, parent)
