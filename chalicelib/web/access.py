@@ -1,4 +1,4 @@
-"""Whether the signer of a request may make it: the check that `routing.route` makes before it calls a handler (O5).
+"""Whether the signer of a request may make it: the check that `routing.Served` makes before it calls a handler (O5).
 
 The setting ``authorization`` decides what follows: ``enforce`` refuses what is not allowed, ``observe`` logs it and
 lets it pass, ``off`` checks nothing.

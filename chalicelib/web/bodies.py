@@ -1,4 +1,4 @@
-"""The models of request bodies, by the names that `routing.Takes.body` uses (`BODIES`).
+"""The models of request bodies, by the names that `table.Route.body` uses (`BODIES`).
 
 The last group holds the bodies that pull workers send (W5).
 """
@@ -299,7 +299,7 @@ class Release(Document):
     message: ShortText = ""
 
 
-# The models by the names that `routing.Takes.body` uses.
+# The models by the names that `table.Route.body` uses.
 BODIES: dict[str, type[Document]] = {
     model.__name__: model
     for model in (

@@ -17,6 +17,8 @@ from chalicelib.core.errors import SluiceError, from_validation, invalid
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from chalicelib.flow.definitions.store import Change
+
     M = TypeVar("M", bound=BaseModel)
 
 MAX_BODY = 1_000_000  # bytes; docs/api.md, Conventions
@@ -35,6 +37,12 @@ CARRIED = ("data", "data_base64", "output")  # fields with a size limit of their
 def document(view: dict[str, Any], status: int = 200) -> Response:
     """A response with one document, and its version as ETag."""
     return answer(view, status, {"ETag": f'"{view["version"]}"'} if "version" in view else {})
+
+
+def changed(kind: str, name: str, change: Change, **more: Any) -> Response:
+    """The answer to a document that was put."""
+    view = {"name": name, "kind": kind, "did": change.did, "version": change.version, **more}
+    return document(view, 201 if change.did == "created" else 200)
 
 
 def gone() -> Response:

@@ -5,37 +5,30 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from math import inf
+from typing import Any
 
 from chalice.app import Request
 
 from chalicelib.core import errors, ids
+from chalicelib.ports import Page
 from chalicelib.web.http import MAX_ANSWER, escaped_size, number, query
 
-if TYPE_CHECKING:
-    from chalicelib.ports import Page
-
-
 DEFAULT_LIMIT, MAX_LIMIT = 50, 500
-
-
+MAX_FIRES = 1000
+MAX_PAGES = 10  # that a request reads if a filter leaves out most items
 PAGING = ("limit", "cursor")
-
-
 ALWAYS_FIT = 10  # items: a row of a table has at most 400 KB
 FRAME = 10_000  # bytes of an answer besides its items
-
-
 MARK = 8  # characters; the prefix of a cursor, which identifies its list
 
-
-Read = Callable[[int, str | None], "Page[Any]"]
+Read = Callable[[int, str | None], Page[Any]]
 
 
 def listing(
     request: Request,
     read: Read,
-    view: Callable[[Any], dict[str, Any]],
+    view: Callable[[Any], dict[str, Any]] = lambda item: item,
     default: int = DEFAULT_LIMIT,
     most: int = MAX_LIMIT,
 ) -> dict[str, Any]:
@@ -53,6 +46,24 @@ def listing(
         limit = fitting  # the source alone knows the position after an item, so it reads the shorter page
     following = None if page.cursor is None else _seal(request, page.cursor)
     return {"items": items, "next_cursor": following}
+
+
+def only(read: Read, fits: Callable[[Any], bool], most: float = inf) -> Read:
+    """A read of the items that fit. It goes on for some pages, so that a page is seldom empty, but ends after ``most``
+    items. So a page may hold fewer than the limit, even none, and still have a next page."""
+
+    def kept(limit: int, cursor: str | None) -> Page[Any]:
+        found: list[Any] = []
+        searched = 0
+        for _ in range(MAX_PAGES):
+            page = read(limit - len(found), cursor)
+            found += [item for item in page.items if fits(item)]
+            searched, cursor = searched + len(page.items), page.cursor
+            if cursor is None or len(found) == limit or searched >= most:
+                break
+        return Page(tuple(found), cursor)
+
+    return kept
 
 
 def _fitting(items: Sequence[dict[str, Any]]) -> int:
@@ -88,6 +99,3 @@ def _mark(request: Request, position: str) -> str:
     segments = sorted((request.uri_params or {}).items())
     filters = sorted((name, query(request, name)) for name in request.query_params or () if name not in PAGING)
     return ids.digest(request.path, segments, filters, position, length=MARK)
-
-
-MAX_FIRES = 1000

@@ -9,7 +9,6 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from app import app
 from chalicelib.web import openapi
 
 SCHEMAS = "#/components/schemas/"
@@ -17,7 +16,7 @@ SCHEMAS = "#/components/schemas/"
 
 @cache
 def document() -> dict[str, Any]:
-    return openapi.describe(app)
+    return openapi.describe()
 
 
 @cache

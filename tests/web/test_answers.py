@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from app import app
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.core.audit.author import Author
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.writes import Conflict, Put, Write
-from chalicelib.web.answers import ANSWERS
+from chalicelib.web.table import ROUTES
 from chalicelib.wiring import AUTHOR
 from tests.web import answer_schemas, answers_tour
 from tests.web.conftest import NS, Api, installation, settle_in
@@ -69,7 +68,7 @@ def test_every_operation_has_a_typed_answer() -> None:
         for each in methods.values()
         if set(each["responses"]) != {"204", "default"}
     }
-    assert set(ANSWERS) == answering
+    assert {route.name for route in ROUTES if route.answer is not None} == answering
     for methods in answer_schemas.document()["paths"].values():
         for each in methods.values():
             for status, answer in each["responses"].items():
@@ -95,12 +94,7 @@ def test_every_field_of_an_answer_is_described(seen: list[tuple[str, str, int, A
 def test_each_changing_route_leaves_an_audit_record() -> None:
     """The tour calls every route. Each request that changes something commits its record in the same transaction.
     Every request of the tour counts: those that only repeat another one, or wake what waits, are listed."""
-    changing = {
-        entry.view_function.__wrapped__.__name__
-        for methods in app.routes.values()
-        for method, entry in methods.items()
-        if method != "GET"
-    }
+    changing = {route.name for route in ROUTES if route.method != "GET"}
 
     def leaves_records(operation: str) -> bool:
         requests = [recorded for _, recorded in COMMITTED.get(operation, [])]
