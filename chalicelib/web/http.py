@@ -6,13 +6,14 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 from uuid import uuid4
 
 from chalice.app import Request, Response
 
 from chalicelib.core.errors import SluiceError, from_validation, invalid
+from chalicelib.core.instants import Instant, of_our_age, parse_instant
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from chalicelib.flow.definitions.store import Change
 
     M = TypeVar("M", bound=BaseModel)
+
+Json: TypeAlias = Mapping[str, Any]  # an object of an answer
 
 MAX_BODY = 1_000_000  # bytes; docs/api.md, Conventions
 # A run row holds the properties of a workflow, a schedule and a run-now, and a DynamoDB item ends at 400 KB.
@@ -34,7 +37,7 @@ PARTS = ("datasets", "workflows", "schedules", "dags", "events")  # lists of a b
 CARRIED = ("data", "data_base64", "output")  # fields with a size limit of their own (L13, W5)
 
 
-def document(view: dict[str, Any], status: int = 200) -> Response:
+def document(view: Json, status: int = 200) -> Response:
     """A response with one document, and its version as ETag."""
     return answer(view, status, {"ETag": f'"{view["version"]}"'} if "version" in view else {})
 
@@ -136,6 +139,14 @@ def flag(request: Request, name: str) -> bool:
     return text == "true"
 
 
+def cancels_runs(request: Request) -> bool:
+    """Whether a request that cancels a backfill also cancels its active runs."""
+    runs = query(request, "runs")
+    if runs not in (None, "cancel"):
+        raise invalid("runs", "cancel, or no value", runs, "leave out the parameter to let active runs continue")
+    return runs is not None
+
+
 def number(request: Request, name: str, default: int, maximum: int) -> int:
     text = query(request, name)
     if text is None:
@@ -156,6 +167,12 @@ def day(request: Request) -> str | None:
     except ValueError:
         pass
     raise invalid("day", "a day such as 2026-11-20", text, "write the day as year-month-day")
+
+
+def instant(request: Request, name: str, default: Instant) -> Instant:
+    """The instant of a query parameter such as ``?from``."""
+    text = query(request, name)
+    return default if text is None else of_our_age(parse_instant(text, name), name, text)
 
 
 def request_id(request: Request) -> str:

@@ -4,6 +4,7 @@ models."""
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from typing import Any, get_args
 
@@ -190,20 +191,32 @@ def _needs_a_field(body: str) -> bool:
 
 def _schemas() -> Json:
     """The JSON Schemas of the bodies, the answers, and all documents within them."""
-    from pydantic.json_schema import models_json_schema
+    from pydantic import TypeAdapter
 
     from chalicelib.web import answers
     from chalicelib.web.bodies import BODIES
 
-    # Both by the schema of what is read: a default is no required field, and each part has one name for both.
     bodies = {route.body for route in ROUTES if route.body is not None}
     named = {name for route in ROUTES for name in (route.answer, route.begun) if name is not None}
-    models = [*(BODIES[name] for name in sorted(bodies)), *(getattr(answers, name) for name in sorted(named))]
-    read: Any = [(model, "validation") for model in models]  # pydantic wants its own type of the pair
-    _, found = models_json_schema(read, ref_template=SCHEMAS + "{model}")
-    schemas: Json = found["$defs"]
+    # Both by the schema of what is read: a default is no required field, and each part has one name for both.
+    models = [*(BODIES[name] for name in sorted(bodies)), *(answers.named(name) for name in sorted(named))]
+    read: Any = [(number, "validation", TypeAdapter(model)) for number, model in enumerate(models)]
+    _, found = TypeAdapter.json_schemas(read, ref_template=SCHEMAS + "{model}")
+    schemas: Json = {
+        name: _open(schema) if name.endswith("View") else schema for name, schema in found["$defs"].items()
+    }
+    schemas = json.loads(re.sub(r'View"', '"', json.dumps(schemas)))
     _distinguish(schemas, schemas)
     return schemas
+
+
+def _open(schema: Json) -> Json:
+    """The schema of a view, which may have more fields than it lists."""
+    required = schema.get("required", ())
+    for name, field in schema["properties"].items():
+        if name not in required and not field.keys() & {"type", "$ref"}:  # it may be null
+            field["default"] = None
+    return {**schema, "additionalProperties": True}
 
 
 def _distinguish(part: Any, schemas: Json) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 from chalice.app import Request
 
 from chalicelib.core import errors, ids
+from chalicelib.core.rows.backfill import Backfill
+from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.ports import Page
 from chalicelib.web.http import MAX_ANSWER, escaped_size, number, query
 
@@ -22,13 +24,14 @@ ALWAYS_FIT = 10  # items: a row of a table has at most 400 KB
 FRAME = 10_000  # bytes of an answer besides its items
 MARK = 8  # characters; the prefix of a cursor, which identifies its list
 
+T = TypeVar("T", Backfill, Reprocess)
 Read = Callable[[int, str | None], Page[Any]]
 
 
 def listing(
     request: Request,
     read: Read,
-    view: Callable[[Any], dict[str, Any]] = lambda item: item,
+    view: Callable[[Any], Mapping[str, Any]] = lambda item: item,
     default: int = DEFAULT_LIMIT,
     most: int = MAX_LIMIT,
 ) -> dict[str, Any]:
@@ -66,7 +69,15 @@ def only(read: Read, fits: Callable[[Any], bool], most: float = inf) -> Read:
     return kept
 
 
-def _fitting(items: Sequence[dict[str, Any]]) -> int:
+def newest_first(rows: Iterable[T], limit: int, cursor: str | None) -> Page[T]:
+    """A page of rows that all were read, by when they were created."""
+    known: dict[str, Any] = {f"{row.created_at:015d}{row.id}": row for row in rows}
+    older = sorted((position for position in known if cursor is None or position < cursor), reverse=True)
+    page = older[:limit]
+    return Page(tuple(known[position] for position in page), page[-1] if len(older) > limit else None)
+
+
+def _fitting(items: Sequence[Mapping[str, Any]]) -> int:
     """How many of the items fit into an answer, at least one."""
     if len(items) <= ALWAYS_FIT:
         return len(items)

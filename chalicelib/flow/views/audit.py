@@ -6,10 +6,32 @@ from dataclasses import dataclass
 from typing import Any
 
 from chalicelib.core.instants import Instant, iso
-from chalicelib.core.rows.audit import AuditRow
+from chalicelib.core.rows.audit import AuditOutcome, AuditRow
+from chalicelib.core.views import At, TypedDict, shown
 from chalicelib.ports import Page, Ports
 
 MAX_PAGES = 10  # of the table that one request reads, if a filter leaves out most records
+
+
+class AuditRecordView(TypedDict):
+    """A change, or a refusal. ``by`` is the ARN of the signer. A document above 4,000 bytes is given by its digest."""
+
+    at: At
+    namespace: str
+    operation: str
+    outcome: AuditOutcome
+    kind: str
+    name: str
+    by: str | None
+    account: str | None
+    session: str | None
+    unique_id: str | None
+    source: str | None
+    request_id: str | None
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    reason: str | None
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +69,7 @@ def listed(ports: Ports, namespace: str | None, wanted: Wanted, limit: int, curs
     return Page(tuple(found), cursor)
 
 
-def audit_view(row: AuditRow) -> dict[str, Any]:
-    return {
-        "at": iso(row.recorded_at),
-        "namespace": row.namespace,
-        "operation": row.operation,
-        "outcome": row.outcome,
-        "kind": row.kind,
-        "name": row.name,
-        "by": row.arn or None,
-        "account": row.account or None,
-        "session": row.session or None,
-        "unique_id": row.unique_id or None,
-        "source": row.source or None,
-        "request_id": row.request_id or None,
-        "before": row.document.get("before"),
-        "after": row.document.get("after"),
-        "reason": row.reason or None,
-        "count": row.count,
-    }
+def audit_view(row: AuditRow) -> AuditRecordView:
+    document = row.document
+    at, by = iso(row.recorded_at), row.arn or None
+    return shown(AuditRecordView, row, at=at, by=by, before=document.get("before"), after=document.get("after"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from chalice.app import Request, Response
 
 from chalicelib.core.definitions.schedule import NewSchedule
@@ -19,6 +17,7 @@ from chalicelib.flow.schedules.actions import delete, put
 from chalicelib.flow.views.views import dry_run_view
 from chalicelib.web.bodies import DryRun, Occurrence, Pause, RunNow
 from chalicelib.web.http import (
+    Json,
     answer,
     body,
     caller,
@@ -98,7 +97,7 @@ def run_now(request: Request, ns: str, app: str, name: str) -> Response:
     return answer(became(ports(), job_id), 202)
 
 
-def dry_run(request: Request, ns: str, app: str, name: str) -> dict[str, Any]:
+def dry_run(request: Request, ns: str, app: str, name: str) -> Json:
     """Show what the trigger would do with the given events, applied in order from an empty state. Nothing is stored;
     constraints are not checked."""
     full, now = f"{ns}.{app}.{name}", ports().clock.now()

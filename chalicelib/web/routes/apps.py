@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import uuid4
 
 from chalice.app import Request, Response
@@ -18,6 +17,7 @@ from chalicelib.flow.schedules.bulk import Filters, act, actions_of, parse_tag
 from chalicelib.web.access import sees
 from chalicelib.web.bodies import Bulk
 from chalicelib.web.http import (
+    Json,
     answer,
     body,
     caller,
@@ -74,12 +74,12 @@ def begin_upload(request: Request, ns: str, app: str) -> Response:
     return answer({"upload": upload, "url": url, "max_bytes": uploaded.MAX_UPLOAD, "expires_at": ends}, 201)
 
 
-def show_deployment(request: Request, ns: str, app: str, upload: str) -> dict[str, Any]:
+def show_deployment(request: Request, ns: str, app: str, upload: str) -> Json:
     """Read how far the deployment of an uploaded document is. Finished ones are kept for 30 days."""
     return uploaded.view(uploaded.existing(ports(), f"{ns}.{app}", check_upload(upload)))
 
 
-def change_schedules(request: Request, ns: str, app: str) -> dict[str, Any]:
+def change_schedules(request: Request, ns: str, app: str) -> Json:
     """Enable, disable, pause or resume several schedules. They are those of the names, at most 100, or those that match
     a filter. One failure does not stop the others. A dry run changes nothing and answers what would change."""
     require(ports(), "app", f"{ns}.{app}")
@@ -91,8 +91,7 @@ def change_schedules(request: Request, ns: str, app: str) -> dict[str, Any]:
     actions = actions_of(request_data.mode or "hold", request_data.timeouts == "stop")
     names = [_of_app(name, ns, app, number) for number, name in enumerate(request_data.names or ())]
     by, dry_run = caller(request), request_data.dry_run
-    outcome = act(ports(), f"{ns}.{app}", request_data.action, filters, by, actions, names, dry_run, sees(request))
-    return {**outcome, "dry_run": dry_run}
+    return act(ports(), f"{ns}.{app}", request_data.action, filters, by, actions, names, dry_run, sees(request))
 
 
 def _deploy_upload(request: Request, ns: str, app: str, upload: str) -> Response:

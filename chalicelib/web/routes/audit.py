@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from chalice.app import Request
 
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import DAY, of_our_age, parse_instant
+from chalicelib.core.instants import DAY
 from chalicelib.flow.views.audit import Wanted, audit_view, listed
 from chalicelib.web.access import require_installation_administrator
-from chalicelib.web.http import query
+from chalicelib.web.http import Json, instant, query
 from chalicelib.web.paging import DEFAULT_LIMIT, listing
 from chalicelib.wiring import ports
 
@@ -21,7 +20,7 @@ MAX_LISTED = 200  # a record has up to 9 KB, and an answer at most 6 MB
 MAX_DAYS = 31  # of a list over all namespaces, which reads one part of an index for each day
 
 
-def list_audit(request: Request, ns: str) -> dict[str, Any]:
+def list_audit(request: Request, ns: str) -> Json:
     """List the audit records of a namespace, newest first. There is one for each change, and one for each refusal.
     ``who`` is a part of the signer's ARN; ``name`` a full name or the beginning of one. A page may be short although
     more follow."""
@@ -29,7 +28,7 @@ def list_audit(request: Request, ns: str) -> dict[str, Any]:
     return listing(request, partial(listed, ports(), ns, wanted), audit_view, DEFAULT_LIMIT, MAX_LISTED)
 
 
-def list_audit_of_all(request: Request) -> dict[str, Any]:
+def list_audit_of_all(request: Request) -> Json:
     """List the audit records of all namespaces, newest first, for administrators of the installation. The span has at
     most 31 days; by default it ends now."""
     require_installation_administrator(request)
@@ -43,16 +42,11 @@ def list_audit_of_all(request: Request) -> dict[str, Any]:
 def _wanted(request: Request, since: int | None) -> Wanted:
     """The filters of a request. ``since`` is the default of ``from``; None: as early as the span allows."""
     # Records of this very millisecond belong to the list.
-    until = _instant(request, "to", ports().clock.now() + 1)
-    first = _instant(request, "from", until - MAX_DAYS * DAY if since is None else since)
+    until = instant(request, "to", ports().clock.now() + 1)
+    first = instant(request, "from", until - MAX_DAYS * DAY if since is None else since)
     if not first < until:
         raise invalid("from", "an instant before to", query(request, "from"), "leave out to for the present")
     outcome = query(request, "outcome")
     if outcome not in (None, *OUTCOMES):
         raise invalid("outcome", f"one of {', '.join(OUTCOMES)}", outcome, "leave it out for all records")
     return Wanted(first, until, query(request, "who"), query(request, "name"), query(request, "kind"), outcome)
-
-
-def _instant(request: Request, name: str, default: int) -> int:
-    text = query(request, name)
-    return default if text is None else of_our_age(parse_instant(text, name), name, text)

@@ -17,13 +17,13 @@ from chalicelib.flow.requests import has_made
 from chalicelib.flow.schedules.actions import disable, enable, run_now
 from chalicelib.flow.views.views import definition_view
 from chalicelib.web.bodies import Rerun, RunNow
-from chalicelib.web.http import answer, caller, document, gone, if_match, parse, request_id
+from chalicelib.web.http import Json, answer, caller, document, gone, if_match, parse, request_id
 from chalicelib.web.paging import listing
 from chalicelib.web.quotas import check_dag, check_waiting
 from chalicelib.wiring import ports
 
 
-def list_dags(request: Request, ns: str, app: str) -> dict[str, Any]:
+def list_dags(request: Request, ns: str, app: str) -> Json:
     """List the DAGs of an app."""
     require(ports(), "app", f"{ns}.{app}")
     return listing(request, partial(ports().catalog.definitions, "dag", f"{ns}.{app}"), definition_view)
@@ -73,17 +73,17 @@ def run_dag(request: Request, ns: str, app: str, name: str) -> Response:
     return answer({"run_id": run_id, "dag": full}, 202)
 
 
-def list_dag_runs(request: Request, ns: str, app: str, name: str) -> dict[str, Any]:
+def list_dag_runs(request: Request, ns: str, app: str, name: str) -> Json:
     """List the runs of a DAG, newest first, each with the state of its nodes. A deleted DAG keeps its history."""
     return listing(request, partial(page, ports(), _known(ns, app, name)))
 
 
-def show_dag_run(request: Request, ns: str, app: str, name: str, run_id: str) -> dict[str, Any]:
+def show_dag_run(request: Request, ns: str, app: str, name: str, run_id: str) -> Json:
     """Read a DAG run: the state of each node, and why."""
     return view(ports(), begun(ports(), _known(ns, app, name), run_id), in_full=True)
 
 
-def rerun_dag(request: Request, ns: str, app: str, name: str, run_id: str) -> dict[str, Any]:
+def rerun_dag(request: Request, ns: str, app: str, name: str, run_id: str) -> Json:
     """Run a part of a DAG run again: ``from`` a node with all that follows it, ``only`` one node, or ``all``. The
     request is refused while any node of the run is active. Requests with the same Idempotency-Key start one re-run."""
     request_data = parse(Rerun, request)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from chalice.app import Request, Response
 
@@ -13,13 +12,13 @@ from chalicelib.core.names import name_in
 from chalicelib.flow.lookup import require
 from chalicelib.flow.runs.dead_letters import drop, listed, redrive, redrive_all, view
 from chalicelib.web.bodies import Redrive
-from chalicelib.web.http import answer, caller, gone, parse, query
+from chalicelib.web.http import Json, answer, caller, gone, parse, query
 from chalicelib.web.paging import listing
 from chalicelib.web.quotas import check_waiting
 from chalicelib.wiring import ports
 
 
-def list_dead_letters(request: Request, ns: str) -> dict[str, Any]:
+def list_dead_letters(request: Request, ns: str) -> Json:
     """List the dead letters of a namespace, newest first, with their reasons."""
     require(ports(), "namespace", ns)
     wanted = query(request, "schedule")

@@ -25,6 +25,7 @@ from chalicelib.ports import Ports
 from chalicelib.web import unseen
 from chalicelib.web.access import sees, visibility
 from chalicelib.web.http import (
+    Json,
     caller,
     changed,
     document,
@@ -36,8 +37,6 @@ from chalicelib.web.http import (
 from chalicelib.web.paging import listing
 from chalicelib.web.quotas import check_document
 from chalicelib.wiring import ports
-
-Json = dict[str, Any]
 
 
 def list_namespaces(request: Request) -> Json:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from chalice.app import Request
 
@@ -14,7 +13,7 @@ from chalicelib.flow.views.graph import thing_of, unknown
 from chalicelib.flow.views.lineage import lineage
 from chalicelib.web import unseen
 from chalicelib.web.access import sees
-from chalicelib.web.http import number, query
+from chalicelib.web.http import Json, number, query
 from chalicelib.wiring import ports
 
 MAX_NODES = 300
@@ -22,7 +21,7 @@ STEPS = 2  # by default in each direction
 MAX_STEPS = {"graph": 10, "lineage": 5}
 
 
-def graph(request: Request, ns: str) -> dict[str, Any]:
+def graph(request: Request, ns: str) -> Json:
     """Show how schedules, workflows and datasets trigger each other. The nodes are those at most ``up`` steps before
     ``around`` and ``down`` steps after it. Without ``around``, they are the first schedules by name with all that they
     name. Names of namespaces that the signer may not read are left out."""
@@ -36,7 +35,7 @@ def graph(request: Request, ns: str) -> dict[str, Any]:
     return unseen.graph(shown, visible)
 
 
-def run_lineage(request: Request, run_id: str) -> dict[str, Any]:
+def run_lineage(request: Request, run_id: str) -> Json:
     """Show what led to a run and what followed from it. What led to it are the events that its job has counted, and the
     runs that caused them. What followed are the jobs that have counted its statuses, and their runs. What belongs to a
     namespace that the signer may not read is left out."""

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from chalice.app import Request
 
-from chalicelib.web.http import caller
+from chalicelib.web.http import Json, caller
 from chalicelib.web.openapi import describe
 from chalicelib.wiring import VERSION, place, ports
 
 
-def health(request: Request) -> dict[str, Any]:
+def health(request: Request) -> Json:
     """Check that the API can read its tables. ``lake`` is the bucket that datasets can name ``lake``."""
     ports().catalog.definitions("namespace", "", 1, None)
     settings = ports().settings
     return {"status": "ok", "lake": settings.lake_bucket, "control": settings.control_bucket}
 
 
-def whoami(request: Request) -> dict[str, Any]:
+def whoami(request: Request) -> Json:
     """Show who signs the requests, and which installation answers."""
     identity = (request.context or {}).get("identity") or {}
     arn = caller(request)
@@ -32,7 +30,7 @@ def whoami(request: Request) -> dict[str, Any]:
     }
 
 
-def openapi(request: Request) -> dict[str, Any]:
+def openapi(request: Request) -> Json:
     """Describe this API."""
     return describe()
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from chalice.app import Request, Response
 
 from chalicelib.core.definitions.message import Message
 from chalicelib.flow.schedules.messages import delete, get, of_app, put, view
-from chalicelib.web.http import caller, document, gone, if_match, parse
+from chalicelib.web.http import Json, caller, document, gone, if_match, parse
 from chalicelib.web.paging import listing
 from chalicelib.wiring import ports
 
 
-def list_messages(request: Request, ns: str, app: str) -> dict[str, Any]:
+def list_messages(request: Request, ns: str, app: str) -> Json:
     """List the messages of an app that have something left to send."""
     return listing(request, partial(of_app, ports(), f"{ns}.{app}"), view)
 

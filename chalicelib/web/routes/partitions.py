@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from chalice.app import Request, Response
 
@@ -16,7 +15,7 @@ from chalicelib.flow.views.views import partition_view
 from chalicelib.web import unseen
 from chalicelib.web.access import sees
 from chalicelib.web.bodies import NewPartition
-from chalicelib.web.http import document, number, parse, query
+from chalicelib.web.http import Json, document, number, parse, query
 from chalicelib.web.paging import DEFAULT_LIMIT, MAX_LIMIT, listing
 from chalicelib.wiring import ports
 
@@ -29,7 +28,7 @@ def register_partition(request: Request, ns: str, name: str) -> Response:
     return document(partition_view(register_values(ports(), full, dataset, content)), 201)
 
 
-def list_partitions(request: Request, ns: str, name: str) -> dict[str, Any]:
+def list_partitions(request: Request, ns: str, name: str) -> Json:
     """List the partitions of a dataset that are ready. They come in the order of their values as text. With ``from`` or
     ``to``, numbers compare as numbers, the answer is one page, and ``at_least`` is true if there are more."""
     full = f"{ns}.{name}"
@@ -53,7 +52,7 @@ def list_partitions(request: Request, ns: str, name: str) -> dict[str, Any]:
     }
 
 
-def get_partition(request: Request, ns: str, name: str) -> dict[str, Any]:
+def get_partition(request: Request, ns: str, name: str) -> Json:
     """Read one partition, ready or not. The answer has the jobs that count it or wait for it, and the runs that it has
     led to. It leaves out those of namespaces that the signer may not read."""
     full, text = f"{ns}.{name}", query(request, "values")

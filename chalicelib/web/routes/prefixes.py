@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import Any
 
 from chalice.app import Request, Response
 
@@ -15,12 +14,12 @@ from chalicelib.flow.definitions.prefixes import Place, give, take
 from chalicelib.flow.views.views import prefix_view
 from chalicelib.web.access import require_installation_administrator
 from chalicelib.web.bodies import GivenPrefix
-from chalicelib.web.http import document, gone, parse, query, validated
+from chalicelib.web.http import Json, document, gone, parse, query, validated
 from chalicelib.web.paging import listing
 from chalicelib.wiring import ports
 
 
-def list_prefixes(request: Request) -> dict[str, Any]:
+def list_prefixes(request: Request) -> Json:
     """List the prefixes of a bucket with their owners, as an administrator of the installation. Without ``bucket``,
     those of the lake."""
     require_installation_administrator(request)

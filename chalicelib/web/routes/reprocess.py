@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from chalice.app import Request, Response
 
 from chalicelib.core import errors
 from chalicelib.core.backfills.request import Reprocess
-from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.errors import SluiceError
 from chalicelib.core.names import dataset_name
 from chalicelib.flow.backfills.reprocess import Plan, begin, existing, id_of, preview, stop
 from chalicelib.flow.backfills.reprocess_view import plan_view, reprocess_view, shown_view
 from chalicelib.flow.lookup import require
-from chalicelib.ports import Page
 from chalicelib.web import unseen
 from chalicelib.web.access import require_right, sees
-from chalicelib.web.http import answer, caller, parse, query, request_id
-from chalicelib.web.paging import listing
+from chalicelib.web.http import Json, answer, caller, cancels_runs, parse, request_id
+from chalicelib.web.paging import listing, newest_first
 from chalicelib.web.quotas import check_waiting
 from chalicelib.wiring import ports
 
@@ -50,30 +49,21 @@ def _refused(schedules: list[str]) -> SluiceError:
     return SluiceError("forbidden", f"{expected}, got {len(schedules)} of others", "scope", hint)
 
 
-def list_reprocesses(request: Request, ns: str) -> dict[str, Any]:
+def list_reprocesses(request: Request, ns: str) -> Json:
     """List the re-processings of a namespace, newest first. Finished ones are kept as long as runs are."""
     require(ports(), "namespace", ns)
     visible = sees(request)
-
-    def read(limit: int, cursor: str | None) -> Page[Any]:
-        rows = {f"{row.created_at:015d}{row.id}": row for row in ports().jobs.reprocesses(ns)}
-        older = sorted((position for position in rows if cursor is None or position < cursor), reverse=True)
-        page = older[:limit]
-        return Page(tuple(rows[position] for position in page), page[-1] if len(older) > limit else None)
-
+    read = partial(newest_first, ports().jobs.reprocesses(ns))
     return listing(request, read, lambda row: unseen.reprocess(reprocess_view(ports(), row), visible))
 
 
-def show_reprocess(request: Request, ns: str, reprocess_id: str) -> dict[str, Any]:
+def show_reprocess(request: Request, ns: str, reprocess_id: str) -> Json:
     """Read the progress of a re-processing: its steps, and how many runs of each wait, run and have ended."""
     row = existing(ports(), ns, reprocess_id)
     return unseen.reprocess(shown_view(ports(), row), sees(request))
 
 
-def cancel_reprocess(request: Request, ns: str, reprocess_id: str) -> dict[str, Any]:
+def cancel_reprocess(request: Request, ns: str, reprocess_id: str) -> Json:
     """Cancel a re-processing. It starts no more runs; active runs continue, unless ``runs=cancel``."""
-    runs = query(request, "runs")
-    if runs not in (None, "cancel"):
-        raise invalid("runs", "cancel, or no value", runs, "leave out the parameter to let active runs continue")
-    row = stop(ports(), ns, reprocess_id, runs is not None, caller(request))
+    row = stop(ports(), ns, reprocess_id, cancels_runs(request), caller(request))
     return unseen.reprocess(shown_view(ports(), row), sees(request))

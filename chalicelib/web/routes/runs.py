@@ -16,11 +16,12 @@ from chalicelib.flow.requests import became, has_made
 from chalicelib.flow.runs import failures
 from chalicelib.flow.runs.actions import cancel, ping, rerun
 from chalicelib.flow.schedules import messages
-from chalicelib.flow.views import explain, logs, views
+from chalicelib.flow.views import explain, logs
 from chalicelib.flow.views.lists import records_of_namespace, runs_of_namespace
-from chalicelib.flow.views.views import record_view, run_view
+from chalicelib.flow.views.views import RunInFullView, record_view, run_in_full, run_view
 from chalicelib.ports import Page
 from chalicelib.web.http import (
+    Json,
     answer,
     caller,
     day,
@@ -36,50 +37,44 @@ from chalicelib.wiring import ports
 MAX_READ = 500  # runs that a request with ``?state`` reads
 
 
-def schedule_runs(request: Request, ns: str, app: str, name: str) -> dict[str, Any]:
+def schedule_runs(request: Request, ns: str, app: str, name: str) -> Json:
     """List the runs of a schedule, newest first. A deleted schedule keeps its history."""
     full = known(ns, app, name)
     read = _of_day(day(request), partial(ports().runs.runs, "schedule", full))
     return _runs(request, read)
 
 
-def schedule_records(request: Request, ns: str, app: str, name: str) -> dict[str, Any]:
+def schedule_records(request: Request, ns: str, app: str, name: str) -> Json:
     """List the aborted, dropped, coalesced, skipped and expired jobs of a schedule, newest first."""
     full = known(ns, app, name)
     return listing(request, partial(ports().runs.records, "schedule", full), record_view)
 
 
-def message_runs(request: Request, ns: str, app: str, name: str) -> dict[str, Any]:
+def message_runs(request: Request, ns: str, app: str, name: str) -> Json:
     """List what a message has sent, newest first. A message that no longer exists keeps its history."""
     full = messages.known(ports(), f"{ns}.{app}", name)
     return _runs(request, partial(ports().runs.runs, "schedule", full))
 
 
-def list_runs(request: Request, ns: str) -> dict[str, Any]:
+def list_runs(request: Request, ns: str) -> Json:
     """List the runs of a namespace, newest first. Without a day, the list holds the last two weeks."""
     require(ports(), "namespace", ns)
     read = partial(runs_of_namespace, ports(), ns, day(request))
     return _runs(request, read)
 
 
-def list_records(request: Request, ns: str) -> dict[str, Any]:
+def list_records(request: Request, ns: str) -> Json:
     """List the aborted, dropped, coalesced, skipped and expired jobs of a namespace, newest first."""
     require(ports(), "namespace", ns)
     return listing(request, partial(records_of_namespace, ports(), ns, day(request)), record_view)
 
 
-def get_run(request: Request, run_id: str) -> dict[str, Any]:
+def get_run(request: Request, run_id: str) -> RunInFullView:
     """Read a run with its attempts and the events that triggered it."""
-    attempts = [failures.with_reason(ports(), run) for run in lookup.find_run(ports(), run_id)]
-    prices = ports().settings.prices
-    return {
-        **views.run_view(attempts[-1], prices),
-        "history": [views.run_view(run, prices) for run in attempts],
-        "events": views.events_view(ports(), attempts[-1]),
-    }
+    return run_in_full(ports(), [failures.with_reason(ports(), run) for run in lookup.find_run(ports(), run_id)])
 
 
-def why_run(request: Request, run_id: str) -> dict[str, Any]:
+def why_run(request: Request, run_id: str) -> Json:
     """Explain what triggered a run, and why it is in its state. For a job that ended without a run: how, when and
     why."""
     return explain.why_work(ports(), run_id)
@@ -106,13 +101,13 @@ def rerun_run(request: Request, run_id: str) -> Response:
     return answer(became(ports(), job_id), 202)
 
 
-def read_logs(request: Request, run_id: str) -> dict[str, Any]:
+def read_logs(request: Request, run_id: str) -> Json:
     """Read the last lines of an attempt's log, from an EMR driver or a pull worker."""
     attempt = number(request, "attempt", 0, 1_000) if query(request, "attempt") is not None else None
     return logs.of_run(ports(), run_id, attempt, number(request, "lines", 100, logs.MAX_LINES))
 
 
-def workflow_runs(request: Request, ns: str, app: str, name: str) -> dict[str, Any]:
+def workflow_runs(request: Request, ns: str, app: str, name: str) -> Json:
     """List the runs of a workflow, newest first. A deleted workflow keeps its history."""
     full = f"{ns}.{app}.{name}"
     read = partial(ports().runs.runs, "workflow", full)
@@ -135,7 +130,7 @@ def _of_day(wanted: str | None, read: Read) -> Read:
     return kept
 
 
-def _runs(request: Request, read: Read) -> dict[str, Any]:
+def _runs(request: Request, read: Read) -> Json:
     """A page of runs, only of those in ``?state=FAILED`` if the request names one."""
     state = query(request, "state")
     if state not in (None, *RUN_MOVES):

@@ -15,7 +15,7 @@ from chalicelib.core.triggers import tree
 from chalicelib.flow.lookup import existing, missing
 from chalicelib.flow.views.views import schedule_view, version_view
 from chalicelib.ports import Page
-from chalicelib.web.http import document, number
+from chalicelib.web.http import Json, document, number
 from chalicelib.web.paging import MAX_FIRES, listing
 from chalicelib.wiring import ports
 
@@ -31,7 +31,7 @@ def get_schedule(request: Request, ns: str, app: str, name: str) -> Response:
     return shown(ns, app, name)
 
 
-def schedule_versions(request: Request, ns: str, app: str, name: str) -> dict[str, Any]:
+def schedule_versions(request: Request, ns: str, app: str, name: str) -> Json:
     """List all versions of a schedule's definition, newest first, each with its changes."""
     full = known(ns, app, name)
 
@@ -46,7 +46,7 @@ def schedule_versions(request: Request, ns: str, app: str, name: str) -> dict[st
     return listing(request, read, lambda pair: version_view(*pair))
 
 
-def preview(request: Request, ns: str, app: str, name: str) -> dict[str, Any]:
+def preview(request: Request, ns: str, app: str, name: str) -> Json:
     """List the next fires of a schedule's time triggers. For a disabled schedule, these are the fires if it were
     enabled now."""
     count = number(request, "count", 10, MAX_FIRES)

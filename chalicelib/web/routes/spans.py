@@ -9,12 +9,12 @@ from chalice.app import Request
 
 from chalicelib.core.documents import check_reference
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import DAY, HOUR, of_our_age, parse_instant, zone
+from chalicelib.core.instants import DAY, HOUR, zone
 from chalicelib.core.names import name_in
 from chalicelib.flow.lookup import require
 from chalicelib.flow.views import spans
 from chalicelib.flow.views.outcomes import outcomes
-from chalicelib.web.http import flag, number, query
+from chalicelib.web.http import Json, flag, instant, number, query
 from chalicelib.web.routes.schedules import known
 from chalicelib.wiring import ports
 
@@ -23,14 +23,14 @@ MAX_DAYS = 7  # of a timeline; a longer span is for the reports
 WEEKS, MAX_CALENDAR_DAYS = 26, 190  # of the days of a schedule: the default, and the most days; runs are kept for 180
 
 
-def timeline(request: Request, ns: str) -> dict[str, Any]:
+def timeline(request: Request, ns: str) -> Json:
     """Show what ran when. The attempts that were claimed from one instant to another, newest first, in columns.
     ``waited`` and ``took`` are in ms, ``at`` is when the wait began, and ``row`` and ``state`` are numbers in ``names``
     and ``states``. With ``ids=true`` the ids of the runs are there, too."""
     now = ports().clock.now()
     require(ports(), "namespace", ns)
-    until = _instant(request, "to", now)
-    since = _instant(request, "from", until - HOUR)
+    until = instant(request, "to", now)
+    since = instant(request, "from", until - HOUR)
     if not since < until <= since + MAX_DAYS * DAY:
         hint = "ask for a shorter span, or read the reports of days"
         raise invalid("from", f"an instant before to, by at most {MAX_DAYS} days", query(request, "from"), hint)
@@ -41,14 +41,14 @@ def timeline(request: Request, ns: str) -> dict[str, Any]:
     return spans.timeline(ports(), ns, spans.Within(since, until, limit, schedule, workflow), flag(request, "ids"))
 
 
-def show_outcomes(request: Request, ns: str) -> dict[str, Any]:
+def show_outcomes(request: Request, ns: str) -> Json:
     """Count the newest 500 attempts of the last two weeks by state, and show the last eight that failed. With ``more``
     there are older ones."""
     require(ports(), "namespace", ns)
     return outcomes(ports(), ns)
 
 
-def schedule_days(request: Request, ns: str, app: str, name: str) -> dict[str, Any]:
+def schedule_days(request: Request, ns: str, app: str, name: str) -> Json:
     """Count the runs and records of a schedule by day and state, newest day first. Days without any are left out. The
     days are those of ``zone``, by default UTC; ``from`` and ``to`` are both included."""
     full, of = known(ns, app, name), zone(query(request, "zone") or "UTC", "zone")
@@ -63,11 +63,6 @@ def schedule_days(request: Request, ns: str, app: str, name: str) -> dict[str, A
             "send one request for each part",
         )
     return spans.days(ports(), full, first, last, of)
-
-
-def _instant(request: Request, name: str, default: int) -> int:
-    text = query(request, name)
-    return default if text is None else of_our_age(parse_instant(text, name), name, text)
 
 
 def _day(request: Request, name: str, default: Any) -> Any:
