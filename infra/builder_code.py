@@ -52,7 +52,7 @@ SPREAD = "triggers"  # all_of(a, b)
 
 def describe() -> Json:
     """The schemas of the API, by name."""
-    from chalicelib.web import openapi
+    from chalicelib.web.routes import openapi
 
     schemas: Json = openapi.describe()["components"]["schemas"]
     return schemas

@@ -27,7 +27,7 @@ OTHER_NAMES = {"Record": "RecordOfWork", "Error": "Refusal"}  # TypeScript has t
 
 def page() -> str:
     """The whole file."""
-    from chalicelib.web import openapi
+    from chalicelib.web.routes import openapi
 
     return write(openapi.describe())
 

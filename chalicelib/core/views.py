@@ -1,7 +1,7 @@
 """Views: what answers show of stored rows, as typed dicts.
 
 The class of a view stands beside the function that makes it. The OpenAPI document gets its schema from the fields and
-the docstring, by the name of the class without ``View`` (`web/openapi.py`).
+the docstring, by the name of the class without ``View`` (`web/routes/openapi.py`).
 """
 
 from __future__ import annotations
@@ -12,13 +12,24 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, NotRequired, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from pydantic import Field
-from typing_extensions import TypedDict as TypedDict  # pydantic wants this one on Python 3.11
+from typing_extensions import TypedDict  # pydantic wants this one on Python 3.11
 
 from chalicelib.core.instants import iso
 
 At = Annotated[str, Field(json_schema_extra={"format": "date-time"})]  # an instant in RFC 3339
 
 V = TypeVar("V")
+
+
+class View(TypedDict):
+    """What an answer, or a part of one, shows."""
+
+
+# Fields whose names are keywords.
+FromAt = TypedDict("FromAt", {"from": At})
+FromText = TypedDict("FromText", {"from": str})
+FromMaybe = TypedDict("FromMaybe", {"from": NotRequired[At | None]})
+ForMaybe = TypedDict("ForMaybe", {"for": NotRequired[str | None]})
 
 
 def shown(view: type[V], row: object, **own: Any) -> V:

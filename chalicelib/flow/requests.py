@@ -10,12 +10,12 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.request import Requested, request_of
 from chalicelib.core.rows.schedule import HISTORY
-from chalicelib.core.views import TypedDict, shown
+from chalicelib.core.views import View, shown
 from chalicelib.core.writes import Create, Write
 from chalicelib.ports import MAX_CONFLICTS, MAX_DELAY, Ports
 
 
-class AcceptedView(TypedDict):
+class AcceptedView(View):
     """A job that a request has begun."""
 
     job_id: str

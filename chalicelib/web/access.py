@@ -12,12 +12,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from chalice.app import Request
 
+from chalicelib.core import errors
+from chalicelib.core.access import decision
+from chalicelib.core.access.decision import ANY, is_administrator, refused_events
+from chalicelib.core.access.document import Access, Resource
+from chalicelib.core.access.principal import identified
 from chalicelib.core.access.rights import Right
-from chalicelib.core.errors import SluiceError
+from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.log import logger
 from chalicelib.wiring import ports
 
 if TYPE_CHECKING:
-    from chalicelib.core.access.document import Access, Resource
     from chalicelib.core.access.principal import Principal
     from chalicelib.ports import Ports
 
@@ -44,8 +49,6 @@ def check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
 
 def require_events(request: Request, namespace: str, types: tuple[str, ...]) -> None:
     """Raise ``forbidden`` for event types that the signer may not post. The route has checked that it may post some."""
-    from chalicelib.core.access.decision import refused_events
-    from chalicelib.core.access.document import Resource
 
     with _judged(request) as judged:
         if not judged:
@@ -60,7 +63,6 @@ def require_right(
     request: Request, names: Sequence[str], right: Right, refusal: Callable[[list[str]], SluiceError]
 ) -> None:
     """Raise the refusal for the full names, or ids, in whose namespaces the signer lacks a right."""
-    from chalicelib.core.access.decision import ANY
 
     with _judged(request) as judged:
         if not judged:
@@ -75,7 +77,6 @@ def require_right(
 
 def require_administrator(request: Request, namespace: str, access: Access | None) -> None:
     """Raise ``forbidden`` if an access document, read again, does not let the signer change the members."""
-    from chalicelib.core.access import decision
 
     with _judged(request) as judged:
         if judged:
@@ -86,7 +87,6 @@ def require_administrator(request: Request, namespace: str, access: Access | Non
 
 def require_installation_administrator(request: Request) -> None:
     """Raise ``forbidden`` unless the signer is an administrator of the installation."""
-    from chalicelib.core.access import decision
 
     with _judged(request) as judged:
         if judged and not decision.is_administrator(signer(request), ports().settings.administrators):
@@ -95,8 +95,6 @@ def require_installation_administrator(request: Request) -> None:
 
 def require_still_administrator(request: Request, access: Access) -> None:
     """Raise ``invalid`` for an access document that takes the right to change it from the signer itself."""
-    from chalicelib.core.access import decision
-    from chalicelib.core.errors import invalid
 
     with _judged(request) as judged:
         if not judged:
@@ -123,7 +121,6 @@ def _judged(request: Request) -> Iterator[bool]:
 
 
 def _log_once(request: Request, refusal: SluiceError) -> None:
-    from chalicelib.log import logger
 
     if not _context(request).get(_LOGGED):
         _context(request)[_LOGGED] = True
@@ -132,7 +129,6 @@ def _log_once(request: Request, refusal: SluiceError) -> None:
 
 
 def _check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
-    from chalicelib.core.access.document import Resource
 
     principal = signer(request)
     if needs == SIGNED:
@@ -150,7 +146,6 @@ def _check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
 def _approves_workflow(request: Request, principal: Principal, needs: Right, segments: Mapping[str, str]) -> bool:
     """Whether a request concerns a job that waits for the approval of its workflow. The signer must have the duty to
     approve in the namespace of that workflow (C16). Then it may read and decide this job, and nothing else there."""
-    from chalicelib.core.access.decision import ANY
     from chalicelib.flow.jobs.actions import workflow_to_approve
 
     if needs not in ("read", "approve") or "job_id" not in segments:
@@ -162,7 +157,6 @@ def _approves_workflow(request: Request, principal: Principal, needs: Right, seg
 def duty(request: Request) -> Callable[[str], bool]:
     """Whether the signer has the duty to approve in the namespace of a full name, or of an id. All have it unless the
     installation enforces roles."""
-    from chalicelib.core.access.decision import ANY
 
     if ports().settings.authorization != "enforce":
         return lambda name: True
@@ -173,7 +167,6 @@ def visibility(request: Request) -> Callable[[Access], bool] | None:
     """Whether the signer may know that the namespace with an access document exists. None: it may know all."""
     if ports().settings.authorization != "enforce":
         return None
-    from chalicelib.core.access import decision
 
     principal = signer(request)
     if decision.is_administrator(principal, ports().settings.administrators):
@@ -186,7 +179,6 @@ def sees(request: Request) -> Callable[[str], bool]:
     access document is read once for a request. All is seen unless the installation enforces roles."""
     if ports().settings.authorization != "enforce":
         return lambda name: True
-    from chalicelib.core.access.decision import ANY
 
     return lambda name: _is_allowed(request, signer(request), name.partition(".")[0], "read", ANY)
 
@@ -195,7 +187,6 @@ def may_hide(request: Request) -> bool:
     """Whether there may be namespaces that the signer may not read."""
     if ports().settings.authorization != "enforce":
         return False
-    from chalicelib.core.access.decision import is_administrator
 
     return not is_administrator(signer(request), ports().settings.administrators)
 
@@ -222,7 +213,6 @@ def is_known(request: Request, segments: Mapping[str, str]) -> bool:
 
 def signer(request: Request) -> Principal:
     """The signer of a request. Raises ``forbidden`` if IAM has identified none."""
-    from chalicelib.core.access.principal import identified
 
     context = _context(request)
     if _PRINCIPAL not in context:
@@ -232,7 +222,6 @@ def signer(request: Request) -> Principal:
 
 
 def _is_allowed(request: Request, principal: Principal, namespace: str, needs: Right, resource: Resource) -> bool:
-    from chalicelib.core.access import decision
 
     administrators = ports().settings.administrators
     if decision.is_allowed(principal, administrators, None, needs, resource):
@@ -241,7 +230,6 @@ def _is_allowed(request: Request, principal: Principal, namespace: str, needs: R
 
 
 def _access(request: Request, namespace: str) -> Access | None:
-    from chalicelib.core.access.document import Access
 
     known = _context(request).setdefault(_ACCESS, {})
     if namespace not in known:
@@ -256,8 +244,6 @@ def _refusal(
 ) -> SluiceError:
     """The error of a request that is not allowed. A signer without any role in the namespace gets the error of a name
     or id that does not exist. So signers cannot find names by trying them."""
-    from chalicelib.core import errors
-    from chalicelib.core.access import decision
 
     if decision.can_see(principal, ports().settings.administrators, _access(request, namespace)):
         return decision.refused(principal, namespace, needs)

@@ -7,13 +7,18 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import date
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 from uuid import uuid4
 
 from chalice.app import Request, Response
+from pydantic import ValidationError
 
+from chalicelib.core.access.principal import identified
+from chalicelib.core.documents import SENT
 from chalicelib.core.errors import SluiceError, from_validation, invalid
 from chalicelib.core.instants import Instant, of_our_age, parse_instant
+from chalicelib.web import access
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -117,9 +122,6 @@ def parse(model: type[M], request: Request) -> M:
 
 def validated(model: type[M], content: dict[str, Any]) -> M:
     """A JSON object as a document, with the errors of `parse`."""
-    from pydantic import ValidationError
-
-    from chalicelib.core.documents import SENT
 
     try:
         return model.model_validate(content, context=SENT)
@@ -158,7 +160,6 @@ def number(request: Request, name: str, default: int, maximum: int) -> int:
 
 def day(request: Request) -> str | None:
     """The day of ``?day=2026-11-20``, in UTC; None without the parameter. Raises ``invalid`` for any other text."""
-    from datetime import date
 
     text = query(request, "day")
     try:
@@ -205,8 +206,6 @@ def if_match(request: Request) -> int | None:
 def caller(request: Request) -> str:
     """The ARN of the signer, for the history of versions; ``unknown`` only if nothing enforces roles. Raises
     ``forbidden`` for an unknown signer otherwise."""
-    from chalicelib.core.access.principal import identified
-    from chalicelib.web import access
 
     if access.installed().settings.authorization == "enforce":
         return identified(request.context or {}).arn

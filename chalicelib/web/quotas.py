@@ -13,15 +13,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from chalice.app import Request
 
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.ids import dag_start
 from chalicelib.core.instants import SECOND, Instant, Millis
+from chalicelib.core.quotas.document import Quotas, check
+from chalicelib.core.quotas.rate import Rates
+from chalicelib.flow.definitions.quotas import quotas_of, usage_of
+from chalicelib.flow.lookup import schedules_of
 from chalicelib.web import access
 
 if TYPE_CHECKING:
     from chalicelib.core.definitions.app import App
     from chalicelib.core.definitions.dag import Dag
     from chalicelib.core.definitions.schedule import Schedule
-    from chalicelib.core.quotas.document import Quotas, Usage
-    from chalicelib.core.quotas.rate import Rates
+    from chalicelib.core.quotas.document import Usage
 
 REMEMBERED: Millis = 30 * SECOND
 MAX_KNOWN = 1_000  # namespaces that a process remembers
@@ -41,14 +46,12 @@ class Memory:
 
 @cache
 def memory() -> Memory:
-    from chalicelib.core.quotas.rate import Rates
 
     return Memory(Rates())
 
 
 def check_rate(request: Request, namespace: str) -> None:
     """Raise ``throttled`` if a namespace sends more requests than its quota lets this process answer."""
-    from chalicelib.core.errors import SluiceError
 
     rate = _quotas(namespace, request.method != "GET").requests_per_second
     if rate is not None and not memory().rates.take(namespace, rate, access.installed().clock.now()):
@@ -82,7 +85,6 @@ def _fires_of_dag(name: str, dag: Dag) -> dict[str, int]:
     """The fires a day of the schedule that starts the runs of a DAG."""
     from chalicelib.core.dags.compile import compiled
     from chalicelib.core.fires.upcoming import counted
-    from chalicelib.core.ids import dag_start
 
     return {dag_start(name): counted(compiled(name, dag).start) or 0}
 
@@ -90,7 +92,6 @@ def _fires_of_dag(name: str, dag: Dag) -> dict[str, int]:
 def check_app(namespace: str, app: str, document: App) -> None:
     """Raise ``over_quota`` for the document of an app with which its namespace exceeds a quota."""
     from chalicelib.core.fires.upcoming import counted
-    from chalicelib.flow.lookup import schedules_of
 
     full = f"{namespace}.{app}"
     known = set(schedules_of(access.installed(), full))
@@ -122,7 +123,6 @@ def check_waiting(namespace: str, repeated: Callable[[], bool] = lambda: False) 
 
 
 def _check(namespace: str, documents: int, fires: Mapping[str, int], schedules: int) -> None:
-    from chalicelib.core.quotas.document import check
 
     before = _usage(namespace)
     after = before.plus(documents, fires, schedules)
@@ -132,8 +132,6 @@ def _check(namespace: str, documents: int, fires: Mapping[str, int], schedules: 
 
 def _quotas(namespace: str, read: bool) -> Quotas:
     """The quotas of a namespace. A GET request uses what is known, or the defaults: it must not cost one more read."""
-    from chalicelib.core.quotas.document import Quotas
-    from chalicelib.flow.definitions.quotas import quotas_of
 
     now, known = access.installed().clock.now(), memory().quotas.get(namespace)
     if known is not None and (not read or now - known[0] < REMEMBERED):
@@ -146,7 +144,6 @@ def _quotas(namespace: str, read: bool) -> Quotas:
 
 
 def _usage(namespace: str) -> Usage:
-    from chalicelib.flow.definitions.quotas import usage_of
 
     now, known = access.installed().clock.now(), memory().usages.get(namespace)
     if known is None or now - known[0] >= REMEMBERED:

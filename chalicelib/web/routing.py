@@ -11,11 +11,15 @@ from typing import Any, cast
 from chalice.app import Chalice, IAMAuthorizer, MultiDict, Request, Response
 
 from chalicelib.core import errors, ids
+from chalicelib.core.documents import check_name, check_reference
 from chalicelib.core.errors import SluiceError
-from chalicelib.web import access, audit, quotas
+from chalicelib.core.ids import is_of_dag
+from chalicelib.log import logger
+from chalicelib.web import access, audit, quotas, unseen
 from chalicelib.web.access import SIGNED
 from chalicelib.web.http import answer, body, failure, refusal
 from chalicelib.web.table import IF_MATCH, ROUTES, SCHEDULE, Route
+from chalicelib.wiring import is_down
 
 AUTHORIZER = IAMAuthorizer()
 NAMES = {"ns": "namespace", "app": "app", "name": "name"}  # path parameter -> the field that an error names
@@ -28,7 +32,6 @@ AGAIN = "retry the request in a few seconds, with the same Idempotency-Key if it
 
 
 def _check_pool(text: str) -> None:
-    from chalicelib.core.documents import check_reference
 
     if check_reference(text, "pool").count(".") != 1:
         raise errors.invalid("pool", "a pool's full name, namespace.pool", text, "such as demo.spark")
@@ -91,7 +94,6 @@ def _seen(request: Request, route: Route, result: Any) -> Response:
     text = response.body
     if route.needs == SIGNED or not isinstance(text, str) or not text or not access.may_hide(request):
         return response
-    from chalicelib.web import unseen
 
     visible = access.sees(request)
     if all(visible(namespace) for namespace in unseen.named(text)):
@@ -122,8 +124,6 @@ def own_shape(event: Any, get_response: Callable[[Any], Response]) -> Response:
 
 def _answered(act: Callable[[], Any]) -> Response:
     """The response to a call: its result, or an error in the format of this API; never a traceback."""
-    from chalicelib.log import logger
-    from chalicelib.wiring import is_down
 
     try:
         result = act()
@@ -144,8 +144,6 @@ def _check_owned(request: Request, name: str) -> None:
 
 
 def _check(request: Request, route: Route, segments: dict[str, str]) -> None:
-    from chalicelib.core.documents import check_name
-    from chalicelib.core.ids import is_of_dag
 
     name = segments.get("name", "")
     owned = request.path.startswith(SCHEDULE) and is_of_dag(f".{name}")

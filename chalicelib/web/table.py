@@ -19,6 +19,10 @@ IF_MATCH, IDEMPOTENCY_KEY = "If-Match", "Idempotency-Key"
 NS = "/v1/namespaces/{ns}"
 APP = NS + "/apps/{app}"
 SCHEDULE = APP + "/schedules/{name}"
+BACKFILLS = SCHEDULE + "/backfills"
+DATASET = NS + "/datasets/{name}"
+REPROCESS = NS + "/reprocess"
+LETTERS = NS + "/dead-letters"
 DAG = APP + "/dags/{name}"
 MESSAGE = APP + "/messages/{name}"
 JOB = "/v1/jobs/{job_id}"
@@ -62,7 +66,7 @@ class Route:
         return handler
 
 
-def _get(path: str, function: str, needs: Needs, answer: str, query: tuple[str, ...] = ()) -> Route:
+def _get(path: str, function: str, needs: Needs, answer: str, *query: str) -> Route:
     return Route("GET", path, function, needs, answer, query=query)
 
 
@@ -78,6 +82,11 @@ def _post(path: str, function: str, needs: Needs, answer: str, body: str | None 
     return Route("POST", path, function, needs, answer, body, **more)
 
 
+def _once(path: str, function: str, needs: Needs, answer: str, body: str | None = None, **more: Any) -> Route:
+    """A POST that counts once, however often it is sent with one key."""
+    return _post(path, function, needs, answer, body, headers=(IDEMPOTENCY_KEY,), **more)
+
+
 def _delete(path: str, function: str, needs: Needs, **more: Any) -> Route:
     return Route("DELETE", path, function, needs, status=(204,), **{"headers": (IF_MATCH,)} | more)
 
@@ -85,7 +94,7 @@ def _delete(path: str, function: str, needs: Needs, **more: Any) -> Route:
 ROUTES = (
     _get("/v1/health", "installation.health", SIGNED, "Health"),
     _get("/v1/whoami", "installation.whoami", SIGNED, "WhoAmI"),
-    _get("/v1/openapi.json", "installation.openapi", SIGNED, "OpenApiDocument"),
+    _get("/v1/openapi.json", "openapi.openapi", SIGNED, "OpenApiDocument"),
     _page("/v1/namespaces", "definitions.list_namespaces", SIGNED, "StoredNamespace"),
     _put(NS, "definitions.put_namespace", "administer", "Change", "Namespace", query=("dry_run",)),
     _get(NS, "definitions.get_namespace", "read", "StoredNamespace"),
@@ -97,9 +106,9 @@ ROUTES = (
     _get(APP + "/workflows/{name}", "definitions.get_workflow", "read", "StoredWorkflow"),
     _delete(APP + "/workflows/{name}", "definitions.delete_workflow", "define"),
     _page(NS + "/datasets", "definitions.list_datasets", "read", "StoredDataset"),
-    _put(NS + "/datasets/{name}", "definitions.put_dataset", "define", "Change", "Dataset"),
-    _get(NS + "/datasets/{name}", "definitions.get_dataset", "read", "StoredDataset"),
-    _delete(NS + "/datasets/{name}", "definitions.delete_dataset", "define"),
+    _put(DATASET, "definitions.put_dataset", "define", "Change", "Dataset"),
+    _get(DATASET, "definitions.get_dataset", "read", "StoredDataset"),
+    _delete(DATASET, "definitions.delete_dataset", "define"),
     _page(NS + "/policies", "definitions.list_policies", "read", "StoredPolicy"),
     _put(NS + "/policies/{name}", "definitions.put_policy", "define", "Change", "Policy"),
     _get(NS + "/policies/{name}", "definitions.get_policy", "read", "StoredPolicy"),
@@ -113,7 +122,7 @@ ROUTES = (
     _get(NS + "/pools/{name}", "definitions.get_pool", "read", "StoredPool"),
     _delete(NS + "/pools/{name}", "definitions.delete_pool", "define"),
     _post(
-        NS + "/datasets/{name}/partitions",
+        DATASET + "/partitions",
         "partitions.register_partition",
         "produce",
         "RegisteredPartition",
@@ -121,7 +130,7 @@ ROUTES = (
         status=(201,),
     ),
     _page(
-        NS + "/datasets/{name}/partitions",
+        DATASET + "/partitions",
         "partitions.list_partitions",
         "read",
         "RegisteredPartition",
@@ -130,7 +139,7 @@ ROUTES = (
         "order",
         more=("at_least",),
     ),
-    _get(NS + "/datasets/{name}/partition", "partitions.get_partition", "read", "OnePartition", query=("values",)),
+    _get(DATASET + "/partition", "partitions.get_partition", "read", "OnePartition", "values"),
     _put(
         APP,
         "apps.deploy_app",
@@ -162,7 +171,7 @@ ROUTES = (
     _page("/v1/audit", "audit.list_audit_of_all", SIGNED, "AuditRecord", *AUDITED),
     _get(SCHEDULE, "schedules.get_schedule", "read", "StoredSchedule"),
     _page(SCHEDULE + "/versions", "schedules.schedule_versions", "read", "VersionOfSchedule"),
-    _get(SCHEDULE + "/preview", "schedules.preview", "read", "Preview", query=("count",)),
+    _get(SCHEDULE + "/preview", "schedules.preview", "read", "Preview", "count"),
     _put(SCHEDULE, "actions.put_schedule", "define", "StoredSchedule", "NewSchedule"),
     _delete(SCHEDULE, "actions.delete_schedule", "define"),
     _post(SCHEDULE + "/enable", "actions.enable_schedule", "operate", "StoredSchedule"),
@@ -171,29 +180,21 @@ ROUTES = (
     _post(SCHEDULE + "/resume", "actions.resume_schedule", "operate", "StoredSchedule"),
     _post(SCHEDULE + "/skip", "actions.skip_occurrence", "operate", "StoredSchedule", "Occurrence"),
     _post(SCHEDULE + "/unskip", "actions.unskip_occurrence", "operate", "StoredSchedule", "Occurrence"),
-    _post(
-        SCHEDULE + "/run", "actions.run_now", "operate", "Accepted", "RunNow", headers=(IDEMPOTENCY_KEY,), status=(202,)
-    ),
+    _once(SCHEDULE + "/run", "actions.run_now", "operate", "Accepted", "RunNow", status=(202,)),
     _post(SCHEDULE + "/dry-run", "actions.dry_run", "read", "DryRunOfTrigger", "DryRun"),
     _page(APP + "/schedules", "present.list_schedules", "read", "StoredSchedule", "tag", "workflow", "state"),
     _page(
         NS + "/schedules", "present.find_schedules", "read", "ScheduleInShort", "app", "tag", "workflow", "state", "q"
     ),
     _post(NS + "/glance", "present.glance_schedules", "read", "Glances", "Glance"),
-    _get(NS + "/now", "present.show_now", "read", "Now", query=("rows",)),
-    _get(NS + "/fires", "present.list_fires", "read", "Fires", query=("from", "to", "limit")),
+    _get(NS + "/now", "present.show_now", "read", "Now", "rows"),
+    _get(NS + "/fires", "present.list_fires", "read", "Fires", "from", "to", "limit"),
     _page(NS + "/limits", "present.list_limits", "read", "Limit", "name"),
-    _get(
-        NS + "/timeline",
-        "spans.timeline",
-        "read",
-        "Timeline",
-        query=("from", "to", "schedule", "workflow", "limit", "ids"),
-    ),
+    _get(NS + "/timeline", "spans.timeline", "read", "Timeline", "from", "to", "schedule", "workflow", "limit", "ids"),
     _get(NS + "/outcomes", "spans.show_outcomes", "read", "Outcomes"),
-    _get(SCHEDULE + "/days", "spans.schedule_days", "read", "DaysOfSchedule", query=("from", "to", "zone")),
-    _get(NS + "/graph", "graph.graph", "read", "Graph", query=("around", "up", "down", "limit")),
-    _get(RUN + "/lineage", "graph.run_lineage", "read", "Lineage", query=("up", "down")),
+    _get(SCHEDULE + "/days", "spans.schedule_days", "read", "DaysOfSchedule", "from", "to", "zone"),
+    _get(NS + "/graph", "graph.graph", "read", "Graph", "around", "up", "down", "limit"),
+    _get(RUN + "/lineage", "graph.run_lineage", "read", "Lineage", "up", "down"),
     _page(APP + "/messages", "messages.list_messages", "read", "StoredMessage"),
     _put(MESSAGE, "messages.put_message", "define", "StoredMessage", "Message"),
     _get(MESSAGE, "messages.get_message", "read", "StoredMessage"),
@@ -204,43 +205,37 @@ ROUTES = (
     _delete(DAG, "dags.delete_dag", "define"),
     _post(DAG + "/enable", "dags.enable_dag", "operate", "StoredDag"),
     _post(DAG + "/disable", "dags.disable_dag", "operate", "StoredDag"),
-    _post(DAG + "/run", "dags.run_dag", "operate", "BegunDag", "RunNow", headers=(IDEMPOTENCY_KEY,), status=(202,)),
+    _once(DAG + "/run", "dags.run_dag", "operate", "BegunDag", "RunNow", status=(202,)),
     _page(DAG + "/runs", "dags.list_dag_runs", "read", "RunOfDag"),
     _get(DAG + "/runs/{run_id}", "dags.show_dag_run", "read", "RunOfDag"),
-    _post(DAG + "/runs/{run_id}/rerun", "dags.rerun_dag", "operate", "RunOfDag", "Rerun", headers=(IDEMPOTENCY_KEY,)),
-    _post(
-        SCHEDULE + "/backfills",
+    _once(DAG + "/runs/{run_id}/rerun", "dags.rerun_dag", "operate", "RunOfDag", "Rerun"),
+    _once(
+        BACKFILLS,
         "backfills.begin_backfill",
         "operate",
         "PlanOfBackfill",
         "Backfill",
-        headers=(IDEMPOTENCY_KEY,),
         status=(200, 201),
         begun="StoredBackfill",
     ),
-    _page(SCHEDULE + "/backfills", "backfills.list_backfills", "read", "StoredBackfill"),
-    _get(SCHEDULE + "/backfills/{backfill_id}", "backfills.show_backfill", "read", "StoredBackfill"),
+    _page(BACKFILLS, "backfills.list_backfills", "read", "StoredBackfill"),
+    _get(BACKFILLS + "/{backfill_id}", "backfills.show_backfill", "read", "StoredBackfill"),
     _post(
-        SCHEDULE + "/backfills/{backfill_id}/cancel",
-        "backfills.cancel_backfill",
-        "operate",
-        "StoredBackfill",
-        query=("runs",),
+        BACKFILLS + "/{backfill_id}/cancel", "backfills.cancel_backfill", "operate", "StoredBackfill", query=("runs",)
     ),
-    _post(
-        NS + "/reprocess",
+    _once(
+        REPROCESS,
         "reprocess.begin_reprocess",
         "operate",
         "PlanOfReprocess",
         "Reprocess",
-        headers=(IDEMPOTENCY_KEY,),
         status=(200, 201),
         begun="StoredReprocess",
     ),
-    _page(NS + "/reprocess", "reprocess.list_reprocesses", "read", "StoredReprocess"),
-    _get(NS + "/reprocess/{reprocess_id}", "reprocess.show_reprocess", "read", "StoredReprocess"),
+    _page(REPROCESS, "reprocess.list_reprocesses", "read", "StoredReprocess"),
+    _get(REPROCESS + "/{reprocess_id}", "reprocess.show_reprocess", "read", "StoredReprocess"),
     _post(
-        NS + "/reprocess/{reprocess_id}/cancel",
+        REPROCESS + "/{reprocess_id}/cancel",
         "reprocess.cancel_reprocess",
         "operate",
         "StoredReprocess",
@@ -264,32 +259,22 @@ ROUTES = (
     _get(RUN + "/why", "runs.why_run", "read", "WhyRun"),
     _post(RUN + "/cancel", "runs.cancel_run", "operate", "Run", status=(202,)),
     _post(RUN + "/ping", "runs.ping_run", "operate", "Run", status=(202,)),
-    _post(RUN + "/rerun", "runs.rerun_run", "operate", "Accepted", headers=(IDEMPOTENCY_KEY,), status=(202,)),
-    _get(RUN + "/logs", "runs.read_logs", "read", "Logs", query=("attempt", "lines")),
+    _once(RUN + "/rerun", "runs.rerun_run", "operate", "Accepted", status=(202,)),
+    _get(RUN + "/logs", "runs.read_logs", "read", "Logs", "attempt", "lines"),
     _page(APP + "/workflows/{name}/runs", "runs.workflow_runs", "read", "Run", "state"),
     _page(NS + "/reports", "reports.read_report", "read", "ReportOfWorkflow", "day", more=("day",)),
-    _page(NS + "/dead-letters", "dead_letters.list_dead_letters", "read", "DeadLetter", "schedule"),
+    _page(LETTERS, "dead_letters.list_dead_letters", "read", "DeadLetter", "schedule"),
+    _post(LETTERS + "/{run_id}/redrive", "dead_letters.redrive_dead_letter", "operate", "Redriven", status=(202,)),
     _post(
-        NS + "/dead-letters/{run_id}/redrive", "dead_letters.redrive_dead_letter", "operate", "Redriven", status=(202,)
-    ),
-    _post(
-        NS + "/dead-letters/redrive",
+        LETTERS + "/redrive",
         "dead_letters.redrive_dead_letters",
         "operate",
         "RedrivenLetters",
         "Redrive",
         status=(202,),
     ),
-    _delete(NS + "/dead-letters/{run_id}", "dead_letters.drop_dead_letter", "operate", headers=()),
-    _post(
-        NS + "/events",
-        "events.post_events",
-        "produce",
-        "AcceptedEvents",
-        "Events",
-        headers=(IDEMPOTENCY_KEY,),
-        status=(202,),
-    ),
+    _delete(LETTERS + "/{run_id}", "dead_letters.drop_dead_letter", "operate", headers=()),
+    _once(NS + "/events", "events.post_events", "produce", "AcceptedEvents", "Events", status=(202,)),
     _post("/v1/workers/{pool}/claim", "workers.claim_runs", "work", "Leases", "Claim"),
     _post(LEASE + "/heartbeat", "workers.beat_heart", "work", "StateOfLease", "Heartbeat"),
     _post(LEASE + "/report", "workers.report_end", "work", "ReportedEnd", "Report"),

@@ -15,7 +15,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from chalicelib.web import openapi
+from chalicelib.web.routes import openapi
 
 PAGE = Path(__file__).parents[2] / "docs" / "openapi.json"
 MAX_ITEMS = 2  # of each list in an example

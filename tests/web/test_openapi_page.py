@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from chalicelib.web import openapi
 from chalicelib.web.bodies import BODIES
+from chalicelib.web.routes import openapi
 from tests.web import openapi_page
 
 HOW = "run: python -m tests.web.openapi_page"

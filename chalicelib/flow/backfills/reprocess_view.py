@@ -9,17 +9,16 @@ from chalicelib.core.backfills import backfill, reprocess
 from chalicelib.core.backfills.reprocess import StoredStep
 from chalicelib.core.instants import Instant, iso_or_none
 from chalicelib.core.rows.reprocess import Reprocess, ReprocessState, StepState
-from chalicelib.core.views import At, TypedDict, shown
+from chalicelib.core.views import At, FromMaybe, View, shown
 from chalicelib.flow.backfills.reprocess import Plan
 from chalicelib.flow.backfills.view import EntryView, FailedRunView, backfill_view, failed_runs
 from chalicelib.ports import Ports
 
-View = dict[str, Any]
 COUNTS = ("waiting", "running", "succeeded", "failed", "cancelled")
 SHOWN = 3  # partitions at each end of a step that a dry run shows
 
 
-class StepOfReprocessView(TypedDict):
+class StepOfReprocessView(View):
     step: int
     schedule: str
     workflow: str
@@ -28,7 +27,7 @@ class StepOfReprocessView(TypedDict):
     total: int
 
 
-class CountsOfReprocessView(TypedDict):
+class CountsOfReprocessView(View):
     waiting: int
     running: int
     succeeded: int
@@ -51,17 +50,14 @@ class PlannedStepOfReprocessView(StepOfReprocessView):
     last: list[Any]
 
 
-_FiresOfReprocess = TypedDict("_FiresOfReprocess", {"from": NotRequired[At | None]})
-
-
-class FiresOfReprocessView(_FiresOfReprocess):
+class FiresOfReprocessView(FromMaybe):
     """The fires of a schedule with which a re-processing begins, from an instant to another that is excluded."""
 
     schedule: str
     to: NotRequired[At | None]
 
 
-class _StartView(TypedDict):
+class _StartView(View):
     dataset: str | None
     run: str | None
     fires: FiresOfReprocessView | None

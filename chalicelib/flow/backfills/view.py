@@ -11,7 +11,7 @@ from chalicelib.core.dags import rounds
 from chalicelib.core.instants import iso_or_none
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill, BackfillOrder, BackfillState
-from chalicelib.core.views import At, TypedDict, shown
+from chalicelib.core.views import At, FromMaybe, View, shown
 from chalicelib.flow.backfills.backfill import entry_states
 from chalicelib.flow.backfills.plan import Entries, Plan
 from chalicelib.flow.runs import failures
@@ -23,13 +23,13 @@ MAX_FAILED = 3  # failed runs that a view shows, with their errors
 MAX_SEARCHED = 100  # attempts of a schedule among which they are searched
 
 
-class ActiveEntryView(TypedDict):
+class ActiveEntryView(View):
     job_id: str
     entry: Any
     state: str
 
 
-class FailedRunView(TypedDict):
+class FailedRunView(View):
     """A failed run of a backfill, with the error of its program."""
 
     run_id: str
@@ -37,10 +37,7 @@ class FailedRunView(TypedDict):
     reason: str
 
 
-_StoredBackfill = TypedDict("_StoredBackfill", {"from": NotRequired[At | None]})
-
-
-class StoredBackfillView(_StoredBackfill):
+class StoredBackfillView(FromMaybe):
     """The progress of a backfill. ``first`` and ``last`` are partitions, ``from`` and ``to`` instants. ``failures`` are
     the newest failed runs, at most 3; a list of backfills has null in place of failed runs."""
 
@@ -70,7 +67,7 @@ class StoredBackfillView(_StoredBackfill):
     to: NotRequired[At | None]
 
 
-class PlanOfBackfillView(TypedDict):
+class PlanOfBackfillView(View):
     """What a backfill would run: the first and the last few of its entries."""
 
     schedule: str

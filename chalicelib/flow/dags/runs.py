@@ -25,7 +25,7 @@ from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import HISTORY, WAKE
 from chalicelib.core.schedules import lifecycle
-from chalicelib.core.views import At, TypedDict, shown
+from chalicelib.core.views import At, View, shown
 from chalicelib.core.writes import Create, Replace
 from chalicelib.flow import lookup
 from chalicelib.flow.dag_states import graph_of, node_keys, node_states, node_states_of
@@ -37,7 +37,7 @@ MAX_RERUNS = 100
 MAX_SHOWN = 25  # runs per page: each may have a hundred nodes, and an API request has 29 s
 
 
-class StateOfNodeView(TypedDict):
+class StateOfNodeView(View):
     """The state of a node. A list of DAG runs leaves out ``attempt`` and ``round``."""
 
     state: str
@@ -49,7 +49,7 @@ class StateOfNodeView(TypedDict):
     round: NotRequired[int | None]
 
 
-class RerunOfDagView(TypedDict):
+class RerunOfDagView(View):
     round: int
     at: At
     by: str
@@ -58,7 +58,7 @@ class RerunOfDagView(TypedDict):
     node: NotRequired[str | None]
 
 
-class RunOfDagView(TypedDict):
+class RunOfDagView(View):
     run_id: str
     dag: str
     graph: str

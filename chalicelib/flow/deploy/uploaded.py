@@ -23,7 +23,7 @@ from chalicelib.core.rows.deployment import Deployment, DeploymentState
 from chalicelib.core.rows.ref import deployment_ref
 from chalicelib.core.runs import metrics
 from chalicelib.core.targets import backoff
-from chalicelib.core.views import At, TypedDict, shown
+from chalicelib.core.views import At, View, shown
 from chalicelib.core.writes import Create, ExpectDefinition, Replace
 from chalicelib.flow.deploy import deploy, seen, turns
 from chalicelib.flow.deploy.plan import Plan, shell_of
@@ -42,7 +42,7 @@ MAX_REASON = 300  # characters of an error that is no answer of Sluice
 LATER = ("unavailable", "throttled", "changed_meanwhile", "internal")  # errors that a later slice may not have
 
 
-class ErrorOfDeploymentView(TypedDict):
+class ErrorOfDeploymentView(View):
     """The error for which a deployment has failed, as a request would get it."""
 
     code: str
@@ -51,7 +51,7 @@ class ErrorOfDeploymentView(TypedDict):
     hint: str | None
 
 
-class LaterDeploymentView(TypedDict):
+class LaterDeploymentView(View):
     """A deployment of an uploaded document. ``counts`` are the numbers of parts by what it does to them.
     ``superseded_by`` says who has taken over, ``left_alone`` names the first parts that were changed meanwhile."""
 

@@ -14,7 +14,7 @@ from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.run import DeadLetter, Run
 from chalicelib.core.runs import dead_letters
 from chalicelib.core.states import CLAIMABLE
-from chalicelib.core.views import At, TypedDict, shown
+from chalicelib.core.views import At, View, shown
 from chalicelib.core.writes import Create, DeleteDeadLetter, ExpectMode, Put, Write
 from chalicelib.flow import lookup
 from chalicelib.ports import MAX_CONFLICTS, Page, Ports
@@ -22,7 +22,7 @@ from chalicelib.ports import MAX_CONFLICTS, Page, Ports
 MAX_BATCH = 100  # dead letters per request: each takes a transaction, and an API request has 29 s
 
 
-class DeadLetterView(TypedDict):
+class DeadLetterView(View):
     """An event that could not be delivered."""
 
     run_id: str

@@ -17,7 +17,7 @@ from chalicelib.core.runs.workers import LeaseId
 from chalicelib.core.states import RunState
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import RunUpdate
-from chalicelib.core.views import At, TypedDict, shown
+from chalicelib.core.views import At, View, shown
 from chalicelib.core.writes import Delete, Put, Replace
 from chalicelib.flow import grants, lookup
 from chalicelib.flow.runs import complete as completing
@@ -33,7 +33,7 @@ MAX_WAIT: Millis = 20 * SECOND  # API Gateway gives up after 29 s
 MIN_WAIT: Millis = 1 * SECOND  # if a claim may wait: a worker that ignores `retry_after` would claim again at once
 
 
-class LeaseView(TypedDict):
+class LeaseView(View):
     """A run that a worker has claimed, until ``expires_at`` unless it sends heartbeats."""
 
     lease: str
@@ -49,13 +49,13 @@ class LeaseView(TypedDict):
     heartbeat_seconds: float
 
 
-class LeasesView(TypedDict):
+class LeasesView(View):
     leases: list[LeaseView]
     wait: float
     retry_after: float
 
 
-class StateOfLeaseView(TypedDict):
+class StateOfLeaseView(View):
     """The answer to a heartbeat. With ``cancel`` the worker ends its work."""
 
     lease: str
@@ -65,7 +65,7 @@ class StateOfLeaseView(TypedDict):
     expires_at: At
 
 
-class ReportedEndView(TypedDict):
+class ReportedEndView(View):
     run_id: str
     attempt: int
     state: RunState

@@ -14,7 +14,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules.lifecycle import PauseMode
-from chalicelib.core.views import TypedDict
+from chalicelib.core.views import View
 from chalicelib.core.writes import Conflict, Put, Write
 from chalicelib.flow import lookup, many
 from chalicelib.flow.schedules import actions as schedule_actions
@@ -26,7 +26,7 @@ Act = Callable[[Ports, str, str], ScheduleState]
 """Changes the schedule of a name on behalf of a user. Returns its state, an equal one if there was nothing to do."""
 
 
-class ErrorOfChangeView(TypedDict):
+class ErrorOfChangeView(View):
     """An error as a request for one schedule alone would get it."""
 
     code: str
@@ -35,14 +35,14 @@ class ErrorOfChangeView(TypedDict):
     hint: str | None
 
 
-class FailedChangeView(TypedDict):
+class FailedChangeView(View):
     """A schedule that did not change; ``error`` is the error that a request for it alone would get."""
 
     name: str
     error: ErrorOfChangeView
 
 
-class BulkChangeView(TypedDict):
+class BulkChangeView(View):
     """What was done with each schedule; of a dry run, what would be done."""
 
     changed: list[str]

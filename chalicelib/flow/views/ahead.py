@@ -10,7 +10,7 @@ from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.states import Mode
-from chalicelib.core.views import At, TypedDict
+from chalicelib.core.views import At, FromAt, View
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.views import waiting
 from chalicelib.ports import Ports, RowRequest, Soonest
@@ -21,7 +21,7 @@ MIN_TIMERS = 50  # that a request for few fires reads, if there are so many
 MAX_COMPUTED = 20_000  # fires that one request computes
 
 
-class FireView(TypedDict):
+class FireView(View):
     """A fire to come. ``skipped``: a user asked to skip it."""
 
     schedule: str
@@ -31,10 +31,7 @@ class FireView(TypedDict):
     state: Mode
 
 
-_Fires = TypedDict("_Fires", {"from": At})
-
-
-class FiresView(_Fires):
+class FiresView(FromAt):
     """The fires in a span, by when they are due. With ``at_least`` fires after ``complete_to`` may be missing."""
 
     to: At

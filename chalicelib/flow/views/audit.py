@@ -7,13 +7,13 @@ from typing import Any
 
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.audit import AuditOutcome, AuditRow
-from chalicelib.core.views import At, TypedDict, shown
+from chalicelib.core.views import At, View, shown
 from chalicelib.ports import Page, Ports
 
 MAX_PAGES = 10  # of the table that one request reads, if a filter leaves out most records
 
 
-class AuditRecordView(TypedDict):
+class AuditRecordView(View):
     """A change, or a refusal. ``by`` is the ARN of the signer. A document above 4,000 bytes is given by its digest."""
 
     at: At

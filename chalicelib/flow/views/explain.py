@@ -28,7 +28,7 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import GATHERING_MODES, JobState, Mode, RunState
 from chalicelib.core.text import count_of
 from chalicelib.core.triggers import nodes, tree
-from chalicelib.core.views import At, TypedDict, shown
+from chalicelib.core.views import At, View, shown
 from chalicelib.flow import facts, grants, lookup
 from chalicelib.flow.definitions import buckets, store
 from chalicelib.flow.jobs import arrangers
@@ -43,7 +43,7 @@ from chalicelib.ports import Ports, RowRequest
 MAX_ENDED = 5  # in the explanation of a schedule; the lists of records and of runs have all
 
 
-class PartOfTriggerView(TypedDict):
+class PartOfTriggerView(View):
     """A part of a trigger. A leaf needs events, of a ``size`` leaf bytes; a combination needs ``need`` of its children.
     ``leaf`` is the number of a leaf; ``changes_at`` is when the part is met without a further event."""
 
@@ -69,7 +69,7 @@ class StateOfConstraintView(UseView):
     until: At | None
 
 
-class WhyJobView(TypedDict):
+class WhyJobView(View):
     """Why a job has not run: the decision on the present facts, and what would change it."""
 
     job_id: str
@@ -90,7 +90,7 @@ class WhyJobView(TypedDict):
     refs: list[RefView]
 
 
-class WhyScheduleView(TypedDict):
+class WhyScheduleView(View):
     """Why a schedule has not run. ``ended`` is its last work that never ran, or whose run was aborted or cancelled."""
 
     schedule: str
@@ -103,7 +103,7 @@ class WhyScheduleView(TypedDict):
     refs: list[RefView]
 
 
-class WhyRunView(TypedDict):
+class WhyRunView(View):
     """Why a run is in its state, or what became of a job that ended without a run (``kind`` is ``record``)."""
 
     run_id: str

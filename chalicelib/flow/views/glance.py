@@ -10,7 +10,7 @@ from typing import Any
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import Mode, RunState
-from chalicelib.core.views import At, TypedDict, shown
+from chalicelib.core.views import At, View, shown
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.views import explain
 from chalicelib.flow.views.schedule_list import states_of
@@ -23,7 +23,7 @@ LAST = 10  # runs of each schedule
 AT_ONCE = 8
 
 
-class LastRunView(TypedDict):
+class LastRunView(View):
     """An attempt of a run; ``at`` is when it was claimed."""
 
     run_id: str
@@ -32,7 +32,7 @@ class LastRunView(TypedDict):
     at: At
 
 
-class GlanceAtScheduleView(TypedDict):
+class GlanceAtScheduleView(View):
     """Why a schedule does not run, and its newest runs first. ``at_least``: more jobs than ``waiting`` wait."""
 
     schedule: str
@@ -44,7 +44,7 @@ class GlanceAtScheduleView(TypedDict):
     last: list[LastRunView]
 
 
-class GlancesView(TypedDict):
+class GlancesView(View):
     """The schedules in the order of the request. ``gone`` are those that do not exist."""
 
     items: list[GlanceAtScheduleView]

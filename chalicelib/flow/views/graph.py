@@ -20,7 +20,7 @@ from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import status_key
 from chalicelib.core.triggers.size import size_key
-from chalicelib.core.views import TypedDict, shown
+from chalicelib.core.views import FromText, View, shown
 from chalicelib.flow import many
 from chalicelib.flow.lookup import definitions_in
 from chalicelib.flow.many import Found
@@ -32,7 +32,7 @@ FOLLOWERS = 100  # subscriptions that are read of each
 STATUSES = ("STARTED", "COMPLETED", "FAILED", "KILLED")
 
 
-class NodeOfGraphView(TypedDict):
+class NodeOfGraphView(View):
     """A schedule, workflow or dataset. ``depth`` is its distance from the node around which the graph is, negative
     before it; ``state`` is the mode of a schedule."""
 
@@ -44,10 +44,7 @@ class NodeOfGraphView(TypedDict):
     dag: str | None
 
 
-_EdgeOfGraph = TypedDict("_EdgeOfGraph", {"from": str})
-
-
-class EdgeOfGraphView(_EdgeOfGraph):
+class EdgeOfGraphView(FromText):
     """A schedule ``runs`` a workflow, or ``counts`` the partitions of a dataset or the statuses of a workflow."""
 
     to: str
@@ -55,7 +52,7 @@ class EdgeOfGraphView(_EdgeOfGraph):
     text: str
 
 
-class GraphView(TypedDict):
+class GraphView(View):
     """How schedules, workflows and datasets trigger each other. ``at_least``: there are more nodes."""
 
     around: str | None

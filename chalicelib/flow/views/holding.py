@@ -8,14 +8,14 @@ from chalicelib.core.jobs import holds
 from chalicelib.core.jobs.holds import Hold, HoldKind
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.views import At, TypedDict, shown
+from chalicelib.core.views import At, View, shown
 from chalicelib.flow.facts import Parsed
 from chalicelib.ports import Page, Ports, RowRequest
 
 Read = Callable[[int, str | None], Page[Job]]
 
 
-class HoldView(TypedDict):
+class HoldView(View):
     """What a job waits for, in few kinds. ``name`` is that of a limit, a constraint, a schedule or a namespace, ``of``
     says the same in words, and ``changes_at`` is when time alone may end the wait."""
 

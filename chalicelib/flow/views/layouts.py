@@ -12,13 +12,13 @@ from chalicelib.core.instants import DAY, Instant
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.partition import partition_key
-from chalicelib.core.views import At, TypedDict
+from chalicelib.core.views import At, View
 from chalicelib.ports import Ports
 
 SHOWN_FOR = 7 * DAY
 
 
-class IgnoredObjectView(TypedDict):
+class IgnoredObjectView(View):
     """An object in the prefix of a dataset that belongs to no partition, and why."""
 
     key: str

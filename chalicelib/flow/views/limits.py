@@ -14,9 +14,8 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import RunState
-from chalicelib.core.views import At, TypedDict, shown
-from chalicelib.flow import facts as facts_of
-from chalicelib.flow import lookup
+from chalicelib.core.views import At, View, shown
+from chalicelib.flow import facts, lookup
 from chalicelib.flow.limits import parts
 from chalicelib.flow.views import waiting
 from chalicelib.flow.views.queues import WaiterView, waiters_view
@@ -28,7 +27,7 @@ KINDS = ("workflow", "group", "pool", "policy", "rate", "application", "admissio
 SCHEDULE = "schedule:"
 
 
-class HolderView(TypedDict):
+class HolderView(View):
     """A run that holds a permit of a limit, since its claim."""
 
     run_id: str
@@ -38,7 +37,7 @@ class HolderView(TypedDict):
     since: At | None
 
 
-class LimitView(TypedDict):
+class LimitView(View):
     """A limit, its use and its queue. ``in_use`` is null for a limit of starts, and ``maximum`` where only a waiting or
     active job would tell it. Holders and waiters are null in a list of all limits. ``at_least``: there are more."""
 
@@ -99,7 +98,7 @@ def _asks_of_schedule(ports: Ports, name: str, job: Job | None = None) -> tuple[
     state, _ = lookup.existing(ports, name)
     now = ports.clock.now()
     plain = Job(name, state.generation, "RUNNOW#", "", "run_now", "PENDING_CONSTRAINTS", now)
-    known = facts_of.gather(ports, job or plain)
+    known = facts.gather(ports, job or plain)
     return permits.with_fallbacks(known.asks(name.partition(".")[0]))
 
 

@@ -21,7 +21,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, RecordKind, Run
 from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.states import JobState, RunState
-from chalicelib.core.views import At, TypedDict, shown
+from chalicelib.core.views import At, FromText, View, shown
 from chalicelib.flow import lookup
 from chalicelib.flow.ingest.apply import NO_JOB
 from chalicelib.flow.runs import context
@@ -37,7 +37,7 @@ MAX_JOBS = 20  # waiting jobs that are searched
 MAX_ATTEMPTS = 30
 
 
-class NodeOfLineageView(TypedDict):
+class NodeOfLineageView(View):
     """A run, a job that waits, the record of one that never ran, or an event that no run has caused. ``depth`` is its
     distance from the run, negative before it."""
 
@@ -52,17 +52,14 @@ class NodeOfLineageView(TypedDict):
     depth: int
 
 
-_EdgeOfLineage = TypedDict("_EdgeOfLineage", {"from": str})
-
-
-class EdgeOfLineageView(_EdgeOfLineage):
+class EdgeOfLineageView(FromText):
     """``text`` is the status that was counted, or what else led from one node to the other."""
 
     to: str
     text: str
 
 
-class LineageView(TypedDict):
+class LineageView(View):
     """What led to a run and what followed from it. ``at_least``: there is more."""
 
     run_id: str

@@ -11,14 +11,14 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.states import RunState
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.logs import Log, NoLog, Reported, Uploaded
-from chalicelib.core.views import At, TypedDict, shown
+from chalicelib.core.views import At, View, shown
 from chalicelib.flow.lookup import find_run
 from chalicelib.ports import Ports
 
 MAX_LINES = 10_000
 
 
-class LogsView(TypedDict):
+class LogsView(View):
     """The last lines of each stream of an attempt; without lines, ``why``."""
 
     run_id: str

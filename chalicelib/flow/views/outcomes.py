@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from chalicelib.core.instants import DAY, iso
-from chalicelib.core.views import At, TypedDict
+from chalicelib.core.views import At, View
 from chalicelib.flow.views.lists import MAX_DAYS
 from chalicelib.flow.views.views import RunView, run_view
 from chalicelib.ports import Ports
@@ -14,7 +14,7 @@ NEWEST = 500  # attempts that are counted
 SHOWN = 8  # of those that failed
 
 
-class OutcomesView(TypedDict):
+class OutcomesView(View):
     """The newest attempts of a namespace, by state: ``runs`` of them, the oldest from ``since``. ``failed`` are the
     last ones that failed. ``more``: there are older ones."""
 

@@ -19,7 +19,7 @@ from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import WAKE
 from chalicelib.core.states import JobState, RunState
 from chalicelib.core.triggers.partition import partition_key
-from chalicelib.core.views import At, TypedDict, shown
+from chalicelib.core.views import At, View, shown
 from chalicelib.flow import many, registered
 from chalicelib.flow.views import lineage
 from chalicelib.flow.views.views import RecordView, record_view
@@ -30,7 +30,7 @@ PAGE = 1_000
 FOLLOWERS = 100  # schedules that are shown for one partition
 
 
-class JobOfPartitionView(TypedDict):
+class JobOfPartitionView(View):
     """A job that has counted a partition, or waits for it."""
 
     job_id: str
@@ -39,7 +39,7 @@ class JobOfPartitionView(TypedDict):
     reason: str
 
 
-class RunOfPartitionView(TypedDict):
+class RunOfPartitionView(View):
     """A run whose job has counted a partition."""
 
     run_id: str
@@ -50,7 +50,7 @@ class RunOfPartitionView(TypedDict):
     ended_at: At | None
 
 
-class OnePartitionView(TypedDict):
+class OnePartitionView(View):
     """A partition; ``ready_at`` is null if it is missing. ``waiting`` are the jobs that have counted it or wait for it.
     ``runs`` and ``ended`` are the runs and records of other jobs. The triggers of ``schedules`` count partitions of the
     dataset. ``at_least``: there is more."""

@@ -18,7 +18,7 @@ from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import Mode, RunState
-from chalicelib.core.views import At, TypedDict, shown
+from chalicelib.core.views import At, View, shown
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.views import waiting
 from chalicelib.flow.views.holding import HoldView, states_and_versions
@@ -42,7 +42,7 @@ class HeldJobsView(HoldView):
     jobs: list[JobView]
 
 
-class CountView(TypedDict):
+class CountView(View):
     count: int
     at_least: bool
 
@@ -60,7 +60,7 @@ class ApprovalsNowView(CountView):
     jobs: list[JobView]
 
 
-class RunInShortView(TypedDict):
+class RunInShortView(View):
     run_id: str
     attempt: int
     schedule: str
@@ -77,7 +77,7 @@ class RunningNowView(CountView):
     runs: list[RunInShortView]
 
 
-class OverdueWorkView(TypedDict):
+class OverdueWorkView(View):
     """A job that has not started, or a run that has not ended, by its deadline."""
 
     id: str
@@ -91,7 +91,7 @@ class OverdueNowView(CountView):
     items: list[OverdueWorkView]
 
 
-class PausedScheduleView(TypedDict):
+class PausedScheduleView(View):
     schedule: str
     state: Mode
     since: At
@@ -105,7 +105,7 @@ class PausedNowView(CountView):
     schedules: list[PausedScheduleView]
 
 
-class NowView(TypedDict):
+class NowView(View):
     """The present of a namespace. With ``at_least`` a bound was reached: counts are lower bounds."""
 
     at: At

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NotRequired
+from typing import Any
 
 from chalicelib.core.dags import rounds
 from chalicelib.core.instants import iso, iso_or_none
@@ -17,20 +17,18 @@ from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.queued import waiter_of
 from chalicelib.core.states import JobKind, JobState
-from chalicelib.core.views import At, TypedDict, shown
+from chalicelib.core.views import At, ForMaybe, View, shown
 from chalicelib.flow.limits import parts
 from chalicelib.flow.lookup import definitions_in
 from chalicelib.flow.views.holding import Holding, HoldView, hold_view
 from chalicelib.flow.views.views import PartOfDagView
 from chalicelib.ports import Ports
 
-View = dict[str, Any]
-
 MAX_SHOWN = 20  # waiters of each queue in the view of a policy or pool
 MAX_COUNTED = 1_000  # waiters that are read to find a position; behind them a job has none
 
 
-class PlaceInQueueView(TypedDict):
+class PlaceInQueueView(View):
     """The queue in which a job waits. ``position`` is null behind a thousand others. ``more_urgent`` of those before it
     have a higher priority. It has waited ``since`` an instant."""
 
@@ -41,15 +39,12 @@ class PlaceInQueueView(TypedDict):
     since: At
 
 
-_GivenApproval = TypedDict("_GivenApproval", {"for": NotRequired[str | None]})
-
-
-class GivenApprovalView(_GivenApproval):
+class GivenApprovalView(ForMaybe):
     by: str
     at: At
 
 
-class JobView(TypedDict):
+class JobView(View):
     """A job that waits. ``queued_in`` is the limit in whose queue it stands, ``holds`` are its permits.
     ``inherited_priority`` names the priority and where it comes from. ``waits_for`` has at least one item: of several
     constraints that are not met, each, in the order of the schedule."""
@@ -78,7 +73,7 @@ class JobView(TypedDict):
     queue: PlaceInQueueView | None
 
 
-class WaiterView(TypedDict):
+class WaiterView(View):
     """A job or run in a queue. ``attempt`` is that of a run that waits to be started again."""
 
     position: int
@@ -87,7 +82,7 @@ class WaiterView(TypedDict):
     attempt: int | None
 
 
-class PartOfQueueView(TypedDict):
+class PartOfQueueView(View):
     """What waits at one part of a limit, and the head of that queue."""
 
     of: str
@@ -166,7 +161,7 @@ def in_words(queue: PlaceInQueueView | None) -> str:
     return f"; position {queue['position']} of {queue['waiting']} in its queue{first}"
 
 
-def of_pool(ports: Ports, row: Definition) -> View:
+def of_pool(ports: Ports, row: Definition) -> dict[str, Any]:
     """The use of a pool and its queues, in total and by share."""
     pool = Pool.model_validate(row.document)
     limit_names = list(pools.limits_of(row.name, pool))
@@ -176,7 +171,7 @@ def of_pool(ports: Ports, row: Definition) -> View:
     return use
 
 
-def of_policy(ports: Ports, row: Definition) -> View:
+def of_policy(ports: Ports, row: Definition) -> dict[str, Any]:
     """The queues of a policy. In one, jobs and runs wait for its next start. In the others, jobs wait for admission,
     because they also need permits of a pool, a group or an EMR application."""
     state = parts.state_of(ports, names.policy_limit(row.name))

@@ -12,14 +12,14 @@ from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.mentions import Mention
 from chalicelib.core.rows.job import Job
 from chalicelib.core.triggers import tree
-from chalicelib.core.views import TypedDict, shown
+from chalicelib.core.views import View, shown
 
 # A limit's name begins with its kind. A share of a pool leads to the pool; an EMR application has no page.
 _KINDS = {"workflow": "workflow", "rate": "workflow", "group": "group", "pool": "pool"}
 _KINDS |= {"policy": "policy", "admission": "policy"}
 
 
-class RefView(TypedDict):
+class RefView(View):
     """A text in the sentences of an answer that names something, so that a console makes it a link. A ``run`` may be a
     job that still waits."""
 

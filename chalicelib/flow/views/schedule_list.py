@@ -12,12 +12,10 @@ from chalicelib.core.instants import iso
 from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.states import Mode
 from chalicelib.core.triggers import tree
-from chalicelib.core.views import At, TypedDict, shown
+from chalicelib.core.views import At, View, shown
 from chalicelib.flow.lookup import definitions_in, require
 from chalicelib.flow.schedules.bulk import Filters
 from chalicelib.ports import Page, Ports, RowRequest
-
-View = dict[str, Any]
 
 MAX_LIMIT = 2_000  # rows of a page: one MB or less, where API Gateway passes on six
 MAX_READ = 2_000  # schedules that one request reads: 40 calls of a hundred rows
@@ -26,10 +24,10 @@ BATCH = 100  # schedules that are read together, at least
 MAX_KNOWN = 20_000  # summaries in memory, about half a KB each
 
 # Version -> what a row shows of it. A version never changes; to parse 2,000 of them takes a Lambda a second.
-_known: dict[tuple[str, int, int], View] = {}
+_known: dict[tuple[str, int, int], dict[str, Any]] = {}
 
 
-class ScheduleInShortView(TypedDict):
+class ScheduleInShortView(View):
     """A schedule in a list of its namespace, without its definition. ``dag`` is the DAG that owns it."""
 
     name: str
@@ -154,7 +152,7 @@ def _key(state: ScheduleState) -> tuple[str, int, int]:
     return state.schedule, state.version, state.generation
 
 
-def _summary(version: Version) -> View:
+def _summary(version: Version) -> dict[str, Any]:
     schedule = Schedule.model_validate(version.definition)
     return {
         "triggered_by": tree.describe(schedule.trigger),

@@ -14,16 +14,13 @@ from chalicelib.core.history.lines import waited
 from chalicelib.core.instants import DAY, Instant, iso, millis
 from chalicelib.core.rows.spans import RunSpan
 from chalicelib.core.states import RunState
-from chalicelib.core.views import At, TypedDict
+from chalicelib.core.views import At, FromAt, FromText, View
 from chalicelib.ports import Ports
 
 MAX_ATTEMPTS, MAX_RECORDS = 5_000, 2_000  # rows that the days of a schedule are counted from
 
 
-_Timeline = TypedDict("_Timeline", {"from": At})
-
-
-class TimelineView(_Timeline):
+class TimelineView(FromAt):
     """Attempts in columns, newest first: each list but the first three has one value for each attempt. ``row`` and
     ``state`` are numbers in ``names`` and ``states``; ``workflows`` has the workflow of each name. ``at`` is when the
     wait began, in ms since 1970; ``waited`` and ``took`` are in ms, and ``took`` is null for an attempt that is not
@@ -43,17 +40,14 @@ class TimelineView(_Timeline):
     complete_from: At
 
 
-class DayOfScheduleView(TypedDict):
+class DayOfScheduleView(View):
     """How many runs and records of each state a schedule has on a day."""
 
     day: str
     counts: dict[str, int]
 
 
-_DaysOfSchedule = TypedDict("_DaysOfSchedule", {"from": str})
-
-
-class DaysOfScheduleView(_DaysOfSchedule):
+class DaysOfScheduleView(FromText):
     """Runs and records by day, newest first, without empty days. ``at_least``: counts before the day
     ``complete_from`` are not whole."""
 

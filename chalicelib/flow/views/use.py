@@ -12,10 +12,10 @@ from chalicelib.core.limits import names, permits
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
-from chalicelib.core.views import TypedDict
+from chalicelib.core.views import View
 
 
-class UseView(TypedDict):
+class UseView(View):
     """The permits of a limit that are taken, of how many, and by which runs."""
 
     used: int | None

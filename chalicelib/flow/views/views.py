@@ -24,17 +24,15 @@ from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.runs.costs import LIST, Prices, Usage, cost_usd
 from chalicelib.core.states import FailureKind, JobKind, RunState
 from chalicelib.core.triggers import tree
-from chalicelib.core.views import At, TypedDict, shown, stored
+from chalicelib.core.views import At, View, shown, stored
 from chalicelib.flow.runs import context
 from chalicelib.ports import Ports
 
 if TYPE_CHECKING:
     from chalicelib.flow.definitions.uses import Uses
 
-View = dict[str, Any]
 
-
-class OwnedPrefixView(TypedDict):
+class OwnedPrefixView(View):
     """A prefix of a bucket, the namespace to which it belongs, and the dataset there, if there is one. ``given``: an
     administrator gave it to the namespace."""
 
@@ -45,7 +43,7 @@ class OwnedPrefixView(TypedDict):
     given: bool
 
 
-class RefusedUseView(TypedDict):
+class RefusedUseView(View):
     """A use of a document, such as ``workflow demo.flights.clean``, that would be refused, and why."""
 
     document: str
@@ -53,7 +51,7 @@ class RefusedUseView(TypedDict):
     why: str
 
 
-class ProposedAllowedView(TypedDict):
+class ProposedAllowedView(View):
     """An allow-list for a namespace. ``refused`` is what the namespace uses and may not use without a list, once the
     installation has several namespaces. ``allowed`` is its present list with one for each kind of these, and
     ``left_out`` what no pattern can name. Unless it is ``complete``, not all documents were read."""
@@ -65,7 +63,7 @@ class ProposedAllowedView(TypedDict):
     complete: bool
 
 
-class PartOfDagView(TypedDict):
+class PartOfDagView(View):
     """The DAG run that a run or job is a part of."""
 
     name: str
@@ -74,13 +72,13 @@ class PartOfDagView(TypedDict):
     node: str | None
 
 
-class BilledView(TypedDict):
+class BilledView(View):
     """What a target has billed for a run, in hours, and in dollars at list price."""
 
     cost_usd: float | None
 
 
-class RunView(TypedDict):
+class RunView(View):
     """An attempt of a run. Its instants are in the order of its life, from that of its job to ``ended_at``."""
 
     run_id: str
@@ -125,7 +123,7 @@ class RunView(TypedDict):
     start_calls: int
 
 
-class EventOfRunView(TypedDict):
+class EventOfRunView(View):
     """An event that started a run, with the fields of its kind: see docs/run-context.md. ``instant`` is in ms."""
 
     kind: str
@@ -140,7 +138,7 @@ class RunInFullView(RunView):
     history: list[RunView]
 
 
-class RecordView(TypedDict):
+class RecordView(View):
     """Work that never became a run, and why."""
 
     id: str
@@ -151,7 +149,7 @@ class RecordView(TypedDict):
     count: int
 
 
-class EndedWorkView(TypedDict):
+class EndedWorkView(View):
     """Work that never ran, or whose run was aborted or cancelled."""
 
     id: str
@@ -162,7 +160,7 @@ class EndedWorkView(TypedDict):
     count: int
 
 
-class VersionOfScheduleView(TypedDict):
+class VersionOfScheduleView(View):
     version: int
     created_at: At
     created_by: str
@@ -170,7 +168,7 @@ class VersionOfScheduleView(TypedDict):
     definition: dict[str, Any]
 
 
-class StepView(TypedDict):
+class StepView(View):
     at: At
     event: str
     touched: bool
@@ -180,13 +178,13 @@ class StepView(TypedDict):
     missing: list[str]
 
 
-class OpenMatchView(TypedDict):
+class OpenMatchView(View):
     why: str
     changes_at: At | None
     correlation: dict[str, str] | None
 
 
-class DryRunOfTriggerView(TypedDict):
+class DryRunOfTriggerView(View):
     """The state of a trigger after each event."""
 
     steps: list[StepView]
@@ -195,7 +193,7 @@ class DryRunOfTriggerView(TypedDict):
     why: str
 
 
-class RegisteredPartitionView(TypedDict):
+class RegisteredPartitionView(View):
     dataset: str
     partition: dict[str, str]
     path: str
@@ -205,19 +203,19 @@ class RegisteredPartitionView(TypedDict):
     snapshot: NotRequired[dict[str, Any] | None]
 
 
-def definition_view(row: Definition) -> View:
+def definition_view(row: Definition) -> dict[str, Any]:
     return stored(row.name, row.kind, row.document, row.version, row)
 
 
-def access_view(row: AccessRow) -> View:
+def access_view(row: AccessRow) -> dict[str, Any]:
     return stored(row.namespace, "access", row.document, row.rev, row)
 
 
-def allowed_view(row: AllowedRow) -> View:
+def allowed_view(row: AllowedRow) -> dict[str, Any]:
     return stored(row.namespace, "allowed", row.document, row.rev, row)
 
 
-def grants_view(row: GrantsRow) -> View:
+def grants_view(row: GrantsRow) -> dict[str, Any]:
     return stored(row.namespace, "grants", row.document, row.version, row)
 
 
@@ -232,7 +230,7 @@ def prefix_view(row: PrefixRow) -> OwnedPrefixView:
     return shown(OwnedPrefixView, row, given=row.owner != "")
 
 
-def schedule_view(schedule_state: ScheduleState, schedule: Schedule) -> View:
+def schedule_view(schedule_state: ScheduleState, schedule: Schedule) -> dict[str, Any]:
     name = schedule_state.schedule
     return {
         **stored(name, "schedule", schedule.model_dump(mode="json"), schedule_state.version, schedule_state),

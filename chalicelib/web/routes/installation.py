@@ -1,11 +1,10 @@
-"""Routes of the installation itself: its health, who signs a request, and the description of the API."""
+"""Routes of the installation itself: its health, and who signs a request."""
 
 from __future__ import annotations
 
 from chalice.app import Request
 
 from chalicelib.web.http import Json, caller
-from chalicelib.web.openapi import describe
 from chalicelib.wiring import VERSION, place, ports
 
 
@@ -28,11 +27,6 @@ def whoami(request: Request) -> Json:
         "stage": stage,
         "version": VERSION,
     }
-
-
-def openapi(request: Request) -> Json:
-    """Describe this API."""
-    return describe()
 
 
 def _account_of(arn: str) -> str | None:

@@ -7,7 +7,7 @@ from chalice.app import Request, Response
 from chalicelib.core.quotas.document import MAX_WAITING, Quotas
 from chalicelib.flow.definitions.quotas import put, view
 from chalicelib.flow.views.backlog import count
-from chalicelib.web import quotas as checks
+from chalicelib.web import quotas
 from chalicelib.web.access import require_installation_administrator
 from chalicelib.web.http import caller, changed, document, if_match, parse
 from chalicelib.wiring import ports
@@ -25,5 +25,5 @@ def put_quotas(request: Request, ns: str) -> Response:
     the installation. Each process of the API uses the new ones within 30 seconds."""
     require_installation_administrator(request)
     change = put(ports(), ns, parse(Quotas, request), caller(request), if_match(request))
-    checks.memory().quotas.pop(ns, None)
+    quotas.memory().quotas.pop(ns, None)
     return changed("quotas", ns, change)

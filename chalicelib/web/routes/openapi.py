@@ -8,8 +8,16 @@ import json
 import re
 from typing import Any, get_args
 
+from chalice.app import Request
+from pydantic import TypeAdapter
+
 from chalicelib.core.access.rights import roles_with
+from chalicelib.core.states import RUN_MOVES, JobKind, JobState
+from chalicelib.flow.views.schedule_list import MAX_LIMIT as MAX_ROWS
+from chalicelib.web import answers
 from chalicelib.web.access import SIGNED, Needs
+from chalicelib.web.bodies import BODIES
+from chalicelib.web.filters import STATES
 from chalicelib.web.http import KEY
 from chalicelib.web.own_queries import OWN
 from chalicelib.web.paging import DEFAULT_LIMIT, MAX_FIRES, MAX_LIMIT
@@ -86,6 +94,11 @@ ERROR: Json = {
         }
     },
 }
+
+
+def openapi(request: Request) -> Json:
+    """Describe this API."""
+    return describe()
 
 
 def describe() -> Json:
@@ -166,10 +179,7 @@ def _query(name: str, path: str) -> Json:
     own = OWN.get(path.rpartition("/")[2], {}).get(name)
     if own is not None:
         return own
-    from chalicelib.core.states import RUN_MOVES, JobKind, JobState
     from chalicelib.flow.views.ahead import MAX_FIRES
-    from chalicelib.flow.views.schedule_list import MAX_LIMIT as MAX_ROWS
-    from chalicelib.web.filters import STATES
 
     if name == "kind":
         return {"type": "string", "enum": list(get_args(JobKind))}
@@ -184,17 +194,12 @@ def _query(name: str, path: str) -> Json:
 
 
 def _needs_a_field(body: str) -> bool:
-    from chalicelib.web.bodies import BODIES
 
     return any(field.is_required() for field in BODIES[body].model_fields.values())
 
 
 def _schemas() -> Json:
     """The JSON Schemas of the bodies, the answers, and all documents within them."""
-    from pydantic import TypeAdapter
-
-    from chalicelib.web import answers
-    from chalicelib.web.bodies import BODIES
 
     bodies = {route.body for route in ROUTES if route.body is not None}
     named = {name for route in ROUTES for name in (route.answer, route.begun) if name is not None}
