@@ -81,12 +81,10 @@ def refusals_recorded(request: Request, operation: str, segments: Mapping[str, s
 @cache
 def refusals() -> Refusals:
     """The refusals that this process has seen lately."""
-
     return Refusals()
 
 
 def _author(request: Request, operation: str, segments: Mapping[str, str]) -> Author:
-
     try:
         principal = access.signer(request)
     except SluiceError:
@@ -99,7 +97,6 @@ def _record(
 ) -> None:
     """Write the record of a refusal, unless enough of the kind were recorded lately. A failure is only logged: the
     refusal itself must be answered."""
-
     author, now = _author(request, operation, segments), access.installed().clock.now()
     name = _name(segments) if access.is_known(request, segments) else ""
     count = refusals().count((author.member, operation, name.partition(".")[0], outcome), now)

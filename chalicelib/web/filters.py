@@ -23,7 +23,6 @@ STATES = tuple(mode for mode in get_args(Mode) if mode != "deleted")  # lists ho
 def filters(request: Request, ns: str, app: str) -> Filters:
     """The filters of a request, such as ``?tag=team=a&workflow=clean&state=enabled``. A short name of a workflow is one
     of this app. Raises ``invalid`` for an unknown state."""
-
     tag, workflow, state = query(request, "tag"), query(request, "workflow"), query(request, "state")
     if state is not None and state not in STATES:
         raise invalid("state", f"one of {', '.join(STATES)}", state, "use one of these, or leave state out")

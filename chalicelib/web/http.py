@@ -122,7 +122,6 @@ def parse(model: type[M], request: Request) -> M:
 
 def validated(model: type[M], content: dict[str, Any]) -> M:
     """A JSON object as a document, with the errors of `parse`."""
-
     try:
         return model.model_validate(content, context=SENT)
     except ValidationError as error:
@@ -160,7 +159,6 @@ def number(request: Request, name: str, default: int, maximum: int) -> int:
 
 def day(request: Request) -> str | None:
     """The day of ``?day=2026-11-20``, in UTC; None without the parameter. Raises ``invalid`` for any other text."""
-
     text = query(request, "day")
     try:
         if text is None or date.fromisoformat(text).isoformat() == text:
@@ -206,7 +204,6 @@ def if_match(request: Request) -> int | None:
 def caller(request: Request) -> str:
     """The ARN of the signer, for the history of versions; ``unknown`` only if nothing enforces roles. Raises
     ``forbidden`` for an unknown signer otherwise."""
-
     if access.installed().settings.authorization == "enforce":
         return identified(request.context or {}).arn
     identity = (request.context or {}).get("identity") or {}

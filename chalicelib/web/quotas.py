@@ -46,13 +46,11 @@ class Memory:
 
 @cache
 def memory() -> Memory:
-
     return Memory(Rates())
 
 
 def check_rate(request: Request, namespace: str) -> None:
     """Raise ``throttled`` if a namespace sends more requests than its quota lets this process answer."""
-
     rate = _quotas(namespace, request.method != "GET").requests_per_second
     if rate is not None and not memory().rates.take(namespace, rate, access.installed().clock.now()):
         hint = f"send fewer requests, or ask an administrator of the installation: sluice quotas {namespace}"
@@ -123,7 +121,6 @@ def check_waiting(namespace: str, repeated: Callable[[], bool] = lambda: False) 
 
 
 def _check(namespace: str, documents: int, fires: Mapping[str, int], schedules: int) -> None:
-
     before = _usage(namespace)
     after = before.plus(documents, fires, schedules)
     check(namespace, _quotas(namespace, True), before, after)
@@ -132,7 +129,6 @@ def _check(namespace: str, documents: int, fires: Mapping[str, int], schedules: 
 
 def _quotas(namespace: str, read: bool) -> Quotas:
     """The quotas of a namespace. A GET request uses what is known, or the defaults: it must not cost one more read."""
-
     now, known = access.installed().clock.now(), memory().quotas.get(namespace)
     if known is not None and (not read or now - known[0] < REMEMBERED):
         return known[1]
@@ -144,7 +140,6 @@ def _quotas(namespace: str, read: bool) -> Quotas:
 
 
 def _usage(namespace: str) -> Usage:
-
     now, known = access.installed().clock.now(), memory().usages.get(namespace)
     if known is None or now - known[0] >= REMEMBERED:
         known = (now, usage_of(access.installed(), namespace))

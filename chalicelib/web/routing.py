@@ -32,7 +32,6 @@ AGAIN = "retry the request in a few seconds, with the same Idempotency-Key if it
 
 
 def _check_pool(text: str) -> None:
-
     if check_reference(text, "pool").count(".") != 1:
         raise errors.invalid("pool", "a pool's full name, namespace.pool", text, "such as demo.spark")
 
@@ -124,7 +123,6 @@ def own_shape(event: Any, get_response: Callable[[Any], Response]) -> Response:
 
 def _answered(act: Callable[[], Any]) -> Response:
     """The response to a call: its result, or an error in the format of this API; never a traceback."""
-
     try:
         result = act()
     except SluiceError as error:
@@ -144,7 +142,6 @@ def _check_owned(request: Request, name: str) -> None:
 
 
 def _check(request: Request, route: Route, segments: dict[str, str]) -> None:
-
     name = segments.get("name", "")
     owned = request.path.startswith(SCHEDULE) and is_of_dag(f".{name}")
     for segment, text in segments.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uuid import uuid4
+import uuid
 
 from chalice.app import Request, Response
 
@@ -68,7 +68,7 @@ def begin_upload(request: Request, ns: str, app: str) -> Response:
     """Begin the upload of the document of an app that is too large for a body. The answer has the id of the upload, and
     a URL that takes the document as JSON by an unsigned PUT, for 15 minutes."""
     require(ports(), "namespace", ns)
-    upload = uuid4().hex
+    upload = uuid.uuid4().hex
     url = ports().payloads.upload_url(f"{ns}.{app}", upload, UPLOAD_SECONDS)
     ends = iso(ports().clock.now() + UPLOAD_SECONDS * SECOND)
     return answer({"upload": upload, "url": url, "max_bytes": uploaded.MAX_UPLOAD, "expires_at": ends}, 201)

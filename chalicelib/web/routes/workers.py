@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from secrets import token_hex
+import secrets
 from typing import TYPE_CHECKING
 
 from chalice.app import Request
@@ -25,7 +25,7 @@ def claim_runs(request: Request, pool: str) -> Json:
     request_data = parse(Claim, request)
     check_pool(ports(), pool)
     wait = round(request_data.wait * 1000)
-    made = claim(ports(), pool, request_data.worker, request_data.capacity, wait, token_hex(16))
+    made = claim(ports(), pool, request_data.worker, request_data.capacity, wait, secrets.token_hex(16))
     return {"leases": made.leases, "retry_after": made.retry_after / 1000, "wait": made.wait / 1000}
 
 
