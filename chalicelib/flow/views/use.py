@@ -14,6 +14,8 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.views import View
 
+MAX_HOLDERS = 20  # runs of each limit in an answer
+
 
 class UseView(View):
     """The permits of a limit that are taken, of how many, and by which runs."""
@@ -33,7 +35,6 @@ class UseOfLimitView(UseView):
     waits_here: bool
 
 
-MAX_HOLDERS = 20  # runs of each limit in an answer
 NONE: UseView = {"used": None, "max": None, "held_by": None}
 
 
