@@ -19,6 +19,7 @@ from chalicelib.core.access.document import Access, Resource
 from chalicelib.core.access.principal import identified
 from chalicelib.core.access.rights import Right
 from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.runs.workers import is_pulled, parse_lease_id, pool_of
 from chalicelib.log import logger
 from chalicelib.wiring import ports
 
@@ -238,8 +239,6 @@ def _refusal(
 def _pool_of(lease_id: str | None) -> str | None:
     """The full name of the pool of a lease, which is in the namespace of the run's workflow; None without such a
     run."""
-    from chalicelib.core.runs.workers import is_pulled, parse_lease_id, pool_of
-
     lease = parse_lease_id(lease_id) if lease_id is not None else None
     run = ports().runs.run(lease.run_id, lease.attempt) if lease is not None else None
     return pool_of(run) if run is not None and is_pulled(run) else None

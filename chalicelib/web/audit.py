@@ -14,6 +14,7 @@ from chalicelib.core.audit.author import Author, record
 from chalicelib.core.audit.changes import Change
 from chalicelib.core.audit.refusals import Refusals
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.runs.workers import parse_lease_id
 from chalicelib.core.writes import Put
 from chalicelib.log import logger
 from chalicelib.web import access
@@ -114,8 +115,6 @@ def _record(
 def _name(segments: Mapping[str, str]) -> str:
     """The full name, or the id, of what the path of a request names."""
     if "lease_id" in segments:
-        from chalicelib.core.runs.workers import parse_lease_id
-
         return str(parse_lease_id(segments["lease_id"]))  # without its token, which is a secret
     for segment in ("job_id", "run_id", "pool"):
         if segment in segments:

@@ -14,6 +14,7 @@ from chalicelib.core import errors, ids
 from chalicelib.core.documents import check_name, check_reference
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.ids import is_of_dag
+from chalicelib.core.runs.workers import parse_lease_id
 from chalicelib.log import logger
 from chalicelib.web import access, audit, quotas, unseen
 from chalicelib.web.access import SIGNED
@@ -37,8 +38,6 @@ def _check_pool(text: str) -> None:
 
 
 def _check_lease(text: str) -> None:
-    from chalicelib.core.runs.workers import parse_lease_id
-
     if parse_lease_id(text) is None:
         raise errors.not_found("lease", text, "use a lease id that the answer to a claim contains")
 
