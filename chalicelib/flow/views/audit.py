@@ -1,4 +1,4 @@
-"""Lists of audit records: of a namespace, or of all (O5)."""
+"""What a list of audit records shows, and which it has (O5)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from typing import Any
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.audit import AuditOutcome, AuditRow
 from chalicelib.core.views import At, View, shown
-from chalicelib.ports import Page, Ports
-
-MAX_PAGES = 10  # of the table that one request reads, if a filter leaves out most records
 
 
 class AuditRecordView(View):
@@ -50,23 +47,6 @@ class Wanted:
         named = self.name is None or row.name == self.name or row.name.startswith(f"{self.name}.")
         by = self.who is None or self.who in row.arn
         return named and by and self.kind in (None, row.kind) and self.outcome in (None, row.outcome)
-
-
-def listed(ports: Ports, namespace: str | None, wanted: Wanted, limit: int, cursor: str | None) -> Page[AuditRow]:
-    """A page of audit records, newest first; of all namespaces with None. It may be shorter than ``limit`` although
-    more pages follow."""
-    found: list[AuditRow] = []
-    for _ in range(MAX_PAGES):
-        left = limit - len(found)
-        if namespace is None:
-            page = ports.runs.audit_of_all(wanted.since, wanted.until, left, cursor)
-        else:
-            page = ports.runs.audit(namespace, wanted.since, wanted.until, left, cursor)
-        found += [row for row in page.items if wanted.fits(row)]
-        cursor = page.cursor
-        if cursor is None or len(found) >= limit:
-            break
-    return Page(tuple(found), cursor)
 
 
 def audit_view(row: AuditRow) -> AuditRecordView:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from chalice.app import Request
 
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY
-from chalicelib.flow.views.audit import Wanted, audit_view, listed
+from chalicelib.core.rows.audit import AuditRow
+from chalicelib.flow.views.audit import Wanted, audit_view
+from chalicelib.ports import Page
 from chalicelib.web.access import require_installation_administrator
 from chalicelib.web.http import Json, instant, query
-from chalicelib.web.paging import DEFAULT_LIMIT, listing
+from chalicelib.web.paging import DEFAULT_LIMIT, listing, only
 from chalicelib.wiring import ports
 
-FILTERS = ("from", "to", "who", "name", "kind", "outcome")
 OUTCOMES = ("changed", "refused", "observed", "begun")
 MAX_LISTED = 200  # a record has up to 9 KB, and an answer at most 6 MB
 MAX_DAYS = 31  # of a list over all namespaces, which reads one part of an index for each day
@@ -25,7 +27,7 @@ def list_audit(request: Request, ns: str) -> Json:
     ``who`` is a part of the signer's ARN; ``name`` a full name or the beginning of one. A page may be short although
     more follow."""
     wanted = _wanted(request, 0)
-    return listing(request, partial(listed, ports(), ns, wanted), audit_view, DEFAULT_LIMIT, MAX_LISTED)
+    return _listed(request, wanted, partial(ports().runs.audit, ns))
 
 
 def list_audit_of_all(request: Request) -> Json:
@@ -36,7 +38,12 @@ def list_audit_of_all(request: Request) -> Json:
     if wanted.until - wanted.since > MAX_DAYS * DAY:
         hint = "send one request for each part of the span"
         raise invalid("from", f"an instant at most {MAX_DAYS} days before to", query(request, "from"), hint)
-    return listing(request, partial(listed, ports(), None, wanted), audit_view, DEFAULT_LIMIT, MAX_LISTED)
+    return _listed(request, wanted, ports().runs.audit_of_all)
+
+
+def _listed(request: Request, wanted: Wanted, read: Callable[..., Page[AuditRow]]) -> Json:
+    found = only(partial(read, wanted.since, wanted.until), wanted.fits)
+    return listing(request, found, audit_view, DEFAULT_LIMIT, MAX_LISTED)
 
 
 def _wanted(request: Request, since: int | None) -> Wanted:
