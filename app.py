@@ -21,59 +21,9 @@ from chalicelib import handlers
 app = Chalice(app_name="sluice")
 app.register_middleware(handlers.measured, "all")
 if handlers.serves_routes():
-    from chalicelib.web import openapi
-    from chalicelib.web.routes import (
-        access,
-        actions,
-        audit,
-        backfills,
-        dags,
-        dead_letters,
-        definitions,
-        events,
-        grants,
-        graph,
-        history,
-        jobs,
-        messages,
-        partitions,
-        pools,
-        prefixes,
-        present,
-        quotas,
-        reports,
-        reprocess,
-        runs,
-        schedules,
-        spans,
-        workers,
-    )
+    from chalicelib.web import routing
 
-    app.register_blueprint(definitions.routes)
-    app.register_blueprint(access.routes)
-    app.register_blueprint(grants.routes)
-    app.register_blueprint(audit.routes)
-    app.register_blueprint(prefixes.routes)
-    app.register_blueprint(quotas.routes)
-    app.register_blueprint(schedules.routes)
-    app.register_blueprint(messages.routes)
-    app.register_blueprint(actions.routes)
-    app.register_blueprint(backfills.routes)
-    app.register_blueprint(reprocess.routes)
-    app.register_blueprint(dags.routes)
-    app.register_blueprint(events.routes)
-    app.register_blueprint(history.routes)
-    app.register_blueprint(runs.routes)
-    app.register_blueprint(workers.routes)
-    app.register_blueprint(dead_letters.routes)
-    app.register_blueprint(pools.routes)
-    app.register_blueprint(present.routes)
-    app.register_blueprint(jobs.routes)
-    app.register_blueprint(reports.routes)
-    app.register_blueprint(spans.routes)
-    app.register_blueprint(graph.routes)
-    app.register_blueprint(partitions.routes)
-    app.register_blueprint(openapi.routes)
+    routing.register(app)
 
 
 @app.schedule(Rate(1, unit=Rate.MINUTES))

@@ -199,18 +199,12 @@ def _match_alarm(change: AlarmChange) -> None:
     logger.info("alarm", extra={"alarm": change.alarm, "state": change.state, "outcome": outcome})
 
 
-def custom_event(event: dict[str, Any]) -> str:
-    """Post one custom event from the event bus, and return its id.
+def _read_custom(event: dict[str, Any]) -> tuple[str, Envelope]:
+    """The namespace and the envelope of a custom event. Raises KeyError, TypeError or ValueError if it is malformed.
 
     ``source`` names the namespace, ``detail-type`` the type of the event, ``detail`` the payload. EventBridge delivers
-    at least once and keeps the id, so a repeat is the same event. Raises KeyError or ValueError if the event is
-    malformed, SluiceError if it is refused.
+    at least once and keeps the id, so a repeat is the same event.
     https://docs.aws.amazon.com/eventbridge/latest/ref/events-structure.html"""
-    return _post_custom(*_read_custom(event))
-
-
-def _read_custom(event: dict[str, Any]) -> tuple[str, Envelope]:
-    """The namespace and the envelope of a custom event. Raises KeyError, TypeError or ValueError if it is malformed."""
     from chalicelib.flow.ingest.custom_events import Envelope
     from chalicelib.web.bodies import NewEvent
 

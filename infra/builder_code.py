@@ -52,10 +52,9 @@ SPREAD = "triggers"  # all_of(a, b)
 
 def describe() -> Json:
     """The schemas of the API, by name."""
-    from app import app
-    from chalicelib.web import openapi
+    from chalicelib.web.routes import openapi
 
-    schemas: Json = openapi.describe(app)["components"]["schemas"]
+    schemas: Json = openapi.describe()["components"]["schemas"]
     return schemas
 
 

@@ -27,10 +27,9 @@ OTHER_NAMES = {"Record": "RecordOfWork", "Error": "Refusal"}  # TypeScript has t
 
 def page() -> str:
     """The whole file."""
-    from app import app
-    from chalicelib.web import openapi
+    from chalicelib.web.routes import openapi
 
-    return write(openapi.describe(app))
+    return write(openapi.describe())
 
 
 def write(document: Json) -> str:

@@ -17,7 +17,7 @@ from benchmarks.aws_model.cpu import DEPLOYS
 from benchmarks.aws_model.region import Region
 from chalicelib.core.instants import MINUTE
 from chalicelib.web import access, audit, quotas
-from chalicelib.web.routes import definitions, schedules
+from chalicelib.web.routes import actions, apps, schedules
 
 APP = {"ns": "demo", "app": "flights"}
 APP_PATH = "/v1/namespaces/{ns}/apps/{app}"
@@ -43,7 +43,7 @@ def served(region: Region) -> Iterator[None]:
     quotas.memory.cache_clear()
     audit.refusals.cache_clear()
     with ExitStack() as stack:
-        for module in (definitions, schedules, access):
+        for module in (actions, apps, schedules, access):
             stack.enter_context(patch.object(module, "ports", lambda: region.present))
         stack.enter_context(patch.object(Chalice, "current_request", _Own(), create=True))
         yield

@@ -74,7 +74,7 @@ class _replaced:  # noqa: N801 - used like a function
     """Replace each of these names for the time of a block."""
 
     def __init__(self, names: list[str], new: Any) -> None:
-        self._patches = [patch(name, new) for name in names]
+        self._patches = [patch(name, new, create=True) for name in names]
 
     def __enter__(self) -> None:
         for each in self._patches:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from chalicelib.core import errors
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.request import Requested, request_of
 from chalicelib.core.rows.schedule import HISTORY
+from chalicelib.core.views import View, shown
 from chalicelib.core.writes import Create, Write
 from chalicelib.ports import MAX_CONFLICTS, MAX_DELAY, Ports
+
+
+class AcceptedView(View):
+    """A job that a request has begun."""
+
+    job_id: str
+    state: str | None
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +61,17 @@ def has_made(ports: Ports, kind: str, name: str, request_id: str) -> bool:
     return ports.jobs.requested(request_of(kind, name, request_id)) is not None
 
 
-def became(ports: Ports, job_id: str) -> dict[str, Any]:
+def became(ports: Ports, job_id: str) -> AcceptedView:
     """The present state of the job of a request: of the waiting job, of its run, or of the record why it never ran."""
     job = ports.jobs.find(job_id)
     if job is not None and not job.closed:
-        return {"job_id": job_id, "state": job.state, "reason": job.reason}
+        return shown(AcceptedView, job)
     attempts = ports.runs.attempts(job_id)
     if attempts:
-        return {"job_id": job_id, "state": attempts[-1].state, "reason": attempts[-1].reason}
+        return shown(AcceptedView, attempts[-1], job_id=job_id)
     record = ports.runs.record(job_id)
     if record is not None:
-        return {"job_id": job_id, "state": record.kind, "reason": record.reason}
+        return shown(AcceptedView, record, job_id=job_id, state=record.kind)
     return {"job_id": job_id, "state": None, "reason": "the history of the job has expired"}
 
 

@@ -1,4 +1,4 @@
-"""Whether the signer of a request may make it: the check that `routing.route` makes before it calls a handler (O5).
+"""Whether the signer of a request may make it: the check that `routing.Served` makes before it calls a handler (O5).
 
 The setting ``authorization`` decides what follows: ``enforce`` refuses what is not allowed, ``observe`` logs it and
 lets it pass, ``off`` checks nothing.
@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from chalice.app import Request
 
+from chalicelib.core import errors
+from chalicelib.core.access import decision
+from chalicelib.core.access.decision import ANY, is_administrator, refused_events
+from chalicelib.core.access.document import Access, Resource
+from chalicelib.core.access.principal import identified
 from chalicelib.core.access.rights import Right
-from chalicelib.core.errors import SluiceError
+from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.runs.workers import is_pulled, parse_lease_id, pool_of
+from chalicelib.log import logger
 from chalicelib.wiring import ports
 
 if TYPE_CHECKING:
-    from chalicelib.core.access.document import Access, Resource
     from chalicelib.core.access.principal import Principal
     from chalicelib.ports import Ports
 
@@ -37,20 +43,16 @@ def check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
     """Raise ``forbidden`` for a request whose signer lacks the right that its route needs. Raise ``not_found`` if the
     signer may not know that the namespace, job or run exists. The access document is read once for each request,
     strongly."""
-    with _judged(request) as judged:
-        if judged:
-            _check(request, needs, segments)
+    with _judged(request) as principal:
+        if principal is not None and needs != SIGNED:
+            _check(request, principal, needs, segments)
 
 
 def require_events(request: Request, namespace: str, types: tuple[str, ...]) -> None:
     """Raise ``forbidden`` for event types that the signer may not post. The route has checked that it may post some."""
-    from chalicelib.core.access.decision import refused_events
-    from chalicelib.core.access.document import Resource
-
-    with _judged(request) as judged:
-        if not judged:
+    with _judged(request) as principal:
+        if principal is None:
             return
-        principal = signer(request)
         wrong = [kind for kind in types if not _is_allowed(request, principal, namespace, "produce", Resource((kind,)))]
         if wrong:
             raise refused_events(principal, namespace, wrong)
@@ -60,14 +62,11 @@ def require_right(
     request: Request, names: Sequence[str], right: Right, refusal: Callable[[list[str]], SluiceError]
 ) -> None:
     """Raise the refusal for the full names, or ids, in whose namespaces the signer lacks a right."""
-    from chalicelib.core.access.decision import ANY
-
-    with _judged(request) as judged:
-        if not judged:
+    with _judged(request) as principal:
+        if principal is None:
             return
-        principal = signer(request)
-        allowed = {name.partition(".")[0] for name in names}
-        allowed = {space for space in allowed if _is_allowed(request, principal, space, right, ANY)}
+        spaces = {name.partition(".")[0] for name in names}
+        allowed = {space for space in spaces if _is_allowed(request, principal, space, right, ANY)}
         wrong = [name for name in names if name.partition(".")[0] not in allowed]
         if wrong:
             raise refusal(wrong)
@@ -75,68 +74,57 @@ def require_right(
 
 def require_administrator(request: Request, namespace: str, access: Access | None) -> None:
     """Raise ``forbidden`` if an access document, read again, does not let the signer change the members."""
-    from chalicelib.core.access import decision
-
-    with _judged(request) as judged:
-        if judged:
-            principal = signer(request)
-            if not decision.is_allowed(principal, ports().settings.administrators, access, "administer"):
-                raise decision.refused(principal, namespace, "administer")
+    with _judged(request) as principal:
+        if principal is not None and not _administers(principal, access):
+            raise decision.refused(principal, namespace, "administer")
 
 
 def require_installation_administrator(request: Request) -> None:
     """Raise ``forbidden`` unless the signer is an administrator of the installation."""
-    from chalicelib.core.access import decision
-
-    with _judged(request) as judged:
-        if judged and not decision.is_administrator(signer(request), ports().settings.administrators):
-            raise decision.refused_installation(signer(request))
+    with _judged(request) as principal:
+        if principal is not None and not is_administrator(principal, ports().settings.administrators):
+            raise decision.refused_installation(principal)
 
 
 def require_still_administrator(request: Request, access: Access) -> None:
     """Raise ``invalid`` for an access document that takes the right to change it from the signer itself."""
-    from chalicelib.core.access import decision
-    from chalicelib.core.errors import invalid
-
-    with _judged(request) as judged:
-        if not judged:
-            return
-        principal = signer(request)
-        administrators = ports().settings.administrators
-        if not decision.is_allowed(principal, administrators, access, "administer"):
+    with _judged(request) as principal:
+        if principal is not None and not _administers(principal, access):
             hint = "keep the role admin for yourself, and let another admin remove it"
             raise invalid("members", f"{principal.member} with the role admin", "a document without it", hint)
 
 
+def _administers(principal: Principal, access: Access | None) -> bool:
+    return decision.is_allowed(principal, ports().settings.administrators, access, "administer")
+
+
 @contextmanager
-def _judged(request: Request) -> Iterator[bool]:
-    """Whether the block has to check the request. An installation that observes logs the first refusal of the block's
-    request instead of raising it."""
-    mode = ports().settings.authorization
+def _judged(request: Request) -> Iterator[Principal | None]:
+    """The signer whom the block has to check; None if the installation checks nobody. One that observes logs the first
+    refusal of a request instead of raising it."""
+    principal = None
     try:
-        yield mode != "off"
+        principal = signer(request) if ports().settings.authorization != "off" else None
     except SluiceError as refusal:
-        _context(request).setdefault(_REFUSED, refusal)
-        if mode == "enforce":
-            raise
-        _log_once(request, refusal)
+        _refuse(request, refusal)
+    try:
+        yield principal
+    except SluiceError as refusal:
+        _refuse(request, refusal)
 
 
-def _log_once(request: Request, refusal: SluiceError) -> None:
-    from chalicelib.log import logger
-
-    if not _context(request).get(_LOGGED):
-        _context(request)[_LOGGED] = True
-        by = str((_context(request).get("identity") or {}).get("userArn") or "unknown")
+def _refuse(request: Request, refusal: SluiceError) -> None:
+    context = _context(request)
+    context.setdefault(_REFUSED, refusal)
+    if _enforces():
+        raise refusal
+    if not context.get(_LOGGED):
+        context[_LOGGED] = True
+        by = str((context.get("identity") or {}).get("userArn") or "unknown")
         logger.warning("request would be refused", extra={"by": by, "reason": refusal.message})
 
 
-def _check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
-    from chalicelib.core.access.document import Resource
-
-    principal = signer(request)
-    if needs == SIGNED:
-        return
+def _check(request: Request, principal: Principal, needs: Right, segments: dict[str, str]) -> None:
     pool = segments.get("pool") or _pool_of(segments.get("lease_id"))
     namespace = namespace_of(segments) if pool is None else pool.partition(".")[0]
     dataset = segments.get("name") if "/datasets/" in request.path else None
@@ -150,7 +138,6 @@ def _check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
 def _approves_workflow(request: Request, principal: Principal, needs: Right, segments: Mapping[str, str]) -> bool:
     """Whether a request concerns a job that waits for the approval of its workflow. The signer must have the duty to
     approve in the namespace of that workflow (C16). Then it may read and decide this job, and nothing else there."""
-    from chalicelib.core.access.decision import ANY
     from chalicelib.flow.jobs.actions import workflow_to_approve
 
     if needs not in ("read", "approve") or "job_id" not in segments:
@@ -160,44 +147,35 @@ def _approves_workflow(request: Request, principal: Principal, needs: Right, seg
 
 
 def duty(request: Request) -> Callable[[str], bool]:
-    """Whether the signer has the duty to approve in the namespace of a full name, or of an id. All have it unless the
-    installation enforces roles."""
-    from chalicelib.core.access.decision import ANY
+    """Whether the signer has the duty to approve in the namespace of a full name, or of an id."""
+    return _may(request, "approve")
 
-    if ports().settings.authorization != "enforce":
+
+def sees(request: Request) -> Callable[[str], bool]:
+    """Whether the signer may read the namespace of a full name, of an id, or of a namespace itself."""
+    return _may(request, "read")
+
+
+def _may(request: Request, right: Right) -> Callable[[str], bool]:
+    """Whether the signer has a right in the namespace of a name. Each namespace's access document is read once for a
+    request. All have it unless the installation enforces roles."""
+    if not _enforces():
         return lambda name: True
-    return lambda name: _is_allowed(request, signer(request), name.partition(".")[0], "approve", ANY)
+    return lambda name: _is_allowed(request, signer(request), name.partition(".")[0], right, ANY)
+
+
+def _enforces() -> bool:
+    return ports().settings.authorization == "enforce"
 
 
 def visibility(request: Request) -> Callable[[Access], bool] | None:
     """Whether the signer may know that the namespace with an access document exists. None: it may know all."""
-    if ports().settings.authorization != "enforce":
-        return None
-    from chalicelib.core.access import decision
-
-    principal = signer(request)
-    if decision.is_administrator(principal, ports().settings.administrators):
-        return None
-    return lambda access: bool(access.roles_of(principal))
-
-
-def sees(request: Request) -> Callable[[str], bool]:
-    """Whether the signer may read the namespace of a full name, of an id, or of a namespace itself. Each namespace's
-    access document is read once for a request. All is seen unless the installation enforces roles."""
-    if ports().settings.authorization != "enforce":
-        return lambda name: True
-    from chalicelib.core.access.decision import ANY
-
-    return lambda name: _is_allowed(request, signer(request), name.partition(".")[0], "read", ANY)
+    return (lambda access: bool(access.roles_of(signer(request)))) if may_hide(request) else None
 
 
 def may_hide(request: Request) -> bool:
     """Whether there may be namespaces that the signer may not read."""
-    if ports().settings.authorization != "enforce":
-        return False
-    from chalicelib.core.access.decision import is_administrator
-
-    return not is_administrator(signer(request), ports().settings.administrators)
+    return _enforces() and not is_administrator(signer(request), ports().settings.administrators)
 
 
 def installed() -> Ports:
@@ -222,8 +200,6 @@ def is_known(request: Request, segments: Mapping[str, str]) -> bool:
 
 def signer(request: Request) -> Principal:
     """The signer of a request. Raises ``forbidden`` if IAM has identified none."""
-    from chalicelib.core.access.principal import identified
-
     context = _context(request)
     if _PRINCIPAL not in context:
         context[_PRINCIPAL] = identified(context)
@@ -232,8 +208,6 @@ def signer(request: Request) -> Principal:
 
 
 def _is_allowed(request: Request, principal: Principal, namespace: str, needs: Right, resource: Resource) -> bool:
-    from chalicelib.core.access import decision
-
     administrators = ports().settings.administrators
     if decision.is_allowed(principal, administrators, None, needs, resource):
         return True
@@ -241,8 +215,6 @@ def _is_allowed(request: Request, principal: Principal, namespace: str, needs: R
 
 
 def _access(request: Request, namespace: str) -> Access | None:
-    from chalicelib.core.access.document import Access
-
     known = _context(request).setdefault(_ACCESS, {})
     if namespace not in known:
         row = ports().catalog.access(namespace)
@@ -256,9 +228,6 @@ def _refusal(
 ) -> SluiceError:
     """The error of a request that is not allowed. A signer without any role in the namespace gets the error of a name
     or id that does not exist. So signers cannot find names by trying them."""
-    from chalicelib.core import errors
-    from chalicelib.core.access import decision
-
     if decision.can_see(principal, ports().settings.administrators, _access(request, namespace)):
         return decision.refused(principal, namespace, needs)
     for segment, kind in (("job_id", "job"), ("run_id", "run"), ("lease_id", "lease")):
@@ -270,8 +239,6 @@ def _refusal(
 def _pool_of(lease_id: str | None) -> str | None:
     """The full name of the pool of a lease, which is in the namespace of the run's workflow; None without such a
     run."""
-    from chalicelib.core.runs.workers import is_pulled, parse_lease_id, pool_of
-
     lease = parse_lease_id(lease_id) if lease_id is not None else None
     run = ports().runs.run(lease.run_id, lease.attempt) if lease is not None else None
     return pool_of(run) if run is not None and is_pulled(run) else None

@@ -10,13 +10,17 @@ from uuid import uuid4
 
 from chalice.app import Request
 
+from chalicelib.core.audit.author import Author, record
+from chalicelib.core.audit.changes import Change
+from chalicelib.core.audit.refusals import Refusals
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.runs.workers import parse_lease_id
+from chalicelib.core.writes import Put
+from chalicelib.log import logger
 from chalicelib.web import access
 from chalicelib.wiring import acting
 
 if TYPE_CHECKING:
-    from chalicelib.core.audit.author import Author
-    from chalicelib.core.audit.refusals import Refusals
     from chalicelib.core.rows.audit import AuditOutcome
 
 # The last of these words in the path of a route names the kind of what the request is about.
@@ -78,14 +82,10 @@ def refusals_recorded(request: Request, operation: str, segments: Mapping[str, s
 @cache
 def refusals() -> Refusals:
     """The refusals that this process has seen lately."""
-    from chalicelib.core.audit.refusals import Refusals
-
     return Refusals()
 
 
 def _author(request: Request, operation: str, segments: Mapping[str, str]) -> Author:
-    from chalicelib.core.audit.author import Author
-
     try:
         principal = access.signer(request)
     except SluiceError:
@@ -98,11 +98,6 @@ def _record(
 ) -> None:
     """Write the record of a refusal, unless enough of the kind were recorded lately. A failure is only logged: the
     refusal itself must be answered."""
-    from chalicelib.core.audit.author import record
-    from chalicelib.core.audit.changes import Change
-    from chalicelib.core.writes import Put
-    from chalicelib.log import logger
-
     author, now = _author(request, operation, segments), access.installed().clock.now()
     name = _name(segments) if access.is_known(request, segments) else ""
     count = refusals().count((author.member, operation, name.partition(".")[0], outcome), now)
@@ -120,8 +115,6 @@ def _record(
 def _name(segments: Mapping[str, str]) -> str:
     """The full name, or the id, of what the path of a request names."""
     if "lease_id" in segments:
-        from chalicelib.core.runs.workers import parse_lease_id
-
         return str(parse_lease_id(segments["lease_id"]))  # without its token, which is a secret
     for segment in ("job_id", "run_id", "pool"):
         if segment in segments:

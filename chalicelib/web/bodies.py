@@ -1,4 +1,4 @@
-"""The models of request bodies, by the names that `routing.Takes.body` uses (`BODIES`).
+"""The models of request bodies, by the names that `table.Route.body` uses (`BODIES`).
 
 The last group holds the bodies that pull workers send (W5).
 """
@@ -299,41 +299,13 @@ class Release(Document):
     message: ShortText = ""
 
 
-# The models by the names that `routing.Takes.body` uses.
+# The models by the names that `table.Route.body` uses.
 BODIES: dict[str, type[Document]] = {
     model.__name__: model
     for model in (
-        Access,
-        Allowed,
-        App,
-        Backfill,
-        Bulk,
-        Claim,
-        Dataset,
-        DryRun,
-        Events,
-        GivenPrefix,
-        Glance,
-        Grants,
-        Heartbeat,
-        Message,
-        Namespace,
-        NewDag,
-        NewPartition,
-        NewSchedule,
-        Occurrence,
-        Pause,
-        Policy,
-        HolidayCalendar,
-        Pool,
-        Quotas,
-        Redrive,
-        Release,
-        Report,
-        Reprocess,
-        Rerun,
-        RunNow,
-        Verdict,
-        Workflow,
+        *(Access, Allowed, App, Backfill, Bulk, Claim, Dataset, DryRun, Events, GivenPrefix, Glance),
+        *(Grants, Heartbeat, HolidayCalendar, Message, Namespace, NewDag, NewPartition, NewSchedule),
+        *(Occurrence, Pause, Policy, Pool, Quotas, Redrive, Release, Report, Reprocess, Rerun, RunNow),
+        *(Verdict, Workflow),
     )
 }

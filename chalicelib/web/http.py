@@ -6,18 +6,28 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 from uuid import uuid4
 
 from chalice.app import Request, Response
+from pydantic import ValidationError
 
+from chalicelib.core.access.principal import identified
+from chalicelib.core.documents import SENT
 from chalicelib.core.errors import SluiceError, from_validation, invalid
+from chalicelib.core.instants import Instant, of_our_age, parse_instant
+from chalicelib.web import access
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from chalicelib.flow.definitions.store import Change
+
     M = TypeVar("M", bound=BaseModel)
+
+Json: TypeAlias = Mapping[str, Any]  # an object of an answer
 
 MAX_BODY = 1_000_000  # bytes; docs/api.md, Conventions
 # A run row holds the properties of a workflow, a schedule and a run-now, and a DynamoDB item ends at 400 KB.
@@ -32,9 +42,15 @@ PARTS = ("datasets", "workflows", "schedules", "dags", "events")  # lists of a b
 CARRIED = ("data", "data_base64", "output")  # fields with a size limit of their own (L13, W5)
 
 
-def document(view: dict[str, Any], status: int = 200) -> Response:
+def document(view: Json, status: int = 200) -> Response:
     """A response with one document, and its version as ETag."""
     return answer(view, status, {"ETag": f'"{view["version"]}"'} if "version" in view else {})
+
+
+def changed(kind: str, name: str, change: Change, **more: Any) -> Response:
+    """The answer to a document that was put."""
+    view = {"name": name, "kind": kind, "did": change.did, "version": change.version, **more}
+    return document(view, 201 if change.did == "created" else 200)
 
 
 def gone() -> Response:
@@ -106,10 +122,6 @@ def parse(model: type[M], request: Request) -> M:
 
 def validated(model: type[M], content: dict[str, Any]) -> M:
     """A JSON object as a document, with the errors of `parse`."""
-    from pydantic import ValidationError
-
-    from chalicelib.core.documents import SENT
-
     try:
         return model.model_validate(content, context=SENT)
     except ValidationError as error:
@@ -128,6 +140,14 @@ def flag(request: Request, name: str) -> bool:
     return text == "true"
 
 
+def cancels_runs(request: Request) -> bool:
+    """Whether a request that cancels a backfill also cancels its active runs."""
+    runs = query(request, "runs")
+    if runs not in (None, "cancel"):
+        raise invalid("runs", "cancel, or no value", runs, "leave out the parameter to let active runs continue")
+    return runs is not None
+
+
 def number(request: Request, name: str, default: int, maximum: int) -> int:
     text = query(request, name)
     if text is None:
@@ -139,8 +159,6 @@ def number(request: Request, name: str, default: int, maximum: int) -> int:
 
 def day(request: Request) -> str | None:
     """The day of ``?day=2026-11-20``, in UTC; None without the parameter. Raises ``invalid`` for any other text."""
-    from datetime import date
-
     text = query(request, "day")
     try:
         if text is None or date.fromisoformat(text).isoformat() == text:
@@ -148,6 +166,12 @@ def day(request: Request) -> str | None:
     except ValueError:
         pass
     raise invalid("day", "a day such as 2026-11-20", text, "write the day as year-month-day")
+
+
+def instant(request: Request, name: str, default: Instant) -> Instant:
+    """The instant of a query parameter such as ``?from``."""
+    text = query(request, name)
+    return default if text is None else of_our_age(parse_instant(text, name), name, text)
 
 
 def request_id(request: Request) -> str:
@@ -180,9 +204,6 @@ def if_match(request: Request) -> int | None:
 def caller(request: Request) -> str:
     """The ARN of the signer, for the history of versions; ``unknown`` only if nothing enforces roles. Raises
     ``forbidden`` for an unknown signer otherwise."""
-    from chalicelib.core.access.principal import identified
-    from chalicelib.web import access
-
     if access.installed().settings.authorization == "enforce":
         return identified(request.context or {}).arn
     identity = (request.context or {}).get("identity") or {}

@@ -4,38 +4,34 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
+from typing import Any, TypeVar
 
 from chalice.app import Request
 
 from chalicelib.core import errors, ids
+from chalicelib.core.rows.backfill import Backfill
+from chalicelib.core.rows.reprocess import Reprocess
+from chalicelib.ports import Page
 from chalicelib.web.http import MAX_ANSWER, escaped_size, number, query
 
-if TYPE_CHECKING:
-    from chalicelib.ports import Page
-
-
 DEFAULT_LIMIT, MAX_LIMIT = 50, 500
-
-
+MAX_FIRES = 1000
+MAX_PAGES = 10  # that a request reads if a filter leaves out most items
 PAGING = ("limit", "cursor")
-
-
 ALWAYS_FIT = 10  # items: a row of a table has at most 400 KB
 FRAME = 10_000  # bytes of an answer besides its items
-
-
 MARK = 8  # characters; the prefix of a cursor, which identifies its list
 
-
-Read = Callable[[int, str | None], "Page[Any]"]
+T = TypeVar("T", Backfill, Reprocess)
+Read = Callable[[int, str | None], Page[Any]]
 
 
 def listing(
     request: Request,
     read: Read,
-    view: Callable[[Any], dict[str, Any]],
+    view: Callable[[Any], Mapping[str, Any]] = lambda item: item,
     default: int = DEFAULT_LIMIT,
     most: int = MAX_LIMIT,
 ) -> dict[str, Any]:
@@ -55,7 +51,33 @@ def listing(
     return {"items": items, "next_cursor": following}
 
 
-def _fitting(items: Sequence[dict[str, Any]]) -> int:
+def only(read: Read, fits: Callable[[Any], bool], most: float = inf) -> Read:
+    """A read of the items that fit. It goes on for some pages, so that a page is seldom empty, but ends after ``most``
+    items. So a page may hold fewer than the limit, even none, and still have a next page."""
+
+    def kept(limit: int, cursor: str | None) -> Page[Any]:
+        found: list[Any] = []
+        searched = 0
+        for _ in range(MAX_PAGES):
+            page = read(limit - len(found), cursor)
+            found += [item for item in page.items if fits(item)]
+            searched, cursor = searched + len(page.items), page.cursor
+            if cursor is None or len(found) == limit or searched >= most:
+                break
+        return Page(tuple(found), cursor)
+
+    return kept
+
+
+def newest_first(rows: Iterable[T], limit: int, cursor: str | None) -> Page[T]:
+    """A page of rows that all were read, by when they were created."""
+    known: dict[str, Any] = {f"{row.created_at:015d}{row.id}": row for row in rows}
+    older = sorted((position for position in known if cursor is None or position < cursor), reverse=True)
+    page = older[:limit]
+    return Page(tuple(known[position] for position in page), page[-1] if len(older) > limit else None)
+
+
+def _fitting(items: Sequence[Mapping[str, Any]]) -> int:
     """How many of the items fit into an answer, at least one."""
     if len(items) <= ALWAYS_FIT:
         return len(items)
@@ -88,6 +110,3 @@ def _mark(request: Request, position: str) -> str:
     segments = sorted((request.uri_params or {}).items())
     filters = sorted((name, query(request, name)) for name in request.query_params or () if name not in PAGING)
     return ids.digest(request.path, segments, filters, position, length=MARK)
-
-
-MAX_FIRES = 1000

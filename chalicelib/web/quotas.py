@@ -13,15 +13,24 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from chalice.app import Request
 
+from chalicelib.core.dags.compile import compiled
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.fires.upcoming import counted
+from chalicelib.core.ids import dag_start
 from chalicelib.core.instants import SECOND, Instant, Millis
+from chalicelib.core.quotas import document
+from chalicelib.core.quotas.document import Quotas
+from chalicelib.core.quotas.rate import Rates
+from chalicelib.flow.definitions.quotas import quotas_of, usage_of
+from chalicelib.flow.lookup import schedules_of
+from chalicelib.flow.views.backlog import count
 from chalicelib.web import access
 
 if TYPE_CHECKING:
     from chalicelib.core.definitions.app import App
     from chalicelib.core.definitions.dag import Dag
     from chalicelib.core.definitions.schedule import Schedule
-    from chalicelib.core.quotas.document import Quotas, Usage
-    from chalicelib.core.quotas.rate import Rates
+    from chalicelib.core.quotas.document import Usage
 
 REMEMBERED: Millis = 30 * SECOND
 MAX_KNOWN = 1_000  # namespaces that a process remembers
@@ -41,15 +50,11 @@ class Memory:
 
 @cache
 def memory() -> Memory:
-    from chalicelib.core.quotas.rate import Rates
-
     return Memory(Rates())
 
 
 def check_rate(request: Request, namespace: str) -> None:
     """Raise ``throttled`` if a namespace sends more requests than its quota lets this process answer."""
-    from chalicelib.core.errors import SluiceError
-
     rate = _quotas(namespace, read=request.method != "GET").requests_per_second
     if rate is not None and not memory().rates.take(namespace, rate, access.installed().clock.now()):
         hint = f"send fewer requests, or ask an administrator of the installation: sluice quotas {namespace}"
@@ -59,8 +64,6 @@ def check_rate(request: Request, namespace: str) -> None:
 
 def check_schedule(namespace: str, name: str, schedule: Schedule) -> None:
     """Raise ``over_quota`` for a schedule, by its full name, with which its namespace exceeds a quota."""
-    from chalicelib.core.fires.upcoming import counted
-
     state = access.installed().catalog.schedule_state(name)
     new = 0 if state is not None and state.exists else 1
     _check(namespace, new, {name: counted(schedule) or 0}, new)
@@ -80,23 +83,16 @@ def check_dag(namespace: str, name: str, dag: Dag) -> None:
 
 def _fires_of_dag(name: str, dag: Dag) -> dict[str, int]:
     """The fires a day of the schedule that starts the runs of a DAG."""
-    from chalicelib.core.dags.compile import compiled
-    from chalicelib.core.fires.upcoming import counted
-    from chalicelib.core.ids import dag_start
-
     return {dag_start(name): counted(compiled(name, dag).start) or 0}
 
 
-def check_app(namespace: str, app: str, document: App) -> None:
+def check_app(namespace: str, app: str, sent: App) -> None:
     """Raise ``over_quota`` for the document of an app with which its namespace exceeds a quota."""
-    from chalicelib.core.fires.upcoming import counted
-    from chalicelib.flow.lookup import schedules_of
-
     full = f"{namespace}.{app}"
     known = set(schedules_of(access.installed(), full))
-    fires = {f"{full}.{name}": counted(schedule) or 0 for name, schedule in document.schedules.items()}
+    fires = {f"{full}.{name}": counted(schedule) or 0 for name, schedule in sent.schedules.items()}
     new = len(set(fires) - known)
-    for name, dag in document.dags.items():
+    for name, dag in sent.dags.items():
         fires |= _fires_of_dag(f"{full}.{name}", dag.definition())
     left = dict.fromkeys(known - set(fires), 0)  # the deployment deletes these
     # Documents other than schedules are counted as they are in the table; a deployment replaces most of its own.
@@ -106,9 +102,6 @@ def check_app(namespace: str, app: str, document: App) -> None:
 def check_waiting(namespace: str, repeated: Callable[[], bool] = lambda: False) -> None:
     """Raise ``over_quota`` for a request that makes a job, if as many jobs wait in its namespace as the quota allows.
     A request that was ``repeated`` made its job before, so it is answered."""
-    from chalicelib.core.quotas.document import check_waiting
-    from chalicelib.flow.views.backlog import count
-
     quota = _quotas(namespace, read=True).waiting_jobs
     if quota is None:
         return
@@ -117,24 +110,19 @@ def check_waiting(namespace: str, repeated: Callable[[], bool] = lambda: False) 
         known = (now, count(access.installed(), namespace, quota + 1))
         _remember(memory().waiting, namespace, known)
     if known[1] < quota or not repeated():
-        check_waiting(namespace, quota, known[1])
+        document.check_waiting(namespace, quota, known[1])
         memory().waiting[namespace] = (known[0], known[1] + 1)
 
 
 def _check(namespace: str, documents: int, fires: Mapping[str, int], schedules: int) -> None:
-    from chalicelib.core.quotas.document import check
-
     before = _usage(namespace)
     after = before.plus(documents, fires, schedules)
-    check(namespace, _quotas(namespace, read=True), before, after)
+    document.check(namespace, _quotas(namespace, read=True), before, after)
     memory().usages[namespace] = (memory().usages[namespace][0], after)
 
 
 def _quotas(namespace: str, read: bool) -> Quotas:
     """The quotas of a namespace. A GET request uses what is known, or the defaults: it must not cost one more read."""
-    from chalicelib.core.quotas.document import Quotas
-    from chalicelib.flow.definitions.quotas import quotas_of
-
     now, known = access.installed().clock.now(), memory().quotas.get(namespace)
     if known is not None and (not read or now - known[0] < REMEMBERED):
         return known[1]
@@ -146,8 +134,6 @@ def _quotas(namespace: str, read: bool) -> Quotas:
 
 
 def _usage(namespace: str) -> Usage:
-    from chalicelib.flow.definitions.quotas import usage_of
-
     now, known = access.installed().clock.now(), memory().usages.get(namespace)
     if known is None or now - known[0] >= REMEMBERED:
         known = (now, usage_of(access.installed(), namespace))

@@ -1,46 +1,43 @@
-"""The declaration of routes: one line names the inputs of a route, and every answer has the format of this API."""
+"""How each route of the table is served: checks come first, and every answer has the format of this API."""
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
-from chalice.app import Blueprint, IAMAuthorizer, MultiDict, Request, Response
+from chalice.app import Chalice, IAMAuthorizer, MultiDict, Request, Response
 
 from chalicelib.core import errors, ids
+from chalicelib.core.documents import check_name, check_reference
 from chalicelib.core.errors import SluiceError
-from chalicelib.web import access, audit, quotas
-from chalicelib.web.access import SIGNED, Needs
+from chalicelib.core.ids import is_of_dag
+from chalicelib.core.runs.workers import parse_lease_id
+from chalicelib.log import logger
+from chalicelib.web import access, audit, quotas, unseen
+from chalicelib.web.access import SIGNED
 from chalicelib.web.http import answer, body, failure, refusal
+from chalicelib.web.table import IF_MATCH, ROUTES, SCHEDULE, Route
+from chalicelib.wiring import is_down
 
 AUTHORIZER = IAMAuthorizer()
-IF_MATCH, IDEMPOTENCY_KEY = "If-Match", "Idempotency-Key"
 NAMES = {"ns": "namespace", "app": "app", "name": "name"}  # path parameter -> the field that an error names
 IDS = {"job_id": "job", "run_id": "run"}
-SCHEDULE = "/v1/namespaces/{ns}/apps/{app}/schedules/{name}"
 MAX_ID = 300  # a schedule's full name, a generation and a digest are shorter
 
 # AWS may have carried out a part of the request. A repeat with the same key, or of a PUT, counts once.
 DOWN = "an AWS service that this request needs does not answer"
 AGAIN = "retry the request in a few seconds, with the same Idempotency-Key if it takes one"
 
-View = Callable[..., Any]
-
 
 def _check_pool(text: str) -> None:
-    from chalicelib.core.documents import check_reference
-
     if check_reference(text, "pool").count(".") != 1:
         raise errors.invalid("pool", "a pool's full name, namespace.pool", text, "such as demo.spark")
 
 
 def _check_lease(text: str) -> None:
-    from chalicelib.core.runs.workers import parse_lease_id
-
     if parse_lease_id(text) is None:
         raise errors.not_found("lease", text, "use a lease id that the answer to a claim contains")
 
@@ -55,64 +52,46 @@ def check_upload(text: str) -> str:
 OWN: dict[str, Callable[[str], object]] = {"pool": _check_pool, "lease_id": _check_lease}
 
 
-@dataclass(frozen=True, slots=True)
-class Takes:
-    """The inputs of a route other than its path, and its status codes on success. Any other input is refused, because a
-    misspelt filter must not be ignored. ``body`` names a model of `bodies.BODIES`."""
+class Served:
+    """The function that Chalice calls for a route. Its docstring is that of the route's own function, whose module is
+    imported when it is first called, or described."""
 
-    query: tuple[str, ...] = ()
-    headers: tuple[str, ...] = ()
-    body: str | None = None
-    status: tuple[int, ...] = (200,)
-    needs: Needs = SIGNED
+    def __init__(self, app: Chalice, route: Route) -> None:
+        self.__name__, self.route, self._app = route.name, route, app
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        return self.route.handler().__doc__
+
+    def __call__(self, **segments: str) -> Response:
+        return _answered(partial(self._serve, segments))
+
+    def _serve(self, segments: dict[str, str]) -> Response:
+        request, name = cast("Request", self._app.current_request), self.route.name
+        with audit.refusals_recorded(request, name, segments):
+            _check(request, self.route, segments)
+            try:
+                with audit.authored(request, name, segments):
+                    return _seen(request, self.route, self.route.handler()(request, **segments))
+            except SluiceError as error:
+                raise error.concealing(access.sees(request)) from None
 
 
-def route(
-    routes: Blueprint,
-    method: str,
-    path: str,
-    *,
-    needs: Needs,
-    query: tuple[str, ...] = (),
-    headers: tuple[str, ...] = (),
-    body: str | None = None,
-    status: tuple[int, ...] = (200,),
-) -> Callable[[View], View]:
-    """Register a handler of signed requests. ``needs`` is the right that the signer must have in the namespace of the
-    path, or of the id in it. The first sentence of the handler's docstring is the OpenAPI summary, the rest the
-    description."""
-    takes = Takes(query, headers, body, status, needs)
-
-    def register(handler: View) -> View:
-        @functools.wraps(handler)
-        def view(**segments: str) -> Response:
-            def act() -> Any:
-                request = routes.current_request
-                with audit.refusals_recorded(request, handler.__name__, segments):
-                    _check(request, takes, segments)
-                    try:
-                        with audit.authored(request, handler.__name__, segments):
-                            return _seen(request, takes, handler(**segments))
-                    except SluiceError as error:
-                        raise error.concealing(access.sees(request)) from None
-
-            return _answered(act)
-
-        view.takes = takes  # type: ignore[attr-defined]  # mypy knows no attributes of functions
+def register(app: Chalice) -> None:
+    """Register the handler of each route of the table, for signed requests."""
+    app.register_middleware(own_shape, "http")
+    for route in ROUTES:
         # Accept any content type: curl sends every body as a form, and a body that is no JSON is refused.
-        routes.route(path, methods=[method], authorizer=AUTHORIZER, content_types=["*/*"])(view)
-        return handler
-
-    return register
+        options = {"methods": [route.method], "authorizer": AUTHORIZER, "content_types": ["*/*"]}
+        app.route(route.path, **options)(Served(app, route))
 
 
-def _seen(request: Request, takes: Takes, result: Any) -> Response:
+def _seen(request: Request, route: Route, result: Any) -> Response:
     """The answer with a result, without the names in its sentences that the signer may not read."""
     response = result if isinstance(result, Response) else answer(result)
     text = response.body
-    if takes.needs == SIGNED or not isinstance(text, str) or not text or not access.may_hide(request):
+    if route.needs == SIGNED or not isinstance(text, str) or not text or not access.may_hide(request):
         return response
-    from chalicelib.web import unseen
 
     visible = access.sees(request)
     if all(visible(namespace) for namespace in unseen.named(text)):
@@ -143,9 +122,6 @@ def own_shape(event: Any, get_response: Callable[[Any], Response]) -> Response:
 
 def _answered(act: Callable[[], Any]) -> Response:
     """The response to a call: its result, or an error in the format of this API; never a traceback."""
-    from chalicelib.log import logger
-    from chalicelib.wiring import is_down
-
     try:
         result = act()
     except SluiceError as error:
@@ -164,24 +140,22 @@ def _check_owned(request: Request, name: str) -> None:
     raise errors.owned_by_dag(name, ids.dag_of(f".{name}")[1:])
 
 
-def _check(request: Request, takes: Takes, segments: dict[str, str]) -> None:
-    from chalicelib.core.ids import is_of_dag
-
+def _check(request: Request, route: Route, segments: dict[str, str]) -> None:
     name = segments.get("name", "")
     owned = request.path.startswith(SCHEDULE) and is_of_dag(f".{name}")
     _check_path(segments, owned)
-    access.check(request, takes.needs, segments)
+    access.check(request, route.needs, segments)
     if owned:
         _check_owned(request, name)
-    if takes.needs != SIGNED:
+    if route.needs != SIGNED:
         quotas.check_rate(request, access.namespace_of(segments))
-    _check_query(request, takes)
+    _check_query(request, route)
     if request.method == "GET":
         return
-    if IF_MATCH not in takes.headers and request.headers.get(IF_MATCH) is not None:
+    if IF_MATCH not in route.headers and request.headers.get(IF_MATCH) is not None:
         hint = "remove the header; Sluice does not check it on this route"
         raise SluiceError("invalid", "this route does not support If-Match", IF_MATCH, hint)
-    if takes.body is None and body(request):
+    if route.body is None and body(request):
         field = min(body(request))
         raise SluiceError("unknown_field", f"unknown field {field!r}", field, "this route takes no body")
 
@@ -189,8 +163,6 @@ def _check(request: Request, takes: Takes, segments: dict[str, str]) -> None:
 def _check_path(segments: dict[str, str], owned: bool) -> None:
     """Raise SluiceError for a name or an id in the path that nothing can have. ``owned``: the name is that of a part
     of a DAG."""
-    from chalicelib.core.documents import check_name
-
     for segment, text in segments.items():
         if segment in NAMES and not (owned and segment == "name"):
             check_name(text, NAMES[segment])
@@ -204,12 +176,12 @@ def _check_path(segments: dict[str, str], owned: bool) -> None:
             OWN[segment](text[:MAX_ID])
 
 
-def _check_query(request: Request, takes: Takes) -> None:
+def _check_query(request: Request, route: Route) -> None:
     """Raise SluiceError for a parameter that the route does not take, or that comes twice."""
     parameters = request.query_params or MultiDict({})
     for name in parameters:
-        if name not in takes.query:
-            hint = f"use one of {', '.join(takes.query)}" if takes.query else "remove the parameter"
+        if name not in route.query:
+            hint = f"use one of {', '.join(route.query)}" if route.query else "remove the parameter"
             raise SluiceError("unknown_field", f"unknown query parameter {name!r}", name, hint)
         if len(values := parameters.getlist(name)) > 1:
             raise errors.invalid(name, "each query parameter once", values, "send one request for each value")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from chalicelib.core import ids
 from chalicelib.core.errors import HIDDEN
 from chalicelib.core.mentions import DIGEST, SENTENCES
 
-View = dict[str, Any]
+View = Mapping[str, Any]
 Sees = Callable[[str], bool]  # whether the signer may read the namespace of a full name
 
 
@@ -60,7 +60,7 @@ def _held(item: View, sees: Sees) -> View:
     return item if held is None else {**item, "held_by": [run_id for run_id in held if sees(run_id)]}
 
 
-def queued(items: list[View], sees: Sees) -> list[View]:
+def queued(items: Sequence[View], sees: Sees) -> list[View]:
     """The jobs or runs of a queue whose schedules are not hidden. Their positions stay those of the whole queue."""
     return [item for item in items if sees(item["schedule"])]
 
@@ -138,7 +138,7 @@ def _is_seen(node: View, sees: Sees) -> bool:
     return sees(name) if kind == "partition" else True
 
 
-def _connected(view: View, nodes: list[View]) -> View:
+def _connected(view: View, nodes: Sequence[View]) -> View:
     ids = {node["id"] for node in nodes}
     edges = [edge for edge in view["edges"] if edge["from"] in ids and edge["to"] in ids]
     return {**view, "nodes": nodes, "edges": edges}

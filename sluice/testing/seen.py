@@ -246,7 +246,7 @@ class Job:
         return _matches(partition, [lookup.find_job(self._app.ports, self.id).correlation, *self.partitions])
 
     @property
-    def _view(self) -> dict[str, Any]:
+    def _view(self) -> explain.WhyJobView:
         return explain.why_job(self._app.ports, lookup.find_job(self._app.ports, self.id))
 
 

@@ -122,7 +122,7 @@ def _a_view_that_fails(patch: Patch) -> None:
     def fails(*given: Any, **more: Any) -> Any:
         raise KeyError("planted")
 
-    patch.setattr("chalicelib.flow.views.graph.graph", fails)
+    patch.setattr("chalicelib.web.routes.graph.view", fails)
 
 
 def _folders_within_others(patch: Patch) -> None:

@@ -18,7 +18,7 @@ from chalicelib.core.rows.run import Run, StartRequest
 from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.flow.schedules import messages
-from chalicelib.flow.views import explain, views
+from chalicelib.flow.views import explain, queues, views
 from tests.cli import recorded
 
 TRIGGER = {"type": "partition", "dataset": "demo.flights"}
@@ -47,7 +47,7 @@ def real() -> dict[str, dict[str, Any]]:
         "workflow": definition("workflow", workflow.Workflow(target=target)),
         "dataset": definition("dataset", dataset),
         "schedule": views.schedule_view(ScheduleState("demo.flights.clean", 1, 1, "enabled", 0), schedule),
-        "job": views.job_view(Job("s", 1, "GATHERING", "j", "gathering", "PENDING_TRIGGER", 0)),
+        "job": queues.waiting_view(Job("s", 1, "GATHERING", "j", "gathering", "PENDING_TRIGGER", 0), None, ()),
         "run": views.run_view(RUN),
         "run_why": explain.why_run(RUN),
         "partition": views.partition_view(Partition("demo.flights", ("2013",), event, "o")),

@@ -66,7 +66,7 @@ OF_ADMINISTRATOR = str(CHALICELIB / "aws" / "tables" / "copies.py")
 # Lambdas by the functions of `handlers.py`, where the names differ.
 HANDLERS = {
     "hints": "check",
-    **dict.fromkeys(("custom_event", "_read_custom", "_post_custom", "_match_alarm"), "custom"),
+    **dict.fromkeys(("_read_custom", "_post_custom", "_match_alarm"), "custom"),
 }
 
 

@@ -9,15 +9,14 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from app import app
-from chalicelib.web import openapi
+from chalicelib.web.routes import openapi
 
 SCHEMAS = "#/components/schemas/"
 
 
 @cache
 def document() -> dict[str, Any]:
-    return openapi.describe(app)
+    return openapi.describe()
 
 
 @cache
@@ -58,7 +57,7 @@ def check(method: str, path: str, status: int, body: Any) -> None:
         return
     faults = [f"{fault.json_path}: {fault.message[:200]}"
               for fault in _validator(method.lower(), route, str(status)).iter_errors(body)]  # fmt: skip
-    assert not faults, f"{method} {route} {status}: correct chalicelib/web/answers.py: {faults[:5]}"
+    assert not faults, f"{method} {route} {status}: correct the class of its view: {faults[:5]}"
 
 
 def undescribed(method: str, path: str, status: int, body: Any) -> Iterator[str]:

@@ -15,8 +15,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from app import app
-from chalicelib.web import openapi
+from chalicelib.web.routes import openapi
 
 PAGE = Path(__file__).parents[2] / "docs" / "openapi.json"
 MAX_ITEMS = 2  # of each list in an example
@@ -26,7 +25,7 @@ Json = Any
 
 def documented(examples: dict[str, Json]) -> Json:
     """The OpenAPI document with these examples, by their places."""
-    document = json.loads(json.dumps(openapi.describe(app)))
+    document = json.loads(json.dumps(openapi.describe()))
     for place, content in contents(document):
         if place in examples:
             content["example"] = examples[place]

@@ -73,8 +73,8 @@ def authorizing(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     current = wiring.ports()
     settings = replace(current.settings, authorization=mode, administrators=(member("platform"),))
     checked = replace(current, settings=settings)
-    for module in ("chalicelib.web.access", *(f"chalicelib.web.routes.{name}" for name in ("definitions", "access"))):
-        monkeypatch.setattr(f"{module}.ports", lambda: checked)
+    for module in ("access", "routes.definitions", "routes.access", "routes.apps"):
+        monkeypatch.setattr(f"chalicelib.web.{module}.ports", lambda: checked)
 
 
 def resource_of(method: str, path: str) -> tuple[str, dict[str, str]]:

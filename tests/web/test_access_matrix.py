@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from app import app
 from chalicelib.core.access.rights import HELD, ROLES
+from chalicelib.web import table
 from chalicelib.web.access import SIGNED
 from tests.web.conftest import APP, NS, Api, installation, settle_in
 from tests.web.signed import Signer, authorizing, member, role
@@ -27,11 +27,7 @@ VALUES = {
     "lease_id": f"{RUN}-1-1",
     "pool": "demo.gpu",
 }
-ROUTES = sorted(
-    (method, path, entry.view_function.takes.needs)
-    for path, methods in app.routes.items()
-    for method, entry in methods.items()
-)
+ROUTES = sorted((route.method, route.path, route.needs) for route in table.ROUTES)
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +57,7 @@ def test_every_route_says_what_it_needs() -> None:
         "/v1/whoami",
     }
     with pytest.raises(TypeError, match="needs"):
-        from chalicelib.web.routes.access import routes
-        from chalicelib.web.routing import route
-
-        route(routes, "GET", "/v1/new")
+        table.Route("GET", "/v1/new", "access.new")
 
 
 # The one would end the tests. The other is for administrators of the installation alone, see `test_quotas.py`.

@@ -2,57 +2,124 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NotRequired
 
 from chalicelib.core import ids
 from chalicelib.core.backfills import backfill, reprocess
 from chalicelib.core.backfills.reprocess import StoredStep
-from chalicelib.core.instants import Instant, iso, iso_or_none
-from chalicelib.core.rows.reprocess import Reprocess
+from chalicelib.core.instants import Instant, iso_or_none
+from chalicelib.core.rows.reprocess import Reprocess, ReprocessState, StepState
+from chalicelib.core.views import At, FromMaybe, View, shown
 from chalicelib.flow.backfills.reprocess import Plan
-from chalicelib.flow.backfills.view import EntryView, backfill_view, failed_runs
+from chalicelib.flow.backfills.view import EntryView, FailedRunView, backfill_view, failed_runs
 from chalicelib.ports import Ports
 
-View = dict[str, Any]
 COUNTS = ("waiting", "running", "succeeded", "failed", "cancelled")
 SHOWN = 3  # partitions at each end of a step that a dry run shows
 
 
-def shown_view(ports: Ports, row: Reprocess) -> View:
+class StepOfReprocessView(View):
+    step: int
+    schedule: str
+    workflow: str
+    after: list[int]
+    why: str
+    total: int
+
+
+class CountsOfReprocessView(View):
+    waiting: int
+    running: int
+    succeeded: int
+    failed: int
+    cancelled: int
+
+
+class StoredStepOfReprocessView(StepOfReprocessView, CountsOfReprocessView):
+    """A step and its progress. ``failures`` are its newest failed runs, at most 3; a list of re-processings
+    has null in place of failed runs."""
+
+    state: StepState
+    reason: str | None
+    backfill_id: str | None
+    failures: list[FailedRunView] | None
+
+
+class PlannedStepOfReprocessView(StepOfReprocessView):
+    first: list[Any]
+    last: list[Any]
+
+
+class FiresOfReprocessView(FromMaybe):
+    """The fires of a schedule with which a re-processing begins, from an instant to another that is excluded."""
+
+    schedule: str
+    to: NotRequired[At | None]
+
+
+class _StartView(View):
+    dataset: str | None
+    run: str | None
+    fires: FiresOfReprocessView | None
+
+
+class StoredReprocessView(_StartView, CountsOfReprocessView):
+    """The progress of a re-processing, which begins with a dataset, a run, or fires. The counts of its steps add up to
+    ``total``."""
+
+    reprocess_id: str
+    namespace: str
+    state: ReprocessState
+    reason: str | None
+    first: Any
+    last: Any
+    concurrency: int
+    properties: dict[str, Any]
+    total: int
+    steps: list[StoredStepOfReprocessView]
+    created_at: At
+    created_by: str
+    ended_at: At | None
+
+
+class PlanOfReprocessView(_StartView):
+    """What a re-processing would run, and why."""
+
+    namespace: str
+    partitions: int
+    total: int
+    steps: list[PlannedStepOfReprocessView]
+
+
+def shown_view(ports: Ports, row: Reprocess) -> StoredReprocessView:
     """The present state of a re-processing, with the failed runs of its steps, which take a search for each step."""
     view = reprocess_view(ports, row)
-    steps = [
-        {**step, "failures": failed_runs(ports, step["schedule"], step["backfill_id"]) if step["failed"] else []}
-        for step in view["steps"]
-    ]
-    return {**view, "steps": steps}
+    for step in view["steps"]:
+        step["failures"] = failed_runs(ports, step["schedule"], str(step["backfill_id"])) if step["failed"] else []
+    return view
 
 
-def reprocess_view(ports: Ports, row: Reprocess) -> View:
+def reprocess_view(ports: Ports, row: Reprocess) -> StoredReprocessView:
     """The present state of a re-processing. The counts of each step, and of all steps together, add up to ``total``;
     runs of skipped steps count as cancelled. If runs of a step have failed, its ``failures`` are None: `shown_view` has
     them."""
-    steps = [_step_view(ports, row, number, step) for number, step in enumerate(reprocess.steps_of(row))]
-    return {
-        "reprocess_id": row.id,
-        "namespace": row.namespace,
-        "state": row.state,
-        "reason": row.reason or None,
+    steps: list[Any] = [_step_view(ports, row, number, step) for number, step in enumerate(reprocess.steps_of(row))]
+    return shown(
+        StoredReprocessView,
+        row,
         **_start(row.dataset, row.run, row.schedule, row.since, row.until),
-        "first": _entry(row.first, row.keys),
-        "last": _entry(row.last, row.keys),
-        "concurrency": row.concurrency,
-        "properties": dict(row.properties),
-        "total": sum(step["total"] for step in steps),
         **{count: sum(step[count] for step in steps) for count in COUNTS},
-        "steps": steps,
-        "created_at": iso(row.created_at),
-        "created_by": row.by,
-        "ended_at": iso_or_none(row.ended_at),
-    }
+        reprocess_id=row.id,
+        first=_entry(row.first, row.keys),
+        last=_entry(row.last, row.keys),
+        properties=dict(row.properties),
+        total=sum(step["total"] for step in steps),
+        steps=steps,
+        created_by=row.by,
+    )
 
 
-def plan_view(namespace: str, plan: Plan) -> View:
+def plan_view(namespace: str, plan: Plan) -> PlanOfReprocessView:
     """What a re-processing would run, in order, and why: each step with the first and last few of its partitions."""
     return {
         "namespace": namespace,
@@ -60,26 +127,24 @@ def plan_view(namespace: str, plan: Plan) -> View:
         "partitions": len(plan.entries),
         "total": sum(len(step.entries) for step in plan.steps),
         "steps": [
-            {
-                "step": number,
-                "schedule": step.schedule,
-                "workflow": step.workflow,
-                "after": list(step.after),
-                "why": step.why,
-                "total": len(step.entries),
-                "first": _shown(step.entries[:SHOWN], step.upstream, step.keys, plan.keys),
-                "last": _shown(step.entries[SHOWN:][-SHOWN:], step.upstream, step.keys, plan.keys),
-            }
+            shown(
+                PlannedStepOfReprocessView,
+                step,
+                step=number,
+                total=len(step.entries),
+                first=_shown(step.entries[:SHOWN], step.upstream, step.keys, plan.keys),
+                last=_shown(step.entries[SHOWN:][-SHOWN:], step.upstream, step.keys, plan.keys),
+            )
             for number, step in enumerate(plan.steps)
         ],
     }
 
 
-def _start(dataset: str, run: str, schedule: str, since: Instant | None, until: Instant | None) -> View:
+def _start(dataset: str, run: str, schedule: str, since: Instant | None, until: Instant | None) -> _StartView:
     """What a re-processing begins with: one of a dataset, a run, and the fires of a schedule."""
-    bounds = {"from": iso_or_none(since), "to": iso_or_none(until)}
     name = ids.dag_of(schedule) if ids.is_of_dag(schedule) else schedule
-    return {"dataset": dataset or None, "run": run or None, "fires": {"schedule": name, **bounds} if name else None}
+    fires: FiresOfReprocessView = {"schedule": name, "from": iso_or_none(since), "to": iso_or_none(until)}
+    return {"dataset": dataset or None, "run": run or None, "fires": fires if name else None}
 
 
 def _shown(
@@ -88,28 +153,18 @@ def _shown(
     return [_entry(entry, of_dataset if upstream is None else own) for entry in entries]
 
 
-def _step_view(ports: Ports, row: Reprocess, number: int, step: StoredStep) -> View:
+def _step_view(ports: Ports, row: Reprocess, number: int, step: StoredStep) -> StoredStepOfReprocessView:
     counts = _counts(ports, row, number, step)
-    return {
-        "step": number,
-        "schedule": step.schedule,
-        "workflow": step.workflow,
-        "state": step.state,
-        "reason": step.reason or None,
-        "after": list(step.after),
-        "why": step.why,
-        "backfill_id": ids.step_of(row.id, number) if step.state == "running" or step.ran else None,
-        "total": step.total,
-        "failures": None if counts["failed"] else [],
-        **counts,
-    }
+    backfill_id = ids.step_of(row.id, number) if step.state == "running" or step.ran else None
+    own: Any = {"step": number, "backfill_id": backfill_id, "failures": None if counts["failed"] else []}
+    return shown(StoredStepOfReprocessView, step, **own, **counts)
 
 
 def _counts(ports: Ports, row: Reprocess, number: int, step: StoredStep) -> dict[str, int]:
     """The counts of a step; while its backfill runs, those of the backfill."""
     current = ports.jobs.backfill(step.schedule, ids.step_of(row.id, number)) if step.state == "running" else None
     if current is not None:
-        seen = backfill_view(ports, current)
+        seen: Any = backfill_view(ports, current)
         return {count: seen[count] for count in COUNTS}
     ended = {"succeeded": step.succeeded, "failed": step.failed, "cancelled": step.cancelled}
     left = step.total - sum(ended.values())

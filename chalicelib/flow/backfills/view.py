@@ -4,43 +4,98 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NotRequired
 
 from chalicelib.core.backfills import backfill
 from chalicelib.core.dags import rounds
-from chalicelib.core.instants import iso, iso_or_none
+from chalicelib.core.instants import iso_or_none
 from chalicelib.core.rows import sort_keys
-from chalicelib.core.rows.backfill import Backfill
+from chalicelib.core.rows.backfill import Backfill, BackfillOrder, BackfillState
+from chalicelib.core.views import At, FromMaybe, View, shown
 from chalicelib.flow.backfills.backfill import entry_states
 from chalicelib.flow.backfills.plan import Entries, Plan
 from chalicelib.flow.runs import failures
 from chalicelib.ports import Ports
 
-View = dict[str, Any]
 EntryView = str | dict[str, str]  # an instant, or a partition by its keys
 SHOWN = 3  # entries at each end of the plan that a dry run shows
 MAX_FAILED = 3  # failed runs that a view shows, with their errors
 MAX_SEARCHED = 100  # attempts of a schedule among which they are searched
 
 
-def shown_view(ports: Ports, row: Backfill) -> View:
+class ActiveEntryView(View):
+    job_id: str
+    entry: Any
+    state: str
+
+
+class FailedRunView(View):
+    """A failed run of a backfill, with the error of its program."""
+
+    run_id: str
+    partition: dict[str, str] | None
+    reason: str
+
+
+class StoredBackfillView(FromMaybe):
+    """The progress of a backfill. ``first`` and ``last`` are partitions, ``from`` and ``to`` instants. ``failures`` are
+    the newest failed runs, at most 3; a list of backfills has null in place of failed runs."""
+
+    backfill_id: str
+    schedule: str
+    state: BackfillState
+    reason: str | None
+    order: BackfillOrder
+    concurrency: int
+    dataset: str | None
+    total: int | None
+    launched: int
+    waiting: int | None
+    running: int
+    succeeded: int
+    failed: int
+    cancelled: int
+    position: Any
+    properties: dict[str, Any]
+    failures: list[FailedRunView] | None
+    active: list[ActiveEntryView]
+    created_at: At
+    created_by: str
+    ended_at: At | None
+    first: NotRequired[Any]
+    last: NotRequired[Any]
+    to: NotRequired[At | None]
+
+
+class PlanOfBackfillView(View):
+    """What a backfill would run: the first and the last few of its entries."""
+
+    schedule: str
+    dataset: NotRequired[str | None]
+    total: int | None
+    first: list[Any]
+    last: list[Any]
+
+
+def shown_view(ports: Ports, row: Backfill) -> StoredBackfillView:
     """The present state of a backfill, with its failed runs, which take a search."""
     view = backfill_view(ports, row)
-    return {**view, "failures": failed_runs(ports, row.schedule, row.id) if view["failed"] else []}
+    view["failures"] = failed_runs(ports, row.schedule, row.id) if view["failed"] else []
+    return view
 
 
-def failed_runs(ports: Ports, schedule: str, backfill_id: str) -> list[View]:
+def failed_runs(ports: Ports, schedule: str, backfill_id: str) -> list[FailedRunView]:
     """The newest failed runs of a backfill, each with the error of its program: at most `MAX_FAILED`, among the last
     `MAX_SEARCHED` attempts of the schedule. A DAG's nodes fail, not the run of its start, so a DAG has none here."""
     attempts = ports.runs.runs("schedule", schedule, MAX_SEARCHED, None).items
     failed = [run for run in attempts if run.backfill == backfill_id and run.state == "FAILED"]
     return [
-        {"run_id": run.run_id, "partition": rounds.without(run.partition), "reason": run.reason}
+        shown(FailedRunView, run, partition=rounds.without(run.partition))
         for run in (failures.with_reason(ports, run) for run in failed[:MAX_FAILED])
     ]
 
 
-def backfill_views(ports: Ports, rows: Sequence[Backfill]) -> list[View]:
+def backfill_views(ports: Ports, rows: Sequence[Backfill]) -> list[StoredBackfillView]:
     """The present states of backfills. The jobs of all of them are read a hundred per call."""
     jobs = [
         ("job", row.schedule, lives_in, sort_keys.backfill(row.id, int(entry)))
@@ -51,7 +106,7 @@ def backfill_views(ports: Ports, rows: Sequence[Backfill]) -> list[View]:
     return [backfill_view(known, row) for row in rows]
 
 
-def backfill_view(ports: Ports, row: Backfill) -> View:
+def backfill_view(ports: Ports, row: Backfill) -> StoredBackfillView:
     """The present state of a backfill. If runs have failed, ``failures`` is None: `shown_view` has them.
 
     ``total`` is ``waiting`` + ``running`` + ``succeeded`` + ``failed`` + ``cancelled``; entries that were left out
@@ -66,29 +121,23 @@ def backfill_view(ports: Ports, row: Backfill) -> View:
     ended = row.cancelled + counts["cancelled"]
     dropped = row.dropped + counts["dropped"] + (counts["again"] if over else 0)
     waiting = counts["waiting"] + (0 if over else left + counts["again"])
-    return {
-        "backfill_id": row.id,
-        "schedule": row.schedule,
-        "state": row.state,
-        "reason": row.reason or None,
-        "from": iso_or_none(row.since),
-        "to": iso_or_none(row.until),
-        "dataset": row.dataset,
-        "order": row.order,
-        "concurrency": row.concurrency,
-        "properties": dict(row.properties),
-        "first": _entry_view(row.first, row.keys),
-        "last": _entry_view(row.last, row.keys),
-        "position": _entry_view(entries[row.next], row.keys) if left and not over else None,
-        "total": row.total,
-        "launched": counts["running"] + succeeded + failed + ended,
-        "waiting": waiting,
-        "running": counts["running"],
-        "succeeded": succeeded,
-        "failed": failed,
-        "cancelled": ended + dropped + (left if over else 0),
-        "failures": None if failed else [],
-        "active": [
+    return shown(
+        StoredBackfillView,
+        row,
+        **{"from": iso_or_none(row.since), "to": iso_or_none(row.until)},
+        backfill_id=row.id,
+        properties=dict(row.properties),
+        first=_entry_view(row.first, row.keys),
+        last=_entry_view(row.last, row.keys),
+        position=_entry_view(entries[row.next], row.keys) if left and not over else None,
+        launched=counts["running"] + succeeded + failed + ended,
+        waiting=waiting,
+        running=counts["running"],
+        succeeded=succeeded,
+        failed=failed,
+        cancelled=ended + dropped + (left if over else 0),
+        failures=None if failed else [],
+        active=[
             {
                 "job_id": backfill.job_id(row, int(entry), row.live[entry]),
                 "entry": _entry_view(entries[int(entry)], row.keys),
@@ -97,13 +146,11 @@ def backfill_view(ports: Ports, row: Backfill) -> View:
             for entry, state in sorted(seen.items(), key=lambda item: int(item[0]))
             if state in ("waiting", "running")
         ],
-        "created_at": iso(row.created_at),
-        "created_by": row.by,
-        "ended_at": iso_or_none(row.ended_at),
-    }
+        created_by=row.by,
+    )
 
 
-def plan_view(name: str, plan: Plan) -> View:
+def plan_view(name: str, plan: Plan) -> PlanOfBackfillView:
     """The plan of a backfill: the number of entries, and the first and last few of them."""
     entries = [_entry_view(entry, plan.keys) for entry in plan.entries]
     return {

@@ -17,13 +17,13 @@ from chalicelib.core.dags.compile import Compiled
 from chalicelib.core.definitions.dag import Dag, NewDag
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.instants import iso
 from chalicelib.core.rows import authors
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import effect, past, relative
 from chalicelib.core.targets.target import require_lifecycle
 from chalicelib.core.triggers import tree
+from chalicelib.core.views import stored
 from chalicelib.core.writes import Put, PutDefinition, RemoveDefinition, Write
 from chalicelib.flow import lookup
 from chalicelib.flow.definitions import references, store
@@ -136,16 +136,11 @@ def dag_view(ports: Ports, name: str) -> dict[str, Any]:
     row, schedule_state = existing(ports, name)
     made = compile.compiled(name, Dag.model_validate(row.document))
     return {
-        "name": name,
-        "kind": "dag",
-        **row.document,
+        **stored(name, "dag", row.document, row.version, row),
         "state": schedule_state.mode,
         "enabled": schedule_state.mode == "enabled",
         "triggered_by": tree.describe(made.start.trigger),
         "schedules": sorted(made.schedules),
-        "version": row.version,
-        "updated_at": iso(row.updated_at),
-        "updated_by": row.by,
     }
 
 

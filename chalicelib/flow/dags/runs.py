@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NotRequired
 
 from chalicelib.core import errors, ids
 from chalicelib.core.dags import rounds
@@ -25,6 +25,7 @@ from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import HISTORY, WAKE
 from chalicelib.core.schedules import lifecycle
+from chalicelib.core.views import At, View, shown
 from chalicelib.core.writes import Create, Replace
 from chalicelib.flow import lookup
 from chalicelib.flow.dag_states import graph_of, node_keys, node_states, node_states_of
@@ -32,12 +33,46 @@ from chalicelib.flow.ingest.apply import apply_event
 from chalicelib.flow.jobs.drop import drop_job
 from chalicelib.ports import MAX_CONFLICTS, Page, Ports
 
-View = dict[str, Any]
 MAX_RERUNS = 100
 MAX_SHOWN = 25  # runs per page: each may have a hundred nodes, and an API request has 29 s
 
 
-def page(ports: Ports, name: str, limit: int, cursor: str | None) -> Page[View]:
+class StateOfNodeView(View):
+    """The state of a node. A list of DAG runs leaves out ``attempt`` and ``round``."""
+
+    state: str
+    why: str
+    run_id: str | None
+    started_at: At | None
+    ended_at: At | None
+    attempt: NotRequired[int | None]
+    round: NotRequired[int | None]
+
+
+class RerunOfDagView(View):
+    round: int
+    at: At
+    by: str
+    what: str
+    request: str
+    node: NotRequired[str | None]
+
+
+class RunOfDagView(View):
+    run_id: str
+    dag: str
+    graph: str
+    state: str
+    fired_by: str
+    partition: dict[str, str] | None
+    nominal_at: At | None
+    started_at: At
+    ended_at: At | None
+    reruns: list[RerunOfDagView]
+    nodes: dict[str, StateOfNodeView]
+
+
+def page(ports: Ports, name: str, limit: int, cursor: str | None) -> Page[RunOfDagView]:
     """A page of the runs of a DAG, newest first. It may be shorter than ``limit`` although more pages follow."""
     found = ports.runs.runs("schedule", ids.dag_start(name), min(limit, MAX_SHOWN), cursor)
     of_graph = {run.workflow: run for run in found.items}
@@ -56,33 +91,31 @@ def begun(ports: Ports, name: str, run_id: str) -> Run:
     return attempts[-1]
 
 
-def view(ports: Ports, run: Run, in_full: bool = False) -> View:
+def view(ports: Ports, run: Run, in_full: bool = False) -> RunOfDagView:
     """A DAG run with its present state and that of each node."""
     row = ports.runs.dag_run(run.run_id)
     return _view(run, row, node_states(ports, run, graph_of(ports, run), row), in_full)
 
 
-def _view(run: Run, row: DagRun | None, nodes: Mapping[str, NodeStatus], in_full: bool = False) -> View:
+def _view(run: Run, row: DagRun | None, nodes: Mapping[str, NodeStatus], in_full: bool = False) -> RunOfDagView:
     state = dag_status.state_of(nodes) if run.state == "SUCCEEDED" else _not_begun(run)
     ends = [found.ended_at for node in nodes.values() if (found := node.rows.run) is not None and found.ended_at]
-    return {
-        "run_id": run.run_id,
-        "dag": ids.dag_of(run.schedule),
-        "graph": run.workflow.rpartition(ids.DAG)[2],
-        "state": state,
-        "fired_by": run.fired_by,
-        "partition": rounds.without(run.partition),
-        "nominal_at": iso_or_none(run.nominal_at),
-        "started_at": iso(run.claimed_at),
-        "ended_at": iso_or_none(max(ends, default=run.ended_at)) if state != "RUNNING" else None,
-        "reruns": [
-            {**rerun, "round": number, "at": iso(rerun["at"])} for number, rerun in enumerate(_reruns(row), start=2)
-        ],
-        "nodes": {node: _node_view(states, in_full) for node, states in nodes.items()},
-    }
+    reruns = [{**rerun, "round": number, "at": iso(rerun["at"])} for number, rerun in enumerate(_reruns(row), start=2)]
+    return shown(
+        RunOfDagView,
+        run,
+        dag=ids.dag_of(run.schedule),
+        graph=run.workflow.rpartition(ids.DAG)[2],
+        state=state,
+        partition=rounds.without(run.partition),
+        started_at=iso(run.claimed_at),
+        ended_at=iso_or_none(max(ends, default=run.ended_at)) if state != "RUNNING" else None,
+        reruns=reruns,
+        nodes={node: _node_view(states, in_full) for node, states in nodes.items()},
+    )
 
 
-def rerun(ports: Ports, name: str, run_id: str, what: Again, node: str | None, by: str, request: str) -> View:
+def rerun(ports: Ports, name: str, run_id: str, what: Again, node: str | None, by: str, request: str) -> RunOfDagView:
     """Run a part of a DAG run again. Returns the view of the run. A repeat with the same request id changes nothing.
 
     Raises ``conflict`` if a node of the DAG run is active, or if the nodes to run again no longer exist.
@@ -187,17 +220,18 @@ def _event_of_round(run: Run, status: str, round_: Round, rerun: Mapping[str, An
     return replace(event, id=own, partition=partition, accepted_at=int(rerun["at"]), by=by)
 
 
-def _node_view(states: NodeStatus, in_full: bool) -> View:
+def _node_view(states: NodeStatus, in_full: bool) -> StateOfNodeView:
     run = states.rows.run
-    view = {
+    view: StateOfNodeView = {
         "state": states.state,
         "why": states.why,
         "run_id": run.run_id if run is not None else None,
         "started_at": iso_or_none(run.started_at or run.start_requested_at) if run is not None else None,
         "ended_at": iso_or_none(run.ended_at) if run is not None else None,
     }
-    attempt = {"attempt": run.attempt if run is not None else None, "round": states.round.number}
-    return {**view, **attempt} if in_full else view
+    return (
+        {**view, "attempt": run.attempt if run is not None else None, "round": states.round.number} if in_full else view
+    )
 
 
 def _not_begun(run: Run) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, Literal
 
 from chalicelib.core import errors, ids
 from chalicelib.core.access.principal import Principal
@@ -18,11 +18,12 @@ from chalicelib.core.audit.author import Author
 from chalicelib.core.definitions.app import App
 from chalicelib.core.documents import SENT
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND, Millis, iso, iso_or_none
+from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND, Millis, iso
 from chalicelib.core.rows.deployment import Deployment, DeploymentState
 from chalicelib.core.rows.ref import deployment_ref
 from chalicelib.core.runs import metrics
 from chalicelib.core.targets import backoff
+from chalicelib.core.views import At, View, shown
 from chalicelib.core.writes import Create, ExpectDefinition, Replace
 from chalicelib.flow.deploy import deploy, seen, turns
 from chalicelib.flow.deploy.plan import Plan, shell_of
@@ -39,6 +40,31 @@ MAX_TRIES = 12  # slices in a row that fail or die: as many as hints of a row be
 MAX_LEFT = 100  # parts that the row names which were left alone
 MAX_REASON = 300  # characters of an error that is no answer of Sluice
 LATER = ("unavailable", "throttled", "changed_meanwhile", "internal")  # errors that a later slice may not have
+
+
+class ErrorOfDeploymentView(View):
+    """The error for which a deployment has failed, as a request would get it."""
+
+    code: str
+    message: str
+    field: str | None
+    hint: str | None
+
+
+class LaterDeploymentView(View):
+    """A deployment of an uploaded document. ``counts`` are the numbers of parts by what it does to them.
+    ``superseded_by`` says who has taken over, ``left_alone`` names the first parts that were changed meanwhile."""
+
+    name: str
+    deployment: str
+    state: Literal["RUNNING", "DONE", "FAILED", "SUPERSEDED"]
+    counts: dict[str, int]
+    error: ErrorOfDeploymentView | None
+    superseded_by: str | None
+    left_alone: list[str]
+    created_at: At
+    created_by: str
+    ended_at: At | None
 
 
 def content(ports: Ports, app: str, upload: str) -> bytes:
@@ -167,20 +193,18 @@ def state_of(row: Deployment) -> str:
     return "SUPERSEDED" if row.superseded_by else row.state
 
 
-def view(row: Deployment) -> dict[str, Any]:
+def view(row: Deployment) -> LaterDeploymentView:
     """A deployment as the API returns it."""
-    return {
-        "name": row.app,
-        "deployment": row.id,
-        "state": state_of(row),
-        "counts": dict(row.counts),
-        "error": dict(row.error) or None,
-        "superseded_by": row.superseded_by or None,
-        "left_alone": list(row.left),
-        "created_at": iso(row.created_at),
-        "created_by": row.by,
-        "ended_at": iso_or_none(row.ended_at),
-    }
+    return shown(
+        LaterDeploymentView,
+        row,
+        name=row.app,
+        deployment=row.id,
+        state=state_of(row),
+        error=dict(row.error) or None,
+        left_alone=list(row.left),
+        created_by=row.by,
+    )
 
 
 def digest_of(sent: bytes) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from chalicelib.core import errors
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.instants import Instant, iso, iso_or_none
+from chalicelib.core.instants import Instant
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import new_record
@@ -15,11 +14,28 @@ from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.run import DeadLetter, Run
 from chalicelib.core.runs import dead_letters
 from chalicelib.core.states import CLAIMABLE
+from chalicelib.core.views import At, View, shown
 from chalicelib.core.writes import Create, DeleteDeadLetter, ExpectMode, Put, Write
 from chalicelib.flow import lookup
 from chalicelib.ports import MAX_CONFLICTS, Page, Ports
 
 MAX_BATCH = 100  # dead letters per request: each takes a transaction, and an API request has 29 s
+
+
+class DeadLetterView(View):
+    """An event that could not be delivered."""
+
+    run_id: str
+    attempt: int
+    schedule: str
+    workflow: str
+    target: str
+    reason: str
+    tries: int
+    size: int
+    nominal_at: At | None
+    first_try_at: At
+    failed_at: At
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,21 +141,9 @@ def drop(ports: Ports, namespace: str, run_id: str, by: str) -> None:
     raise errors.changed_meanwhile(f"the dead letter of {run_id}")
 
 
-def view(letter: DeadLetter) -> dict[str, Any]:
+def view(letter: DeadLetter) -> DeadLetterView:
     """A dead letter as the API returns it."""
-    return {
-        "run_id": letter.run_id,
-        "attempt": letter.attempt,
-        "schedule": letter.schedule,
-        "workflow": letter.workflow,
-        "target": letter.target,
-        "reason": letter.reason,
-        "tries": letter.tries,
-        "nominal_at": iso_or_none(letter.nominal_at),
-        "first_try_at": iso_or_none(letter.first_try_at),
-        "failed_at": iso(letter.failed_at),
-        "size": letter.size,
-    }
+    return shown(DeadLetterView, letter)
 
 
 def _check_target(ports: Ports, run: Run) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, NotRequired
 
 from chalicelib.core import errors, states
 from chalicelib.core.errors import SluiceError
@@ -14,8 +14,10 @@ from chalicelib.core.rows.run import Offer, Output, Run
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.runs import complete, follow, workers
 from chalicelib.core.runs.workers import LeaseId
+from chalicelib.core.states import RunState
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import RunUpdate
+from chalicelib.core.views import At, View, shown
 from chalicelib.core.writes import Delete, Put, Replace
 from chalicelib.flow import grants, lookup
 from chalicelib.flow.runs import complete as completing
@@ -29,6 +31,45 @@ READ_AHEAD = 15  # offers read beyond the capacity, because other workers may ta
 POLL_EVERY: Millis = 1 * SECOND  # interval between reads while a claim waits for an offer
 MAX_WAIT: Millis = 20 * SECOND  # API Gateway gives up after 29 s
 MIN_WAIT: Millis = 1 * SECOND  # if a claim may wait: a worker that ignores `retry_after` would claim again at once
+
+
+class LeaseView(View):
+    """A run that a worker has claimed, until ``expires_at`` unless it sends heartbeats."""
+
+    lease: str
+    run_id: str
+    attempt: int
+    schedule: str
+    workflow: str
+    arguments: list[str]
+    properties: dict[str, Any]
+    priority: int
+    context: dict[str, Any]
+    expires_at: At
+    heartbeat_seconds: float
+
+
+class LeasesView(View):
+    leases: list[LeaseView]
+    wait: float
+    retry_after: float
+
+
+class StateOfLeaseView(View):
+    """The answer to a heartbeat. With ``cancel`` the worker ends its work."""
+
+    lease: str
+    state: RunState
+    cancel: bool
+    reason: str | None
+    expires_at: At
+
+
+class ReportedEndView(View):
+    run_id: str
+    attempt: int
+    state: RunState
+    reason: NotRequired[str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +88,7 @@ class Claimed:
     """The answer to a claim: ``retry_after``, the ms until the next claim if there was no run, and ``wait``, the ms
     that a claim may wait in this installation."""
 
-    leases: list[dict[str, Any]]
+    leases: list[LeaseView]
     retry_after: Millis
     wait: Millis
 
@@ -91,10 +132,10 @@ def check_pool(ports: Ports, pool: str) -> None:
 _known_pools: dict[str, set[str]] = {}
 
 
-def _take(ports: Ports, pool: str, worker: str, capacity: int, secret: str) -> list[dict[str, Any]]:
+def _take(ports: Ports, pool: str, worker: str, capacity: int, secret: str) -> list[LeaseView]:
     """The leases taken from the offers of a pool. After an error the leases taken so far are returned nevertheless,
     because no other answer contains them."""
-    taken: list[dict[str, Any]] = []
+    taken: list[LeaseView] = []
     failed = 0
     for offer in ports.jobs.offers(pool, capacity + READ_AHEAD):
         if len(taken) == capacity:
@@ -112,7 +153,7 @@ def _take(ports: Ports, pool: str, worker: str, capacity: int, secret: str) -> l
     return taken
 
 
-def _hand_over(ports: Ports, offer: Offer, worker: str, secret: str) -> dict[str, Any] | None:
+def _hand_over(ports: Ports, offer: Offer, worker: str, secret: str) -> LeaseView | None:
     """Lease the run of an offer. Returns the lease as the worker gets it; None if the run is not available.
 
     A run whose context cannot be read or written is released at once.
@@ -182,7 +223,7 @@ def _delete_stale(ports: Ports, offer: Offer) -> None:
 
 def heartbeat(
     ports: Ports, lease: LeaseId, worker: str, message: str = "", metrics: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+) -> StateOfLeaseView:
     """Renew a lease for another interval. The first heartbeat marks the run as RUNNING.
 
     Returns the lease, with ``cancel`` if the worker has to end its work. Raises ``lease_lost`` if the worker no longer
@@ -206,7 +247,7 @@ def heartbeat(
     raise _too_busy()
 
 
-def report(ports: Ports, lease: LeaseId, worker: str, result: Report) -> dict[str, Any]:
+def report(ports: Ports, lease: LeaseId, worker: str, result: Report) -> ReportedEndView:
     """End an attempt with the result of its worker. Idempotent. Raises ``lease_lost``."""
     for _ in range(MAX_CONFLICTS):
         now = ports.clock.now()
@@ -229,7 +270,7 @@ def report(ports: Ports, lease: LeaseId, worker: str, result: Report) -> dict[st
     raise _too_busy()
 
 
-def release(ports: Ports, lease: LeaseId, worker: str, why: str = "") -> dict[str, Any]:
+def release(ports: Ports, lease: LeaseId, worker: str, why: str = "") -> ReportedEndView:
     """Release a run that the worker has not begun; the next claim may take it. Raises ``lease_lost``, and ``conflict``
     for a run that has begun."""
     for _ in range(MAX_CONFLICTS):
@@ -290,35 +331,33 @@ def _renewed(run: Run, message: str, metrics: Mapping[str, Any] | None, now: Ins
     return replace(alive, rev=run.rev + 1, wake_at=complete.wake_of(alive, now))
 
 
-def _kept(run: Run, lease: LeaseId) -> dict[str, Any]:
-    return {
-        "lease": lease.secret,
-        "state": run.state,
-        "expires_at": iso_or_none(run.lease_until),
-        "cancel": follow.ends(run),
-        "reason": run.reason if follow.ends(run) else None,
-    }
+def _kept(run: Run, lease: LeaseId) -> StateOfLeaseView:
+    return shown(
+        StateOfLeaseView,
+        run,
+        lease=lease.secret,
+        expires_at=iso_or_none(run.lease_until),
+        cancel=follow.ends(run),
+        reason=run.reason if follow.ends(run) else None,
+    )
 
 
-def _end(run: Run) -> dict[str, Any]:
-    return {"run_id": run.run_id, "attempt": run.attempt, "state": run.state, "reason": run.reason or None}
+def _end(run: Run) -> ReportedEndView:
+    return shown(ReportedEndView, run, reason=run.reason or None)
 
 
-def _lease_view(run: Run, run_context: Mapping[str, Any], secret: str) -> dict[str, Any]:
+def _lease_view(run: Run, run_context: Mapping[str, Any], secret: str) -> LeaseView:
     """A lease as the worker gets it, with everything that the work needs."""
-    return {
-        "lease": _lease_id(run, secret).secret,
-        "run_id": run.run_id,
-        "attempt": run.attempt,
-        "schedule": run.schedule,
-        "workflow": run.workflow,
-        "priority": run.priority,
-        "arguments": list(run.request.target["arguments"]),
-        "properties": dict(run.request.properties),
-        "context": run_context,
-        "heartbeat_seconds": workers.heartbeat_of(run) / 1000,
-        "expires_at": iso_or_none(run.lease_until),
-    }
+    return shown(
+        LeaseView,
+        run,
+        lease=_lease_id(run, secret).secret,
+        arguments=list(run.request.target["arguments"]),
+        properties=dict(run.request.properties),
+        context=run_context,
+        heartbeat_seconds=workers.heartbeat_of(run) / 1000,
+        expires_at=iso_or_none(run.lease_until),
+    )
 
 
 def _why_failed(result: Report, worker: str) -> str:

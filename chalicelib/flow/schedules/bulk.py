@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypedDict
+from typing import NamedTuple
 
 from chalicelib.core import errors, ids
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules.lifecycle import PauseMode
+from chalicelib.core.views import View
 from chalicelib.core.writes import Conflict, Put, Write
 from chalicelib.flow import lookup, many
 from chalicelib.flow.schedules import actions as schedule_actions
@@ -23,6 +24,31 @@ from chalicelib.ports import Ports
 
 Act = Callable[[Ports, str, str], ScheduleState]
 """Changes the schedule of a name on behalf of a user. Returns its state, an equal one if there was nothing to do."""
+
+
+class ErrorOfChangeView(View):
+    """An error as a request for one schedule alone would get it."""
+
+    code: str
+    message: str
+    field: str | None
+    hint: str | None
+
+
+class FailedChangeView(View):
+    """A schedule that did not change; ``error`` is the error that a request for it alone would get."""
+
+    name: str
+    error: ErrorOfChangeView
+
+
+class BulkChangeView(View):
+    """What was done with each schedule; of a dry run, what would be done."""
+
+    changed: list[str]
+    unchanged: list[str]
+    failed: list[FailedChangeView]
+    dry_run: bool
 
 
 def _hold(ports: Ports, name: str, by: str) -> ScheduleState:
@@ -62,19 +88,6 @@ class Filters:
     state: str | None = None
 
 
-class Failure(TypedDict):
-    name: str
-    error: Mapping[str, Any]
-
-
-class Outcome(TypedDict):
-    """The result for each schedule, by full name."""
-
-    changed: list[str]
-    unchanged: list[str]
-    failed: list[Failure]
-
-
 def parse_tag(text: str, field: str = "tag") -> Tag:
     """A tag from ``team=a``, or just ``team``. Raises SluiceError if the key is empty."""
     key, equals, value = text.partition("=")
@@ -111,7 +124,7 @@ def act(
     names: Sequence[str] = (),
     dry_run: bool = False,
     sees: Callable[[str], bool] = lambda name: True,
-) -> Outcome:
+) -> BulkChangeView:
     """Apply the action to each matching schedule, one after the other; with ``names`` (full names) to these. One
     failure does not stop the others. A dry run changes nothing: its ``changed`` are those that would change.
 
@@ -120,7 +133,7 @@ def act(
     """
     if action not in actions:
         raise errors.invalid("action", f"one of {', '.join(actions)}", action, "use one of these")
-    outcome = Outcome(changed=[], unchanged=[], failed=[])
+    outcome = BulkChangeView(changed=[], unchanged=[], failed=[], dry_run=dry_run)
     if names:
         before = {name: found[0] for name, found in many.schedules(ports, names).items()}
     else:
@@ -167,10 +180,10 @@ class _ReadOnly:
         raise _WouldWrite
 
 
-def _error_view(error: Exception, action: str, name: str, sees: Callable[[str], bool]) -> Mapping[str, Any]:
+def _error_view(error: Exception, action: str, name: str, sees: Callable[[str], bool]) -> ErrorOfChangeView:
     """The error as the API returns it. The details of an internal error are logged, not returned."""
     if not isinstance(error, SluiceError):
         logger.exception("bulk change failed", extra={"action": action, "schedule": name})
         error = SluiceError("internal", "the change could not be carried out", None, "try again")
-    view: Mapping[str, Any] = error.concealing(sees).to_dict()["error"]
+    view: ErrorOfChangeView = error.concealing(sees).to_dict()["error"]
     return view

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.schedule import ScheduleState, Timer
+from chalicelib.core.states import Mode
+from chalicelib.core.views import At, FromAt, View
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.views import waiting
 from chalicelib.ports import Ports, RowRequest, Soonest
-
-View = dict[str, Any]
 
 MAX_TIMERS = 2_000  # that one request reads, each with the state and the definition of its schedule
 MAX_FIRES = 2_000  # of an answer, about 300 kB
@@ -22,7 +21,26 @@ MIN_TIMERS = 50  # that a request for few fires reads, if there are so many
 MAX_COMPUTED = 20_000  # fires that one request computes
 
 
-def between(ports: Ports, namespace: str, since: Instant, until: Instant, limit: int = MAX_FIRES) -> View:
+class FireView(View):
+    """A fire to come. ``skipped``: a user asked to skip it."""
+
+    schedule: str
+    nominal_at: At
+    due_at: At
+    skipped: bool
+    state: Mode
+
+
+class FiresView(FromAt):
+    """The fires in a span, by when they are due. With ``at_least`` fires after ``complete_to`` may be missing."""
+
+    to: At
+    at_least: bool
+    complete_to: At
+    items: list[FireView]
+
+
+def between(ports: Ports, namespace: str, since: Instant, until: Instant, limit: int = MAX_FIRES) -> FiresView:
     """The first ``limit`` fires that are due from ``since`` to ``until``, ordered by when they are due.
 
     A timer has a ``wake_at`` before its next fire. So the timers that wake by ``until``, and the fires that were
@@ -117,7 +135,7 @@ def _fires(
     return fires, end
 
 
-def _view(state: ScheduleState, nominal: Instant, due: Instant) -> View:
+def _view(state: ScheduleState, nominal: Instant, due: Instant) -> FireView:
     return {
         "schedule": state.schedule,
         "nominal_at": iso(nominal),

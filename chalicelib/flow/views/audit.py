@@ -1,4 +1,4 @@
-"""Lists of audit records: of a namespace, or of all (O5)."""
+"""What a list of audit records shows, and which it has (O5)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from chalicelib.core.instants import Instant, iso
-from chalicelib.core.rows.audit import AuditRow
-from chalicelib.ports import Page, Ports
+from chalicelib.core.rows.audit import AuditOutcome, AuditRow
+from chalicelib.core.views import At, View, shown
 
-MAX_PAGES = 10  # of the table that one request reads, if a filter leaves out most records
+
+class AuditRecordView(View):
+    """A change, or a refusal. ``by`` is the ARN of the signer. A document above 4,000 bytes is given by its digest."""
+
+    at: At
+    namespace: str
+    operation: str
+    outcome: AuditOutcome
+    kind: str
+    name: str
+    by: str | None
+    account: str | None
+    session: str | None
+    unique_id: str | None
+    source: str | None
+    request_id: str | None
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    reason: str | None
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,39 +49,7 @@ class Wanted:
         return named and by and self.kind in (None, row.kind) and self.outcome in (None, row.outcome)
 
 
-def listed(ports: Ports, namespace: str | None, wanted: Wanted, limit: int, cursor: str | None) -> Page[AuditRow]:
-    """A page of audit records, newest first; of all namespaces with None. It may be shorter than ``limit`` although
-    more pages follow."""
-    found: list[AuditRow] = []
-    for _ in range(MAX_PAGES):
-        left = limit - len(found)
-        if namespace is None:
-            page = ports.runs.audit_of_all(wanted.since, wanted.until, left, cursor)
-        else:
-            page = ports.runs.audit(namespace, wanted.since, wanted.until, left, cursor)
-        found += [row for row in page.items if wanted.fits(row)]
-        cursor = page.cursor
-        if cursor is None or len(found) >= limit:
-            break
-    return Page(tuple(found), cursor)
-
-
-def audit_view(row: AuditRow) -> dict[str, Any]:
-    return {
-        "at": iso(row.recorded_at),
-        "namespace": row.namespace,
-        "operation": row.operation,
-        "outcome": row.outcome,
-        "kind": row.kind,
-        "name": row.name,
-        "by": row.arn or None,
-        "account": row.account or None,
-        "session": row.session or None,
-        "unique_id": row.unique_id or None,
-        "source": row.source or None,
-        "request_id": row.request_id or None,
-        "before": row.document.get("before"),
-        "after": row.document.get("after"),
-        "reason": row.reason or None,
-        "count": row.count,
-    }
+def audit_view(row: AuditRow) -> AuditRecordView:
+    document = row.document
+    at, by = iso(row.recorded_at), row.arn or None
+    return shown(AuditRecordView, row, at=at, by=by, before=document.get("before"), after=document.get("after"))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from chalicelib.core import states
 from chalicelib.core.access.grants import waiting_for
@@ -23,21 +23,98 @@ from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names
 from chalicelib.core.mentions import Mention
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.rows.run import Record, RecordKind, Run
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.states import GATHERING_MODES
+from chalicelib.core.states import GATHERING_MODES, JobState, Mode, RunState
 from chalicelib.core.text import count_of
 from chalicelib.core.triggers import nodes, tree
+from chalicelib.core.views import At, View, shown
 from chalicelib.flow import facts, grants, lookup
 from chalicelib.flow.definitions import buckets, store
 from chalicelib.flow.jobs import arrangers
 from chalicelib.flow.runs import failures
 from chalicelib.flow.views import layouts, manifests, refs, upstreams, use
-from chalicelib.flow.views.queues import Queues, in_words
-from chalicelib.flow.views.views import View, ended_view, record_view
+from chalicelib.flow.views.queues import PlaceInQueueView, Queues, in_words
+from chalicelib.flow.views.refs import RefView
+from chalicelib.flow.views.use import UseOfLimitView, UseView
+from chalicelib.flow.views.views import EndedWorkView, ended_view
 from chalicelib.ports import Ports, RowRequest
 
 MAX_ENDED = 5  # in the explanation of a schedule; the lists of records and of runs have all
+
+
+class PartOfTriggerView(View):
+    """A part of a trigger. A leaf needs events, of a ``size`` leaf bytes; a combination needs ``need`` of its children.
+    ``leaf`` is the number of a leaf; ``changes_at`` is when the part is met without a further event."""
+
+    type: str
+    text: str
+    need: int
+    have: int
+    met: bool
+    arrived: list[str]
+    missing: list[str]
+    changes_at: At | None
+    leaf: str | None
+    children: list[PartOfTriggerView]
+
+
+class StateOfConstraintView(UseView):
+    """``used`` of ``max`` permits of its limit are taken, by the runs in ``held_by``, at most 20. All are null if it
+    has no limit, or the limit does not list its holders."""
+
+    type: str
+    met: bool
+    why: str
+    until: At | None
+
+
+class WhyJobView(View):
+    """Why a job has not run: the decision on the present facts, and what would change it."""
+
+    job_id: str
+    schedule: str
+    state: JobState
+    decision: str
+    why: str
+    queue: PlaceInQueueView | None
+    fired_by: str | None
+    arrived: list[str]
+    missing: list[str]
+    since: At
+    correlation: dict[str, str] | None
+    wakes: str
+    constraints: list[StateOfConstraintView]
+    tree: PartOfTriggerView | None
+    limits: list[UseOfLimitView]
+    refs: list[RefView]
+
+
+class WhyScheduleView(View):
+    """Why a schedule has not run. ``ended`` is its last work that never ran, or whose run was aborted or cancelled."""
+
+    schedule: str
+    state: Mode
+    why: str
+    next_fire: At | None
+    jobs: list[WhyJobView]
+    ended: list[EndedWorkView]
+    tree: PartOfTriggerView
+    refs: list[RefView]
+
+
+class WhyRunView(View):
+    """Why a run is in its state, or what became of a job that ended without a run (``kind`` is ``record``)."""
+
+    run_id: str
+    kind: Literal["run", "record"]
+    schedule: str
+    state: RunState | RecordKind
+    why: str
+    at: At | None
+    fired_by: str | None
+    waited_ms: int | None
+    refs: list[RefView]
 
 
 def why_job(
@@ -46,7 +123,7 @@ def why_job(
     queues: Queues | None = None,
     searches: bool = True,
     parsed: facts.Parsed | None = None,
-) -> View:
+) -> WhyJobView:
     """Why a job has not run yet and what would make it run, from a decision on the present facts. With ``searches``, it
     also says which upstream run has failed, which takes a search among the runs of that workflow."""
     now = ports.clock.now()
@@ -63,7 +140,7 @@ def why_job(
     if searches and _waits_for_person(job, known, now):
         why = "; ".join(filter(None, [why, arrangers.words_of(ports, job)]))
     asks = known.asks(job.schedule.partition(".")[0])
-    view = {
+    view: WhyJobView = {
         "job_id": job.job_id,
         "schedule": job.schedule,
         "state": job.state,
@@ -79,8 +156,10 @@ def why_job(
         "constraints": _constraints(job, known, now),
         "tree": _tree_of(job, known.schedule, verdict, now),
         "limits": use.of_job(job, known, asks, now),
+        "refs": [],
     }
-    return {**view, "refs": refs.refs(view, refs.of_job(job, known.schedule, asks))}
+    view["refs"] = refs.refs(view, refs.of_job(job, known.schedule, asks))
+    return view
 
 
 def _read_ahead(ports: Ports, jobs: Sequence[Job]) -> Ports:
@@ -109,7 +188,9 @@ class _Once:
         return getattr(self._table, name)
 
 
-def _tree_of(job: Job, schedule: Schedule | None, verdict: tree.Verdict | None, now: Instant) -> View | None:
+def _tree_of(
+    job: Job, schedule: Schedule | None, verdict: tree.Verdict | None, now: Instant
+) -> PartOfTriggerView | None:
     """The trigger of a job that gathers or has gathered events, part by part; None for any other job. A locked match
     stays met, so its root is shown as met even if a part is not."""
     if schedule is None or not job.traits.of_events:
@@ -118,19 +199,8 @@ def _tree_of(job: Job, schedule: Schedule | None, verdict: tree.Verdict | None, 
     return _node(replace(root, met=True) if verdict is None or verdict.met else root)
 
 
-def _node(node: nodes.Node) -> View:
-    return {
-        "type": node.type,
-        "text": node.text,
-        "need": node.need,
-        "have": node.have,
-        "met": node.met,
-        "arrived": list(node.arrived),
-        "missing": list(node.missing),
-        "changes_at": iso_or_none(node.changes_at),
-        "leaf": node.leaf,
-        "children": [_node(child) for child in node.children],
-    }
+def _node(node: nodes.Node) -> PartOfTriggerView:
+    return shown(PartOfTriggerView, node, children=[_node(child) for child in node.children])
 
 
 def _attempt_before(ports: Ports, job: Job) -> Run | None:
@@ -145,7 +215,7 @@ def _failed(before: Run) -> str:
     return f"attempt {before.attempt} of {before.attempts} failed{reason}"
 
 
-def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
+def why_schedule(ports: Ports, name: str, limit: int = 100) -> WhyScheduleView:
     """Why a schedule has not run: its state, the events that it waits for, and its waiting jobs. ``ended`` is the last
     work that never ran or was cancelled."""
     return why_and_count(ports, name, limit, limit)[0]
@@ -161,7 +231,7 @@ def why_and_count(
     explained: int = MAX_NAMED,
     searches: bool = True,
     parsed: facts.Parsed | None = None,
-) -> tuple[View, int, bool]:
+) -> tuple[WhyScheduleView, int, bool]:
     """The explanation of a schedule with its first ``explained`` waiting jobs. Then the number of those that wait among
     the first ``limit`` jobs, and whether it has more. ``searches`` is as for `why_job`. ``parsed`` is what explanations
     of other schedules have read in the same request."""
@@ -194,7 +264,7 @@ def why_and_count(
     if schedule_state.mode == "enabled" and searches:
         strays = layouts.ignored(ports, name, schedule, now)
         why = "; ".join([why, *layouts.unjoined([job["correlation"] for job in waiting]), *strays])
-    view = {
+    view: WhyScheduleView = {
         "schedule": name,
         "state": schedule_state.mode,
         "why": why,
@@ -202,9 +272,10 @@ def why_and_count(
         "jobs": waiting,
         "ended": ended,
         "tree": _node(nodes.nodes(schedule.trigger, {}, now)),
+        "refs": [],
     }
     of_jobs = (Mention(**ref) for job in waiting for ref in job["refs"])
-    view = {**view, "refs": refs.refs(view, chain(refs.of_schedule(name, schedule), of_jobs))}
+    view["refs"] = refs.refs(view, chain(refs.of_schedule(name, schedule), of_jobs))
     return view, len(present), page.cursor is not None
 
 
@@ -215,7 +286,7 @@ def _not_granted(ports: Ports, name: str, schedule: Schedule) -> list[str]:
     return [waiting_for(missing)] if missing else []
 
 
-def _reasons(waiting: Sequence[View]) -> list[str]:
+def _reasons(waiting: Sequence[WhyJobView]) -> list[str]:
     """The reasons of some jobs, each once. Jobs of one queue differ in their position: that of the first is shown."""
     first: dict[str, str] = {}
     for job in waiting:
@@ -235,12 +306,12 @@ def _nothing_waits(runs: Sequence[Run], trigger: str) -> str:
     return f"{last.fired_by}; run {last.run_id}{more} is {last.state} {since}; nothing has arrived since"
 
 
-def _ended(ports: Ports, schedule: str, runs: Sequence[Run]) -> tuple[list[View], str]:
+def _ended(ports: Ports, schedule: str, runs: Sequence[Run]) -> tuple[list[EndedWorkView], str]:
     """The last work of a schedule that never ran, or whose run was aborted or cancelled, newest first. Also when its
     last other run was claimed, or an empty text."""
     records = ports.runs.records("schedule", schedule, MAX_ENDED, None).items
     cut = [run for run in runs if run.state in ("ABORTED", "CANCELLED")]
-    ended = [record_view(record) for record in records] + [ended_view(run) for run in cut]
+    ended = [*(shown(EndedWorkView, record, at=iso(record.recorded_at)) for record in records), *map(ended_view, cut)]
     ran_at = max((iso(run.claimed_at) for run in runs if run not in cut), default="")
     return sorted(ended, key=lambda view: str(view["at"]), reverse=True)[:MAX_ENDED], ran_at
 
@@ -255,7 +326,7 @@ def _names_a_dataset(name: str) -> bool:
     return name.count(".") == 1 and " " not in name
 
 
-def why_work(ports: Ports, run_id: str) -> View:
+def why_work(ports: Ports, run_id: str) -> WhyRunView:
     """Why a run is in its state; or what became of a job that ended without one. Raises ``not_found`` (404) with the
     reason why the job waits, if it still does."""
     attempts = ports.runs.attempts(run_id)
@@ -265,31 +336,35 @@ def why_work(ports: Ports, run_id: str) -> View:
     run = failures.with_reason(ports, lookup.find_run(ports, run_id)[-1])
     view, queue = why_run(run), Queues(ports).of(run)
     limit = refs.of_limit(run.queued_in) if run.queued_in is not None else ()
-    return _with_refs({**view, "why": f"{view['why']}{in_words(queue)}"}, run.workflow, limit)
+    view["why"] += in_words(queue)
+    return _with_refs(view, run.workflow, limit)
 
 
-def _with_refs(view: View, workflow: str = "", more: Iterable[Mention] = ()) -> View:
+def _with_refs(view: WhyRunView, workflow: str = "", more: Iterable[Mention] = ()) -> WhyRunView:
     """The explanation of a run or a record with its references."""
     of_workflow = [Mention(f"workflow {workflow}", "workflow", workflow)] if workflow else []
-    of_schedule = [Mention(name, "schedule", name) for name in (str(view["schedule"]),)]
-    return {**view, "refs": refs.refs(view, chain(of_workflow, of_schedule, more))}
+    of_schedule = [Mention(view["schedule"], "schedule", view["schedule"])]
+    view["refs"] = refs.refs(view, chain(of_workflow, of_schedule, more))
+    return view
 
 
-def why_record(record: Record) -> View:
+def why_record(record: Record) -> WhyRunView:
     """What became of a job that never became a run, with the reason and the instant on record."""
-    return {
-        "run_id": record.id,
-        "kind": "record",
-        "schedule": record.schedule,
-        "state": record.kind,
-        "why": record.reason,
-        "at": iso(record.recorded_at),
-        "fired_by": None,
-        "waited_ms": None if record.created_at is None else max(0, record.recorded_at - record.created_at),
-    }
+    return shown(
+        WhyRunView,
+        record,
+        run_id=record.id,
+        kind="record",
+        state=record.kind,
+        why=record.reason,
+        at=iso(record.recorded_at),
+        fired_by=None,
+        waited_ms=None if record.created_at is None else max(0, record.recorded_at - record.created_at),
+        refs=[],
+    )
 
 
-def why_run(run: Run) -> View:
+def why_run(run: Run) -> WhyRunView:
     """Why a run is in its state: the reason on its row, or a text for the state."""
     texts = {
         "STARTING": "its start was requested and is not confirmed yet"
@@ -298,28 +373,26 @@ def why_run(run: Run) -> View:
         "RUNNING": "the target is running it",
         "SUCCEEDED": "the run succeeded",
     }
-    return {
-        "run_id": run.run_id,
-        "kind": "run",
-        "schedule": run.schedule,
-        "state": run.state,
-        "at": iso_or_none(run.ended_at) if states.is_terminal(run.state) else None,
-        "why": run.reason or texts.get(run.state, "no reason was recorded"),
-        "fired_by": run.fired_by,
-        "waited_ms": waited(run),
-    }
+    return shown(
+        WhyRunView,
+        run,
+        kind="run",
+        at=iso_or_none(run.ended_at) if states.is_terminal(run.state) else None,
+        why=run.reason or texts.get(run.state, "no reason was recorded"),
+        waited_ms=waited(run),
+        refs=[],
+    )
 
 
-def _constraints(job: Job, known: Facts, now: Instant) -> list[View]:
+def _constraints(job: Job, known: Facts, now: Instant) -> list[StateOfConstraintView]:
     """The state of each constraint, with the reason from the decision."""
     return [
-        {
-            "type": condition.constraint.type,
-            "met": condition.met,
-            "why": condition.why,
-            "until": iso_or_none(condition.until),
+        shown(
+            StateOfConstraintView,
+            condition,
+            type=condition.constraint.type,
             **use.of_constraint(condition.constraint, job, known, now),
-        }
+        )
         for condition in _conditions(job, known, now)
     ]
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.run import Run
+from chalicelib.core.states import Mode, RunState
+from chalicelib.core.views import At, View, shown
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.views import explain
 from chalicelib.flow.views.schedule_list import states_of
 from chalicelib.ports import Page, Ports
-
-View = dict[str, Any]
 
 MAX_SCHEDULES = 50
 MAX_COUNTED = 100  # jobs of each schedule
@@ -23,7 +23,35 @@ LAST = 10  # runs of each schedule
 AT_ONCE = 8
 
 
-def glance(ports: Ports, names: Sequence[str]) -> View:
+class LastRunView(View):
+    """An attempt of a run; ``at`` is when it was claimed."""
+
+    run_id: str
+    attempt: int
+    state: RunState
+    at: At
+
+
+class GlanceAtScheduleView(View):
+    """Why a schedule does not run, and its newest runs first. ``at_least``: more jobs than ``waiting`` wait."""
+
+    schedule: str
+    state: Mode
+    why: str
+    next_fire: At | None
+    waiting: int
+    at_least: bool
+    last: list[LastRunView]
+
+
+class GlancesView(View):
+    """The schedules in the order of the request. ``gone`` are those that do not exist."""
+
+    items: list[GlanceAtScheduleView]
+    gone: list[str]
+
+
+def glance(ports: Ports, names: Sequence[str]) -> GlancesView:
     """One item for each schedule that exists, in the given order, and in ``gone`` the names of the others."""
     known, states = states_of(ports, names, strong=False)
     known = known.prefetch.read(
@@ -42,7 +70,7 @@ def glance(ports: Ports, names: Sequence[str]) -> View:
     return {"items": items, "gone": [name for name in names if name not in there]}
 
 
-def _glance(ports: Ports, parsed: Parsed, name: str) -> View:
+def _glance(ports: Ports, parsed: Parsed, name: str) -> GlanceAtScheduleView:
     last = ports.runs.runs("schedule", name, LAST, None)
     seen: Any = _Newest(ports.runs, name, last)
     seeing = replace(ports, runs=seen)
@@ -54,7 +82,7 @@ def _glance(ports: Ports, parsed: Parsed, name: str) -> View:
         "next_fire": view["next_fire"],
         "waiting": waiting,
         "at_least": more,
-        "last": [_run_view(run) for run in last.items],
+        "last": [shown(LastRunView, run, at=iso(run.claimed_at)) for run in last.items],
     }
 
 
@@ -72,7 +100,3 @@ class _Newest:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._runs, name)
-
-
-def _run_view(run: Run) -> View:
-    return {"run_id": run.run_id, "attempt": run.attempt, "state": run.state, "at": iso(run.claimed_at)}

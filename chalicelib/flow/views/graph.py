@@ -9,27 +9,56 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Literal, NamedTuple, cast
 
 from chalicelib.core import errors, ids
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.schedule import WAKE
+from chalicelib.core.states import Mode
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import status_key
 from chalicelib.core.triggers.size import size_key
+from chalicelib.core.views import FromText, View, shown
 from chalicelib.flow import many
 from chalicelib.flow.lookup import definitions_in
 from chalicelib.flow.many import Found
 from chalicelib.ports import Kind, Ports
 
-View = dict[str, Any]
-
 MAX_READ = 2_000  # schedules whose definitions a graph is made from
 MAX_KEYS = 60  # event keys whose subscriptions are read, in a namespace with more schedules
 FOLLOWERS = 100  # subscriptions that are read of each
 STATUSES = ("STARTED", "COMPLETED", "FAILED", "KILLED")
+
+
+class NodeOfGraphView(View):
+    """A schedule, workflow or dataset. ``depth`` is its distance from the node around which the graph is, negative
+    before it; ``state`` is the mode of a schedule."""
+
+    id: str
+    kind: Literal["schedule", "workflow", "dataset"]
+    name: str
+    depth: int | None
+    state: Mode | None
+    dag: str | None
+
+
+class EdgeOfGraphView(FromText):
+    """A schedule ``runs`` a workflow, or ``counts`` the partitions of a dataset or the statuses of a workflow."""
+
+    to: str
+    kind: Literal["runs", "counts"]
+    text: str
+
+
+class GraphView(View):
+    """How schedules, workflows and datasets trigger each other. ``at_least``: there are more nodes."""
+
+    around: str | None
+    nodes: list[NodeOfGraphView]
+    edges: list[EdgeOfGraphView]
+    at_least: bool
 
 
 class Thing(NamedTuple):
@@ -97,7 +126,7 @@ def edges_of(name: str, schedule: Schedule) -> Iterator[Edge]:
             yield Edge(Thing("workflow", upstream.workflow), own, "counts", text)
 
 
-def graph(ports: Ports, namespace: str, around: str | None, up: int, down: int, limit: int) -> View:
+def graph(ports: Ports, namespace: str, around: str | None, up: int, down: int, limit: int) -> GraphView:
     """The nodes at most ``up`` steps before ``around`` and ``down`` steps after it, the nearest first. Without
     ``around``, they are the first schedules by name, with what they name. Raises ``not_found`` (404) for an unknown
     node."""
@@ -118,7 +147,7 @@ def graph(ports: Ports, namespace: str, around: str | None, up: int, down: int, 
     return {
         "around": center.id if center is not None else None,
         "nodes": [_node(known, thing, depth) for thing, depth in kept.items()],
-        "edges": [{"from": edge.start.id, "to": edge.end.id, "kind": edge.kind, "text": edge.text} for edge in edges],
+        "edges": [shown(EdgeOfGraphView, edge, **{"from": edge.start.id, "to": edge.end.id}) for edge in edges],
         "at_least": known.cut or len(depths) > limit,
     }
 
@@ -206,8 +235,8 @@ def _first(known: _Known, limit: int) -> dict[Thing, int | None]:
     return found
 
 
-def _node(known: _Known, thing: Thing, depth: int | None) -> View:
+def _node(known: _Known, thing: Thing, depth: int | None) -> NodeOfGraphView:
     is_schedule = thing.kind == "schedule"
     state = known.schedules[thing.name][0].mode if is_schedule else None
     dag = ids.dag_of(thing.name) if thing.kind != "dataset" and ids.is_of_dag(thing.name) else None
-    return {"id": thing.id, "kind": thing.kind, "name": thing.name, "depth": depth, "state": state, "dag": dag}
+    return shown(NodeOfGraphView, thing, depth=depth, state=state, dag=dag)

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
-from chalicelib.core.instants import iso_or_none
 from chalicelib.core.jobs import holds
-from chalicelib.core.jobs.holds import Hold
+from chalicelib.core.jobs.holds import Hold, HoldKind
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.views import At, View, shown
 from chalicelib.flow.facts import Parsed
 from chalicelib.ports import Page, Ports, RowRequest
 
-View = dict[str, Any]
 Read = Callable[[int, str | None], Page[Job]]
+
+
+class HoldView(View):
+    """What a job waits for, in few kinds. ``name`` is that of a limit, a constraint, a schedule or a namespace, ``of``
+    says the same in words, and ``changes_at`` is when time alone may end the wait."""
+
+    kind: HoldKind
+    name: str
+    of: str
+    changes_at: At | None
 
 
 class Holding:
@@ -66,5 +74,5 @@ def states_and_versions(ports: Ports, names: Iterable[str]) -> tuple[Ports, dict
     return known.prefetch.read(known, versions, strong=False), states
 
 
-def hold_view(hold: Hold) -> View:
-    return {"kind": hold.kind, "name": hold.name, "of": hold.of, "changes_at": iso_or_none(hold.changes_at)}
+def hold_view(hold: Hold) -> HoldView:
+    return shown(HoldView, hold)

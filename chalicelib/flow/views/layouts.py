@@ -12,14 +12,24 @@ from chalicelib.core.instants import DAY, Instant
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.partition import partition_key
+from chalicelib.core.views import At, View
 from chalicelib.ports import Ports
 
 SHOWN_FOR = 7 * DAY
 
 
-def ignored_view(row: IgnoredObjects | None) -> list[dict[str, Any]]:
+class IgnoredObjectView(View):
+    """An object in the prefix of a dataset that belongs to no partition, and why."""
+
+    key: str
+    at: At
+    why: str
+
+
+def ignored_view(row: IgnoredObjects | None) -> list[IgnoredObjectView]:
     """The last objects of a dataset that belong to no partition, the newest first."""
-    return [dict(each) for each in (row.objects if row is not None else ())]
+    found: list[Any] = [dict(each) for each in (row.objects if row is not None else ())]
+    return found
 
 
 def ignored(ports: Ports, name: str, schedule: Schedule, now: Instant) -> list[str]:

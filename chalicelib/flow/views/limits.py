@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from chalicelib.core import errors, ids, states
 from chalicelib.core.instants import Instant, iso_or_none
@@ -14,13 +13,13 @@ from chalicelib.core.names import name_in
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
-from chalicelib.flow import facts as facts_of
-from chalicelib.flow import lookup
+from chalicelib.core.states import RunState
+from chalicelib.core.views import At, View, shown
+from chalicelib.flow import facts, lookup
 from chalicelib.flow.limits import parts
 from chalicelib.flow.views import waiting
+from chalicelib.flow.views.queues import WaiterView, waiters_view
 from chalicelib.ports import Page, Ports
-
-View = dict[str, Any]
 
 MAX_SHOWN = 100  # holders, and waiters
 MAX_RUNS = 500  # runs that are read to find the holders of a pool
@@ -28,7 +27,34 @@ KINDS = ("workflow", "group", "pool", "policy", "rate", "application", "admissio
 SCHEDULE = "schedule:"
 
 
-def of_namespace(ports: Ports, namespace: str, limit: int, cursor: str | None) -> Page[View]:
+class HolderView(View):
+    """A run that holds a permit of a limit, since its claim."""
+
+    run_id: str
+    attempt: int
+    schedule: str
+    state: RunState
+    since: At | None
+
+
+class LimitView(View):
+    """A limit, its use and its queue. ``in_use`` is null for a limit of starts, and ``maximum`` where only a waiting or
+    active job would tell it. Holders and waiters are null in a list of all limits. ``at_least``: there are more."""
+
+    name: str
+    kind: str
+    of: str
+    in_use: int | None
+    maximum: int | None
+    unit: str
+    waiting: int
+    next_at: At | None
+    holders: list[HolderView] | None
+    waiters: list[WaiterView] | None
+    at_least: bool
+
+
+def of_namespace(ports: Ports, namespace: str, limit: int, cursor: str | None) -> Page[LimitView]:
     """The pools and policies of a namespace, and the limits at which its jobs wait, by name. Holders and waiters are
     left out (null)."""
     lookup.require(ports, "namespace", namespace)
@@ -39,11 +65,13 @@ def of_namespace(ports: Ports, namespace: str, limit: int, cursor: str | None) -
     wanted = [name for name in every if cursor is None or name > cursor][:limit]
     now = ports.clock.now()
     items = [_view(state, maxima.get(state.limit_name), None, now) for state in ports.jobs.limit_states(wanted)]
+    for item in items:
+        item["at_least"] = more
     following = wanted[-1] if wanted and wanted[-1] != every[-1] else None
-    return Page(tuple({**item, "at_least": more} for item in items), following)
+    return Page(tuple(items), following)
 
 
-def named(ports: Ports, namespace: str, name: str) -> list[View]:
+def named(ports: Ports, namespace: str, name: str) -> list[LimitView]:
     """One limit with the runs that hold its permits and the jobs that wait. For ``schedule:<name>``, each limit of
     which the jobs of that schedule need a permit, in order. Raises ``invalid`` for any other name."""
     if name.startswith(SCHEDULE):
@@ -70,25 +98,22 @@ def _asks_of_schedule(ports: Ports, name: str, job: Job | None = None) -> tuple[
     state, _ = lookup.existing(ports, name)
     now = ports.clock.now()
     plain = Job(name, state.generation, "RUNNOW#", "", "run_now", "PENDING_CONSTRAINTS", now)
-    known = facts_of.read(ports, job or plain)
+    known = facts.read(ports, job or plain)
     return permits.with_fallbacks(known.asks(name.partition(".")[0]))
 
 
-def _in_full(ports: Ports, namespace: str, name: str, ask: PermitRequest | None) -> View:
+def _in_full(ports: Ports, namespace: str, name: str, ask: PermitRequest | None) -> LimitView:
     state = parts.state_of(ports, name)
     waiters = parts.head_of(ports, state, MAX_SHOWN)
     holders, more = _holders(ports, state, namespace)
     maximum = _maximum(ports, namespace, state, ask, [each.job_schedule for each in waiters], holders)
     view = _view(state, maximum, ask, ports.clock.now())
-    shown = [
-        {"position": number, "job_id": each.job_id, "schedule": each.job_schedule, "attempt": each.run and each.run[1]}
-        for number, each in enumerate(waiters, 1)
-    ]
+    first = sorted(holders, key=lambda run: run.claimed_at)[:MAX_SHOWN]
     return {
         **view,
-        "holders": [_holder_view(run) for run in sorted(holders, key=lambda run: run.claimed_at)[:MAX_SHOWN]],
-        "waiters": shown,
-        "at_least": more or state.waiters > len(shown) or len(holders) > MAX_SHOWN,
+        "holders": [shown(HolderView, run, since=iso_or_none(run.claimed_at)) for run in first],
+        "waiters": waiters_view(waiters),
+        "at_least": more or state.waiters > len(waiters) or len(holders) > MAX_SHOWN,
     }
 
 
@@ -126,8 +151,9 @@ def _maxima_of_pools(ports: Ports, namespace: str) -> dict[str, tuple[int | None
     return found
 
 
-def _view(state: LimitState, maximum: tuple[int | None, str] | None, ask: PermitRequest | None, now: Instant) -> View:
-    kind = state.limit_name.partition(":")[0]
+def _view(
+    state: LimitState, maximum: tuple[int | None, str] | None, ask: PermitRequest | None, now: Instant
+) -> LimitView:
     is_slots = names.returns_permit(state.limit_name)
     most, unit = maximum if maximum is not None else (None, "runs" if is_slots else "starts")
     next_at = max(state.head, now) if names.is_pace(state.limit_name) else None
@@ -135,7 +161,7 @@ def _view(state: LimitState, maximum: tuple[int | None, str] | None, ask: Permit
         next_at = ask.next_entry_at(state, now)
     return {
         "name": state.limit_name,
-        "kind": kind,
+        "kind": state.limit_name.partition(":")[0],
         "of": names.describe(state.limit_name),
         "in_use": state.active if is_slots else None,
         "maximum": most,
@@ -144,6 +170,7 @@ def _view(state: LimitState, maximum: tuple[int | None, str] | None, ask: Permit
         "next_at": iso_or_none(next_at),
         "holders": None,
         "waiters": None,
+        "at_least": False,
     }
 
 
@@ -162,13 +189,3 @@ def _holders(ports: Ports, state: LimitState, namespace: str) -> tuple[list[Run]
     active = [run for run in found if not states.is_terminal(run.state) and state.limit_name in run.permits]
     units = sum(run.units if names.is_pool(state.limit_name) else 1 for run in active)
     return active, units < state.active
-
-
-def _holder_view(run: Run) -> View:
-    return {
-        "run_id": run.run_id,
-        "attempt": run.attempt,
-        "schedule": run.schedule,
-        "state": run.state,
-        "since": iso_or_none(run.claimed_at),
-    }

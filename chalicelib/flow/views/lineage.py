@@ -10,22 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal
 
 from chalicelib.core.dags import rounds
 from chalicelib.core.events.build import reached, status_event
 from chalicelib.core.ids import parse_job_id
-from chalicelib.core.instants import iso, iso_or_none
+from chalicelib.core.instants import iso
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.rows.run import Record, RecordKind, Run
 from chalicelib.core.rows.schedule import WAKE, Subscription
+from chalicelib.core.states import JobState, RunState
+from chalicelib.core.views import At, FromText, View, shown
 from chalicelib.flow import lookup
 from chalicelib.flow.ingest.apply import NO_JOB
 from chalicelib.flow.runs import context
 from chalicelib.ports import Ports
-
-View = dict[str, Any]
 
 MAX_NODES = 100  # in each direction
 MAX_EXPANDED = 20  # runs of one level whose events, or followers, are read
@@ -37,26 +37,58 @@ MAX_JOBS = 20  # waiting jobs that are searched
 MAX_ATTEMPTS = 30
 
 
+class NodeOfLineageView(View):
+    """A run, a job that waits, the record of one that never ran, or an event that no run has caused. ``depth`` is its
+    distance from the run, negative before it."""
+
+    id: str
+    kind: Literal["run", "job", "record", "partition", "event", "fire"]
+    schedule: str | None
+    workflow: str | None
+    state: RunState | JobState | RecordKind | None
+    reason: str
+    at: At
+    ended_at: At | None
+    depth: int
+
+
+class EdgeOfLineageView(FromText):
+    """``text`` is the status that was counted, or what else led from one node to the other."""
+
+    to: str
+    text: str
+
+
+class LineageView(View):
+    """What led to a run and what followed from it. ``at_least``: there is more."""
+
+    run_id: str
+    nodes: list[NodeOfLineageView]
+    edges: list[EdgeOfLineageView]
+    at_least: bool
+
+
 @dataclass(slots=True)
 class _Lineage:
     """The nodes by id, the edges, and whether a bound was met."""
 
-    nodes: dict[str, View] = field(default_factory=dict)
+    nodes: dict[str, NodeOfLineageView] = field(default_factory=dict)
     edges: dict[tuple[str, str, str], None] = field(default_factory=dict)
     cut: bool = False
 
-    def add(self, node: View, depth: int) -> bool:
+    def add(self, node: NodeOfLineageView, depth: int) -> bool:
         """Add a node at this depth unless it is known. Returns False if there is no room for it."""
         if node["id"] in self.nodes:
             return True
         if sum((each["depth"] > 0) == (depth > 0) for each in self.nodes.values() if each["depth"]) >= MAX_NODES:
             self.cut = True
             return False
-        self.nodes[node["id"]] = {**node, "depth": depth}
+        node["depth"] = depth
+        self.nodes[node["id"]] = node
         return True
 
 
-def lineage(ports: Ports, run_id: str, up: int, down: int) -> View:
+def lineage(ports: Ports, run_id: str, up: int, down: int) -> LineageView:
     """The runs, events and jobs at most ``up`` steps before a run and ``down`` steps after it. Raises ``not_found``
     (404) for a run that does not exist."""
     run = lookup.find_run(ports, run_id)[-1]
@@ -68,7 +100,7 @@ def lineage(ports: Ports, run_id: str, up: int, down: int) -> View:
     level = [run]
     for depth in range(1, down + 1):
         level = _after(ports, found, level, depth)
-    edges = [{"from": start, "to": end, "text": text} for start, end, text in found.edges]
+    edges: list[EdgeOfLineageView] = [{"from": start, "to": end, "text": text} for start, end, text in found.edges]
     return {"run_id": run_id, "nodes": list(found.nodes.values()), "edges": edges, "at_least": found.cut}
 
 
@@ -186,38 +218,24 @@ def last_attempts(ports: Ports, run_ids: Iterable[str]) -> dict[str, Run]:
     return {run_id: found[run_id] for run_id in dict.fromkeys(run_ids) if run_id in found}
 
 
-def _run(run: Run) -> View:
-    return {
-        "id": run.run_id,
-        "kind": "run",
-        "schedule": run.schedule,
-        "workflow": run.workflow,
-        "state": run.state,
-        "reason": run.reason,
-        "at": iso(run.claimed_at),
-        "ended_at": iso_or_none(run.ended_at),
-    }
+def _run(run: Run) -> NodeOfLineageView:
+    return shown(NodeOfLineageView, run, id=run.run_id, kind="run", at=iso(run.claimed_at), depth=0)
 
 
-def _other(row: Job | Record) -> View:
+def _other(row: Job | Record) -> NodeOfLineageView:
     """A job that waits, or the record of one that never ran."""
-    common = {"schedule": row.schedule, "workflow": None, "reason": row.reason}
     if isinstance(row, Job):
-        return {
-            "id": row.job_id,
-            "kind": "job",
-            "state": row.state,
-            "at": iso(row.created_at),
-            "ended_at": None,
-            **common,
-        }
-    at = iso(row.recorded_at)
-    return {"id": row.id, "kind": "record", "state": row.kind, "at": at, "ended_at": at, **common}
+        own = {"id": row.job_id, "kind": "job", "at": iso(row.created_at), "ended_at": None}
+    else:
+        at = iso(row.recorded_at)
+        own = {"kind": "record", "state": row.kind, "at": at, "ended_at": at}
+    return shown(NodeOfLineageView, row, workflow=None, depth=0, **own)
 
 
-def _event(event: Event) -> View:
+def _event(event: Event) -> NodeOfLineageView:
     """An event that no run has caused: a partition, an object, a custom event, or a fire."""
-    kind, name, text = "event", event.id, f"event {event.key.rpartition(':')[2]}"
+    kind: Literal["event", "partition", "fire"] = "event"
+    name, text = event.id, f"event {event.key.rpartition(':')[2]}"
     if event.kind in ("partition", "snapshot") and event.dataset is not None:
         values = "/".join((rounds.without(event.partition) or {}).values())
         kind, name, text = "partition", f"{event.dataset}/{values}", f"partition {values} of {event.dataset}"
@@ -234,4 +252,5 @@ def _event(event: Event) -> View:
         "reason": text,
         "at": iso(event.instant),
         "ended_at": None,
+        "depth": 0,
     }

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NotRequired
 
 from chalicelib.core import states
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.run import Run
+from chalicelib.core.states import RunState
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.logs import Log, NoLog, Reported, Uploaded
+from chalicelib.core.views import At, View, shown
 from chalicelib.flow.lookup import find_run
 from chalicelib.ports import Ports
 
 MAX_LINES = 10_000
 
 
-def of_run(ports: Ports, run_id: str, attempt: int | None, lines: int) -> dict[str, Any]:
+class LogsView(View):
+    """The last lines of each stream of an attempt; without lines, ``why``."""
+
+    run_id: str
+    attempt: int
+    state: RunState
+    streams: dict[str, list[str]]
+    why: str | None
+    exit_code: NotRequired[int | None]
+    reported_at: NotRequired[At | None]
+
+
+def of_run(ports: Ports, run_id: str, attempt: int | None, lines: int) -> LogsView:
     """The last ``lines`` of each stream of an attempt; None for ``attempt`` is the latest one.
 
     ``why`` explains why there are no lines yet. Raises ``not_found`` (404) if there is no such attempt.
@@ -28,7 +42,7 @@ def of_run(ports: Ports, run_id: str, attempt: int | None, lines: int) -> dict[s
         raise SluiceError("not_found", f"expected an attempt of this run, got {attempt}", "attempt", f"it has {known}")
     log = _read(ports, chosen, registry.of_run(chosen).log_of(chosen))
     streams = {name: _last(text, lines) for name, text in log["streams"].items()}
-    return {"run_id": run_id, "attempt": chosen.attempt, "state": chosen.state, **log, "streams": streams}
+    return shown(LogsView, chosen, **log | {"streams": streams})
 
 
 def _read(ports: Ports, run: Run, log: Log) -> dict[str, Any]:

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from chalicelib.core.instants import DAY, iso
+from chalicelib.core.views import At, View
 from chalicelib.flow.views.lists import MAX_DAYS
-from chalicelib.flow.views.views import run_view
+from chalicelib.flow.views.views import RunView, run_view
 from chalicelib.ports import Ports
-
-View = dict[str, Any]
 
 NEWEST = 500  # attempts that are counted
 SHOWN = 8  # of those that failed
 
 
-def outcomes(ports: Ports, namespace: str) -> View:
+class OutcomesView(View):
+    """The newest attempts of a namespace, by state: ``runs`` of them, the oldest from ``since``. ``failed`` are the
+    last ones that failed. ``more``: there are older ones."""
+
+    runs: int
+    more: bool
+    since: At | None
+    states: dict[str, int]
+    failed: list[RunView]
+
+
+def outcomes(ports: Ports, namespace: str) -> OutcomesView:
     """The newest `NEWEST` attempts of the last two weeks by state, and in full the last `SHOWN` of them that failed.
     ``more``: there are older ones. The reads are eventually consistent."""
     now = ports.clock.now()

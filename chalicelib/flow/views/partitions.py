@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import takewhile
-from typing import Any
 
 from chalicelib.core import ids
 from chalicelib.core.backfills import backfill
@@ -18,17 +17,54 @@ from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import WAKE
+from chalicelib.core.states import JobState, RunState
 from chalicelib.core.triggers.partition import partition_key
+from chalicelib.core.views import At, View, shown
 from chalicelib.flow import many, registered
 from chalicelib.flow.views import lineage
-from chalicelib.flow.views.views import record_view
+from chalicelib.flow.views.views import RecordView, record_view
 from chalicelib.ports import Ports, every_page
-
-View = dict[str, Any]
 
 MAX_READ = 5_000  # partitions that are read for a range
 PAGE = 1_000
 FOLLOWERS = 100  # schedules that are shown for one partition
+
+
+class JobOfPartitionView(View):
+    """A job that has counted a partition, or waits for it."""
+
+    job_id: str
+    schedule: str
+    state: JobState
+    reason: str
+
+
+class RunOfPartitionView(View):
+    """A run whose job has counted a partition."""
+
+    run_id: str
+    schedule: str
+    state: RunState
+    reason: str
+    at: At
+    ended_at: At | None
+
+
+class OnePartitionView(View):
+    """A partition; ``ready_at`` is null if it is missing. ``waiting`` are the jobs that have counted it or wait for it.
+    ``runs`` and ``ended`` are the runs and records of other jobs. The triggers of ``schedules`` count partitions of the
+    dataset. ``at_least``: there is more."""
+
+    dataset: str
+    values: list[str]
+    partition: dict[str, str]
+    ready_at: At | None
+    path: str | None
+    waiting: list[JobOfPartitionView]
+    runs: list[RunOfPartitionView]
+    ended: list[RecordView]
+    schedules: list[str]
+    at_least: bool
 
 
 def between(
@@ -86,7 +122,7 @@ def values_of(keys: Sequence[str], text: str | None, field: str) -> dict[str, st
     return dict(zip(keys, map(decoded, values), strict=False))
 
 
-def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) -> View:
+def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) -> OnePartitionView:
     """A partition, registered or not, with the jobs that count it and what became of them. Numbers name the registered
     one of that number, with or without leading zeros.
 
@@ -110,21 +146,8 @@ def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) ->
         "partition": dict(values),
         "ready_at": iso_or_none(row.event.accepted_at) if row is not None else None,
         "path": row.event.path if row is not None else None,
-        "waiting": [
-            {"job_id": job.job_id, "schedule": job.schedule, "state": job.state, "reason": job.reason}
-            for job in (*jobs, *awaiting)
-        ],
-        "runs": [
-            {
-                "run_id": run.run_id,
-                "schedule": run.schedule,
-                "state": run.state,
-                "reason": run.reason,
-                "at": iso(run.claimed_at),
-                "ended_at": iso_or_none(run.ended_at),
-            }
-            for run in runs.values()
-        ],
+        "waiting": [shown(JobOfPartitionView, job) for job in (*jobs, *awaiting)],
+        "runs": [shown(RunOfPartitionView, run, at=iso(run.claimed_at)) for run in runs.values()],
         "ended": [record_view(each) for each in others.values() if isinstance(each, Record)],
         "schedules": sorted(living),
         "at_least": cut or cut_too or page.cursor is not None or len(counted) > lineage.MAX_NODES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from chalicelib.core import states
 from chalicelib.core.instants import Instant, iso, iso_or_none
@@ -17,19 +17,104 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.states import Mode, RunState
+from chalicelib.core.views import At, View, shown
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.views import waiting
-from chalicelib.flow.views.holding import states_and_versions
-from chalicelib.flow.views.queues import place_view, waiting_view
+from chalicelib.flow.views.holding import HoldView, states_and_versions
+from chalicelib.flow.views.queues import JobView, place_view, waiting_view
 from chalicelib.ports import Ports, RowRequest, Soonest
-
-View = dict[str, Any]
 
 MAX_ROWS = 2_000  # jobs, and runs, that one request reads at most
 MAX_SHOWN = 20  # approvals, runs, overdue work and paused schedules
 MAX_JOBS = 5  # of each group
 MAX_GROUPS = 100  # the largest ones
 BY = "sluice"  # who paused a schedule whose runs failed in a row
+
+
+class HeldJobsView(HoldView):
+    """The jobs that one thing holds. ``why`` is the reason of the first of ``jobs``, and ``changes_at`` the first
+    instant at which one of them is checked again."""
+
+    why: str
+    count: int
+    oldest: At
+    jobs: list[JobView]
+
+
+class CountView(View):
+    count: int
+    at_least: bool
+
+
+class WaitingNowView(CountView):
+    """The waiting jobs, of all groups; the list has the largest hundred groups."""
+
+    groups: list[HeldJobsView]
+    groups_left_out: int
+
+
+class ApprovalsNowView(CountView):
+    """The jobs that wait for an approval; the list has the oldest."""
+
+    jobs: list[JobView]
+
+
+class RunInShortView(View):
+    run_id: str
+    attempt: int
+    schedule: str
+    workflow: str
+    state: RunState
+    claimed_at: At
+    started_at: At | None
+    end_by: At | None
+
+
+class RunningNowView(CountView):
+    """The runs in progress; the list has the oldest."""
+
+    runs: list[RunInShortView]
+
+
+class OverdueWorkView(View):
+    """A job that has not started, or a run that has not ended, by its deadline."""
+
+    id: str
+    kind: Literal["job", "run"]
+    schedule: str
+    why: str
+    by: At
+
+
+class OverdueNowView(CountView):
+    items: list[OverdueWorkView]
+
+
+class PausedScheduleView(View):
+    schedule: str
+    state: Mode
+    since: At
+    reason: str
+    by: str
+
+
+class PausedNowView(CountView):
+    """The schedules that Sluice has paused because their runs failed in a row."""
+
+    schedules: list[PausedScheduleView]
+
+
+class NowView(View):
+    """The present of a namespace. With ``at_least`` a bound was reached: counts are lower bounds."""
+
+    at: At
+    at_least: bool
+    waiting: WaitingNowView
+    approvals: ApprovalsNowView
+    running: RunningNowView
+    overdue: OverdueNowView
+    paused: PausedNowView
 
 
 @dataclass(slots=True)
@@ -63,7 +148,7 @@ class Read:
     more: bool
 
 
-def now_of(ports: Ports, namespace: str, most: int = MAX_ROWS) -> View:
+def now_of(ports: Ports, namespace: str, most: int = MAX_ROWS) -> NowView:
     """The present of a namespace. It reads at most ``most`` jobs and as many runs, however many there are; then
     ``at_least`` is true. All reads are eventually consistent, as the indexes are that name the rows."""
     now = ports.clock.now()
@@ -97,7 +182,9 @@ def now_of(ports: Ports, namespace: str, most: int = MAX_ROWS) -> View:
         "running": {
             "count": len(runs.rows),
             "at_least": runs.more,
-            "runs": [_run_view(run) for run in sorted(runs.rows, key=lambda run: run.claimed_at)[:MAX_SHOWN]],
+            "runs": [
+                shown(RunInShortView, run) for run in sorted(runs.rows, key=lambda run: run.claimed_at)[:MAX_SHOWN]
+            ],
         },
         "overdue": {
             "count": len(late),
@@ -188,7 +275,7 @@ def _is_run_of(ref: Ref, namespace: str) -> bool:
     return ref.kind == "run" and ref.parts[0].startswith(f"{namespace}.")
 
 
-def _late_jobs(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) -> list[View]:
+def _late_jobs(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) -> list[OverdueWorkView]:
     """The jobs that have not started by their deadline, in the words of its notice."""
     late = []
     for job in jobs:
@@ -200,29 +287,29 @@ def _late_jobs(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) 
             continue
         start_by, _ = due_by(job, schedule, parsed.workflow(ports, schedule.workflow)[0])
         if start_by is not None and start_by < now:
-            late.append(
-                _late(job.job_id, "job", job.schedule, f"not started by {iso(start_by)}: {job.reason}", start_by)
-            )
+            late.append(_late(job, f"not started by {iso(start_by)}: {job.reason}", start_by))
     return late
 
 
-def _late_runs(runs: Iterable[Run], now: Instant) -> list[View]:
+def _late_runs(runs: Iterable[Run], now: Instant) -> list[OverdueWorkView]:
     late = []
     for run in runs:
         if run.end_by is not None and run.end_by < now:
             why = f"not ended by {iso(run.end_by)}: the run is {run.state}"
-            late.append(_late(run.run_id, "run", run.schedule, why, run.end_by))
+            late.append(_late(run, why, run.end_by))
         elif run.start_by is not None and run.start_by < now and run.start_requested_at is None:
             why = f"not started by {iso(run.start_by)}: the run is {run.state}"
-            late.append(_late(run.run_id, "run", run.schedule, why, run.start_by))
+            late.append(_late(run, why, run.start_by))
     return late
 
 
-def _late(work: str, kind: str, schedule: str, why: str, by: Instant) -> View:
-    return {"id": work, "kind": kind, "schedule": schedule, "why": why, "by": iso(by)}
+def _late(row: Job | Run, why: str, by: Instant) -> OverdueWorkView:
+    is_job = isinstance(row, Job)
+    work = row.job_id if isinstance(row, Job) else row.run_id
+    return {"id": work, "kind": "job" if is_job else "run", "schedule": row.schedule, "why": why, "by": iso(by)}
 
 
-def _paused(ports: Ports, namespace: str) -> View:
+def _paused(ports: Ports, namespace: str) -> PausedNowView:
     """The schedules that Sluice has paused because their runs failed in a row."""
     page = ports.wakes.listed("paused", namespace, MAX_ROWS, None)
     wanted: list[RowRequest] = [("schedule_state", ref.parts[0]) for ref in page.items]
@@ -234,17 +321,11 @@ def _paused(ports: Ports, namespace: str) -> View:
     return {"count": len(paused), "at_least": page.cursor is not None, "schedules": shown}
 
 
-def _paused_view(state: ScheduleState) -> View:
-    return {
-        "schedule": state.schedule,
-        "state": state.mode,
-        "since": iso(state.mode_at),
-        "reason": state.reason,
-        "by": state.by,
-    }
+def _paused_view(state: ScheduleState) -> PausedScheduleView:
+    return shown(PausedScheduleView, state, state=state.mode, since=iso(state.mode_at))
 
 
-def _group_view(group: Group, now: Instant) -> View:
+def _group_view(group: Group, now: Instant) -> HeldJobsView:
     is_queue = group.hold.kind == "limit"
     shown = group.jobs[:MAX_JOBS] if is_queue else sorted(group.jobs, key=_age)[:MAX_JOBS]
     first = shown[0]
@@ -268,19 +349,6 @@ def _group_view(group: Group, now: Instant) -> View:
 def _needs_person(held: Sequence[Hold]) -> bool:
     """Whether an approval is among what holds a job."""
     return any(hold.kind == "approval" for hold in held)
-
-
-def _run_view(run: Run) -> View:
-    return {
-        "run_id": run.run_id,
-        "attempt": run.attempt,
-        "schedule": run.schedule,
-        "workflow": run.workflow,
-        "state": run.state,
-        "claimed_at": iso(run.claimed_at),
-        "started_at": iso_or_none(run.started_at),
-        "end_by": iso_or_none(run.end_by),
-    }
 
 
 def _age(job: Job) -> Instant:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from chalicelib.core.dags import rounds
 from chalicelib.core.instants import iso, iso_or_none
 from chalicelib.core.jobs.holds import Hold
 from chalicelib.core.jobs.priority import waits_since
@@ -15,16 +16,78 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.queued import waiter_of
+from chalicelib.core.states import JobKind, JobState
+from chalicelib.core.views import At, ForMaybe, View, shown
 from chalicelib.flow.limits import parts
 from chalicelib.flow.lookup import definitions_in
-from chalicelib.flow.views.holding import Holding, hold_view
-from chalicelib.flow.views.views import job_view
+from chalicelib.flow.views.holding import Holding, HoldView, hold_view
+from chalicelib.flow.views.views import PartOfDagView
 from chalicelib.ports import Ports
-
-View = dict[str, Any]
 
 MAX_SHOWN = 20  # waiters of each queue in the view of a policy or pool
 MAX_COUNTED = 1_000  # waiters that are read to find a position; behind them a job has none
+
+
+class PlaceInQueueView(View):
+    """The queue in which a job waits. ``position`` is null behind a thousand others. ``more_urgent`` of those before it
+    have a higher priority. It has waited ``since`` an instant."""
+
+    of: str
+    position: int | None
+    waiting: int
+    more_urgent: int
+    since: At
+
+
+class GivenApprovalView(ForMaybe):
+    by: str
+    at: At
+
+
+class JobView(View):
+    """A job that waits. ``queued_in`` is the limit in whose queue it stands, ``holds`` are its permits.
+    ``inherited_priority`` names the priority and where it comes from. ``waits_for`` has at least one item: of several
+    constraints that are not met, each, in the order of the schedule."""
+
+    job_id: str
+    schedule: str
+    kind: JobKind
+    state: JobState
+    reason: str
+    created_at: At
+    due_at: At | None
+    nominal_at: At | None
+    met_at: At | None
+    wake_at: At | None
+    queued_in: str | None
+    holds: list[str]
+    correlation: dict[str, str] | None
+    dag: PartOfDagView | None
+    attempt: int
+    inherited_priority: str | None
+    approvals: list[GivenApprovalView]
+    backfill: str | None
+    progress: dict[str, int]
+    requested_by: str | None
+    waits_for: list[HoldView]
+    queue: PlaceInQueueView | None
+
+
+class WaiterView(View):
+    """A job or run in a queue. ``attempt`` is that of a run that waits to be started again."""
+
+    position: int
+    job_id: str
+    schedule: str
+    attempt: int | None
+
+
+class PartOfQueueView(View):
+    """What waits at one part of a limit, and the head of that queue."""
+
+    of: str
+    waiting: int
+    queue: list[WaiterView]
 
 
 class Queues:
@@ -35,7 +98,7 @@ class Queues:
         self._known: dict[str, tuple[LimitState, dict[Waiter, int]]] = {}
         self.holding = Holding(ports)
 
-    def of(self, row: Job | Run) -> View | None:
+    def of(self, row: Job | Run) -> PlaceInQueueView | None:
         """The queue in which a job or run waits, how many wait there, and its position (None behind a thousand others).
         Also how many of those before it have a higher priority, and since when it has waited. None if it waits in
         none."""
@@ -49,7 +112,7 @@ class Queues:
         place = names.describe(waiter.limit_name), position, waiting
         return place_view(*place, row, ahead)
 
-    def job(self, job: Job) -> View:
+    def job(self, job: Job) -> JobView:
         """The view of a job, with what holds it and its place in its queue."""
         return waiting_view(job, self.of(job), self.holding.of(job))
 
@@ -61,27 +124,33 @@ class Queues:
         return self._known[limit_name]
 
 
-def place_view(of: str, position: int | None, waiting: int, row: Job | Run, ahead: Iterable[str]) -> View:
+def place_view(of: str, position: int | None, waiting: int, row: Job | Run, ahead: Iterable[str]) -> PlaceInQueueView:
     """The place of a job or run in a queue. ``ahead`` are the ranks of those before it."""
     own = permits.priority_in(row.rank) if row.rank is not None else 9
-    since = waits_since(row) if isinstance(row, Job) else row.created_at
-    return {
-        "of": of,
-        "position": position,
-        "waiting": waiting,
-        "more_urgent": sum(permits.priority_in(rank) > own for rank in ahead),
-        "since": iso(since),
-    }
+    since = iso(waits_since(row) if isinstance(row, Job) else row.created_at)
+    urgent = sum(permits.priority_in(rank) > own for rank in ahead)
+    return {"of": of, "position": position, "waiting": waiting, "more_urgent": urgent, "since": since}
 
 
-def waiting_view(job: Job, queue: View | None, holds: Sequence[Hold]) -> View:
+def waiting_view(job: Job, queue: PlaceInQueueView | None, holds: Sequence[Hold]) -> JobView:
     """The view of a job that waits, from its place in its queue and what holds it."""
-    view = job_view(job)
-    reason = f"{view['reason']}{in_words(queue)}"
-    return {**view, "reason": reason, "waits_for": [hold_view(hold) for hold in holds], "queue": queue}
+    return shown(
+        JobView,
+        job,
+        reason=f"{job.reason}{in_words(queue)}",
+        nominal_at=iso_or_none(job.nominal_at if job.nominal_at is not None else job.due_at),
+        holds=list(job.held),
+        correlation=rounds.without(job.correlation),
+        dag=rounds.dag_view(job),
+        inherited_priority=job.inherited or None,
+        approvals=[{"for": key, "by": given["by"], "at": iso(given["at"])} for key, given in job.approved.items()],
+        progress={leaf: gathered.count for leaf, gathered in job.leaves.items()},
+        waits_for=[hold_view(hold) for hold in holds],
+        queue=queue,
+    )
 
 
-def in_words(queue: View | None) -> str:
+def in_words(queue: PlaceInQueueView | None) -> str:
     """The place in a queue, which follows the reason why a job waits; empty for a job in no queue."""
     if queue is None:
         return ""
@@ -92,26 +161,26 @@ def in_words(queue: View | None) -> str:
     return f"; position {queue['position']} of {queue['waiting']} in its queue{first}"
 
 
-def of_pool(ports: Ports, row: Definition) -> View:
+def of_pool(ports: Ports, row: Definition) -> dict[str, Any]:
     """The use of a pool and its queues, in total and by share."""
     pool = Pool.model_validate(row.document)
     limit_names = list(pools.limits_of(row.name, pool))
     use = pools.use_of(row.name, pool, {name: ports.jobs.limit_state(name) for name in limit_names})
     for part, name in zip(use["parts"], limit_names, strict=True):
-        part["queue"] = _shown(_head(ports, name, part["waiting"]))
+        part["queue"] = waiters_view(_head(ports, name, part["waiting"]))
     return use
 
 
-def of_policy(ports: Ports, row: Definition) -> View:
+def of_policy(ports: Ports, row: Definition) -> dict[str, Any]:
     """The queues of a policy. In one, jobs and runs wait for its next start. In the others, jobs wait for admission,
     because they also need permits of a pool, a group or an EMR application."""
     state = parts.state_of(ports, names.policy_limit(row.name))
     head = parts.head_of(ports, state, MAX_SHOWN) if state.waiters else []
-    queues = [{"of": "the next start", "waiting": state.waiters, "queue": _shown(head)}]
+    queues = [{"of": "the next start", "waiting": state.waiters, "queue": waiters_view(head)}]
     for shared in dict.fromkeys((*_shared(ports, row.name, head), *state.admits)):
         admission = ports.jobs.limit_state(names.admission_limit(row.name, shared))
         if admission.waiters:
-            shown = _shown(_head(ports, admission.limit_name, admission.waiters))
+            shown = waiters_view(_head(ports, admission.limit_name, admission.waiters))
             of = f"admission, with permits of {names.describe(shared)}"
             queues.append({"of": of, "waiting": admission.waiters, "queue": shown})
     waiting = sum(int(str(queue["waiting"])) for queue in queues)
@@ -139,14 +208,15 @@ def _head(ports: Ports, limit_name: str, waiting: int) -> tuple[Waiter, ...]:
     return ports.jobs.head_of(limit_name, MAX_SHOWN) if waiting else ()
 
 
-def _shown(waiters: Sequence[Waiter]) -> list[View]:
-    """Waiters in the order in which they are served. ``attempt`` is that of a run that waits to be started again."""
+def waiters_view(waiters: Sequence[Waiter]) -> list[WaiterView]:
+    """Waiters in the order in which they are served."""
     return [
-        {
-            "position": number,
-            "job_id": waiter.job_id,
-            "schedule": waiter.job_schedule,
-            "attempt": waiter.run[1] if waiter.run else None,
-        }
+        shown(
+            WaiterView,
+            waiter,
+            position=number,
+            schedule=waiter.job_schedule,
+            attempt=waiter.run[1] if waiter.run else None,
+        )
         for number, waiter in enumerate(waiters, 1)
     ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal
 
 from chalicelib.core import mentions
 from chalicelib.core.definitions.schedule import Schedule
@@ -12,18 +12,25 @@ from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.mentions import Mention
 from chalicelib.core.rows.job import Job
 from chalicelib.core.triggers import tree
-
-View = dict[str, Any]
+from chalicelib.core.views import View, shown
 
 # A limit's name begins with its kind. A share of a pool leads to the pool; an EMR application has no page.
 _KINDS = {"workflow": "workflow", "rate": "workflow", "group": "group", "pool": "pool"}
 _KINDS |= {"policy": "policy", "admission": "policy"}
 
 
-def refs(view: View, known: Iterable[Mention]) -> list[View]:
+class RefView(View):
+    """A text in the sentences of an answer that names something, so that a console makes it a link. A ``run`` may be a
+    job that still waits."""
+
+    text: str
+    kind: Literal["schedule", "workflow", "dataset", "pool", "policy", "group", "backfill", "run"]
+    name: str
+
+
+def refs(view: Mapping[str, Any], known: Iterable[Mention]) -> list[RefView]:
     """The references of all sentences in a view, the longest text first."""
-    found = mentions.found_in(mentions.sentences(view), known)
-    return [{"text": each.text, "kind": each.kind, "name": each.name} for each in found]
+    return [shown(RefView, each) for each in mentions.found_in(mentions.sentences(view), known)]
 
 
 def of_job(job: Job, schedule: Schedule | None, asks: Iterable[PermitRequest]) -> Iterator[Mention]:

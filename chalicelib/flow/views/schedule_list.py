@@ -10,12 +10,12 @@ from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.schedule import ScheduleState, Version
+from chalicelib.core.states import Mode
 from chalicelib.core.triggers import tree
+from chalicelib.core.views import At, View, shown
 from chalicelib.flow.lookup import definitions_in, require
 from chalicelib.flow.schedules.bulk import Filters
 from chalicelib.ports import Page, Ports, RowRequest
-
-View = dict[str, Any]
 
 MAX_LIMIT = 2_000  # rows of a page: one MB or less, where API Gateway passes on six
 MAX_READ = 2_000  # schedules that one request reads: 40 calls of a hundred rows
@@ -24,7 +24,28 @@ BATCH = 100  # schedules that are read together, at least
 MAX_KNOWN = 20_000  # summaries in memory, about half a KB each
 
 # Version -> what a row shows of it. A version never changes; to parse 2,000 of them takes a Lambda a second.
-_known: dict[tuple[str, int, int], View] = {}
+_known: dict[tuple[str, int, int], dict[str, Any]] = {}
+
+
+class ScheduleInShortView(View):
+    """A schedule in a list of its namespace, without its definition. ``dag`` is the DAG that owns it."""
+
+    name: str
+    app: str
+    state: Mode
+    enabled: bool
+    pause_reason: str | None
+    triggered_by: str
+    workflow: str
+    tags: dict[str, str]
+    priority: int | None
+    policy: str | None
+    version: int
+    generation: int
+    skips: list[At]
+    dag: str | None
+    updated_at: At
+    updated_by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +58,7 @@ class Wanted:
     part: str = ""
 
 
-def rows_of(ports: Ports, namespace: str, wanted: Wanted, limit: int, cursor: str | None) -> Page[View]:
+def rows_of(ports: Ports, namespace: str, wanted: Wanted, limit: int, cursor: str | None) -> Page[ScheduleInShortView]:
     """One page of schedules, ordered by full name. The cursor is the full name of the last schedule that was passed. A
     page may hold fewer than ``limit``, even none, and still have a next one, because a request reads a bounded number.
 
@@ -45,7 +66,7 @@ def rows_of(ports: Ports, namespace: str, wanted: Wanted, limit: int, cursor: st
     require(ports, "namespace", namespace)
     if wanted.app is not None:
         require(ports, "app", f"{namespace}.{wanted.app}")
-    found: list[View] = []
+    found: list[ScheduleInShortView] = []
     names: list[str] = []
     passed = read = 0
     part, last = wanted.part.lower(), ""
@@ -83,7 +104,7 @@ def _names(ports: Ports, namespace: str, app: str | None, after: str, size: int)
             following = page.cursor
 
 
-def _rows(ports: Ports, names: Sequence[str], filters: Filters) -> list[View]:
+def _rows(ports: Ports, names: Sequence[str], filters: Filters) -> list[ScheduleInShortView]:
     """The rows of these schedules that exist and that the filters fit."""
     known, living = states_of(ports, names)
     if filters.state is not None:
@@ -102,7 +123,7 @@ def states_of(ports: Ports, names: Sequence[str], strong: bool = True) -> tuple[
     return known, [state for state in states if state is not None and state.exists]
 
 
-def _row(ports: Ports, state: ScheduleState) -> View | None:
+def _row(ports: Ports, state: ScheduleState) -> ScheduleInShortView | None:
     summary = _known.get(_key(state))
     if summary is None:
         version = ports.catalog.version(state.schedule, state.version)
@@ -111,20 +132,19 @@ def _row(ports: Ports, state: ScheduleState) -> View | None:
         if len(_known) >= MAX_KNOWN:
             _known.clear()
         summary = _known[_key(state)] = _summary(version)
-    return {
-        "name": state.schedule,
-        "app": state.schedule.split(".")[1],
-        "state": state.mode,
-        "enabled": state.mode == "enabled",
-        "pause_reason": state.reason or None,
+    return shown(
+        ScheduleInShortView,
+        state,
+        name=state.schedule,
+        app=state.schedule.split(".")[1],
+        state=state.mode,
+        enabled=state.mode == "enabled",
+        pause_reason=state.reason or None,
+        skips=[iso(at) for at in state.skips],
+        dag=ids.dag_of(state.schedule) if ids.is_of_dag(state.schedule) else None,
+        updated_by=state.by,
         **summary,
-        "version": state.version,
-        "generation": state.generation,
-        "skips": [iso(at) for at in state.skips],
-        "dag": ids.dag_of(state.schedule) if ids.is_of_dag(state.schedule) else None,
-        "updated_at": iso(state.updated_at),
-        "updated_by": state.by,
-    }
+    )
 
 
 def _key(state: ScheduleState) -> tuple[str, int, int]:
@@ -132,7 +152,7 @@ def _key(state: ScheduleState) -> tuple[str, int, int]:
     return state.schedule, state.version, state.generation
 
 
-def _summary(version: Version) -> View:
+def _summary(version: Version) -> dict[str, Any]:
     schedule = Schedule.model_validate(version.definition)
     return {
         "triggered_by": tree.describe(schedule.trigger),
@@ -143,7 +163,7 @@ def _summary(version: Version) -> View:
     }
 
 
-def _fits(row: View, filters: Filters) -> bool:
+def _fits(row: ScheduleInShortView, filters: Filters) -> bool:
     if filters.tag is not None:
         key, value = filters.tag
         if key not in row["tags"] or value not in (None, row["tags"][key]):

@@ -6,18 +6,57 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import NotRequired, cast
 from zoneinfo import ZoneInfo
 
 from chalicelib.core import states
 from chalicelib.core.history.lines import waited
 from chalicelib.core.instants import DAY, Instant, iso, millis
 from chalicelib.core.rows.spans import RunSpan
+from chalicelib.core.states import RunState
+from chalicelib.core.views import At, FromAt, FromText, View
 from chalicelib.ports import Ports
 
-View = dict[str, Any]
-
 MAX_ATTEMPTS, MAX_RECORDS = 5_000, 2_000  # rows that the days of a schedule are counted from
+
+
+class TimelineView(FromAt):
+    """Attempts in columns, newest first: each list but the first three has one value for each attempt. ``row`` and
+    ``state`` are numbers in ``names`` and ``states``; ``workflows`` has the workflow of each name. ``at`` is when the
+    wait began, in ms since 1970; ``waited`` and ``took`` are in ms, and ``took`` is null for an attempt that is not
+    over. ``at_least``: there are more, before ``complete_from``."""
+
+    to: At
+    names: list[str]
+    workflows: list[str]
+    states: list[RunState]
+    row: list[int]
+    at: list[int]
+    waited: list[int]
+    took: list[int | None]
+    state: list[int]
+    ids: NotRequired[list[str] | None]
+    at_least: bool
+    complete_from: At
+
+
+class DayOfScheduleView(View):
+    """How many runs and records of each state a schedule has on a day."""
+
+    day: str
+    counts: dict[str, int]
+
+
+class DaysOfScheduleView(FromText):
+    """Runs and records by day, newest first, without empty days. ``at_least``: counts before the day
+    ``complete_from`` are not whole."""
+
+    schedule: str
+    zone: str
+    to: str
+    days: list[DayOfScheduleView]
+    at_least: bool
+    complete_from: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +81,7 @@ class _Numbers:
         return self.texts.setdefault(text, len(self.texts))
 
 
-def timeline(ports: Ports, namespace: str, wanted: Within, with_ids: bool = False) -> View:
+def timeline(ports: Ports, namespace: str, wanted: Within, with_ids: bool = False) -> TimelineView:
     """The attempts of a namespace in columns, newest first: a list for each field, and numbers instead of names."""
     found = _claimed(ports, namespace, wanted)
     spans, cut = found[: wanted.limit], len(found) > wanted.limit
@@ -53,22 +92,24 @@ def timeline(ports: Ports, namespace: str, wanted: Within, with_ids: bool = Fals
         state.append(kinds.of(span.state))
         workflows.setdefault(span.schedule, span.workflow)
     waits = [waited(span) for span in spans]
-    return {
+    view: TimelineView = {
         "from": iso(wanted.since),
         "to": iso(wanted.until),
         "names": list(names.texts),
         "workflows": [workflows[name] for name in names.texts],
-        "states": list(kinds.texts),
+        "states": cast("list[RunState]", list(kinds.texts)),
         "row": row,
         "at": [span.claimed_at - wait for span, wait in zip(spans, waits, strict=True)],
         "waited": waits,
         "took": [span.took(states.is_terminal(span.state) or span.state == "RETRYING") for span in spans],
         "state": state,
-        **({"ids": [f"{span.run_id}#{span.attempt}" for span in spans]} if with_ids else {}),
         "at_least": cut,
         # Attempts of the same instant may have been cut, so the first whole instant is the next one.
         "complete_from": iso(spans[-1].claimed_at + 1 if cut else wanted.since),
     }
+    if with_ids:
+        view["ids"] = [f"{span.run_id}#{span.attempt}" for span in spans]
+    return view
 
 
 def _claimed(ports: Ports, namespace: str, wanted: Within) -> tuple[RunSpan, ...]:
@@ -83,7 +124,7 @@ def _claimed(ports: Ports, namespace: str, wanted: Within) -> tuple[RunSpan, ...
     return ports.runs.spans(scope, names, wanted.since, wanted.until, wanted.limit + 1)
 
 
-def days(ports: Ports, schedule: str, first: date, last: date, zone: ZoneInfo) -> View:
+def days(ports: Ports, schedule: str, first: date, last: date, zone: ZoneInfo) -> DaysOfScheduleView:
     """How many runs and records of each state a schedule has on each day of a zone, both days included.
 
     A run counts once, in the state of its last attempt, on the day of that attempt's claim. Days without any are left

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from chalicelib.core import ids
 from chalicelib.core.constraints.constraint import Constraint
@@ -13,21 +12,40 @@ from chalicelib.core.limits import names, permits
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
-
-View = dict[str, Any]
+from chalicelib.core.views import View
 
 MAX_HOLDERS = 20  # runs of each limit in an answer
-NONE: View = {"used": None, "max": None, "held_by": None}
 
 
-def of_constraint(constraint: Constraint, job: Job, known: Facts, now: Instant) -> View:
+class UseView(View):
+    """The permits of a limit that are taken, of how many, and by which runs."""
+
+    used: int | None
+    max: int | None
+    held_by: list[str] | None
+
+
+class UseOfLimitView(UseView):
+    """A limit that may make a job wait. ``waiting`` counts its queue, and ``waits_here`` is whether this job is in
+    it."""
+
+    name: str
+    text: str
+    waiting: int
+    waits_here: bool
+
+
+NONE: UseView = {"used": None, "max": None, "held_by": None}
+
+
+def of_constraint(constraint: Constraint, job: Job, known: Facts, now: Instant) -> UseView:
     """The use of the limit of a constraint; only nulls if it has none, or only counts."""
     workflow = known.schedule.workflow if known.schedule is not None else ""
     asks = tuple(constraint.permits(workflow, job.schedule.partition(".")[0]))
     return of_ask(asks[0], known.limit_state(asks[0].limit_name), now) if asks else NONE
 
 
-def of_job(job: Job, known: Facts, asks: Iterable[PermitRequest], now: Instant) -> list[View]:
+def of_job(job: Job, known: Facts, asks: Iterable[PermitRequest], now: Instant) -> list[UseOfLimitView]:
     """The use of each limit that may make a job wait, in the order in which the job acquires permits."""
     bounds = [ask for ask in permits.with_fallbacks(tuple(asks)) if not permits.is_unlimited(ask)]
     return [
@@ -42,7 +60,7 @@ def of_job(job: Job, known: Facts, asks: Iterable[PermitRequest], now: Instant) 
     ]
 
 
-def of_ask(ask: PermitRequest, state: LimitState, now: Instant) -> View:
+def of_ask(ask: PermitRequest, state: LimitState, now: Instant) -> UseView:
     """The use of a limit, from a request of it and its state. ``held_by`` is None if the limit does not list the runs
     that hold its permits."""
     used, (maximum, _) = ask.used(state, now), ask.maximum

@@ -4,261 +4,330 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired, cast
 
 from chalicelib.core import ids, text
+from chalicelib.core.access.allowed import Allowed
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions import diff
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.instants import Instant, iso, iso_or_none
+from chalicelib.core.history.lines import waited
+from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs.dry_run import Step
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.core.rows.event import CLAIMED_LIFE, Partition
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.rows.run import Record, RecordKind, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
-from chalicelib.core.runs.costs import LIST, Prices
+from chalicelib.core.runs.costs import LIST, Prices, Usage, cost_usd
+from chalicelib.core.states import FailureKind, JobKind, RunState
 from chalicelib.core.triggers import tree
+from chalicelib.core.views import At, View, shown, stored
 from chalicelib.flow.runs import context
-from chalicelib.flow.views.account import account
 from chalicelib.ports import Ports
 
 if TYPE_CHECKING:
     from chalicelib.flow.definitions.uses import Uses
 
-View = dict[str, Any]
+
+class OwnedPrefixView(View):
+    """A prefix of a bucket, the namespace to which it belongs, and the dataset there, if there is one. ``given``: an
+    administrator gave it to the namespace."""
+
+    bucket: str
+    prefix: str
+    namespace: str
+    dataset: str | None
+    given: bool
 
 
-def definition_view(row: Definition) -> View:
-    return {
-        "name": row.name,
-        "kind": row.kind,
-        **row.document,
-        "version": row.version,
-        "updated_at": iso(row.updated_at),
-        "updated_by": row.by,
-    }
+class RefusedUseView(View):
+    """A use of a document, such as ``workflow demo.flights.clean``, that would be refused, and why."""
+
+    document: str
+    field: str
+    why: str
 
 
-def access_view(row: AccessRow) -> View:
-    return _of_namespace("access", row)
+class ProposedAllowedView(View):
+    """An allow-list for a namespace. ``refused`` is what the namespace uses and may not use without a list, once the
+    installation has several namespaces. ``allowed`` is its present list with one for each kind of these, and
+    ``left_out`` what no pattern can name. Unless it is ``complete``, not all documents were read."""
+
+    name: str
+    refused: list[RefusedUseView]
+    allowed: Allowed
+    left_out: list[RefusedUseView]
+    complete: bool
 
 
-def allowed_view(row: AllowedRow) -> View:
-    return _of_namespace("allowed", row)
+class PartOfDagView(View):
+    """The DAG run that a run or job is a part of."""
+
+    name: str
+    run_id: str
+    round: int
+    node: str | None
 
 
-def proposal_view(uses: Uses) -> View:
+class BilledView(View):
+    """What a target has billed for a run, in hours, and in dollars at list price."""
+
+    cost_usd: float | None
+
+
+class RunView(View):
+    """An attempt of a run. Its instants are in the order of its life, from that of its job to ``ended_at``."""
+
+    run_id: str
+    attempt: int
+    attempts: int
+    schedule: str
+    workflow: str
+    workflow_version: int | None
+    state: RunState
+    reason: str
+    fired_by: str
+    kind: JobKind
+    number: int | None
+    waited_for: str | None
+    waited_ms: int
+    start_by: At | None
+    end_by: At | None
+    billed: BilledView | None
+    backfill: str | None
+    rerun_of: str | None
+    requested_by: str | None
+    outcome: FailureKind | None
+    metrics: dict[str, Any] | None
+    priority: int
+    correlation: dict[str, str] | None
+    partition: dict[str, str] | None
+    dag: PartOfDagView | None
+    properties: dict[str, Any]
+    target: dict[str, Any]
+    target_id: str | None
+    context: str
+    created_at: At
+    nominal_at: At | None
+    due_at: At | None
+    late: bool
+    lateness_ms: int | None
+    accepted_at: At | None
+    claimed_at: At
+    start_requested_at: At | None
+    started_at: At | None
+    ended_at: At | None
+    start_calls: int
+
+
+class EventOfRunView(View):
+    """An event that started a run, with the fields of its kind: see docs/run-context.md. ``instant`` is in ms."""
+
+    kind: str
+    id: str
+    instant: int
+
+
+class RunInFullView(RunView):
+    """The last attempt of a run, with the events that started it, and all attempts as its history."""
+
+    events: list[EventOfRunView]
+    history: list[RunView]
+
+
+class RecordView(View):
+    """Work that never became a run, and why."""
+
+    id: str
+    kind: RecordKind
+    schedule: str
+    reason: str
+    at: At
+    count: int
+
+
+class EndedWorkView(View):
+    """Work that never ran, or whose run was aborted or cancelled."""
+
+    id: str
+    kind: str
+    schedule: str
+    reason: str
+    at: At
+    count: int
+
+
+class VersionOfScheduleView(View):
+    version: int
+    created_at: At
+    created_by: str
+    changes: list[str]
+    definition: dict[str, Any]
+
+
+class StepView(View):
+    at: At
+    event: str
+    touched: bool
+    fires: bool
+    why: str
+    arrived: list[str]
+    missing: list[str]
+
+
+class OpenMatchView(View):
+    why: str
+    changes_at: At | None
+    correlation: dict[str, str] | None
+
+
+class DryRunOfTriggerView(View):
+    """The state of a trigger after each event."""
+
+    steps: list[StepView]
+    fires: int
+    left: list[OpenMatchView]
+    why: str
+
+
+class RegisteredPartitionView(View):
+    dataset: str
+    partition: dict[str, str]
+    path: str
+    ready_at: At
+    put_at: At
+    object: str | None
+    snapshot: NotRequired[dict[str, Any] | None]
+
+
+def definition_view(row: Definition) -> dict[str, Any]:
+    return stored(row.name, row.kind, row.document, row.version, row)
+
+
+def access_view(row: AccessRow) -> dict[str, Any]:
+    return stored(row.namespace, "access", row.document, row.rev, row)
+
+
+def allowed_view(row: AllowedRow) -> dict[str, Any]:
+    return stored(row.namespace, "allowed", row.document, row.rev, row)
+
+
+def grants_view(row: GrantsRow) -> dict[str, Any]:
+    return stored(row.namespace, "grants", row.document, row.version, row)
+
+
+def proposal_view(uses: Uses) -> ProposedAllowedView:
     """What a namespace would be refused without lists, the list that covers it, and what that list leaves out."""
+    proposed: Any = dict(uses.proposed)
+    refused, left_out = ([shown(RefusedUseView, use) for use in each] for each in (uses.refused, uses.left_out))
+    return shown(ProposedAllowedView, uses, name=uses.namespace, allowed=proposed, refused=refused, left_out=left_out)
+
+
+def prefix_view(row: PrefixRow) -> OwnedPrefixView:
+    return shown(OwnedPrefixView, row, given=row.owner != "")
+
+
+def schedule_view(schedule_state: ScheduleState, schedule: Schedule) -> dict[str, Any]:
+    name = schedule_state.schedule
     return {
-        "name": uses.namespace,
-        "refused": [asdict(each) for each in uses.refused],
-        "allowed": dict(uses.proposed),
-        "left_out": [asdict(each) for each in uses.left_out],
-        "complete": uses.complete,
-    }
-
-
-def _of_namespace(kind: str, row: AccessRow | AllowedRow) -> View:
-    return {
-        "name": row.namespace,
-        "kind": kind,
-        **row.document,
-        "version": row.rev,
-        "updated_at": iso(row.updated_at),
-        "updated_by": row.by,
-    }
-
-
-def grants_view(row: GrantsRow) -> View:
-    return {
-        "name": row.namespace,
-        "kind": "grants",
-        **row.document,
-        "version": row.version,
-        "updated_at": iso(row.updated_at),
-        "updated_by": row.by,
-    }
-
-
-def prefix_view(row: PrefixRow) -> View:
-    return {
-        "bucket": row.bucket,
-        "prefix": row.prefix,
-        "namespace": row.namespace,
-        "dataset": row.dataset or None,
-        "given": row.owner != "",
-    }
-
-
-def schedule_view(schedule_state: ScheduleState, schedule: Schedule) -> View:
-    return {
-        "name": schedule_state.schedule,
-        "kind": "schedule",
-        **schedule.model_dump(mode="json"),
+        **stored(name, "schedule", schedule.model_dump(mode="json"), schedule_state.version, schedule_state),
         "state": schedule_state.mode,
         "enabled": schedule_state.mode == "enabled",
         "pause_reason": schedule_state.reason or None,
         "skips": [iso(at) for at in schedule_state.skips],
         "triggered_by": tree.describe(schedule.trigger),
-        "version": schedule_state.version,
         "generation": schedule_state.generation,
-        "updated_at": iso(schedule_state.updated_at),
-        "updated_by": schedule_state.by,
-        **({"dag": ids.dag_of(schedule_state.schedule)} if ids.is_of_dag(schedule_state.schedule) else {}),
+        **({"dag": ids.dag_of(name)} if ids.is_of_dag(name) else {}),
     }
 
 
-def job_view(job: Job) -> View:
-    return {
-        "job_id": job.job_id,
-        "schedule": job.schedule,
-        "kind": job.kind,
-        "state": job.state,
-        "reason": job.reason,
-        "created_at": iso(job.created_at),
-        "due_at": iso_or_none(job.due_at),
-        "nominal_at": iso_or_none(job.nominal_at if job.nominal_at is not None else job.due_at),
-        "met_at": iso_or_none(job.met_at),
-        "wake_at": iso_or_none(job.wake_at),
-        "queued_in": job.queued_in,
-        "holds": list(job.held),
-        "correlation": rounds.without(job.correlation),
-        "dag": rounds.dag_view(job),
-        "attempt": job.attempt,
-        "inherited_priority": job.inherited or None,
-        "approvals": [{"for": key, "by": given["by"], "at": iso(given["at"])} for key, given in job.approved.items()],
-        "backfill": job.backfill,
-        "progress": {leaf: gathered.count for leaf, gathered in job.leaves.items()},
-        "requested_by": job.requested_by,
-    }
+def run_view(run: Run, prices: Prices = LIST) -> RunView:
+    return shown(
+        RunView,
+        run,
+        workflow_version=run.workflow_version or None,
+        number=run.number or None,
+        waited_ms=waited(run),
+        billed=_billed(run, prices),
+        metrics=dict(run.metrics) if run.metrics else None,
+        correlation=rounds.without(run.correlation),
+        partition=rounds.without(run.partition),
+        dag=rounds.dag_view(run),
+        properties=dict(run.request.properties),
+        target=dict(run.request.target),
+        context=run.request.context_uri,
+        lateness_ms=run.lateness,
+        start_calls=run.calls,
+    )
 
 
-def run_view(run: Run, prices: Prices = LIST) -> View:
-    return {
-        "run_id": run.run_id,
-        "attempt": run.attempt,
-        "attempts": run.attempts,
-        "schedule": run.schedule,
-        "workflow": run.workflow,
-        "workflow_version": run.workflow_version or None,
-        "state": run.state,
-        "reason": run.reason,
-        "fired_by": run.fired_by,
-        "kind": run.kind,
-        **account(run, prices),
-        "backfill": run.backfill,
-        "rerun_of": run.rerun_of,
-        "requested_by": run.requested_by,
-        "outcome": run.outcome,
-        "metrics": dict(run.metrics) if run.metrics else None,
-        "priority": run.priority,
-        "correlation": rounds.without(run.correlation),
-        "partition": rounds.without(run.partition),
-        "dag": rounds.dag_view(run),
-        "properties": dict(run.request.properties),
-        "target": dict(run.request.target),
-        "target_id": run.target_id,
-        "context": run.request.context_uri,
-        "created_at": iso(run.created_at),
-        "nominal_at": iso_or_none(run.nominal_at),
-        "due_at": iso_or_none(run.due_at),
-        "late": run.late,
-        "lateness_ms": run.lateness,
-        "accepted_at": iso_or_none(run.accepted_at),
-        "claimed_at": iso(run.claimed_at),
-        "start_requested_at": iso_or_none(run.start_requested_at),
-        "started_at": iso_or_none(run.started_at),
-        "ended_at": iso_or_none(run.ended_at),
-        "start_calls": run.calls,
-    }
+def run_in_full(ports: Ports, attempts: Sequence[Run]) -> RunInFullView:
+    """The last of the attempts of a run, with all of them and the events that started it."""
+    history = [run_view(run, ports.settings.prices) for run in attempts]
+    return {**history[-1], "history": history, "events": events_view(ports, attempts[-1])}
 
 
-def record_view(record: Record) -> View:
-    return {
-        "id": record.id,
-        "kind": record.kind,
-        "schedule": record.schedule,
-        "reason": record.reason,
-        "at": iso(record.recorded_at),
-        "count": record.count,
-    }
+def _billed(run: Run, prices: Prices) -> BilledView | None:
+    """The billed usage of a run; None if the target bills nothing, or has not reported the usage yet."""
+    usage = Usage.of(run.billed)
+    billed: Any = {**asdict(usage), "cost_usd": cost_usd(usage, prices)} if usage else None
+    return cast("BilledView | None", billed)
 
 
-def ended_view(run: Run) -> View:
+def record_view(record: Record) -> RecordView:
+    return shown(RecordView, record, at=iso(record.recorded_at))
+
+
+def ended_view(run: Run) -> EndedWorkView:
     """A run that was aborted or cancelled, in the form of a record."""
-    return {
-        "id": run.run_id,
-        "kind": run.state,
-        "schedule": run.schedule,
-        "reason": run.reason,
-        "at": iso(run.ended_at if run.ended_at is not None else run.claimed_at),
-        "count": 1,
-    }
+    at = run.ended_at if run.ended_at is not None else run.claimed_at
+    return shown(EndedWorkView, run, id=run.run_id, kind=run.state, at=iso(at), count=1)
 
 
-def version_view(row: Version, before: Version | None) -> View:
+def version_view(row: Version, before: Version | None) -> VersionOfScheduleView:
     """A version of a schedule, with its author, its instant and the fields that it changed (L7)."""
-    return {
-        "version": row.version,
-        "created_at": iso(row.created_at),
-        "created_by": row.by,
-        "changes": diff.changes(before.definition, row.definition) if before else ["created"],
-        "definition": dict(row.definition),
-    }
+    changes = diff.changes(before.definition, row.definition) if before else ["created"]
+    return shown(VersionOfScheduleView, row, created_by=row.by, changes=changes)
 
 
-def dry_run_view(schedule: Schedule, steps: Sequence[Step], left: Sequence[Job], now: Instant) -> View:
+def dry_run_view(schedule: Schedule, steps: Sequence[Step], left: Sequence[Job], now: Instant) -> DryRunOfTriggerView:
     """The dry run of a trigger: its state after each event, and the events that it still waits for after the last."""
     fires, end = sum(step.fires for step in steps), steps[-1].at if steps else now
     waiting = [tree.evaluate(schedule.trigger, job.leaves, end) for job in left]
     why = "; ".join(verdict.why for verdict in waiting[:3]) or f"waits for {tree.describe(schedule.trigger)}"
     return {
         "steps": [
-            {
-                "at": iso(step.at),
-                "event": step.event,
-                "touched": step.touched,
-                "fires": step.fires,
-                "why": step.why,
-                "arrived": list(step.verdict.arrived),
-                "missing": list(step.verdict.missing),
-            }
+            shown(StepView, step, arrived=list(step.verdict.arrived), missing=list(step.verdict.missing))
             for step in steps
         ],
         "fires": fires,
         "left": [
-            {
-                "why": verdict.why,
-                "changes_at": iso_or_none(verdict.changes_at),
-                "correlation": rounds.without(job.correlation),
-            }
+            shown(OpenMatchView, verdict, correlation=rounds.without(job.correlation))
             for job, verdict in zip(left, waiting, strict=True)
         ],
         "why": f"fires {text.count_of(fires, 'time')}; then {why}",
     }
 
 
-def partition_view(partition: Partition) -> View:
-    event = partition.event
-    return {
-        "dataset": partition.dataset,
-        "partition": dict(event.partition or {}),
-        "path": event.path,
-        "ready_at": iso(event.accepted_at),
-        "put_at": iso(event.instant),
-        "object": partition.object_key,
-        **({"snapshot": dict(event.payload)} if event.payload is not None else {}),
-    }
+def partition_view(row: Partition) -> RegisteredPartitionView:
+    event = row.event
+    instants = {"ready_at": iso(event.accepted_at), "put_at": iso(event.instant)}
+    snapshot = {"snapshot": dict(event.payload)} if event.payload is not None else {}
+    values = dict(event.partition or {})
+    return shown(
+        RegisteredPartitionView, row, partition=values, path=event.path, object=row.object_key, **instants, **snapshot
+    )
 
 
-def events_view(ports: Ports, run: Run) -> list[View]:
+def events_view(ports: Ports, run: Run) -> list[EventOfRunView]:
     """The events that a run got. The rows of those that it gathered expire before the run, and its stored context does
     not."""
     if run.event is None and ports.clock.now() - run.claimed_at >= CLAIMED_LIFE:
-        stored = context.stored_events(ports, run)
-        if stored is not None:
-            return stored
-    return [context.describe_event(event) for event in context.events_of(ports, run)]
+        kept = context.stored_events(ports, run)
+        if kept is not None:
+            return cast("list[EventOfRunView]", kept)
+    described: list[Any] = [context.describe_event(event) for event in context.events_of(ports, run)]
+    return described

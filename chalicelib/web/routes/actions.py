@@ -2,118 +2,116 @@
 
 from __future__ import annotations
 
-from typing import Any
+from chalice.app import Request, Response
 
-from chalice.app import Blueprint, Response
-
-from chalicelib.web.http import answer, caller, parse, request_id
-from chalicelib.web.quotas import check_waiting
-from chalicelib.web.routes.schedules import ONE, shown
-from chalicelib.web.routing import IDEMPOTENCY_KEY, route
+from chalicelib.core.definitions.schedule import NewSchedule
+from chalicelib.core.errors import too_costly
+from chalicelib.core.instants import parse_instant, parse_when
+from chalicelib.core.jobs.dry_run import dry_run as rehearsed
+from chalicelib.core.steps import OverBudget
+from chalicelib.core.time import expressions
+from chalicelib.flow.lookup import existing, require
+from chalicelib.flow.requests import became, has_made
+from chalicelib.flow.schedules import actions, pauses
+from chalicelib.flow.schedules.actions import delete, put
+from chalicelib.flow.views.views import dry_run_view
+from chalicelib.web.bodies import DryRun, Occurrence, Pause, RunNow
+from chalicelib.web.http import (
+    Json,
+    answer,
+    body,
+    caller,
+    gone,
+    if_match,
+    parse,
+    request_id,
+    validated,
+)
+from chalicelib.web.quotas import check_schedule, check_waiting
+from chalicelib.web.routes.schedules import shown
 from chalicelib.wiring import ports
 
-routes = Blueprint(__name__)
+
+def put_schedule(request: Request, ns: str, app: str, name: str) -> Response:
+    """Create or replace a schedule. A new schedule is disabled and a replaced one keeps its state, unless ``enabled``
+    is given."""
+    require(ports(), "app", f"{ns}.{app}")
+    given = body(request)
+    sent = validated(NewSchedule, given)
+    check_schedule(ns, f"{ns}.{app}.{name}", sent)
+    _, new = put(ports(), f"{ns}.{app}.{name}", sent, caller(request), if_match(request))
+    return shown(ns, app, name, 201 if new else 200, expressions.notes(given))
 
 
-@route(routes, "POST", ONE + "/enable", needs="operate")
-def enable_schedule(ns: str, app: str, name: str) -> Response:
+def delete_schedule(request: Request, ns: str, app: str, name: str) -> Response:
+    """Delete a schedule. Its waiting jobs are dropped and recorded; its runs continue."""
+    delete(ports(), f"{ns}.{app}.{name}", caller(request), if_match(request))
+    return gone()
+
+
+def enable_schedule(request: Request, ns: str, app: str, name: str) -> Response:
     """Enable a schedule. It counts the events that are accepted from now on. A paused schedule is resumed."""
-    from chalicelib.flow.schedules.actions import enable
-
-    enable(ports(), f"{ns}.{app}.{name}", caller(routes.current_request))
+    actions.enable(ports(), f"{ns}.{app}.{name}", caller(request))
     return shown(ns, app, name)
 
 
-@route(routes, "POST", ONE + "/disable", needs="operate")
-def disable_schedule(ns: str, app: str, name: str) -> Response:
+def disable_schedule(request: Request, ns: str, app: str, name: str) -> Response:
     """Disable a schedule. Its waiting jobs are dropped and recorded; its runs continue."""
-    from chalicelib.flow.schedules.actions import disable
-
-    disable(ports(), f"{ns}.{app}.{name}", caller(routes.current_request))
+    actions.disable(ports(), f"{ns}.{app}.{name}", caller(request))
     return shown(ns, app, name)
 
 
-@route(routes, "POST", ONE + "/pause", needs="operate", body="Pause")
-def pause_schedule(ns: str, app: str, name: str) -> Response:
+def pause_schedule(request: Request, ns: str, app: str, name: str) -> Response:
     """Pause a schedule until it is resumed. With ``hold``, its job waits and continues to gather events. With
     ``backlog``, each match is queued as a separate job. With ``drain``, jobs whose trigger is met may start, and the
     schedule accepts no new events. ``timeouts`` sets whether the timeouts of waiting jobs keep counting."""
-    from chalicelib.flow.schedules.pauses import pause
-    from chalicelib.web.bodies import Pause
-
-    request = routes.current_request
     request_data = parse(Pause, request)
-    pause(ports(), f"{ns}.{app}.{name}", request_data.mode, caller(request), request_data.timeouts == "stop")
+    pauses.pause(ports(), f"{ns}.{app}.{name}", request_data.mode, caller(request), request_data.timeouts == "stop")
     return shown(ns, app, name)
 
 
-@route(routes, "POST", ONE + "/resume", needs="operate")
-def resume_schedule(ns: str, app: str, name: str) -> Response:
+def resume_schedule(request: Request, ns: str, app: str, name: str) -> Response:
     """Resume a paused schedule. Its waiting jobs continue."""
-    from chalicelib.flow.schedules.pauses import resume
-
-    resume(ports(), f"{ns}.{app}.{name}", caller(routes.current_request))
+    pauses.resume(ports(), f"{ns}.{app}.{name}", caller(request))
     return shown(ns, app, name)
 
 
-@route(routes, "POST", ONE + "/skip", needs="operate", body="Occurrence")
-def skip_occurrence(ns: str, app: str, name: str) -> Response:
+def skip_occurrence(request: Request, ns: str, app: str, name: str) -> Response:
     """Skip one upcoming occurrence, identified by its nominal instant."""
-    return _skip(ns, app, name, wanted=True)
+    return _skip(request, ns, app, name, wanted=True)
 
 
-@route(routes, "POST", ONE + "/unskip", needs="operate", body="Occurrence")
-def unskip_occurrence(ns: str, app: str, name: str) -> Response:
+def unskip_occurrence(request: Request, ns: str, app: str, name: str) -> Response:
     """Cancel the skip of an occurrence."""
-    return _skip(ns, app, name, wanted=False)
+    return _skip(request, ns, app, name, wanted=False)
 
 
-@route(routes, "POST", ONE + "/run", needs="operate", body="RunNow", headers=(IDEMPOTENCY_KEY,), status=(202,))
-def run_now(ns: str, app: str, name: str) -> Response:
+def run_now(request: Request, ns: str, app: str, name: str) -> Response:
     """Run a schedule now or at an instant. The run skips the trigger, but not the constraints. Requests with the same
     Idempotency-Key create one job; a repeat returns that job and its current state."""
-    from chalicelib.core.instants import parse_when
-    from chalicelib.flow.requests import became, has_made
-    from chalicelib.flow.schedules.actions import run_now as start
-    from chalicelib.web.bodies import RunNow
-
-    request = routes.current_request
     request_data = parse(RunNow, request)
     at = None if request_data.at is None else parse_when(request_data.at, ports().clock.now(), "at")
     full = f"{ns}.{app}.{name}"
     check_waiting(ns, lambda: has_made(ports(), "run", full, request_id(request)))
-    job_id = start(ports(), full, request_data.properties, request_id(request), at, request_data.partition)
+    job_id = actions.run_now(ports(), full, request_data.properties, request_id(request), at, request_data.partition)
     return answer(became(ports(), job_id), 202)
 
 
-@route(routes, "POST", ONE + "/dry-run", needs="read", body="DryRun")
-def dry_run(ns: str, app: str, name: str) -> dict[str, Any]:
+def dry_run(request: Request, ns: str, app: str, name: str) -> Json:
     """Show what the trigger would do with the given events, applied in order from an empty state. Nothing is stored;
     constraints are not checked."""
-    from chalicelib.core.errors import too_costly
-    from chalicelib.core.jobs.dry_run import dry_run
-    from chalicelib.core.steps import OverBudget
-    from chalicelib.flow.lookup import existing
-    from chalicelib.flow.views.views import dry_run_view
-    from chalicelib.web.bodies import DryRun
-
     full, now = f"{ns}.{app}.{name}", ports().clock.now()
     _, schedule = existing(ports(), full)
-    events = parse(DryRun, routes.current_request).events
+    events = parse(DryRun, request).events
     try:
-        steps, left = dry_run(full, schedule, events, now)
+        steps, left = rehearsed(full, schedule, events, now)
     except OverBudget as error:
         hint = "send fewer events in a request, or events with smaller payloads"
         raise too_costly("events", "a dry run", error, hint) from None
     return dry_run_view(schedule, steps, left, now)
 
 
-def _skip(ns: str, app: str, name: str, wanted: bool) -> Response:
-    from chalicelib.core.instants import parse_instant
-    from chalicelib.flow.schedules.pauses import skip
-    from chalicelib.web.bodies import Occurrence
-
-    request = routes.current_request
+def _skip(request: Request, ns: str, app: str, name: str, wanted: bool) -> Response:
     at = parse_instant(parse(Occurrence, request).at, "at")
-    skip(ports(), f"{ns}.{app}.{name}", at, caller(request), wanted)
+    pauses.skip(ports(), f"{ns}.{app}.{name}", at, caller(request), wanted)
     return shown(ns, app, name)

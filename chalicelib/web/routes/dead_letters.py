@@ -3,54 +3,38 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
-from chalice.app import Blueprint, Response
+from chalice.app import Request, Response
 
+from chalicelib.core.documents import check_reference
 from chalicelib.core.errors import invalid
-from chalicelib.web.http import answer, caller, gone, parse, query
-from chalicelib.web.paging import PAGING, listing
+from chalicelib.core.names import name_in
+from chalicelib.flow.lookup import require
+from chalicelib.flow.runs.dead_letters import drop, listed, redrive, redrive_all, view
+from chalicelib.web.bodies import Redrive
+from chalicelib.web.http import Json, answer, caller, gone, parse, query
+from chalicelib.web.paging import listing
 from chalicelib.web.quotas import check_waiting
-from chalicelib.web.routes.definitions import NS
-from chalicelib.web.routing import route
 from chalicelib.wiring import ports
 
-routes = Blueprint(__name__)
 
-ALL = NS + "/dead-letters"
-ONE = ALL + "/{run_id}"
-
-
-@route(routes, "GET", ALL, needs="read", query=("schedule", *PAGING))
-def list_dead_letters(ns: str) -> dict[str, Any]:
+def list_dead_letters(request: Request, ns: str) -> Json:
     """List the dead letters of a namespace, newest first, with their reasons."""
-    from chalicelib.flow.lookup import require
-    from chalicelib.flow.runs.dead_letters import listed, view
-
-    request = routes.current_request
     require(ports(), "namespace", ns)
     wanted = query(request, "schedule")
     schedule = None if wanted is None else _full(ns, wanted)
     return listing(request, partial(listed, ports(), ns, schedule), view)
 
 
-@route(routes, "POST", ONE + "/redrive", needs="operate", status=(202,))
-def redrive_dead_letter(ns: str, run_id: str) -> Response:
+def redrive_dead_letter(request: Request, ns: str, run_id: str) -> Response:
     """Deliver an event again, with the same id, as its next attempt. Repeated requests deliver it once."""
-    from chalicelib.flow.runs.dead_letters import redrive
-
     check_waiting(ns)
     return answer({"run_id": run_id, "attempt": redrive(ports(), ns, run_id)}, 202)
 
 
-@route(routes, "POST", ALL + "/redrive", needs="operate", body="Redrive", status=(202,))
-def redrive_dead_letters(ns: str) -> Response:
+def redrive_dead_letters(request: Request, ns: str) -> Response:
     """Deliver the dead letters of a schedule again, newest first, up to a limit. ``more`` is true if some remain."""
-    from chalicelib.flow.lookup import require
-    from chalicelib.flow.runs.dead_letters import redrive_all
-    from chalicelib.web.bodies import Redrive
-
-    request_data = parse(Redrive, routes.current_request)
+    request_data = parse(Redrive, request)
     require(ports(), "namespace", ns)
     check_waiting(ns)
     done = redrive_all(ports(), ns, _full(ns, request_data.schedule), request_data.limit)
@@ -58,20 +42,14 @@ def redrive_dead_letters(ns: str) -> Response:
     return answer({"redriven": list(done.run_ids), "refused": refused, "more": done.more}, 202)
 
 
-@route(routes, "DELETE", ONE, needs="operate", status=(204,))
-def drop_dead_letter(ns: str, run_id: str) -> Response:
+def drop_dead_letter(request: Request, ns: str, run_id: str) -> Response:
     """Drop a dead letter for good, and record this. Its run stays in the history as failed."""
-    from chalicelib.flow.runs.dead_letters import drop
-
-    drop(ports(), ns, run_id, caller(routes.current_request))
+    drop(ports(), ns, run_id, caller(request))
     return gone()
 
 
 def _full(ns: str, name: str) -> str:
     """The full name of a schedule of this namespace, from ``app.name`` or the full name."""
-    from chalicelib.core.documents import check_reference
-    from chalicelib.core.names import name_in
-
     full = name_in(ns, check_reference(name, "schedule"))
     if full is None:
         raise invalid(

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from chalice.app import Blueprint, Response
+from chalice.app import Request, Response
 
+from chalicelib.core.instants import parse_instant
+from chalicelib.flow.ingest.custom_events import Envelope, post
+from chalicelib.flow.lookup import require
 from chalicelib.web.access import require_events
+from chalicelib.web.bodies import Events
 from chalicelib.web.http import answer, parse, request_id
-from chalicelib.web.routes.definitions import NS
-from chalicelib.web.routing import IDEMPOTENCY_KEY, route
 from chalicelib.wiring import ports
 
-routes = Blueprint(__name__)
 
-
-@route(routes, "POST", NS + "/events", needs="produce", body="Events", headers=(IDEMPOTENCY_KEY,), status=(202,))
-def post_events(ns: str) -> Response:
+def post_events(request: Request, ns: str) -> Response:
     """Post custom events. Sluice stores each event before it answers. Events with the same type and id count once.
 
     ``id`` in the answer is the sender's id, or one that Sluice generated. ``event_id`` is the id that runs show."""
-    from chalicelib.core.instants import parse_instant
-    from chalicelib.flow.ingest.custom_events import Envelope, post
-    from chalicelib.flow.lookup import require
-    from chalicelib.web.bodies import Events
-
-    request = routes.current_request
     require(ports(), "namespace", ns)
     sent = parse(Events, request).events
     require_events(request, ns, tuple(event.type for event in sent))

@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from chalice.app import Blueprint, Request
+from chalice.app import Request
 
+from chalicelib.core.errors import invalid
+from chalicelib.flow.lookup import require
+from chalicelib.flow.views.graph import graph as view
+from chalicelib.flow.views.graph import thing_of, unknown
+from chalicelib.flow.views.lineage import lineage
 from chalicelib.web import unseen
 from chalicelib.web.access import sees
-from chalicelib.web.http import number, query
-from chalicelib.web.routes.definitions import NS
-from chalicelib.web.routing import route
+from chalicelib.web.http import Json, number, query
 from chalicelib.wiring import ports
-
-routes = Blueprint(__name__)
 
 MAX_NODES = 300
 STEPS = 2  # by default in each direction
 MAX_STEPS = {"graph": 10, "lineage": 5}
 
 
-@route(routes, "GET", NS + "/graph", needs="read", query=("around", "up", "down", "limit"))
-def graph(ns: str) -> dict[str, Any]:
+def graph(request: Request, ns: str) -> Json:
     """Show how schedules, workflows and datasets trigger each other. The nodes are those at most ``up`` steps before
     ``around`` and ``down`` steps after it. Without ``around``, they are the first schedules by name with all that they
     name. Names of namespaces that the signer may not read are left out."""
-    from chalicelib.flow.lookup import require
-    from chalicelib.flow.views.graph import graph as view
-    from chalicelib.flow.views.graph import thing_of, unknown
-
-    request = routes.current_request
     require(ports(), "namespace", ns)
     up, down = (_steps(request, name, MAX_STEPS["graph"]) for name in ("up", "down"))
     around, visible = query(request, "around"), sees(request)
@@ -41,21 +35,15 @@ def graph(ns: str) -> dict[str, Any]:
     return unseen.graph(shown, visible)
 
 
-@route(routes, "GET", "/v1/runs/{run_id}/lineage", needs="read", query=("up", "down"))
-def run_lineage(run_id: str) -> dict[str, Any]:
+def run_lineage(request: Request, run_id: str) -> Json:
     """Show what led to a run and what followed from it. What led to it are the events that its job has counted, and the
     runs that caused them. What followed are the jobs that have counted its statuses, and their runs. What belongs to a
     namespace that the signer may not read is left out."""
-    from chalicelib.flow.views.lineage import lineage
-
-    request = routes.current_request
     up, down = (_steps(request, name, MAX_STEPS["lineage"]) for name in ("up", "down"))
     return unseen.lineage(lineage(ports(), run_id, up, down), sees(request))
 
 
 def _steps(request: Request, name: str, most: int) -> int:
-    from chalicelib.core.errors import invalid
-
     text = query(request, name)
     if text is None:
         return STEPS

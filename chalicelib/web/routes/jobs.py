@@ -1,37 +1,82 @@
-"""Routes of approvals: a person approves a job, or refuses it."""
+"""Routes of waiting jobs: their lists, what they wait for, and the decisions of people about them."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
-from chalice.app import Blueprint
+from chalice.app import Request
 
-from chalicelib.web import access
-from chalicelib.web.http import caller, parse
-from chalicelib.web.routing import route
+from chalicelib.flow.jobs.actions import approve, refuse, withdraw
+from chalicelib.flow.lookup import existing, find_job, require
+from chalicelib.flow.schedules import messages
+from chalicelib.flow.views import explain
+from chalicelib.flow.views.lists import jobs_of_schedule
+from chalicelib.flow.views.queues import Queues
+from chalicelib.flow.views.views import record_view
+from chalicelib.flow.views.waiting import jobs_of_namespace, jobs_of_queue
+from chalicelib.web import access, unseen
+from chalicelib.web.access import sees
+from chalicelib.web.bodies import Verdict
+from chalicelib.web.filters import kept_jobs
+from chalicelib.web.http import Json, caller, parse, query
+from chalicelib.web.paging import listing, only
 from chalicelib.wiring import ports
 
-routes = Blueprint(__name__)
+
+def schedule_jobs(request: Request, ns: str, app: str, name: str) -> Json:
+    """List the waiting jobs of a schedule."""
+    full = f"{ns}.{app}.{name}"
+    existing(ports(), full)
+    queues = Queues(ports())
+    read = queues.holding.page(partial(jobs_of_schedule, ports(), full))
+    return listing(request, read, queues.job)
 
 
-@route(routes, "POST", "/v1/jobs/{job_id}/approve", needs="approve", body="Verdict")
-def approve_job(job_id: str) -> dict[str, Any]:
+def why_schedule(request: Request, ns: str, app: str, name: str) -> Json:
+    """Explain why a schedule has not run: its state, and what its jobs wait for."""
+    return unseen.why(explain.why_schedule(ports(), f"{ns}.{app}.{name}"), sees(request))
+
+
+def why_message(request: Request, ns: str, app: str, name: str) -> Json:
+    """Explain why a message has not been sent: when it is due, and what its jobs wait for."""
+    stored = messages.get(ports(), f"{ns}.{app}", name)
+    return unseen.why(explain.why_schedule(ports(), stored.schedule_state.schedule), sees(request))
+
+
+def list_jobs(request: Request, ns: str) -> Json:
+    """List the waiting jobs of a namespace, each with its place in its queue. A request reads a bounded number of jobs,
+    so a page may hold fewer than ``limit``, even none, and still have a next page."""
+    keep, limit_name = kept_jobs(request), query(request, "queued_in")
+    require(ports(), "namespace", ns)
+    read = partial(jobs_of_namespace, ports(), ns)
+    if limit_name is not None:
+        read = partial(jobs_of_queue, ports(), ns, limit_name)
+    queues = Queues(ports())
+    return listing(request, queues.holding.page(only(read, keep)), queues.job)
+
+
+def get_job(request: Request, job_id: str) -> Json:
+    """Read a waiting job."""
+    return Queues(ports()).job(find_job(ports(), job_id))
+
+
+def why_job(request: Request, job_id: str) -> Json:
+    """Explain what a job waits for, and what will wake it."""
+    return unseen.why(explain.why_job(ports(), find_job(ports(), job_id)), sees(request))
+
+
+def cancel_job(request: Request, job_id: str) -> Json:
+    """Cancel a waiting job, and record this. To cancel a job that has become a run, cancel the run."""
+    return record_view(withdraw(ports(), job_id, caller(request)))
+
+
+def approve_job(request: Request, job_id: str) -> Json:
     """Approve a job that waits for an approval. The identity that signs the request is recorded as the approver."""
-    from chalicelib.flow.jobs.actions import approve
-    from chalicelib.flow.views.queues import Queues
-    from chalicelib.web.bodies import Verdict
-
-    request = routes.current_request
     verdict = parse(Verdict, request)
     return Queues(ports()).job(approve(ports(), job_id, caller(request), verdict.reason, access.duty(request)))
 
 
-@route(routes, "POST", "/v1/jobs/{job_id}/refuse", needs="approve", body="Verdict")
-def refuse_job(job_id: str) -> dict[str, Any]:
+def refuse_job(request: Request, job_id: str) -> Json:
     """Refuse a job that waits for an approval. The job is aborted, and this is recorded."""
-    from chalicelib.flow.jobs.actions import refuse
-    from chalicelib.web.bodies import Verdict
-
-    request = routes.current_request
     why = refuse(ports(), job_id, caller(request), parse(Verdict, request).reason, access.duty(request))
     return {"job_id": job_id, "state": "ABORTED", "reason": why}

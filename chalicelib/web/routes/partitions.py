@@ -1,36 +1,37 @@
-"""Routes that read the partitions of a dataset. `definitions.py` has the one that registers a partition."""
+"""Routes of the partitions of a dataset."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
-from chalice.app import Blueprint
+from chalice.app import Request, Response
 
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.errors import invalid
+from chalicelib.flow.definitions.store import get
+from chalicelib.flow.ingest.partitions import register_values
+from chalicelib.flow.views import partitions
+from chalicelib.flow.views.views import partition_view
 from chalicelib.web import unseen
 from chalicelib.web.access import sees
-from chalicelib.web.http import number, query
-from chalicelib.web.paging import DEFAULT_LIMIT, MAX_LIMIT, PAGING, listing
-from chalicelib.web.routes.definitions import NS
-from chalicelib.web.routing import route
+from chalicelib.web.bodies import NewPartition
+from chalicelib.web.http import Json, document, number, parse, query
+from chalicelib.web.paging import DEFAULT_LIMIT, MAX_LIMIT, listing
 from chalicelib.wiring import ports
 
-routes = Blueprint(__name__)
 
-ONE = NS + "/datasets/{name}"
+def register_partition(request: Request, ns: str, name: str) -> Response:
+    """Register a partition as ready. Registering it again has no effect."""
+    full = f"{ns}.{name}"
+    dataset = Dataset.model_validate(get(ports(), "dataset", full).document)
+    content = parse(NewPartition, request).model_dump()
+    return document(partition_view(register_values(ports(), full, dataset, content)), 201)
 
 
-@route(routes, "GET", ONE + "/partitions", needs="read", query=("from", "to", "order", *PAGING))
-def list_partitions(ns: str, name: str) -> dict[str, Any]:
+def list_partitions(request: Request, ns: str, name: str) -> Json:
     """List the partitions of a dataset that are ready. They come in the order of their values as text. With ``from`` or
     ``to``, numbers compare as numbers, the answer is one page, and ``at_least`` is true if there are more."""
-    from chalicelib.core.definitions.dataset import Dataset
-    from chalicelib.core.errors import invalid
-    from chalicelib.flow.definitions.store import get
-    from chalicelib.flow.views import partitions
-    from chalicelib.flow.views.views import partition_view
-
-    full, request = f"{ns}.{name}", routes.current_request
+    full = f"{ns}.{name}"
     dataset = Dataset.model_validate(get(ports(), "dataset", full).document)
     first, last, order = query(request, "from"), query(request, "to"), query(request, "order") or "asc"
     if order not in ("asc", "desc"):
@@ -51,18 +52,12 @@ def list_partitions(ns: str, name: str) -> dict[str, Any]:
     }
 
 
-@route(routes, "GET", ONE + "/partition", needs="read", query=("values",))
-def get_partition(ns: str, name: str) -> dict[str, Any]:
+def get_partition(request: Request, ns: str, name: str) -> Json:
     """Read one partition, ready or not. The answer has the jobs that count it or wait for it, and the runs that it has
     led to. It leaves out those of namespaces that the signer may not read."""
-    from chalicelib.core.definitions.dataset import Dataset
-    from chalicelib.core.errors import invalid
-    from chalicelib.flow.definitions.store import get
-    from chalicelib.flow.views import partitions
-
-    full, text = f"{ns}.{name}", query(routes.current_request, "values")
+    full, text = f"{ns}.{name}", query(request, "values")
     dataset = Dataset.model_validate(get(ports(), "dataset", full).document)
     values = partitions.values_of(dataset.keys, text, "values")
     if len(values) != len(dataset.keys):
         raise invalid("values", f"a value for each of the keys {'/'.join(dataset.keys)}", text, "such as 2013/1/4")
-    return unseen.partition(partitions.one(ports(), full, dataset, values), sees(routes.current_request))
+    return unseen.partition(partitions.one(ports(), full, dataset, values), sees(request))

@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from chalice.app import Blueprint, Request
+from chalice.app import Request
 
-from chalicelib.web.http import flag, number, query
-from chalicelib.web.routes.definitions import NS
-from chalicelib.web.routes.schedules import ONE, known
-from chalicelib.web.routing import route
+from chalicelib.core.documents import check_reference
+from chalicelib.core.errors import invalid
+from chalicelib.core.instants import DAY, HOUR, zone
+from chalicelib.core.names import name_in
+from chalicelib.flow.lookup import require
+from chalicelib.flow.views import spans
+from chalicelib.flow.views.outcomes import outcomes
+from chalicelib.web.http import Json, flag, instant, number, query
+from chalicelib.web.routes.schedules import known
 from chalicelib.wiring import ports
-
-routes = Blueprint(__name__)
 
 DEFAULT_SPANS, MAX_SPANS = 2_000, 5_000
 MAX_DAYS = 7  # of a timeline; a longer span is for the reports
 WEEKS, MAX_CALENDAR_DAYS = 26, 190  # of the days of a schedule: the default, and the most days; runs are kept for 180
 
 
-@route(routes, "GET", NS + "/timeline", needs="read", query=("from", "to", "schedule", "workflow", "limit", "ids"))
-def timeline(ns: str) -> dict[str, Any]:
+def timeline(request: Request, ns: str) -> Json:
     """Show what ran when. The attempts that were claimed from one instant to another, newest first, in columns.
     ``waited`` and ``took`` are in ms, ``at`` is when the wait began, and ``row`` and ``state`` are numbers in ``names``
     and ``states``. With ``ids=true`` the ids of the runs are there, too."""
-    from chalicelib.core.errors import invalid
-    from chalicelib.core.instants import DAY, HOUR
-    from chalicelib.flow.lookup import require
-    from chalicelib.flow.views import spans
-
-    request, now = routes.current_request, ports().clock.now()
+    now = ports().clock.now()
     require(ports(), "namespace", ns)
-    until = _instant(request, "to", now)
-    since = _instant(request, "from", until - HOUR)
+    until = instant(request, "to", now)
+    since = instant(request, "from", until - HOUR)
     if not since < until <= since + MAX_DAYS * DAY:
         hint = "ask for a shorter span, or read the reports of days"
         raise invalid("from", f"an instant before to, by at most {MAX_DAYS} days", query(request, "from"), hint)
@@ -43,28 +41,16 @@ def timeline(ns: str) -> dict[str, Any]:
     return spans.timeline(ports(), ns, spans.Within(since, until, limit, schedule, workflow), flag(request, "ids"))
 
 
-@route(routes, "GET", NS + "/outcomes", needs="read")
-def show_outcomes(ns: str) -> dict[str, Any]:
+def show_outcomes(request: Request, ns: str) -> Json:
     """Count the newest 500 attempts of the last two weeks by state, and show the last eight that failed. With ``more``
     there are older ones."""
-    from chalicelib.flow.lookup import require
-    from chalicelib.flow.views.outcomes import outcomes
-
     require(ports(), "namespace", ns)
     return outcomes(ports(), ns)
 
 
-@route(routes, "GET", ONE + "/days", needs="read", query=("from", "to", "zone"))
-def schedule_days(ns: str, app: str, name: str) -> dict[str, Any]:
+def schedule_days(request: Request, ns: str, app: str, name: str) -> Json:
     """Count the runs and records of a schedule by day and state, newest day first. Days without any are left out. The
     days are those of ``zone``, by default UTC; ``from`` and ``to`` are both included."""
-    from datetime import UTC, date, datetime, timedelta
-
-    from chalicelib.core.errors import invalid
-    from chalicelib.core.instants import zone
-    from chalicelib.flow.views import spans
-
-    request = routes.current_request
     full, of = known(ns, app, name), zone(query(request, "zone") or "UTC", "zone")
     today = datetime.fromtimestamp(ports().clock.now() / 1000, UTC).astimezone(of).date()
     last: date = _day(request, "to", today)
@@ -79,18 +65,7 @@ def schedule_days(ns: str, app: str, name: str) -> dict[str, Any]:
     return spans.days(ports(), full, first, last, of)
 
 
-def _instant(request: Request, name: str, default: int) -> int:
-    from chalicelib.core.instants import of_our_age, parse_instant
-
-    text = query(request, name)
-    return default if text is None else of_our_age(parse_instant(text, name), name, text)
-
-
 def _day(request: Request, name: str, default: Any) -> Any:
-    from datetime import date
-
-    from chalicelib.core.errors import invalid
-
     text = query(request, name)
     if text is None:
         return default
@@ -105,10 +80,6 @@ def _day(request: Request, name: str, default: Any) -> Any:
 
 def _full(request: Request, name: str, ns: str) -> str | None:
     """The full name of a schedule or workflow of this namespace, from ``app.name`` or the full name."""
-    from chalicelib.core.documents import check_reference
-    from chalicelib.core.errors import invalid
-    from chalicelib.core.names import name_in
-
     text = query(request, name)
     if text is None:
         return None

@@ -11,7 +11,7 @@ export interface AbsentTrigger {
 
 export interface Accepted {
   job_id: string;
-  state: string;
+  state: string | null;
   reason: string;
 }
 
@@ -251,9 +251,9 @@ export interface DayOfSchedule {
 }
 
 export interface DaysOfSchedule {
+  from: string;
   schedule: string;
   zone: string;
-  from: string;
   to: string;
   days: DayOfSchedule[];
   at_least: boolean;
@@ -457,8 +457,8 @@ export interface Fires {
 }
 
 export interface FiresOfReprocess {
-  schedule: string;
   from?: string | null;
+  schedule: string;
   to?: string | null;
 }
 
@@ -477,9 +477,9 @@ export interface GivenAlarm {
 }
 
 export interface GivenApproval {
+  for?: string | null;
   by: string;
   at: string;
-  for?: string | null;
 }
 
 export interface GivenEvent {
@@ -583,10 +583,10 @@ export interface HeldJobs {
   kind: "limit" | "window" | "approval" | "data" | "clock" | "pause" | "upstream" | "probe" | "grant" | "condition";
   name: string;
   of: string;
+  changes_at: string | null;
   why: string;
   count: number;
   oldest: string;
-  changes_at: string | null;
   jobs: Job[];
 }
 
@@ -1042,10 +1042,10 @@ export interface PlanOfBackfill {
 }
 
 export interface PlanOfReprocess {
-  namespace: string;
   dataset: string | null;
   run: string | null;
   fires: FiresOfReprocess | null;
+  namespace: string;
   partitions: number;
   total: number;
   steps: PlannedStepOfReprocess[];
@@ -1473,13 +1473,13 @@ export interface SqsTarget {
 }
 
 export interface StateOfConstraint {
+  used: number | null;
+  max: number | null;
+  held_by: string[] | null;
   type: string;
   met: boolean;
   why: string;
   until: string | null;
-  used: number | null;
-  max: number | null;
-  held_by: string[] | null;
 }
 
 export interface StateOfLease {
@@ -1561,6 +1561,7 @@ export interface StoredApp {
 }
 
 export interface StoredBackfill {
+  from?: string | null;
   backfill_id: string;
   schedule: string;
   state: "RUNNING" | "DONE" | "CANCELLED" | "ENDED";
@@ -1584,7 +1585,6 @@ export interface StoredBackfill {
   ended_at: string | null;
   first?: unknown;
   last?: unknown;
-  from?: string | null;
   to?: string | null;
 }
 
@@ -1737,23 +1737,23 @@ export interface StoredQuotas {
 }
 
 export interface StoredReprocess {
-  reprocess_id: string;
-  namespace: string;
-  state: "RUNNING" | "DONE" | "FAILED" | "CANCELLED";
-  reason: string | null;
   dataset: string | null;
   run: string | null;
   fires: FiresOfReprocess | null;
-  first: unknown;
-  last: unknown;
-  concurrency: number;
-  properties: Record<string, unknown>;
-  total: number;
   waiting: number;
   running: number;
   succeeded: number;
   failed: number;
   cancelled: number;
+  reprocess_id: string;
+  namespace: string;
+  state: "RUNNING" | "DONE" | "FAILED" | "CANCELLED";
+  reason: string | null;
+  first: unknown;
+  last: unknown;
+  concurrency: number;
+  properties: Record<string, unknown>;
+  total: number;
   steps: StoredStepOfReprocess[];
   created_at: string;
   created_by: string;
@@ -1813,14 +1813,14 @@ export interface StoredStepOfReprocess {
   after: number[];
   why: string;
   total: number;
-  state: "waiting" | "running" | "succeeded" | "failed" | "skipped" | "cancelled";
-  reason: string | null;
-  backfill_id: string | null;
   waiting: number;
   running: number;
   succeeded: number;
   failed: number;
   cancelled: number;
+  state: "waiting" | "running" | "succeeded" | "failed" | "skipped" | "cancelled";
+  reason: string | null;
+  backfill_id: string | null;
   failures: FailedRun[] | null;
 }
 
@@ -1894,11 +1894,11 @@ export interface Timeout {
 }
 
 export interface UseOfLimit {
-  name: string;
-  text: string;
   used: number | null;
   max: number | null;
   held_by: string[] | null;
+  name: string;
+  text: string;
   waiting: number;
   waits_here: boolean;
 }

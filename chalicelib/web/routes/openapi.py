@@ -1,21 +1,27 @@
-"""The OpenAPI 3.1 document, generated from Chalice's routes, their `Takes`, and pydantic's models."""
+"""The OpenAPI 3.1 document, generated from the table of routes, the docstrings of their functions, and pydantic's
+models."""
 
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from typing import Any, get_args
 
-from chalice.app import Blueprint, Chalice
+from chalice.app import Request
+from pydantic import TypeAdapter
 
 from chalicelib.core.access.rights import roles_with
+from chalicelib.core.states import RUN_MOVES, JobKind, JobState
+from chalicelib.flow.views.schedule_list import MAX_LIMIT as MAX_ROWS
+from chalicelib.web import answers
 from chalicelib.web.access import SIGNED, Needs
+from chalicelib.web.bodies import BODIES
+from chalicelib.web.filters import STATES
 from chalicelib.web.http import KEY
 from chalicelib.web.own_queries import OWN
 from chalicelib.web.paging import DEFAULT_LIMIT, MAX_FIRES, MAX_LIMIT
-from chalicelib.web.routing import IDEMPOTENCY_KEY, IF_MATCH, Takes, route
-
-routes = Blueprint(__name__)
+from chalicelib.web.table import IDEMPOTENCY_KEY, IF_MATCH, ROUTES, Route
 
 Json = dict[str, Any]
 SCHEMAS = "#/components/schemas/"
@@ -62,6 +68,8 @@ HEADERS: dict[str, Json] = {
     },
 }
 NULLABLE: Json = {"type": ["string", "null"]}
+# The fields of some pages besides the items and the cursor.
+MORE: dict[str, Json] = {"at_least": {"type": "boolean"}, "day": {"type": "string", "format": "date"}}
 FAULT = "An error: what was expected, what was received, and what to do."
 PROBLEM: Json = {
     "type": "object",
@@ -88,27 +96,22 @@ ERROR: Json = {
 }
 
 
-@route(routes, "GET", "/v1/openapi.json", needs=SIGNED)
-def openapi() -> Json:
+def openapi(request: Request) -> Json:
     """Describe this API."""
-    return describe(routes.current_app)
+    return describe()
 
 
-def describe(app: Chalice) -> Json:
-    """The OpenAPI document of an app whose routes were registered by `routing.route`."""
+def describe() -> Json:
+    """The OpenAPI document of the routes of the table."""
     paths: Json = {}
-    bodies: set[str] = set()
-    for path, methods in sorted(app.routes.items()):
-        for method, entry in sorted(methods.items()):
-            takes: Takes = getattr(entry.view_function, "takes", Takes())
-            bodies |= {takes.body} if takes.body else set()
-            paths.setdefault(path, {})[method.lower()] = _operation(path, method, entry.view_function, takes)
+    for route in sorted(ROUTES, key=lambda route: (route.path, route.method)):
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Sluice", "version": "1", "description": "A serverless scheduler for data workflows on AWS."},
         "paths": paths,
         "components": {
-            "schemas": _schemas(bodies) | {"Error": ERROR, "Problem": PROBLEM},
+            "schemas": _schemas() | {"Error": ERROR, "Problem": PROBLEM},
             "responses": {"Error": {"description": FAULT, **_content(SCHEMAS + "Error")}},
             "securitySchemes": {
                 "sigv4": {"type": "apiKey", "in": "header", "name": "Authorization", "description": "AWS Signature 4"}
@@ -118,43 +121,40 @@ def describe(app: Chalice) -> Json:
     }
 
 
-def _operation(path: str, method: str, view: Any, takes: Takes) -> Json:
-    summary, _, rest = (inspect.getdoc(view) or "").replace("``", "`").partition(". ")
-    good = {str(status): {"description": "Done.", **_answer(view.__name__, status)} for status in takes.status}
+def _operation(route: Route) -> Json:
+    path = route.path
+    summary, _, rest = (inspect.getdoc(route.handler()) or "").replace("``", "`").partition(". ")
+    good = {str(status): {"description": "Done.", **_answer(route, status)} for status in route.status}
     operation: Json = {
-        "operationId": view.__name__,
+        "operationId": route.name,
         "summary": summary.rstrip("."),
         "tags": [_tag(path)],
         "parameters": [
             *({"name": name, "in": "path", "required": True, "schema": TEXT} for name in re.findall(r"{(\w+)}", path)),
-            *({"name": name, "in": "query", "schema": _query(name, path)} for name in takes.query),
-            *({"name": name, "in": "header", "schema": HEADERS[name]} for name in takes.headers),
+            *({"name": name, "in": "query", "schema": _query(name, path)} for name in route.query),
+            *({"name": name, "in": "header", "schema": HEADERS[name]} for name in route.headers),
         ],
         "responses": good | {"default": {"$ref": "#/components/responses/Error"}},
     }
-    operation["description"] = " ".join([*rest.split(), *_needs(takes.needs)])
-    operation["x-needs"] = takes.needs
-    if takes.body:
+    operation["description"] = " ".join([*rest.split(), *_needs(route.needs)])
+    operation["x-needs"] = route.needs
+    if route.body:
         operation["requestBody"] = {
-            "required": method == "PUT" or _needs_a_field(takes.body),
-            **_content(SCHEMAS + takes.body),
+            "required": route.method == "PUT" or _needs_a_field(route.body),
+            **_content(SCHEMAS + route.body),
         }
     return operation
 
 
-def _answer(operation: str, status: int) -> Json:
-    """The content of an answer. Raises KeyError for an operation that `answers.ANSWERS` does not know."""
-    from chalicelib.web.answers import ANSWERS, ByStatus, Pages
-
+def _answer(route: Route, status: int) -> Json:
+    """The content of an answer."""
     if status == 204:
         return {}
-    known = ANSWERS[operation]
-    if isinstance(known, ByStatus):
-        known = known.of(status)
-    if not isinstance(known, Pages):
-        return _content(SCHEMAS + known.__name__)
-    items = {"type": "array", "items": {"$ref": SCHEMAS + known.item.__name__}}
-    properties = {"items": items, "next_cursor": NULLABLE, **known.more}
+    name = route.begun if route.begun is not None and status != 200 else route.answer
+    if not route.paged:
+        return _content(f"{SCHEMAS}{name}")
+    items = {"type": "array", "items": {"$ref": f"{SCHEMAS}{name}"}}
+    properties = {"items": items, "next_cursor": NULLABLE, **{field: MORE[field] for field in route.more}}
     page = {"type": "object", "required": list(properties), "properties": properties}
     return {"content": {"application/json": {"schema": page}}}
 
@@ -179,10 +179,7 @@ def _query(name: str, path: str) -> Json:
     own = OWN.get(path.rpartition("/")[2], {}).get(name)
     if own is not None:
         return own
-    from chalicelib.core.states import RUN_MOVES, JobKind, JobState
     from chalicelib.flow.views.ahead import MAX_FIRES
-    from chalicelib.flow.views.schedule_list import MAX_LIMIT as MAX_ROWS
-    from chalicelib.web.filters import STATES
 
     if name == "kind":
         return {"type": "string", "enum": list(get_args(JobKind))}
@@ -197,25 +194,34 @@ def _query(name: str, path: str) -> Json:
 
 
 def _needs_a_field(body: str) -> bool:
-    from chalicelib.web.bodies import BODIES
 
     return any(field.is_required() for field in BODIES[body].model_fields.values())
 
 
-def _schemas(names: set[str]) -> Json:
+def _schemas() -> Json:
     """The JSON Schemas of the bodies, the answers, and all documents within them."""
-    from pydantic.json_schema import models_json_schema
 
-    from chalicelib.web import answers
-    from chalicelib.web.bodies import BODIES
-
+    bodies = {route.body for route in ROUTES if route.body is not None}
+    named = {name for route in ROUTES for name in (route.answer, route.begun) if name is not None}
     # Both by the schema of what is read: a default is no required field, and each part has one name for both.
-    models = [*(BODIES[name] for name in sorted(names)), *answers.models()]
-    read: Any = [(model, "validation") for model in models]  # pydantic wants its own type of the pair
-    _, found = models_json_schema(read, ref_template=SCHEMAS + "{model}")
-    schemas: Json = found["$defs"]
+    models = [*(BODIES[name] for name in sorted(bodies)), *(answers.named(name) for name in sorted(named))]
+    read: Any = [(number, "validation", TypeAdapter(model)) for number, model in enumerate(models)]
+    _, found = TypeAdapter.json_schemas(read, ref_template=SCHEMAS + "{model}")
+    schemas: Json = {
+        name: _open(schema) if name.endswith("View") else schema for name, schema in found["$defs"].items()
+    }
+    schemas = json.loads(re.sub(r'View"', '"', json.dumps(schemas)))
     _distinguish(schemas, schemas)
     return schemas
+
+
+def _open(schema: Json) -> Json:
+    """The schema of a view, which may have more fields than it lists."""
+    required = schema.get("required", ())
+    for name, field in schema["properties"].items():
+        if name not in required and not field.keys() & {"type", "$ref"}:  # it may be null
+            field["default"] = None
+    return {**schema, "additionalProperties": True}
 
 
 def _distinguish(part: Any, schemas: Json) -> None:

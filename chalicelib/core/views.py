@@ -1,0 +1,75 @@
+"""Views: what answers show of stored rows, as typed dicts.
+
+The class of a view stands beside the function that makes it. The OpenAPI document gets its schema from the fields and
+the docstring, by the name of the class without ``View`` (`web/routes/openapi.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, NotRequired, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic wants this one on Python 3.11
+
+from chalicelib.core.instants import iso
+
+At = Annotated[str, Field(json_schema_extra={"format": "date-time"})]  # an instant in RFC 3339
+
+V = TypeVar("V")
+
+
+class View(TypedDict):
+    """What an answer, or a part of one, shows."""
+
+
+# Fields whose names are keywords.
+FromAt = TypedDict("FromAt", {"from": At})
+FromText = TypedDict("FromText", {"from": str})
+FromMaybe = TypedDict("FromMaybe", {"from": NotRequired[At | None]})
+ForMaybe = TypedDict("ForMaybe", {"for": NotRequired[str | None]})
+
+
+def shown(view: type[V], row: object, **own: Any) -> V:
+    """The view of a row. A field that is not given has the value of the row's attribute of the same name: an instant in
+    RFC 3339, anything else that is shown as a text as its text, and None for an empty text in a field that may be None.
+    A field that need not be there is left out unless it is given."""
+    found: dict[str, Any] = {}
+    described: Any = view
+    for name, write in _fields(described).items():
+        if name in own:
+            found[name] = own[name]
+        elif write is not None:
+            found[name] = write(getattr(row, name))
+    return cast(V, found)
+
+
+@cache
+def _fields(view: Any) -> dict[str, Callable[[Any], Any] | None]:
+    """How each field of a view is written; None for a field that need not be there."""
+    return {name: _writer(hint) for name, hint in get_type_hints(view, include_extras=True).items()}
+
+
+def _writer(hint: Any) -> Callable[[Any], Any] | None:
+    if get_origin(hint) is NotRequired:
+        return None
+    options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    kind = options[0]
+    write: Any = iso if kind == At else {list: list, dict: dict}.get(get_origin(kind), str if kind is str else _same)
+    return _or_none(write) if NoneType in options else write
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _or_none(write: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None or (found := write(value)) == "" else found
+
+
+def stored(name: str, kind: str, document: Mapping[str, Any], version: int, row: Any) -> dict[str, Any]:
+    """A stored document with what every one has besides its own fields. ``row`` says who changed it last, and when."""
+    at = iso(row.updated_at)
+    return {"name": name, "kind": kind, **document, "version": version, "updated_at": at, "updated_by": row.by}
