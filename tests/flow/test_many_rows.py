@@ -15,7 +15,7 @@ import pytest
 from chalicelib.core import ids
 from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import Ref, is_shard
+from chalicelib.core.rows.ref import Ref
 from chalicelib.core.writes import MarkWoken, Put, Replace, Write
 from chalicelib.flow import shards, wake
 from chalicelib.flow.fires import emit
@@ -152,8 +152,8 @@ def test_o3_10000_overdue_jobs_are_looked_at_within_two_ticks() -> None:
 
 def _work(world: World) -> None:
     """Handle the parts of shards that were handed on, and no other hint."""
-    while ready := [ref for _, ref in world.hints.sent if is_shard(ref)]:
-        world.hints.sent = [hint for hint in world.hints.sent if not is_shard(hint[1])]
+    while ready := [ref for _, ref in world.hints.sent if ref.kind == "shard"]:
+        world.hints.sent = [hint for hint in world.hints.sent if hint[1].kind != "shard"]
         for ref in ready:
             dispatch.dispatch(world.ports, ref)
 

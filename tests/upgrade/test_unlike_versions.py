@@ -23,7 +23,7 @@ from tests.upgrade.test_side_by_side import goes_forward
 from tests.upgrade.trees import Changes
 
 ROWS = "items.py"
-FORGETS: Changes = {ROWS: {"carried = dict(row.unknown)": "carried = {}"}}
+FORGETS: Changes = {ROWS: {"dict(row.unknown)": "{}"}}
 RENAMES: Changes = {"*.py": {"queued_in": "queues_at"}}
 ADDS: Changes = {
     "core/rows/job.py": {
@@ -48,7 +48,7 @@ def deployment(
 
 
 def test_o11_jobs_and_runs_keep_what_newer_code_adds_to_them(old: Version) -> None:
-    """A release that adds an attribute to jobs, and one to the packed attributes of runs."""
+    """A release that adds an attribute to jobs, and one to runs."""
     newer = Version(trees.present_source(), "adds", ADDS)
 
     with deployment(old, newer, lambda minute: 1.0 - goes_forward(3 * minute)) as world:

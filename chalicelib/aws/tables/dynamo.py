@@ -65,7 +65,6 @@ class Dynamo:
             "runs": settings.runs_table,
         }
         self.shards = Shards(settings.wake_shards, settings.history_shards, HISTORY - settings.history_days * DAY)
-        self.empty_parts: set[str] = set()  # of an index: nothing is added to them any more
 
     def commit(self, writes: Sequence[Write]) -> Conflict | None:
         """Commit all writes of a plan in one transaction. Returns the conflict if a condition of a write fails; then

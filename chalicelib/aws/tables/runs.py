@@ -32,7 +32,6 @@ _SCOPES = {
 }
 
 
-MAX_EMPTY = 50_000  # names that a process remembers, about 10 MB
 PAGE = 100  # rows more than an even share that are read of one part of an index at a time
 
 
@@ -66,18 +65,13 @@ class DynamoRuns:
         return (pointer.run_id, pointer.attempt) if pointer else None
 
     def runs(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Run]:
-        # Older runs of a schedule are in one part without a number; they are found as long as they are kept. Nothing is
-        # added to that part, so an empty one is read once.
-        empty = self._dynamo.empty_parts
-        parts = [*self._parts(name), *([name] if scope == "schedule" and name not in empty else [])]
-        page = self._history(scope, parts, limit, cursor)
+        page = self._history(scope, self._parts(name), limit, cursor)
         return Page(tuple(items.from_item(Run, item) for item in page.items), page.cursor)
 
     def spans(self, scope: str, names: Sequence[str], since: Instant, until: Instant, most: int) -> tuple[RunSpan, ...]:
         wanted: list[Key] = []
         for name in names:
-            parts = [*self._parts(name), *([name] if scope == "schedule" else [])]
-            wanted += self._newest(scope, parts, since, until, most - len(wanted))
+            wanted += self._newest(scope, self._parts(name), since, until, most - len(wanted))
             if len(wanted) >= most:
                 break
         return tuple(items.from_item(RunSpan, item) for item in self._in_order(wanted))
@@ -158,10 +152,6 @@ class DynamoRuns:
             )[0]
             for part in parts
         ]
-        if cursor is None and scope == "schedule" and len(self._dynamo.empty_parts) < MAX_EMPTY:
-            self._dynamo.empty_parts.update(
-                part for part, found in zip(parts, lists, strict=True) if _is_old(part, found)
-            )
         newest = list(heapq.merge(*lists, key=lambda item: str(item["at"]["S"]), reverse=True))
         wanted = [Key("runs", item["pk"]["S"], item["sk"]["S"]) for item in newest[:limit]]
         found = self._dynamo.get_many(wanted) if wanted else {}
@@ -281,11 +271,6 @@ class DynamoWakes:
                     found.append((ref, parse_instant(item["wake_at"]["S"])))
             number = number if start else number + 1
         return Page(tuple(found), encode_cursor([number, start]) if number < len(parts) else None)
-
-
-def _is_old(part: str, found: Sequence[items.Item]) -> bool:
-    """Whether this is the part without a number, and has no rows."""
-    return "#" not in part and not found
 
 
 def _part_and_start(cursor: str | None, parts: int) -> tuple[int, Mapping[str, Any] | None]:

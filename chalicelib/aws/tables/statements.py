@@ -90,8 +90,7 @@ def _replace(write: Replace, shards: Shards) -> Built:
     row = write.row
     if isinstance(row, Job):
         # A tombstone has the revision of the job that it replaced, so the condition excludes it explicitly.
-        open_or_not = "(attribute_not_exists(closed) OR closed = :closed)"
-        expected = f"rev = :rev AND job_id = :job AND {open_or_not}"
+        expected = "rev = :rev AND job_id = :job AND closed = :closed"
         over = write.over if isinstance(write.over, Job) else row
         return _put(row, shards, expected, rev=row.rev - 1, job=over.job_id, closed=over.closed)
     if isinstance(row, Timer):
@@ -157,23 +156,17 @@ def _put_definition(write: PutDefinition, shards: Shards) -> Built:
     if write.over is None:
         return _put(write.definition, shards, ABSENT)
     # A concurrent request to count starts (`TrackStarts`) does not change the version and must not be undone.
-    expected = "version = :over AND (attribute_not_exists(counted) OR counted = :counted)"
+    expected = "version = :over AND counted = :counted"
     values: dict[str, Any] = {"over": write.over, "counted": write.definition.counted}
     if write.edition is not None:
-        expected, values["edition"] = f"{expected} AND {_of_edition(write.edition)}", write.edition
+        expected, values["edition"] = f"{expected} AND edition = :edition", write.edition
     return _put(write.definition, shards, expected, **values)
-
-
-def _of_edition(edition: int) -> str:
-    """A condition on the edition. A definition that was written before editions existed has none, which equals 0."""
-    return "edition = :edition" if edition else "(attribute_not_exists(edition) OR edition = :edition)"
 
 
 def _expect_definition(write: ExpectDefinition, _: Shards) -> Built:
     found = write.definition
     values = {"version": found.version, "edition": found.edition}
-    expected = f"version = :version AND {_of_edition(found.edition)}"
-    return "ConditionCheck", keys.key_of(found), condition(expected, values)
+    return "ConditionCheck", keys.key_of(found), condition("version = :version AND edition = :edition", values)
 
 
 def _expect_grants(write: ExpectGrants, _: Shards) -> Built:
@@ -258,7 +251,7 @@ def _expect_no_run(write: ExpectNoRun, _: Shards) -> Built:
 
 
 def _delete_job(write: DeleteJob, _: Shards) -> Built:
-    expected = "job_id = :job AND (attribute_not_exists(closed) OR closed = :closed)"
+    expected = "job_id = :job AND closed = :closed"
     values: dict[str, Any] = {"job": write.job.job_id, "closed": write.job.closed}
     if write.job.queued_in is not None:
         # The plan releases the permits of the job and removes its waiter, so the job must still be in the same queue.

@@ -32,9 +32,9 @@ class Progress:
 
     @classmethod
     def of(cls, numbers: Sequence[int]) -> Progress:
-        """Progress from its stored numbers, in order. Rows of the first layout may have no ``amount``."""
-        count, first_at, last_at, *rest = numbers
-        return cls(count, first_at, last_at, rest[0] if rest else 0, tuple(rest[1:]))
+        """Progress from its stored numbers, in order."""
+        count, first_at, last_at, amount, *unknown = numbers
+        return cls(count, first_at, last_at, amount, tuple(unknown))
 
     @property
     def numbers(self) -> list[int]:

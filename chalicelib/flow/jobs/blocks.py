@@ -179,7 +179,7 @@ def ref_of_part(pace: Pace, part: Sequence[Slot]) -> Ref:
 
 def read_part(ref: Ref) -> tuple[list[Slot], Millis]:
     """The slots that a ref names, and the tolerance of their pace."""
-    limit_name, _, tolerance, *fields = ref.parts
+    limit_name, tolerance, *fields = ref.parts
     slots = []
     for start in range(0, len(fields), _FIELDS):
         when, rank, schedule, generation, sort_key, job_id = fields[start : start + _FIELDS]

@@ -17,7 +17,7 @@ from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.writes import ClearQueueWake, LeaseQueue, LeaveQueue, WakeQueue
 from chalicelib.core.rows.limit import LimitState, Waiter
-from chalicelib.core.rows.ref import ON_THEIR_WAY, Ref, limit_ref, queue_ref
+from chalicelib.core.rows.ref import Ref, limit_ref, queue_ref
 from chalicelib.core.runs import metrics
 from chalicelib.core.writes import ExpectNotWaiting, RemoveWaiter
 from chalicelib.flow import facts
@@ -125,14 +125,10 @@ def _serve_whole(ports: Ports, part: str, longest: Millis) -> int:
     return serve(ports, whole, longest)
 
 
-def serve_block(ports: Ports, ref: Ref) -> None:
-    """Serve a queue in blocks, or send a part of a block, as the ref says. Raises an ExceptionGroup with the errors of
-    single waiters."""
-    if ref.parts[1] == ON_THEIR_WAY:
-        serve(ports, ref.parts[0], sent=ref.parts[2:])
-    else:
-        slots, tolerance = blocks.read_part(ref)
-        run_each(blocks.send(ports, slots, tolerance), lambda waiter: _serve_one(ports, waiter))
+def send_block(ports: Ports, ref: Ref) -> None:
+    """Send the part of a block that the ref names. Raises an ExceptionGroup with the errors of single waiters."""
+    slots, tolerance = blocks.read_part(ref)
+    run_each(blocks.send(ports, slots, tolerance), lambda waiter: _serve_one(ports, waiter))
 
 
 def _next_plain(ports: Ports, service: _Service, request: Pace, state: LimitState) -> list[Waiter] | None:

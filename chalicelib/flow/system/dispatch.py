@@ -10,16 +10,7 @@ from dataclasses import dataclass
 
 from chalicelib.core import states
 from chalicelib.core.instants import SECOND, Instant, Millis
-from chalicelib.core.rows.ref import (
-    Ref,
-    is_deployment,
-    is_grants,
-    is_of_block,
-    is_of_fires,
-    is_reprocess,
-    is_shard,
-    shard_part,
-)
+from chalicelib.core.rows.ref import Ref, shard_part
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
 from chalicelib.flow.each import run_each
@@ -51,9 +42,9 @@ def dispatch_together(ports: Ports, refs: Sequence[Ref], due: Instant) -> list[R
 
     Returns the refs that failed. One failure does not stop the others.
     """
-    timers = [ref for ref in refs if is_of_fires(ref)]
+    timers = [ref for ref in refs if ref.kind == "fires"]
     unprepared = _prepared(ports, timers) if timers else []
-    left, failed = _delivered(ports, [ref for ref in refs if not is_of_fires(ref)] if timers else refs, due)
+    left, failed = _delivered(ports, [ref for ref in refs if ref.kind != "fires"] if timers else refs, due)
     failed += unprepared
     _hand_on(ports, left[ONE_BY_ONE:])
     asked = run_follow.among(ports, left[:ONE_BY_ONE])
@@ -150,17 +141,21 @@ def dispatch(ports: Ports, ref: Ref) -> None:
             _job(ports, schedule, int(generation, 36), key)
         case "run":
             _run(ports, ref.parts[0], int(ref.parts[1]))
-        case "limit" if is_of_block(ref):
-            from chalicelib.flow.jobs import queue
-
-            queue.serve_block(ports, ref)
         case "limit":
             from chalicelib.flow.jobs.queue import serve
 
             serve(ports, ref.parts[0])
+        case "queue":
+            from chalicelib.flow.jobs.queue import serve
+
+            serve(ports, ref.parts[0], sent=ref.parts[1:])
+        case "block":
+            from chalicelib.flow.jobs import queue
+
+            queue.send_block(ports, ref)
         case "partition" | "object" | "event":
             _resume(ports, ref)
-        case "schedule" if is_grants(ref):
+        case "grants":
             from chalicelib.flow.definitions import grants
 
             grants.wake_waiting(ports, ref.parts[0])
@@ -170,11 +165,11 @@ def dispatch(ports: Ports, ref: Ref) -> None:
 
             emit.emit_soon(ports, ref.parts[0])
             carried.refresh_all(ports, ref.parts[0])
-        case "backfill" if is_deployment(ref):
+        case "deployment":
             from chalicelib.flow.deploy import uploaded
 
             uploaded.advance(ports, *ref.parts)
-        case "backfill" if is_reprocess(ref):
+        case "reprocess":
             from chalicelib.flow.backfills import reprocess
 
             reprocess.advance(ports, *ref.parts)
@@ -198,11 +193,11 @@ def dispatch(ports: Ports, ref: Ref) -> None:
             from chalicelib.flow.dags import runs
 
             runs.advance(ports, ref.parts[0])
-        case "timer" if is_shard(ref):
+        case "shard":
             from chalicelib.flow.system import sweep
 
             sweep.handle_part(ports, shard_part(ref))
-        case "timer":
+        case "timer" | "fires":
             from chalicelib.flow.fires import emit
             from chalicelib.flow.schedules import lifetime
 

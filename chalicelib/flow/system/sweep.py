@@ -17,7 +17,7 @@ from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
-from chalicelib.core.rows.ref import Ref, ShardPart, is_deployment, is_grants, is_reprocess, run_ref
+from chalicelib.core.rows.ref import Ref, ShardPart, run_ref
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
@@ -213,7 +213,7 @@ def _request(ref: Ref) -> RowRequest | None:
             return ("job", ref.parts[0], int(ref.parts[1], 36), ref.parts[2])
         case "run":
             return ("run", ref.parts[0], int(ref.parts[1]))
-        case "schedule" if not is_grants(ref):
+        case "schedule":
             return ("schedule_state", ref.parts[0])
         case "dag_run":
             return ("dag_run", ref.parts[0])
@@ -294,8 +294,9 @@ def _read(ports: Ports, ref: Ref) -> Found | None:
     if ref.kind == "limit":
         return ports.jobs.limit_state(ref.parts[0])
     if ref.kind == "schedule":
-        name = ref.parts[0]
-        return ports.catalog.grants(name) if is_grants(ref) else ports.catalog.schedule_state(name)
+        return ports.catalog.schedule_state(ref.parts[0])
+    if ref.kind == "grants":
+        return ports.catalog.grants(ref.parts[0])
     return _row(ports, ref)
 
 
@@ -304,10 +305,12 @@ def _row(ports: Ports, ref: Ref) -> Row | None:
         case "job":
             schedule, generation, sort_key = ref.parts
             return ports.jobs.job(schedule, int(generation, 36), sort_key)
-        case "backfill" if is_deployment(ref):
-            return ports.jobs.deployment(*ref.parts)
         case "backfill":
-            return ports.jobs.reprocess(*ref.parts) if is_reprocess(ref) else ports.jobs.backfill(*ref.parts)
+            return ports.jobs.backfill(*ref.parts)
+        case "reprocess":
+            return ports.jobs.reprocess(*ref.parts)
+        case "deployment":
+            return ports.jobs.deployment(*ref.parts)
         case "run":
             return ports.runs.run(ref.parts[0], int(ref.parts[1]))
         case "notice":

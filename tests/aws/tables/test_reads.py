@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -23,7 +22,6 @@ from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import Failures, Subscription, Timer
 from chalicelib.core.writes import Create, Put
-from tests.aws.tables.test_run_rows import ONE_BY_ONE
 from tests.support import rows
 from tests.support.clock import NOON
 
@@ -170,21 +168,6 @@ def test_w11_a_burst_of_one_schedule_is_spread_over_index_shards(dynamo: Dynamo)
     made = [items.to_item(rows.run(f"r{index:02d}"), 4, 4) for index in range(60)]
     for key in ("wf_key", "schedule_key", "day_key"):
         assert len({item[key]["S"] for item in made}) == 4, key
-
-
-def test_o11_runs_from_before_history_shards_are_found_in_order(
-    dynamo: Dynamo, store: tuple[Any, dict[str, str]]
-) -> None:
-    client, names = store
-    runs = [rows.run(f"r{index}", claimed_at=NOON + index) for index in range(6)]
-    dynamo.put_all([Put(run) for run in runs[1::2]])
-    for run in runs[::2]:
-        now = items.to_item(run, 4, 4)
-        own = {name: now[name] for name in ("pk", "sk", "wf_key", "day_key", "at")}
-        own |= {"run_id": {"S": run.run_id}, "claimed_at": {"N": str(run.claimed_at)}}
-        client.put_item(TableName=names["runs_table"], Item=ONE_BY_ONE | own)
-    found = DynamoRuns(dynamo).runs("schedule", rows.SCHEDULE, 10, None).items
-    assert [run.run_id for run in found] == [run.run_id for run in reversed(runs)]
 
 
 def test_records_are_stored_separately_from_runs(dynamo: Dynamo) -> None:

@@ -99,7 +99,7 @@ def test_e3_a_queue_rests_while_its_head_is_on_its_way() -> None:
     queue.serve(world.ports, LIMIT, sent=on_their_way.texts)
 
     assert len(world.targets.queue.sent_at) == sent
-    [(again, ref)] = [hint for hint in world.hints.sent if hint[1].kind == "limit"]
+    [(again, ref)] = [hint for hint in world.hints.sent if is_of_block(hint[1])]
     assert (again, ref.parts[0]) == (now + queue.AGAIN, LIMIT)
     world.pass_by("1m")
     assert len(world.targets.queue.sent_at) == 3, "their block was lost, so they get permits of their own"
