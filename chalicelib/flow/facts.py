@@ -18,10 +18,11 @@ from chalicelib.core.jobs.permits import is_tracked
 from chalicelib.core.limits import names, permits, rate_window
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.writes import NewEdition
+from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
-from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import ExpectDefinition
 from chalicelib.flow import grants
@@ -55,7 +56,7 @@ class Parsed:
         if ids.is_dag_graph(name):
             return rounds.begins(), None
         if name not in self._workflows:
-            found = ports.catalog.definition("workflow", name)
+            found = ports.rows.get(Definition, "workflow", name)
             self._workflows[name] = (Workflow.model_validate(found.document) if found else None, found)
         return self._workflows[name]
 
@@ -77,7 +78,7 @@ class Parsed:
 def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
     """The present facts about one job. The schedule state is read first, so all other facts are at least as new."""
     parsed = parsed or Parsed()
-    schedule_state = ports.catalog.schedule_state(job.schedule)
+    schedule_state = ports.rows.get(ScheduleState, job.schedule)
     schedule = parsed.schedule(ports, schedule_state)
     workflow, row = parsed.workflow(ports, schedule.workflow) if schedule else (None, None)
     if schedule is not None and workflow is not None and workflow.target.has_lifecycle and schedule_state is not None:
@@ -98,7 +99,7 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
         gathering=_waiting(ports, job, schedule_state, schedule, workflow),
         already=already(ports, job, schedule_state),
         origin=_origin(ports, job),
-        backfill=ports.jobs.backfill(job.schedule, job.backfill) if job.backfill is not None else None,
+        backfill=ports.rows.get(Backfill, job.schedule, job.backfill) if job.backfill is not None else None,
     )
     if schedule is None or workflow is None:
         return known
@@ -122,7 +123,7 @@ def _of_edition(
     own = names.workflow_limit(workflow)
     if own not in states or row is None or states[own].edition == row.edition:
         return states
-    current = ports.catalog.definition("workflow", workflow)
+    current = ports.rows.get(Definition, "workflow", workflow)
     if current is not None and current.edition != states[own].edition:
         ports.ledger.commit([NewEdition(own, current.edition), ExpectDefinition(current)])
     return states | {own: replace(states[own], edition=row.edition)}
@@ -145,10 +146,10 @@ def _waiting(
         return None
     waits, *detached = claim.keys_of_copy(job, schedule, schedule_state, ports.clock.now(), workflow)
     for sort_key in detached:
-        moved = ports.jobs.job(job.schedule, job.generation, sort_key)
+        moved = ports.rows.get(Job, job.schedule, job.generation, sort_key)
         if moved is not None and moved.job_id == job.job_id:
             return moved
-    return ports.jobs.job(job.schedule, job.generation, waits)
+    return ports.rows.get(Job, job.schedule, job.generation, waits)
 
 
 def _limits(
@@ -180,11 +181,11 @@ def already(ports: Ports, job: Job, schedule_state: ScheduleState | None = None)
     """
     if job.kind == "gathering":
         return None
-    if ports.runs.run(job.job_id, job.attempt) is not None:
+    if ports.rows.get(Run, job.job_id, job.attempt) is not None:
         return f"run {job.job_id}"
     if job.kind == "fire" and (run := _ran_before(ports, job, schedule_state)) is not None:
         return f"run {run}"
-    record = ports.runs.record(job.job_id) if job.kind not in ("retry", "redrive") else None
+    record = ports.rows.get(Record, job.job_id) if job.kind not in ("retry", "redrive") else None
     return f"a record ({record.kind})" if record else None
 
 
@@ -192,5 +193,5 @@ def _ran_before(ports: Ports, job: Job, schedule_state: ScheduleState | None) ->
     """The run of the same fire in the former generation, whose trigger goes on in this one; None if there is none."""
     same = schedule_state is not None and schedule_state.generation == job.generation
     before = continued.double_of(job, schedule_state) if schedule_state is not None and same else None
-    found = ports.runs.run(before.job_id, before.attempt) if before is not None else None
+    found = ports.rows.get(Run, before.job_id, before.attempt) if before is not None else None
     return found.run_id if found is not None else None

@@ -10,6 +10,7 @@ from chalicelib.core import errors
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.request import Requested, request_of
+from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.writes import Create, Write
 from chalicelib.ports import MAX_CONFLICTS, MAX_DELAY, Ports
@@ -31,13 +32,13 @@ def once(ports: Ports, request: str, make: Callable[[], NewRequest], what: str) 
     with the job. So two concurrent repeats create one job, even if the schedule begins a new generation between them.
     """
     for _ in range(MAX_CONFLICTS):
-        before = ports.jobs.requested(request)
+        before = ports.rows.get(Requested, request)
         if before is not None:
             _hint_again(ports, before.job_id)
             return before.job_id
         request_data = make()
         job, now = request_data.job, ports.clock.now()
-        if ports.runs.attempts(job.job_id) or ports.runs.record(job.job_id):
+        if ports.runs.attempts(job.job_id) or ports.rows.get(Record, job.job_id) is not None:
             return job.job_id  # the request was made before Sluice stored requests, and its job is history
         create = Create(job)
         kept = Requested(request, job.job_id, max(now, job.created_at) + HISTORY)
@@ -50,7 +51,7 @@ def once(ports: Ports, request: str, make: Callable[[], NewRequest], what: str) 
 
 def has_made(ports: Ports, kind: str, name: str, request_id: str) -> bool:
     """Whether a request with this id has made its job before. ``kind`` is what it does with ``name``: run or rerun."""
-    return ports.jobs.requested(request_of(kind, name, request_id)) is not None
+    return ports.rows.get(Requested, request_of(kind, name, request_id)) is not None
 
 
 def became(ports: Ports, job_id: str) -> dict[str, Any]:
@@ -61,7 +62,7 @@ def became(ports: Ports, job_id: str) -> dict[str, Any]:
     attempts = ports.runs.attempts(job_id)
     if attempts:
         return {"job_id": job_id, "state": attempts[-1].state, "reason": attempts[-1].reason}
-    record = ports.runs.record(job_id)
+    record = ports.rows.get(Record, job_id)
     if record is not None:
         return {"job_id": job_id, "state": record.kind, "reason": record.reason}
     return {"job_id": job_id, "state": None, "reason": "the history of the job has expired"}

@@ -14,6 +14,8 @@ from chalice.app import Request
 
 from chalicelib.core.access.rights import Right
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows.access import AccessRow
+from chalicelib.core.rows.run import Run
 from chalicelib.wiring import ports
 
 if TYPE_CHECKING:
@@ -245,7 +247,7 @@ def _access(request: Request, namespace: str) -> Access | None:
 
     known = _context(request).setdefault(_ACCESS, {})
     if namespace not in known:
-        row = ports().catalog.access(namespace)
+        row = ports().rows.get(AccessRow, namespace)
         known[namespace] = None if row is None else Access.model_validate(row.document)
     found: Access | None = known[namespace]
     return found
@@ -273,7 +275,7 @@ def _pool_of(lease_id: str | None) -> str | None:
     from chalicelib.core.runs.workers import is_pulled, parse_lease_id, pool_of
 
     lease = parse_lease_id(lease_id) if lease_id is not None else None
-    run = ports().runs.run(lease.run_id, lease.attempt) if lease is not None else None
+    run = ports().rows.get(Run, lease.run_id, lease.attempt) if lease is not None else None
     return pool_of(run) if run is not None and is_pulled(run) else None
 
 

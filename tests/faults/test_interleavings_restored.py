@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.targets.answers import NotNow
 from chalicelib.flow.repair.repair import Finding, Repair
 from tests.faults import invariants
@@ -163,7 +164,7 @@ def test_o4_a_schedule_that_was_closed_since_is_held() -> None:
     mixed(world, before, "CatalogTable")
     found = repaired(world, since)
     assert [finding.name for finding in found if finding.kind == "schedule"] == ["demo.flights.daily"]
-    assert world.ports.catalog.schedule_state("demo.flights.daily").mode == "hold"
+    assert world.ports.rows.get(ScheduleState, "demo.flights.daily").mode == "hold"
     world.upload(day(1))
     world.pass_by("5m")
     assert world.runs("daily") == []

@@ -25,6 +25,7 @@ from chalicelib.aws.targets.secrets import Secrets
 from chalicelib.core import zones
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.history.lines import Part
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.writes import Put
 from chalicelib.flow import shards
 from chalicelib.flow.fires.zone_rules import Follower
@@ -207,7 +208,7 @@ def _granted() -> None:
     everything = {"grants": [{"to": "other", **{kind: ["*"] for kind in ("run", "follow", "datasets", "events")}}]}
     for document in (everything, {"grants": []}, everything):
         world.grant("demo", document)
-        if document is everything and not world.ports.catalog.definition("app", "other.app"):
+        if document is everything and not world.ports.rows.get(Definition, "app", "other.app"):
             theirs = {
                 "posted": on({"type": "event", "event": "e", "namespace": "demo"}, "demo.flights.clean"),
                 "landed": on(partition("demo.flights"), "demo.flights.clean"),

@@ -13,6 +13,7 @@ import pkgutil
 import sys
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from typing import Any
 from chalice.local import LambdaContext
 from chalice.test import Client
 
+from chalicelib.core.rows import kinds
 from tests.upgrade import trees
 from tests.upgrade.trees import Changes
 
@@ -141,29 +143,11 @@ def _change(number: int, item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def class_of(item: dict[str, Any]) -> str:
-    """The class of the row that is stored as an item, by its key."""
-    table, sort_key = item["pk"]["S"].partition("#")[0], item["sk"]["S"].partition("#")[0]
-    if "@" in table:
-        return {"APPLIED": "AppliedEvent", "ARRIVED": "LastArrival"}.get(sort_key, "Job")
-    if sort_key == "STATE":
-        return "LimitState" if table == "LIMIT" else "ScheduleState"
-    by_sort_key = {
-        "TIMER": "Timer", "VERSION": "Version", "FAILURES": "Failures",
-        "PARTITION": "Partition", "A": "Run", "RECORD": "Record", "OUTPUT": "Output", "DAG": "DagRun",
-        "WAIT": "Waiter", "MANIFEST": "ManifestRow", "PREFIX": "PrefixRow", "LOCK": "PrefixLock",
-    }  # fmt: skip
-    by_table = {
-        "NAMESPACES": "Definition", "NS": "Definition", "TRIGGER": "Subscription",
-        "ACCESS": "AccessRow", "GRANTS": "GrantsRow", "ALLOWED": "AllowedRow",
-        "AUDIT": "AuditRow", "QUOTAS": "QuotasRow",
-        "OBJECTS": "CountedObject", "EVENT": "PostedEvent", "DELIVERY": "DeliveryLease", "REQUEST": "Requested",
-        "BACKFILL": "Backfill", "NOTICE": "PendingNotice", "WINDOW": "NoticeWindow", "DEADLINE": "DeadlineWatch",
-        "REPROCESS": "Reprocess", "DEPLOYMENT": "Deployment", "ZONES": "ZoneRules",
-        "CLOSINGS": "ClosingCount", "PLAN": "PlanPart", "OFFER": "Offer", "DEAD": "DeadLetter", "TARGET": "Pointer",
-    }  # fmt: skip
-    if table == "APP" or (table == "SCHEDULE" and sort_key == "WORKFLOW"):
-        return "Listing" if sort_key in ("SCHEDULE", "MESSAGE") else "Definition"
-    return by_table.get(table) or by_sort_key[sort_key]
+    """The class of the row that is stored as an item, by its key. No two tables have keys of one form."""
+    for table in kinds.TABLES:
+        with suppress(ValueError):
+            return kinds.kind_of(kinds.Key(table, item["pk"]["S"], item["sk"]["S"])).row.__name__
+    raise LookupError(f"expected a row, got {item}")
 
 
 def _plain(content: Any) -> Any:

@@ -41,17 +41,17 @@ class Difference:
 
 def describe(package: str = "chalicelib") -> Described:
     """The layout of a version's data: rows, nested data, tables, and hints in the queue."""
-    items, hints, writes, limit, event, run, job, ref = (
+    items, hints, kinds, event, run, job, ref = (
         importlib.import_module(f"{package}.{name}")
-        for name in ("aws.tables.items", "aws.hints", "core.writes", "core.rows.limit",
-                     "core.rows.event", "core.rows.run", "core.rows.job", "core.rows.ref")
+        for name in ("aws.tables.items", "aws.hints", "core.rows.kinds", "core.rows.event", "core.rows.run",
+                     "core.rows.job", "core.rows.ref")
     )  # fmt: skip
-    kinds = sorted(get_args(writes.Row), key=lambda kind: str(kind.__name__))
-    stored = {kind.__name__: _row(kind, items) for kind in kinds}
-    # The row of a limit is created by updates alone.
+    rows = {row.__name__: row for row in kinds.ROWS}
+    limit = rows.pop("LimitState")  # created by updates alone
+    stored = {name: _row(rows[name], items) for name in sorted(rows)}
     plain = {"pk": "S", "sk": "S", "format": "N", "wake_at": "S", "wake_shard": "S"}
-    numbers = {name: "N" for name, hint in get_type_hints(limit.LimitState).items() if _not_none(hint) is int}
-    attributes_of_limit = _attributes(limit.LimitState, numbers | plain | {"starts": "M", "rates": "SS"})
+    numbers = {name: "N" for name, hint in get_type_hints(limit).items() if _not_none(hint) is int}
+    attributes_of_limit = _attributes(limit, numbers | plain | {"starts": "M", "rates": "SS"})
     stored["LimitState"] = {"keys": ["LIMIT#<limit> / STATE"], "attributes": attributes_of_limit}
     parts = {kind.__name__: _attributes(kind, {}) for kind in (event.Event, run.StartRequest, job.Progress)}
     hint = json.loads(hints.encode([ref.Ref("job", ("schedule", "1", "place"))], NOON))

@@ -15,12 +15,13 @@ from typing import Any, TypeVar
 
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 
-from chalicelib.aws.tables import keys
 from chalicelib.core import ids
 from chalicelib.core.instants import Instant, iso, parse_instant
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job, Progress
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import DeadLetter, Record, Run, StartRequest
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.rows.stored import StoredRow, Unknown
@@ -104,7 +105,7 @@ def is_listed(item: Mapping[str, Any]) -> bool:
 
 
 def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
-    key = keys.key_of(row)
+    key = kinds.key_of(row)
     plain: dict[str, Any] = {"pk": key.pk, "sk": key.sk, "format": FORMAT}
     is_run = isinstance(row, Run)
     for item in fields(row):
@@ -133,6 +134,8 @@ def from_item(kind: type[R], item: Item) -> R:
         raise NewerLayout(
             f"row {stored['pk']}, {stored['sk']} has layout {stored['format']}; this code reads up to {FORMAT}"
         )
+    if kind is LimitState:  # created by updates, which do not write its name
+        stored["limit_name"] = stored["pk"].removeprefix("LIMIT#")
     known, written = _names(kind), _written(kind)  # type: ignore[arg-type]  # a class is hashable
     if is_listed(item):
         del stored["wake_at"]

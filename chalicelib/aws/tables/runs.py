@@ -10,17 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from chalicelib.aws.tables import items, keys
+from chalicelib.aws.tables import items
 from chalicelib.aws.tables.dynamo import Dynamo, checked_start, decode_cursor, encode_cursor
-from chalicelib.aws.tables.keys import Key, TableName
 from chalicelib.core import errors, ids
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import DAY, Instant, iso, parse_instant
-from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows import kinds, sort_keys
 from chalicelib.core.rows.audit import AuditRow
-from chalicelib.core.rows.dag import DagRun
+from chalicelib.core.rows.kinds import Key, TableName
 from chalicelib.core.rows.ref import Ref
-from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
+from chalicelib.core.rows.run import DeadLetter, Record, Run
 from chalicelib.core.rows.spans import RunSpan
 from chalicelib.ports import Page, Soonest
 
@@ -39,30 +38,14 @@ class DynamoRuns:
     def __init__(self, dynamo: Dynamo) -> None:
         self._dynamo = dynamo
 
-    def run(self, run_id: str, attempt: int) -> Run | None:
-        return self._dynamo.get(keys.run(run_id, attempt), Run)
-
     def several(self, names: Sequence[tuple[str, int]], strong: bool = True) -> tuple[Run, ...]:
-        found = self._dynamo.get_many([keys.run(*name) for name in names], strong=strong)
+        found = self._dynamo.get_many([kinds.key(Run, *name) for name in names], strong=strong)
         return tuple(items.from_item(Run, item) for item in found.values())
 
     def attempts(self, run_id: str) -> tuple[Run, ...]:
         values = {"pk": f"RUN#{run_id}", "sk": "A#"}
         found = self._dynamo.query_all("runs", "pk = :pk AND begins_with(sk, :sk)", values)
         return tuple(items.from_item(Run, item) for item in found)
-
-    def record(self, job_id: str) -> Record | None:
-        return self._dynamo.get(keys.record(job_id), Record)
-
-    def output(self, run_id: str, attempt: int) -> Output | None:
-        return self._dynamo.get(keys.output(run_id, attempt), Output)
-
-    def dag_run(self, run_id: str) -> DagRun | None:
-        return self._dynamo.get(keys.dag_run(run_id), DagRun)
-
-    def by_target_id(self, target_id: str) -> tuple[str, int] | None:
-        pointer = self._dynamo.get(keys.pointer(target_id), Pointer)
-        return (pointer.run_id, pointer.attempt) if pointer else None
 
     def runs(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Run]:
         page = self._history(scope, self._parts(name), limit, cursor)
@@ -94,17 +77,21 @@ class DynamoRuns:
         named = ids.parse_job_id(run_id)
         if named is None:
             return None
-        values = {"pk": keys.dead_letter(named.schedule, run_id, 0).pk, "sk": f"{run_id}#"}
+        values = {"pk": kinds.key(DeadLetter, named.schedule, run_id, 0).pk, "sk": f"{run_id}#"}
         found = self._dynamo.query_all("runs", "pk = :pk AND begins_with(sk, :sk)", values)
         letters = [items.from_item(DeadLetter, item) for item in found]
         return letters[-1] if letters else None
 
     def has_dead_letter(self, schedule: str) -> bool:
-        values = {"pk": keys.dead_letter(schedule, "", 0).pk}
+        values = {"pk": kinds.key(DeadLetter, schedule, "", 0).pk}
         return bool(self._dynamo.query("runs", "pk = :pk", values, limit=1)[0])
 
     def audit(self, namespace: str, since: Instant, until: Instant, limit: int, cursor: str | None) -> Page[AuditRow]:
-        values = {"pk": keys.audit(namespace, "").pk, "since": iso(since), "until": _before(cursor, since, until)}
+        values = {
+            "pk": kinds.key(AuditRow, namespace, "").pk,
+            "since": iso(since),
+            "until": _before(cursor, since, until),
+        }
         condition = "pk = :pk AND sk BETWEEN :since AND :until"
         found, rest = self._dynamo.query("runs", condition, values, limit=limit + 2, forward=False)
         # The upper bound is included. No record has a bare instant as its key, but a cursor is the key of the last one.
@@ -196,7 +183,7 @@ class DynamoWakes:
             condition = "wake_shard = :shard AND wake_at <= :until"
             found += self._dynamo.query(table, condition, values, limit=limit, index="wake")[0]
         found.sort(key=lambda item: str(item["wake_at"]["S"]))
-        refs = (keys.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"])) for item in found[:limit])
+        refs = (kinds.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"])) for item in found[:limit])
         return tuple(ref for ref in refs if ref is not None)
 
     def due(
@@ -211,7 +198,7 @@ class DynamoWakes:
             condition = "wake_shard = :shard AND wake_at BETWEEN :since AND :until"
             # Prepared fires may be many, and the jobs that wait lie among them.
             for item in self._dynamo.query_all("jobs", condition, values, index="wake"):
-                ref = keys.ref_of(Key("jobs", item["pk"]["S"], item["sk"]["S"]))
+                ref = kinds.ref_of(Key("jobs", item["pk"]["S"], item["sk"]["S"]))
                 if ref is not None and ref.kind == "job" and not sort_keys.is_fire(ref.parts[2]):
                     found.append((ref, parse_instant(item["wake_at"]["S"])))
         return tuple(sorted(found, key=lambda entry: entry[1]))
@@ -227,7 +214,7 @@ class DynamoWakes:
         complete: list[Instant] = []  # of the shards that have more rows
         for shard in range(self._dynamo.shards.wake):
             rows, more = self._first(table, str(shard), iso(since), iso(until), limit)
-            refs = ((keys.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"])), item) for item in rows)
+            refs = ((kinds.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"])), item) for item in rows)
             found += [(ref, parse_instant(item["wake_at"]["S"])) for ref, item in refs if ref is not None]
             complete += [parse_instant(rows[-1]["wake_at"]["S"])] if more else []
         found.sort(key=lambda entry: entry[1])
@@ -266,7 +253,7 @@ class DynamoWakes:
             rows, start = self._dynamo.query(table, condition, values, limit=left, index="wake", start=start)
             left -= len(rows)
             for item in rows:
-                ref = keys.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"]))
+                ref = kinds.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"]))
                 if ref is not None:
                     found.append((ref, parse_instant(item["wake_at"]["S"])))
             number = number if start else number + 1

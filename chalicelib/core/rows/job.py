@@ -59,7 +59,7 @@ class Job(StoredRow):
     or later. ``priority`` is an inherited priority, and ``inherited`` its origin; a retry keeps that of its run.
 
     ``measured`` are the last load readings, and ``probed`` is the last answer of the probe. ``approvals`` has the users
-    who approved, and when (None: nobody; for a retry of a run that earlier code stored, unknown). ``nominal_at`` (None:
+    who approved, and when (None: nobody). ``nominal_at`` (None:
     ``due_at``) identifies a fire, ``index`` one of its several events. ``window_end`` is the end of the
     window of its events; ``prepared_at`` is when the fire was written, if that was late. ``requested_by`` is the ARN of
     the signer who requested the job, or who posted the last of its events that a signer posted.

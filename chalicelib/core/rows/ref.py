@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,36 +44,11 @@ class Ref:
 
 def ref_of(job: Job) -> Ref:
     """The ref of a job's row."""
-    return job_ref(job.schedule, ids.base36(job.generation), job.sort_key)
-
-
-def job_ref(schedule: str, generation: str, sort_key: str) -> Ref:
-    """The ref of a job's row, from the parts of its key. The generation is a number of base 36."""
-    return Ref("job", (schedule, generation, sort_key))
+    return Ref("job", (job.schedule, ids.base36(job.generation), job.sort_key))
 
 
 def run_ref(run_id: str, attempt: int) -> Ref:
     return Ref("run", (run_id, f"{attempt:03d}"))
-
-
-def dag_run_ref(run_id: str) -> Ref:
-    return Ref("dag_run", (run_id,))
-
-
-def partition_ref(dataset: str, values: Sequence[str]) -> Ref:
-    return Ref("partition", (dataset, *values))
-
-
-def object_ref(dataset: str, digest: str) -> Ref:
-    return Ref("object", (dataset, digest))
-
-
-def event_ref(event_id: str) -> Ref:
-    return Ref("event", (event_id,))
-
-
-def notice_ref(workflow: str, what: str, notice_id: str) -> Ref:
-    return Ref("notice", (workflow, what, notice_id))
 
 
 def limit_ref(limit_name: str) -> Ref:
@@ -93,10 +68,6 @@ def queue_ref(limit_name: str, *sent: str) -> Ref:
 def is_of_block(ref: Ref) -> bool:
     """Whether a ref concerns blocks of permits, which no other work may delay."""
     return ref.kind in ("block", "queue")
-
-
-def timer_ref(schedule: str) -> Ref:
-    return Ref("timer", (schedule,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,31 +101,3 @@ def fires_ref(schedule: str, crowd: int = 0) -> Ref:
 def crowd_of(refs: Iterable[Ref]) -> int:
     """The largest crowd that refs of fires name."""
     return max((int(ref.parts[1]) for ref in refs if len(ref.parts) > 1), default=0)
-
-
-def backfill_ref(schedule: str, backfill_id: str) -> Ref:
-    return Ref("backfill", (schedule, backfill_id))
-
-
-def reprocess_ref(namespace: str, reprocess_id: str) -> Ref:
-    return Ref("reprocess", (namespace, reprocess_id))
-
-
-def deployment_ref(app: str, upload: str) -> Ref:
-    return Ref("deployment", (app, upload))
-
-
-def window_ref(workflow: str, channel: str) -> Ref:
-    return Ref("notice_window", (workflow, channel))
-
-
-def schedule_ref(schedule: str) -> Ref:
-    return Ref("schedule", (schedule,))
-
-
-def grants_ref(namespace: str) -> Ref:
-    return Ref("grants", (namespace,))
-
-
-def deadline_ref(job_id: str) -> Ref:
-    return Ref("deadline", (job_id,))

@@ -16,9 +16,10 @@ from typing import Any
 from chalicelib.core.archive import manifest as manifests
 from chalicelib.core.archive.manifest import MANIFEST, PROGRESS, Manifest, Part, Source, Table
 from chalicelib.core.archive.outboxes import notifies, unheard
-from chalicelib.core.archive.owner import LEFT_OUT, namespace_of, plans_of
+from chalicelib.core.archive.owner import namespace_of, plans_of
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant, iso
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.backfill import PlanPart
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.ports import Archive, Copies, StoredCopy
@@ -45,7 +46,7 @@ class Wanted:
 
     def owns(self, copy: StoredCopy) -> bool:
         row = copy.row
-        if type(row) in LEFT_OUT:
+        if kinds.ROWS[type(row)].left_out:
             return False
         if not self.namespaces:
             return True

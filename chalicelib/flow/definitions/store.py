@@ -20,6 +20,7 @@ from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition, Listing
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ref import limit_ref
+from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import Status, status_key
 from chalicelib.core.triggers.size import size_key
@@ -65,7 +66,7 @@ def put(
         addresses.check_workflow(ports, name.partition(".")[0], document)
         pools.check_workflow(ports, name, document)
     for _ in range(MAX_CONFLICTS):
-        old = ports.catalog.definition(kind, name)
+        old = ports.rows.get(Definition, kind, name)
         if if_match is not None and if_match != (old.version if old else None):
             raise errors.changed_meanwhile(f"{kind} {name}")
         if old is not None and dict(old.document) == dict(document):
@@ -120,7 +121,7 @@ def _wake_waiting(ports: Ports, row: Definition) -> None:
     for waiting in lookup.every(partial(ports.catalog.subscriptions, waiters_key(row.name))):
         if waiting.since >= row.edition:
             continue  # it waits for the approval that this definition asks for
-        state = ports.catalog.schedule_state(waiting.schedule)
+        state = ports.rows.get(ScheduleState, waiting.schedule)
         if state is not None and state.generation == waiting.generation and state.exists:
             wake.constrained(ports, waiting.schedule, waiting.generation)
         ports.ledger.commit([RemoveSubscription(waiting)])
@@ -156,7 +157,7 @@ def check_size(document: Mapping[str, Any]) -> None:
 
 def get(ports: Ports, kind: Kind, name: str) -> Definition:
     """A definition. Raises ``not_found`` (404) if it does not exist."""
-    found = ports.catalog.definition(kind, name)
+    found = ports.rows.get(Definition, kind, name)
     if found is None:
         raise lookup.missing(ports, kind, name)
     return found
@@ -194,7 +195,7 @@ def remove(ports: Ports, row: Definition) -> None:
             plan += [Delete(kind(row.name, {}, 0, 0, "")) for kind in (AccessRow, AllowedRow, GrantsRow)]
         if ports.ledger.commit(plan) is None:
             return
-        present = ports.catalog.definition(row.kind, row.name)
+        present = ports.rows.get(Definition, row.kind, row.name)
         if present is None:
             return
         if present.version != row.version:
@@ -248,10 +249,10 @@ def referrers(
     """
     found: dict[str, list[str]] = {}
     for schedule in sorted(set(_candidates(ports, names, elsewhere)) - set(but)):
-        schedule_state = ports.catalog.schedule_state(schedule)
+        schedule_state = ports.rows.get(ScheduleState, schedule)
         lives = schedule_state is not None and schedule_state.exists
         version = (
-            ports.catalog.version(schedule, schedule_state.version) if schedule_state is not None and lives else None
+            ports.rows.get(Version, schedule, schedule_state.version) if schedule_state is not None and lives else None
         )
         for name in named(version.definition) & set(names) if version else ():
             if ids.is_of_dag(schedule) and version and version.definition.get("ttl") is not None:

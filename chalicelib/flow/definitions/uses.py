@@ -15,6 +15,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.ids import MESSAGE
 from chalicelib.core.names import SYSTEM
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import Version
 from chalicelib.core.triggers import tree
@@ -158,7 +159,7 @@ def _documents(ports: Ports, namespace: str) -> Iterator[tuple[str, list[Named]]
 def _workflows(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
     for row in definitions_in(ports, "workflow", app):
         yield f"workflow {row.name}", _of_workflow(ports, row.document)
-    own = ports.catalog.definition("workflow", f"{app}.{MESSAGE}")
+    own = ports.rows.get(Definition, "workflow", f"{app}.{MESSAGE}")
     if own is not None:
         yield _named(own.name), _below(_of_target(ports, own.document["target"]), "default_target")
 
@@ -174,9 +175,9 @@ def _named(workflow: str) -> str:
 def _messages(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
     names = (listing.schedule for listing in store.messages_of(ports, app))
     while part := list(islice(names, AT_ONCE)):
-        read = ports.prefetch.read(ports, [("workflow", name) for name in part])
+        read = ports.prefetch.read(ports, [kinds.key(Definition, "workflow", name) for name in part])
         for name in part:
-            own = read.catalog.definition("workflow", name)
+            own = read.rows.get(Definition, "workflow", name)
             yield _named(name), [] if own is None else _of_target(ports, own.document["target"])
 
 

@@ -19,8 +19,8 @@ from chalicelib.core.rows.event import CLAIMED_LIFE, AppliedEvent, Event, LastAr
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.ref import Ref, ref_of
-from chalicelib.core.rows.run import Record
-from chalicelib.core.rows.schedule import WAKE, Subscription
+from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.rows.schedule import WAKE, ScheduleState, Subscription, Version
 from chalicelib.core.steps import DOCUMENT, OverBudget, Steps, values_in
 from chalicelib.core.triggers.event import custom_key
 from chalicelib.core.triggers.patterns import MAX_FOREIGN_STEPS, MAX_STEPS, Flattened
@@ -62,7 +62,7 @@ class Budget:
         if key not in self._read:
             steps = self.foreign(row.schedule)
             steps.spend(DOCUMENT)
-            version = ports.catalog.version(*key)
+            version = ports.rows.get(Version, *key)
             if version is None:
                 return None
             steps.spend(values_in(version.definition))
@@ -155,7 +155,7 @@ def apply_event(
         met, against = (_granted(leaves, uses, granted) for leaves in touched)
         if not met and not against:
             return None
-        job = ports.jobs.job(rows[0].schedule, rows[0].generation, sort_key)
+        job = ports.rows.get(Job, rows[0].schedule, rows[0].generation, sort_key)
         if job is not None and job.closed:
             return None
         if job is None and schedule.by == rounds.BY and not _is_of_this_life(ports, correlation, rows[0]):
@@ -218,7 +218,7 @@ def _is_of_this_life(ports: Ports, correlation: Mapping[str, str] | None, row: S
     start = ids.parse_job_id(begun)
     if start is not None and start.generation >= row.generation:
         return True  # a DAG's nodes are put before its start schedule, and generations are instants
-    run = ports.runs.run(begun, 1)
+    run = ports.rows.get(Run, begun, 1)
     return run is None or run.claimed_at >= row.generation
 
 
@@ -227,7 +227,7 @@ def _has_timed_out(ports: Ports, job: Job | None, schedule: Schedule, event: Eve
     the schedule state with the pauses is read only if the timeout has ended without them."""
     if job is None or not timeout.is_over(job, schedule, None, event.accepted_at):
         return False
-    return timeout.is_over(job, schedule, ports.catalog.schedule_state(job.schedule), event.accepted_at)
+    return timeout.is_over(job, schedule, ports.rows.get(ScheduleState, job.schedule), event.accepted_at)
 
 
 def _notices_of(ports: Ports, job: Job | None, gathered: Gathered, now: Instant) -> list[Write]:
@@ -287,7 +287,8 @@ def _arrivals(ports: Ports, event: Event, row: Subscription, against: Sequence[s
     """The writes that store the last arrival of the feeds of absent leaves: their timers count from it (T18)."""
     writes: list[Write] = []
     for leaf in against:
-        last = ports.jobs.last_arrival(row.schedule, row.generation, leaf)
+        found = ports.rows.get(LastArrival, row.schedule, row.generation, leaf)
+        last = found.at if found is not None else None
         if last is None or last < event.accepted_at:
             writes.append(PutLastArrival(LastArrival(row.schedule, row.generation, leaf, event.accepted_at), last))
     return writes
@@ -314,7 +315,7 @@ def _document(ports: Ports, row: Subscription, budget: Budget | None) -> Schedul
     """The document of a schedule, within a ``budget`` if it has one."""
     if budget is not None:
         return budget.foreign_document(ports, row)
-    version = ports.catalog.version(row.schedule, row.version)
+    version = ports.rows.get(Version, row.schedule, row.version)
     return Schedule.model_validate(version.definition) if version is not None else None
 
 

@@ -19,6 +19,7 @@ from chalicelib.core.limits import blocks, names
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.writes import AcquireBlock
 from chalicelib.core.rows import delivery_lease
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref, block_ref
 from chalicelib.core.runs import queued
@@ -226,7 +227,7 @@ def _unleased(ports: Ports, waiters: Sequence[Waiter]) -> list[Waiter]:
 
 def is_leased(ports: Ports, waiter: Waiter) -> bool:
     """Whether another invocation may be sending the job of a waiter at present."""
-    job = ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
+    job = ports.rows.get(Job, waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
     if job is None or waiter.run is not None:
         return False
     now, mark = ports.clock.now(), delivery_lease.mark(job)

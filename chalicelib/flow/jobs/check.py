@@ -20,6 +20,7 @@ from chalicelib.core.rows.grants import waiters_key
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.ref import limit_ref, ref_of
+from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.runs import complete, metrics
 from chalicelib.core.writes import DeleteJob, ExpectDefinition, Put, Replace, Write
@@ -54,7 +55,7 @@ def check_job(
     number = 0
     for conflicts in range(MAX_CONFLICTS):
         now = ports.clock.now()
-        job = ports.jobs.job(*key)
+        job = ports.rows.get(Job, *key)
         if job is None or job.closed or only not in (None, job.job_id):
             return CheckResult("gone")  # the drain drops the job under a tombstone
         if conflicts or job.queued_in != serving:  # the step that serves the queue has just read the waiter
@@ -145,7 +146,7 @@ def _launch(
     units = returns.units_of(route.take, job.units)
     uri = ports.payloads.context_uri(job.job_id)
     made = claim.build_run(ready, facts, taken, uri, now, paces, units, route.appointment)
-    before = ports.runs.run(job.job_id, job.attempt - 1) if job.kind == "retry" else None
+    before = ports.rows.get(Run, job.job_id, job.attempt - 1) if job.kind == "retry" else None
     again = approval.words_of(job.approved, before.approvals) if before is not None else ""
     fired_by = f"{before.fired_by}{again}" if before is not None else made.fired_by
     run = replace(made, waited_for=claim.waited_for(job, now), fired_by=fired_by)

@@ -9,7 +9,8 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.limits import names
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.runs import counting
 from chalicelib.core.writes import PutDefinition, PutState, Replace, Write
 from chalicelib.flow.limits import pools
@@ -37,7 +38,7 @@ def of_workflow(ports: Ports, row: Definition) -> None:
     known: dict[str, Schedule | None] = {}
     if workflow.target.has_lifecycle:
         for run_id, attempt in counting.living(ports.jobs.limit_state(names.workflow_limit(row.name)), None):
-            run = ports.runs.run(run_id, attempt)
+            run = ports.rows.get(Run, run_id, attempt)
             if run is None:
                 continue
             if run.schedule not in known:
@@ -50,8 +51,8 @@ def of_workflow(ports: Ports, row: Definition) -> None:
 
 def _definition_of(ports: Ports, name: str) -> Schedule | None:
     """The definition of a schedule; of a deleted one, the last definition."""
-    schedule_state = ports.catalog.schedule_state(name)
-    version = ports.catalog.version(name, schedule_state.version) if schedule_state is not None else None
+    schedule_state = ports.rows.get(ScheduleState, name)
+    version = ports.rows.get(Version, name, schedule_state.version) if schedule_state is not None else None
     return Schedule.model_validate(version.definition) if version is not None else None
 
 
@@ -61,7 +62,7 @@ def _count(ports: Ports, run_id: str, attempt: int, schedule: Schedule, workflow
     Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
     """
     for _ in range(MAX_CONFLICTS):
-        run = ports.runs.run(run_id, attempt)
+        run = ports.rows.get(Run, run_id, attempt)
         if run is None or states.is_terminal(run.state):
             return
         after, plan = run, list[Write]()

@@ -32,7 +32,7 @@ def request_cancel(ports: Ports, run_id: str, attempt: int, why: str) -> bool:
     """
     for _ in range(MAX_CONFLICTS):
         now = ports.clock.now()
-        run = ports.runs.run(run_id, attempt)
+        run = ports.rows.get(Run, run_id, attempt)
         if run is None or run.cancel or states.is_terminal(run.state):
             return False
         if ports.ledger.commit([Replace(_to_end(run, why, now))]) is None:

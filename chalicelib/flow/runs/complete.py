@@ -9,8 +9,11 @@ from chalicelib.core import states
 from chalicelib.core.definitions import overrides
 from chalicelib.core.events import build
 from chalicelib.core.limits.names import returns_permit
-from chalicelib.core.rows.ref import backfill_ref, limit_ref, ref_of
-from chalicelib.core.rows.run import Run
+from chalicelib.core.rows import kinds
+from chalicelib.core.rows.backfill import Backfill
+from chalicelib.core.rows.ref import limit_ref, ref_of
+from chalicelib.core.rows.run import Pointer, Run
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import complete, costs, follow, metrics
 from chalicelib.core.runs.complete import Advance
 from chalicelib.core.runs.costs import Usage, cost_usd
@@ -58,7 +61,7 @@ def advance_run(
     """
     for conflicts in range(MAX_CONFLICTS):
         now = ports.clock.now()
-        run = ports.runs.run(run_id, attempt)
+        run = ports.rows.get(Run, run_id, attempt)
         if run is None:
             return None
         run = waiting.regained(ports, run) if conflicts else run
@@ -85,7 +88,7 @@ def advance_run(
                 if state.waiters and returns_permit(limit_name)
             ]
             if run.backfill is not None and step.final:
-                woken.append(backfill_ref(run.schedule, run.backfill))
+                woken.append(kinds.ref(Backfill, run.schedule, run.backfill))
             if woken:
                 ports.hints.send(woken, now, now)
             pools.serve_shares(
@@ -111,7 +114,7 @@ def _add_awaited(ports: Ports, run: Run, skipped: Sequence[str]) -> bool:
     """
     late = [status for status in skipped if _is_awaited(ports, run, status)]
     for _ in range(MAX_CONFLICTS if late else 0):
-        current = ports.runs.run(run.run_id, run.attempt)
+        current = ports.rows.get(Run, run.run_id, run.attempt)
         if current is None:
             return False
         if ports.ledger.commit([Replace(complete.add_statuses(current, late, ports.clock.now()))]) is None:
@@ -124,7 +127,7 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
     run is read again for each page: another invocation may have announced it."""
     while True:
         now = ports.clock.now()
-        run = ports.runs.run(run_id, attempt)
+        run = ports.rows.get(Run, run_id, attempt)
         if run is None or not run.announce:
             return
         if run.announce[0] == "FAILED":
@@ -132,7 +135,7 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
         event = build.status_event(run, run.announce[0])
         page = ports.catalog.subscriptions(event.key, PAGE, run.cursor)
         begun_by = complete.start_of(run, page.items)
-        start = ports.runs.run(begun_by, 1) if begun_by is not None else None
+        start = ports.rows.get(Run, begun_by, 1) if begun_by is not None else None
         apply_to_all(ports, event, complete.followers_of(run, page.items, start), now)
         # A conflict means that the run moved on, or that another invocation announced the same page: read it again.
         notices_due = (
@@ -179,9 +182,9 @@ def _measure_cost(ports: Ports, before: Run, after: Run) -> None:
 def _run_of(ports: Ports, change: StateChange) -> tuple[str, int] | None:
     """The run and attempt of a state change, or None. They are found by the pointer, or else by the run's name, because
     the event can arrive before Sluice has stored the target's id."""
-    found = ports.runs.by_target_id(change.target_id)
+    found = ports.rows.get(Pointer, change.target_id)
     if found is not None:
-        return found
+        return found.run_id, found.attempt
     name = change.run_name or ports.targets.of(change.kind).run_name(change.target_id)
     run_id, _, attempt = (name or "").rpartition("-")
     return (run_id, int(attempt)) if run_id and attempt.isdigit() else None
@@ -190,7 +193,7 @@ def _run_of(ports: Ports, change: StateChange) -> tuple[str, int] | None:
 def _with_details(ports: Ports, run_id: str, attempt: int, update: RunUpdate) -> RunUpdate:
     """The update with the failure reason and the billed usage, which a poll of the target returns. EMR's events contain
     neither (H1)."""
-    run = ports.runs.run(run_id, attempt)
+    run = ports.rows.get(Run, run_id, attempt)
     if run is None or states.is_terminal(run.state):
         return update
     known = replace(run, target_id=update.target_id)
@@ -210,7 +213,7 @@ def _with_details(ports: Ports, run_id: str, attempt: int, update: RunUpdate) ->
 def _retry_delay(ports: Ports, run: Run, outcome: FailureKind) -> int | None:
     """The delay in ms before the next attempt; None if ``outcome`` is not retried, or if the schedule's mode,
     generation or backfill no longer allows it."""
-    schedule_state = ports.catalog.schedule_state(run.schedule)
+    schedule_state = ports.rows.get(ScheduleState, run.schedule)
     if (
         schedule_state is None
         or schedule_state.generation != run.generation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import Failures, ScheduleState
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.text import count_of
 from chalicelib.flow import wake
@@ -19,8 +20,9 @@ def hold_failing(ports: Ports, run: Run) -> None:
     if run.pause_after is None:
         return
     for _ in range(MAX_CONFLICTS):
-        failed = ports.catalog.failures(run.schedule)
-        schedule_state = ports.catalog.schedule_state(run.schedule)
+        failures = ports.rows.get(Failures, run.schedule)
+        failed = failures.count if failures is not None else 0
+        schedule_state = ports.rows.get(ScheduleState, run.schedule)
         if (
             failed < run.pause_after
             or schedule_state is None

@@ -45,7 +45,7 @@ def start(ports: Ports, run_id: str, attempt: int, serving: str | None = None) -
     one. Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
     """
     for conflicts in range(MAX_CONFLICTS):
-        run = ports.runs.run(run_id, attempt)
+        run = ports.rows.get(Run, run_id, attempt)
         if run is None or run.state != "STARTING" or run.target_id is not None:
             return False
         if conflicts or run.queued_in != serving:  # the step that serves the queue has just read the waiter
@@ -62,7 +62,7 @@ def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
     leased = run.lease_until is not None and run.lease_until > now
     if leased and not run.unknown_answer:
         return False  # an invocation is making the call, or it crashed and its lease has not expired
-    schedule_state = ports.catalog.schedule_state(run.schedule)
+    schedule_state = ports.rows.get(ScheduleState, run.schedule)
     if run.cancel or not _is_open(ports, schedule_state, run):
         if leased:  # an unanswered call may still reach the target, so search for its run only after the lease
             return _leave_queue(ports, run)
@@ -116,7 +116,7 @@ def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
         return _restart(ports, updated, called, span)  # its namespace has another role now, without credentials so far
     # The call is on record; read the schedule state again. So either the request that closes the schedule finds the
     # recorded call, or this read finds the schedule closed.
-    reread = ports.catalog.schedule_state(run.schedule)
+    reread = ports.rows.get(ScheduleState, run.schedule)
     if not _is_open(ports, reread, updated):
         _take_back(ports, updated, called, now)
         return False
@@ -155,7 +155,7 @@ def _restart(ports: Ports, before: Run, called: Run, span: launch.Span | None) -
     for _ in range(MAX_CONFLICTS):
         if ports.ledger.commit([Replace(launch.uncalled(before, called, span, ports.clock.now()))]) is None:
             return start(ports, before.run_id, before.attempt)
-        current = ports.runs.run(before.run_id, before.attempt)
+        current = ports.rows.get(Run, before.run_id, before.attempt)
         if current is None or current.state != "STARTING" or current.lease_until != called.lease_until:
             return False  # the run has ended, or another invocation makes the call
         called = current  # another write changed the row, for example a request to cancel
@@ -170,7 +170,7 @@ def _offer_again(ports: Ports, run: Run, now: Instant) -> bool | None:
 
 def current(ports: Ports, run: Run) -> tuple[Run, ScheduleState] | None:
     """An offered run with the updates of its schedule, and the schedule state; None if it may no longer start (C13)."""
-    schedule_state = ports.catalog.schedule_state(run.schedule)
+    schedule_state = ports.rows.get(ScheduleState, run.schedule)
     if schedule_state is None or run.cancel or not _is_open(ports, schedule_state, run):
         return None
     return as_updated(ports, run, schedule_state), schedule_state
@@ -251,7 +251,7 @@ def _keep(ports: Ports, run: Run, answer: answers.Answer, now: Instant) -> None:
             if (after.cancel or not isinstance(answer, Started)) and after.wake_at is not None:
                 ports.hints.send([run_ref(run.run_id, run.attempt)], after.wake_at, now)
             return
-        current = ports.runs.run(run.run_id, run.attempt)
+        current = ports.rows.get(Run, run.run_id, run.attempt)
         if current is None or current.state != "STARTING" or current.target_id is not None:
             return
         run = current

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from chalicelib.core import states
 from chalicelib.core.instants import SECOND, Instant, Millis
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref, shard_part
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
@@ -154,7 +155,9 @@ def dispatch(ports: Ports, ref: Ref) -> None:
 
             queue.send_block(ports, ref)
         case "partition" | "object" | "event":
-            _resume(ports, ref)
+            from chalicelib.flow.ingest import objects
+
+            objects.resume(ports, ports.rows.of(ref))
         case "grants":
             from chalicelib.flow.definitions import grants
 
@@ -205,24 +208,12 @@ def dispatch(ports: Ports, ref: Ref) -> None:
             emit.emit_soon(ports, ref.parts[0])
 
 
-def _resume(ports: Ports, ref: Ref) -> None:
-    from chalicelib.flow.ingest import objects
-
-    match ref.kind:
-        case "partition":
-            objects.resume(ports, ports.catalog.partition(ref.parts[0], ref.parts[1:]))
-        case "object":
-            objects.resume(ports, ports.catalog.stored_object(*ref.parts))
-        case "event":
-            objects.resume(ports, ports.jobs.posted(ref.parts[0]))
-
-
 def _job(ports: Ports, schedule: str, generation: int, key: str) -> None:
     from chalicelib.flow.jobs.check import check_job
     from chalicelib.flow.jobs.drop import drain
     from chalicelib.flow.jobs.queue import serve
 
-    job = ports.jobs.job(schedule, generation, key)
+    job = ports.rows.get(Job, schedule, generation, key)
     if job is not None and job.closed:
         drain(ports, schedule, generation)
     elif job is not None:
@@ -234,7 +225,7 @@ def _job(ports: Ports, schedule: str, generation: int, key: str) -> None:
 def _run(ports: Ports, run_id: str, attempt: int) -> None:
     from chalicelib.flow.runs import complete
 
-    run = ports.runs.run(run_id, attempt)
+    run = ports.rows.get(Run, run_id, attempt)
     if run is None:
         return
     steps: list[Callable[[], object]] = []

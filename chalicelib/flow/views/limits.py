@@ -14,6 +14,7 @@ from chalicelib.core.names import name_in
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import lookup
 from chalicelib.flow.limits import parts
@@ -108,7 +109,7 @@ def _maximum(
         return _maxima_of_pools(ports, namespace).get(state.limit_name)
     own = [state.limit_name.partition(":")[2]] if names.is_of_workflow(state.limit_name) else []
     for schedule in dict.fromkeys((*waiters[:1], *(run.schedule for run in holders[:1]), *own)):
-        found = ports.catalog.schedule_state(schedule)
+        found = ports.rows.get(ScheduleState, schedule)
         if found is None or not found.exists:
             continue
         asks = {each.limit_name: each for each in _asks_of_schedule(ports, schedule)}

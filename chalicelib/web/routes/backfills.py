@@ -6,6 +6,7 @@ from typing import Any
 
 from chalice.app import Blueprint, Response
 
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.web.http import answer, caller, parse, query, request_id
 from chalicelib.web.paging import PAGING, listing
 from chalicelib.web.quotas import check_waiting
@@ -31,7 +32,7 @@ def begin_backfill(ns: str, app: str, name: str) -> Response:
     request_data = parse(Backfill, request)
     if request_data.dry_run:
         return answer(plan_view(full, preview(ports(), full, request_data)))
-    check_waiting(ns, lambda: ports().jobs.backfill(full, id_of(full, request_id(request))) is not None)
+    check_waiting(ns, lambda: ports().rows.get(Backfill, full, id_of(full, request_id(request))) is not None)
     row = begin(ports(), full, request_data, caller(request), request_id(request))
     return answer(shown_view(ports(), row), 201)
 
@@ -83,6 +84,6 @@ def _known(ns: str, app: str, name: str) -> str:
     from chalicelib.flow.lookup import missing
 
     full = f"{ns}.{app}.{name}"
-    if ports().catalog.schedule_state(full) is None:
+    if ports().rows.get(ScheduleState, full) is None:
         raise missing(ports(), "schedule", full)
     return full

@@ -7,6 +7,7 @@ from typing import Any
 
 from chalice.app import Blueprint, Response
 
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.web.http import answer, caller, document, gone, if_match, parse, request_id
 from chalicelib.web.paging import PAGING, listing
 from chalicelib.web.quotas import check_dag, check_waiting
@@ -149,6 +150,6 @@ def _known(ns: str, app: str, name: str) -> str:
     from chalicelib.flow.lookup import missing
 
     full = f"{ns}.{app}.{name}"
-    if ports().catalog.schedule_state(dag_start(full)) is None:
+    if ports().rows.get(ScheduleState, dag_start(full)) is None:
         raise missing(ports(), "dag", full)
     return full

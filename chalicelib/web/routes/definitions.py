@@ -9,6 +9,8 @@ from typing import Any
 from chalice.app import Blueprint, Response
 
 from chalicelib.core.errors import invalid
+from chalicelib.core.rows.deployment import Deployment
+from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.web import unseen
 from chalicelib.web.access import SIGNED, sees, visibility
 from chalicelib.web.http import (
@@ -131,7 +133,7 @@ def _deploy_upload(ns: str, app: str, upload: str) -> Response:
     if flag(request, "dry_run"):
         report, changes, effects = deploy.dry_run(ports(), ns, app, content, update)
         return document({"name": f"{ns}.{app}", **report, "changes": changes, "effects": effects})
-    if ports().jobs.deployment(f"{ns}.{app}", upload) is None:
+    if ports().rows.get(Deployment, f"{ns}.{app}", upload) is None:
         check_app(ns, app, content)
     plan = deploy.checked(ports(), ns, app, content, update)
     return document(uploaded.view(uploaded.begin(ports(), plan, upload, sent, caller(request))), 202)
@@ -264,7 +266,7 @@ def get_dataset(ns: str, name: str) -> Response:
     from chalicelib.flow.views.views import definition_view
 
     row = get(ports(), "dataset", f"{ns}.{name}")
-    return document({**definition_view(row), "ignored": ignored_view(ports().catalog.ignored(row.name))})
+    return document({**definition_view(row), "ignored": ignored_view(ports().rows.get(IgnoredObjects, row.name))})
 
 
 @route(routes, "DELETE", NS + "/datasets/{name}", needs="define", headers=(IF_MATCH,), status=(204,))

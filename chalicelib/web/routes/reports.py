@@ -7,6 +7,7 @@ from typing import Any
 
 from chalice.app import Blueprint
 
+from chalicelib.core.rows.definition import Definition
 from chalicelib.web.http import day
 from chalicelib.web.paging import PAGING, listing
 from chalicelib.web.routes.definitions import APP, NS
@@ -37,6 +38,6 @@ def workflow_runs(ns: str, app: str, name: str) -> dict[str, Any]:
 
     full, request = f"{ns}.{app}.{name}", routes.current_request
     read = partial(ports().runs.runs, "workflow", full)
-    if ports().catalog.definition("workflow", full) is None and not read(1, None).items:
+    if ports().rows.get(Definition, "workflow", full) is None and not read(1, None).items:
         raise missing(ports(), "workflow", full)
     return listing(request, in_state(request, read), partial(run_view, prices=ports().settings.prices))

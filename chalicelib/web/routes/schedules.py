@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from chalice.app import Blueprint, Response
 
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.web import unseen
 from chalicelib.web.access import sees
 from chalicelib.web.http import body, caller, day, document, gone, if_match, number, validated
@@ -160,7 +161,7 @@ def preview(ns: str, app: str, name: str) -> dict[str, Any]:
 
     count = number(routes.current_request, "count", 10, MAX_FIRES)
     _, schedule = existing(ports(), f"{ns}.{app}.{name}")
-    timer = ports().catalog.timer(f"{ns}.{app}.{name}")
+    timer = ports().rows.get(Timer, f"{ns}.{app}.{name}")
     fires = upcoming.fires(schedule, ports().clock.now(), count, timer, f"{ns}.{app}.{name}")
     shown = [fire for fire in fires if fire.due <= LAST_DAY]
     return {
@@ -203,7 +204,7 @@ def known(ns: str, app: str, name: str) -> str:
     from chalicelib.flow.lookup import missing
 
     full = f"{ns}.{app}.{name}"
-    if ports().catalog.schedule_state(full) is None:
+    if ports().rows.get(ScheduleState, full) is None:
         raise missing(ports(), "schedule", full)
     return full
 

@@ -322,7 +322,8 @@ def _built(key: int, situation: Situation) -> tuple[World, Snapshot]:
     """The world of a situation, which its meetings share, and its snapshot."""
     if key not in _worlds:
         world = situation.world()
-        vars(world.ports.catalog).update(_versions=OfThread(), _lists=OfThread())
+        vars(world.ports.rows).update(_fixed=OfThread())
+        vars(world.ports.catalog).update(_lists=OfThread())
         _worlds[key] = situation, world, Snapshot(world)
     _, world, begin = _worlds[key]
     begin.restore()

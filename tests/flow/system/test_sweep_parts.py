@@ -97,7 +97,7 @@ def test_o3_overdue_rows_beside_many_timers_are_swept_with_them() -> None:
     world.deploy(flights({f"s{number:02d}": at("@every 10m", "notify") for number in range(30)}))
     world.clock.pass_by("9m")
     for number in range(25):
-        row = world.ports.catalog.schedule_state(f"demo.flights.s{number:02d}")
+        row = world.ports.rows.get(ScheduleState, f"demo.flights.s{number:02d}")
         assert isinstance(row, ScheduleState)
         world.ports.ledger.put_all([Put(replace(row, wake_at=NOON + number))])
     world.hints.sent = []
