@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from chalicelib.aws.tables import items
 from chalicelib.aws.tables.dynamo import Dynamo, decode_start, encode_cursor
@@ -19,6 +19,7 @@ from chalicelib.core.rows.kinds import NAMESPACES
 from chalicelib.core.rows.schedule import Subscription, Version
 from chalicelib.ports import Kind, Page
 
+R = TypeVar("R")
 NEAR_PREFIXES = 20  # rows of less than 200 bytes: one read of 4 KB
 _VERSION = "VERSION#"  # how the sort keys of versions begin
 # How long a process uses an allow-list that it has read, or whether there are several namespaces. A change holds for
@@ -79,22 +80,18 @@ class DynamoCatalog:
         return known[1]
 
     def accesses(self, limit: int, cursor: str | None) -> Page[AccessRow]:
-        page = self._list("ACCESS", "", limit, cursor)
-        return Page(tuple(items.from_item(AccessRow, item) for item in page.items), page.cursor)
+        return self._list(AccessRow, "ACCESS", "", limit, cursor)
 
     def definitions(self, kind: Kind, parent: str, limit: int, cursor: str | None) -> Page[Definition]:
-        pk, prefix = _place(kind, parent)
-        page = self._list(pk, prefix, limit, cursor)
-        return Page(tuple(items.from_item(Definition, item) for item in page.items), page.cursor)
+        return self._list(Definition, *_place(kind, parent), limit, cursor)
 
     def schedules(self, app: str, limit: int, cursor: str | None, beginning: str = "") -> Page[str]:
         pk, prefix = _place("schedule", app)
-        page = self._list(pk, f"{prefix}{beginning}", limit, cursor)
-        return Page(tuple(items.from_item(Listing, item).schedule for item in page.items), page.cursor)
+        page = self._list(Listing, pk, f"{prefix}{beginning}", limit, cursor)
+        return Page(tuple(row.schedule for row in page.items), page.cursor)
 
     def listings(self, app: str, limit: int, cursor: str | None) -> Page[Listing]:
-        page = self._list(*_place("schedule", app), limit, cursor)
-        return Page(tuple(items.from_item(Listing, item) for item in page.items), page.cursor)
+        return self._list(Listing, *_place("schedule", app), limit, cursor)
 
     def count(self, kind: Kind, parent: str) -> int:
         pk, prefix = _place(kind, parent)
@@ -109,9 +106,7 @@ class DynamoCatalog:
         return Page(names, names[-1].rpartition(".")[2] if more and names else None)
 
     def messages(self, app: str, limit: int, cursor: str | None) -> Page[Listing]:
-        pk, prefix = _place("message", app)
-        page = self._list(pk, prefix, limit, cursor)
-        return Page(tuple(items.from_item(Listing, item) for item in page.items), page.cursor)
+        return self._list(Listing, *_place("message", app), limit, cursor)
 
     def dataset_of(self, bucket: str, key: str) -> tuple[str, Dataset] | None:
         folders = prefixes.folders_of(key)
@@ -142,8 +137,7 @@ class DynamoCatalog:
 
     def prefixes_in(self, bucket: str, prefix: str, limit: int, cursor: str | None) -> Page[PrefixRow]:
         place = kinds.key(PrefixRow, bucket, prefix)
-        page = self._list(place.pk, place.sk, limit, cursor)
-        return Page(tuple(items.from_item(PrefixRow, item) for item in page.items), page.cursor)
+        return self._list(PrefixRow, place.pk, place.sk, limit, cursor)
 
     def subscriptions(self, event_key: str, limit: int, cursor: str | None) -> Page[Subscription]:
         # '$' sorts right after '#', so the page begins after all rows of the last schedule of the previous page.
@@ -155,8 +149,7 @@ class DynamoCatalog:
         return Page(tuple(rows), rows[-1].schedule if more and rows else None)
 
     def manifests(self, dataset: str, limit: int) -> tuple[ManifestRow, ...]:
-        page = self._list(f"DATASET#{dataset}", "MANIFEST#", limit, None, forward=False)
-        return tuple(items.from_item(ManifestRow, item) for item in page.items)
+        return self._list(ManifestRow, f"DATASET#{dataset}", "MANIFEST#", limit, None, forward=False).items
 
     def partitions(
         self,
@@ -168,12 +161,19 @@ class DynamoCatalog:
         since: str = "",
     ) -> Page[Partition]:
         first = f"PARTITION#{since}" if since else ""
-        page = self._list(f"DATASET#{dataset}", f"PARTITION#{beginning}", limit, cursor, forward, first)
-        return Page(tuple(items.from_item(Partition, item) for item in page.items), page.cursor)
+        return self._list(Partition, f"DATASET#{dataset}", f"PARTITION#{beginning}", limit, cursor, forward, first)
 
     def _list(
-        self, pk: str, prefix: str, limit: int, cursor: str | None, forward: bool = True, first: str = ""
-    ) -> Page[items.Item]:  # fmt: skip
+        self,
+        kind: type[R],
+        pk: str,
+        prefix: str,
+        limit: int,
+        cursor: str | None,
+        forward: bool = True,
+        first: str = "",
+    ) -> Page[R]:
+        """A page of the rows of a partition whose sort keys begin with the prefix, from ``first`` on if it is given."""
         condition, values = "pk = :pk", {"pk": pk}
         if first:
             condition = "pk = :pk AND sk BETWEEN :first AND :last"
@@ -182,7 +182,7 @@ class DynamoCatalog:
             condition, values = "pk = :pk AND begins_with(sk, :sk)", {"pk": pk, "sk": prefix}
         start = decode_start(cursor)
         found, more = self._dynamo.query("catalog", condition, values, limit=limit, start=start, forward=forward)
-        return Page(tuple(found), encode_cursor(more))
+        return Page(tuple(items.from_item(kind, item) for item in found), encode_cursor(more))
 
 
 def _place(kind: str, parent: str) -> tuple[str, str]:

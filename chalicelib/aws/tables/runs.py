@@ -6,7 +6,7 @@ Implements `ports.RunTable` and `ports.Wakes`.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -183,8 +183,7 @@ class DynamoWakes:
             condition = "wake_shard = :shard AND wake_at <= :until"
             found += self._dynamo.query(table, condition, values, limit=limit, index="wake")[0]
         found.sort(key=lambda item: str(item["wake_at"]["S"]))
-        refs = (kinds.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"])) for item in found[:limit])
-        return tuple(ref for ref in refs if ref is not None)
+        return tuple(ref for ref, _ in _named(table, found[:limit]))
 
     def due(
         self, table: TableName, shard: int, until: Instant, limit: int, cursor: str | None
@@ -197,10 +196,9 @@ class DynamoWakes:
             values = {"shard": str(shard), "since": iso(since), "until": iso(until)}
             condition = "wake_shard = :shard AND wake_at BETWEEN :since AND :until"
             # Prepared fires may be many, and the jobs that wait lie among them.
-            for item in self._dynamo.query_all("jobs", condition, values, index="wake"):
-                ref = kinds.ref_of(Key("jobs", item["pk"]["S"], item["sk"]["S"]))
-                if ref is not None and ref.kind == "job" and not sort_keys.is_fire(ref.parts[2]):
-                    found.append((ref, parse_instant(item["wake_at"]["S"])))
+            items_of = self._dynamo.query_all("jobs", condition, values, index="wake")
+            found += [(ref, at) for ref, at in _named("jobs", items_of)
+                      if ref.kind == "job" and not sort_keys.is_fire(ref.parts[2])]  # fmt: skip
         return tuple(sorted(found, key=lambda entry: entry[1]))
 
     def listed(self, group: str, namespace: str, limit: int, cursor: str | None) -> Page[Ref]:
@@ -214,8 +212,7 @@ class DynamoWakes:
         complete: list[Instant] = []  # of the shards that have more rows
         for shard in range(self._dynamo.shards.wake):
             rows, more = self._first(table, str(shard), iso(since), iso(until), limit)
-            refs = ((kinds.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"])), item) for item in rows)
-            found += [(ref, parse_instant(item["wake_at"]["S"])) for ref, item in refs if ref is not None]
+            found += _named(table, rows)
             complete += [parse_instant(rows[-1]["wake_at"]["S"])] if more else []
         found.sort(key=lambda entry: entry[1])
         complete += [found[limit - 1][1]] if len(found) > limit else []
@@ -252,12 +249,15 @@ class DynamoWakes:
             condition = "wake_shard = :part AND wake_at <= :until"
             rows, start = self._dynamo.query(table, condition, values, limit=left, index="wake", start=start)
             left -= len(rows)
-            for item in rows:
-                ref = kinds.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"]))
-                if ref is not None:
-                    found.append((ref, parse_instant(item["wake_at"]["S"])))
+            found += _named(table, rows)
             number = number if start else number + 1
         return Page(tuple(found), encode_cursor([number, start]) if number < len(parts) else None)
+
+
+def _named(table: TableName, found: Iterable[items.Item]) -> list[tuple[Ref, Instant]]:
+    """The refs of items of a wake index with their instants, without those of rows that no step handles."""
+    refs = ((kinds.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"])), item) for item in found)
+    return [(ref, parse_instant(item["wake_at"]["S"])) for ref, item in refs if ref is not None]
 
 
 def _part_and_start(cursor: str | None, parts: int) -> tuple[int, Mapping[str, Any] | None]:

@@ -19,14 +19,14 @@ from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.instants import LATEST, MINUTE, SECOND, Instant, Millis, iso
 from chalicelib.core.rows import kinds, sort_keys
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.kinds import Key
+from chalicelib.core.rows.kinds import Key, TableName
 from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.rows.zone_rules import ZoneRules
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.writes import DeleteJob, Put, PutState, Replace, Write
-from chalicelib.flow import calendars, shards
+from chalicelib.flow import calendars
 from chalicelib.flow.fires import emit
 from chalicelib.log import logger
 from chalicelib.ports import Ports, every_page
@@ -67,7 +67,7 @@ class Follower:
 
 def _pass(ports: Ports, row: ZoneRules, now: Instant) -> tuple[int, ZoneRules]:
     """Work on the shards from where the row says, while there is time. Returns how many rows were looked at."""
-    parts: list[tuple[shards.TableName, int]] = [
+    parts: list[tuple[TableName, int]] = [
         (table, shard) for table in ("catalog", "jobs") for shard in range(ports.settings.wake_shards)
     ]
     looked_at = 0

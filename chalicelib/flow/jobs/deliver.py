@@ -470,9 +470,7 @@ def _wanted(part: Sequence[Ready]) -> list[Key]:
 
 def _is_as_stamped(stamps: Mapping[Key, Stamp], each: Ready) -> bool:
     schedule_state = each.facts.schedule_state
-    if schedule_state is None or stamps.get(kinds.key(ScheduleState, schedule_state.schedule)) != stamp_of(
-        schedule_state
-    ):
+    if schedule_state is None or stamps.get(kinds.key_of(schedule_state)) != stamp_of(schedule_state):
         return False
     return stamps.get(kinds.key_of(each.job)) == stamp_of(each.job)
 

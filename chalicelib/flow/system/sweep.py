@@ -12,6 +12,7 @@ from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.event import Outbox
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.kinds import TableName
 from chalicelib.core.rows.ref import Ref, ShardPart, run_ref
 from chalicelib.core.runs import launch, metrics
 from chalicelib.core.system import sweep
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Found = Any  # a row that wakes: it has a `wake_at`
 NEXT_TICK = 75 * SECOND  # a minute, and a margin for a late tick
-GRACES: dict[shards.TableName, Millis] = {
+GRACES: dict[TableName, Millis] = {
     "jobs": sweep.GRACE,
     "runs": 0,  # rows with a grace are filtered when they are read
     "catalog": sweep.GRACE,
@@ -79,7 +80,7 @@ def handle_part(ports: Ports, part: ShardPart) -> None:
 
         refs = emit.split(ports, part)  # its first rows are swept by the tick, too; by then they are leased
     else:
-        table: shards.TableName = "jobs" if part.table == "jobs" else "runs"
+        table: TableName = "jobs" if part.table == "jobs" else "runs"
         page = ports.wakes.due(table, part.shard, part.until, shards.PAGE, part.cursor)
         if page.cursor is not None:
             shards.hand_on(ports, [replace(part, cursor=page.cursor)])

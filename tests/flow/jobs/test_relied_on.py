@@ -71,7 +71,7 @@ NOT_EXPECTED = {
 }
 # The definitions that are read for the facts. A new one belongs to one of the lists above.
 DEFINITIONS = {"Definition workflow", "Definition pool", "Definition policy"}
-READ = {"ScheduleState", "Version", *DEFINITIONS, "GrantsRow", "Run", "Record", "Backfill"}
+READ = {"ScheduleState", "Version", *DEFINITIONS, "GrantsRow", "Job", "Run", "Record"}
 
 
 def test_each_fact_is_expected_by_the_claim_or_justified() -> None:
