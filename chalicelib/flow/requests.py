@@ -39,7 +39,7 @@ def once(ports: Ports, request: str, make: Callable[[], NewRequest], what: str) 
         request_data = make()
         job, now = request_data.job, ports.clock.now()
         if ports.runs.attempts(job.job_id) or ports.rows.get(Record, job.job_id) is not None:
-            return job.job_id  # the request was made before Sluice stored requests, and its job is history
+            return job.job_id  # a restore of the table of jobs has lost the row of the request
         create = Create(job)
         kept = Requested(request, job.job_id, max(now, job.created_at) + HISTORY)
         refused = ports.ledger.commit([create, *request_data.expects, Create(kept)])

@@ -193,7 +193,7 @@ def _newer_form(files: dict[str, str]) -> None:
 
 
 def _newer_layout(files: dict[str, str]) -> None:
-    files[MANIFEST] = json.dumps({**json.loads(files[MANIFEST]), "layout": 4})
+    files[MANIFEST] = json.dumps({**json.loads(files[MANIFEST]), "layout": FORMAT + 1})
 
 
 def _truncated(files: dict[str, str]) -> None:
