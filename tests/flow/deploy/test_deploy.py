@@ -141,13 +141,6 @@ def test_l8_the_first_deployment_of_an_app_creates_its_schedules(world: World) -
     assert send(world, AFTER, update_schedules=False)["created"] == []
 
 
-def test_l8_app_stored_before_deployments_protects_its_schedules(world: World) -> None:
-    store.put(world.ports, "namespace", "demo", {}, "tester")
-    store.put(world.ports, "app", "demo.flights", {"description": "", "tags": {}, "owner": ""}, "tester")
-    assert send(world, BEFORE, update_schedules=False)["untouched"] == schedules("a", "b", "c")
-    assert living(world) == {}
-
-
 def test_l8_the_installation_default_applies_where_none_is_given(make_world: Any) -> None:
     world = make_world(update_schedules=False)
     send(world, BEFORE)
