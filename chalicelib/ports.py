@@ -118,7 +118,7 @@ class Catalog(Protocol):
         """The newest versions of a schedule, newest first; with ``before`` only those with a lower number."""
 
     def allowed_lately(self, namespace: str, now: Instant) -> AllowedRow | None:
-        """The same, as this process has read it in the last seconds before ``now``."""
+        """The allow-list of a namespace, as this process has read it in the last seconds before ``now``."""
 
     def is_shared(self, joining: str = "") -> bool:
         """Whether the installation has more than one namespace, besides that of Sluice's own app. With ``joining`` as
