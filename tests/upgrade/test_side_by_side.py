@@ -79,4 +79,5 @@ def test_the_versions_share_only_the_account(old: Version, new: Version, environ
     assert old.module("core.states") is not new.module("core.states")
     assert old.request("PUT", "/v1/namespaces/demo", {})[0] == 201
     assert new.request("PUT", "/v1/namespaces/demo", {})[1]["did"] == "unchanged"
-    assert [name for name, _ in environment.tables.rows()] == ["CatalogTable"]
+    rows = [name for name, _ in environment.tables.rows()]
+    assert rows == ["CatalogTable", "RunsTable"], "the namespace, and the record of who made it"
