@@ -10,7 +10,6 @@ from typing import Any
 
 from chalicelib.aws.tables import items
 from chalicelib.core import states
-from chalicelib.core.rows import kinds
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
@@ -18,12 +17,12 @@ from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, ManifestRow, PostedEvent
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.notice import DeadlineWatch
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
+from tests.support.stored import class_of
 from tests.support.world import World
 
 IsFinal = Callable[[Any, Mapping[tuple[str, int], Run]], bool]
@@ -75,18 +74,21 @@ FINAL: dict[type, IsFinal] = {
 }
 
 
+NAMED = {kind.__name__: kind for kind in FINAL}
+
+
 def check(world: World) -> set[type]:
     """Check that no row has a TTL that may still change, or that a flow still relies on. Returns the kinds that have
     one.
     """
-    rows = list(world.tables.rows())
+    rows = [(class_of(item), item) for _, item in world.tables.rows()]
     runs = {(run.run_id, run.attempt): run for run in _of(Run, rows)}
     living = {row.plan for row in _of(Backfill, rows) if not _backfill_is_final(row, runs)}
     seen: set[type] = set()
-    for table, item in rows:
+    for name, item in rows:
         if "ttl" not in item:
             continue
-        kind = _kind_of(table, item)
+        kind = NAMED[name]
         row: Any = items.from_item(kind, item)
         assert FINAL[kind](row, runs), f"a living row has a TTL: {row}"
         assert kind is not PlanPart or row.plan not in living, f"the plan of a living backfill has a TTL: {row}"
@@ -94,12 +96,7 @@ def check(world: World) -> set[type]:
     return seen
 
 
-def _kind_of(table: str, item: Mapping[str, Any]) -> type:
-    name: Any = table.removesuffix("Table").lower()
-    return kinds.kind_of(Key(name, item["pk"]["S"], item["sk"]["S"])).row
-
-
 def _of(kind: type[Any], rows: list[tuple[str, Mapping[str, Any]]]) -> Iterator[Any]:
-    for table, item in rows:
-        if _kind_of(table, item) is kind:
+    for name, item in rows:
+        if name == kind.__name__:
             yield items.from_item(kind, item)

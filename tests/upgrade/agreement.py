@@ -9,8 +9,8 @@ from typing import Any
 
 from chalicelib.core import states
 from tests.faults import invariants
+from tests.support.stored import class_of
 from tests.upgrade import documents
-from tests.upgrade.lambdas import class_of
 from tests.upgrade.rolling_world import APP, NS, RollingWorld
 
 HISTORY = ("Run", "Record")

@@ -13,7 +13,6 @@ import pkgutil
 import sys
 import warnings
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from typing import Any
 from chalice.local import LambdaContext
 from chalice.test import Client
 
-from chalicelib.core.rows import kinds
+from tests.support.stored import class_of
 from tests.upgrade import trees
 from tests.upgrade.trees import Changes
 
@@ -137,14 +136,6 @@ def _change(number: int, item: Mapping[str, Any]) -> dict[str, Any]:
             "ApproximateCreationDateTime": 1_772_452_800, "SizeBytes": 26, "StreamViewType": "NEW_IMAGE"}  # fmt: skip
     return {"eventID": f"e{number}", "eventName": "MODIFY", "eventVersion": "1.1", "eventSource": "aws:dynamodb",
             "awsRegion": "us-east-1", "dynamodb": answer, "eventSourceARN": STREAM}  # fmt: skip
-
-
-def class_of(item: dict[str, Any]) -> str:
-    """The class of the row that is stored as an item, by its key. No two tables have keys of one form."""
-    for table in kinds.TABLES:
-        with suppress(ValueError):
-            return kinds.kind_of(kinds.Key(table, item["pk"]["S"], item["sk"]["S"])).row.__name__
-    raise LookupError(f"expected a row, got {item}")
 
 
 def _plain(content: Any) -> Any:

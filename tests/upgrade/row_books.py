@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import Counter
 
 from sluice.testing.memory_tables import Item, MemoryTables
-from tests.faults.test_newer_attributes import NEWER, is_made_again, kind_of
+from tests.faults.test_newer_attributes import NEWER, is_made_again
+from tests.support.stored import class_of
 
 
 class RowBooks:
@@ -38,7 +39,7 @@ class RowBooks:
         return {kind for kind, name in self._kept if name == attribute}
 
     def stored(self, before: Item | None, item: Item) -> Item:
-        kind, key = kind_of(item), (item["pk"]["S"], item["sk"]["S"])
+        kind, key = class_of(item), (item["pk"]["S"], item["sk"]["S"])
         if before is not None:
             self._compare(kind, before, item)
             if self._writers.get(key, self.player) != self.player:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.stored import class_of
 from tests.upgrade import layout, trees
 from tests.upgrade.account import current
-from tests.upgrade.lambdas import Version, class_of
+from tests.upgrade.lambdas import Version
 from tests.upgrade.layout import Described, Difference
 from tests.upgrade.rolling_world import RollingWorld
 from tests.upgrade.test_unlike_versions import RENAMES

@@ -57,7 +57,7 @@ def test_o11_two_versions_side_by_side_lose_and_double_nothing(direction: str, o
     )
     assert answers_are_alike(world) > 100
     assert history_is_alike(world) > 0
-    for kind in ("job", "run", "limit"):
+    for kind in ("Job", "Run", "LimitState"):
         assert world.rows.taken_over[kind, "old"] > 5 and world.rows.taken_over[kind, "new"] > 5, kind
         assert world.rows.kept[kind] > 5, kind
     assert world.deaths > 0 and world.crossed["old in new"] > 0 and world.crossed["new in old"] > 0
