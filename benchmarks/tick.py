@@ -26,9 +26,9 @@ from benchmarks.cost.usage import Usage
 from benchmarks.loader import rows_of
 from benchmarks.measurement import Progress, Results
 from chalicelib.aws.tables import items
-from chalicelib.aws.tables.keys import key_of
 from chalicelib.core import ids
 from chalicelib.core.instants import MINUTE
+from chalicelib.core.rows.kinds import key_of
 from chalicelib.log import logger
 
 SIZES = (1_000, 10_000, 100_000)

@@ -16,35 +16,21 @@ from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.kinds import DefinitionKind
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.audit import AuditRow
-from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.closings import ClosingCount
-from chalicelib.core.rows.dag import DagRun
-from chalicelib.core.rows.definition import Definition, Listing, PrefixLock, PrefixRow
+from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
-from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.event import (
-    AppliedEvent,
-    CountedObject,
-    Event,
-    ManifestRow,
-    NewestPartition,
-    Partition,
-    PostedEvent,
-)
-from chalicelib.core.rows.grants import GrantsRow
-from chalicelib.core.rows.ignored import IgnoredObjects
+from chalicelib.core.rows.event import AppliedEvent, Event, ManifestRow, Partition
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.kinds import Key, Part, TableName
 from chalicelib.core.rows.limit import LimitState, Waiter
-from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
-from chalicelib.core.rows.quotas import QuotasRow
+from chalicelib.core.rows.notice import PendingNotice
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.reprocess import Reprocess
-from chalicelib.core.rows.request import Requested
-from chalicelib.core.rows.run import DeadLetter, Offer, Output, Record, Run
-from chalicelib.core.rows.schedule import ScheduleState, Subscription, Timer, Version
+from chalicelib.core.rows.run import DeadLetter, Offer, Record, Run
+from chalicelib.core.rows.schedule import Subscription, Version
 from chalicelib.core.rows.spans import RunSpan
 from chalicelib.core.rows.stamps import Stamp
-from chalicelib.core.rows.zone_rules import ZoneRules
 from chalicelib.core.runs.metrics import Measure
 from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, RunUpdate
@@ -52,11 +38,6 @@ from chalicelib.core.writes import Conflict, Put, Row, Write
 from chalicelib.settings import Settings
 
 T = TypeVar("T")
-
-
-# A row to read ahead: its kind (schedule_state, timer, version, workflow, job, run, record, dag_run), then the parts
-# of its key.
-RowRequest = tuple[str | int, ...]
 
 
 Kind = DefinitionKind
@@ -118,32 +99,27 @@ class Ledger(Protocol):
         """Put rows without conditions, in batches, in no order. Only for rows whose repeated put is idempotent."""
 
 
+class Rows(Protocol):
+    """Single rows, by strongly consistent reads (`core/rows/kinds.py`)."""
+
+    def get(self, row: type[T], *values: Part) -> T | None:
+        """The row of this class that has these values in the fields of its key; None if it does not exist."""
+
+    def of(self, ref: Ref) -> Any:
+        """The row that a ref names; None if it does not exist, or the ref names no single row."""
+
+
 class Catalog(Protocol):
-    """The catalog table: definitions, schedule states, timers, subscriptions and partitions.
+    """Lists of the catalog table: definitions, schedules, subscriptions, prefixes and partitions.
 
     Reads are strongly consistent unless their docstring names another consistency.
     """
 
-    def schedule_state(self, schedule: str) -> ScheduleState | None: ...
-
-    def version(self, schedule: str, version: int) -> Version | None: ...
-
     def versions(self, schedule: str, limit: int, before: int | None = None) -> tuple[Version, ...]:
         """The newest versions of a schedule, newest first; with ``before`` only those with a lower number."""
 
-    def definition(self, kind: Kind, name: str) -> Definition | None: ...
-
-    def access(self, namespace: str) -> AccessRow | None:
-        """The members of a namespace and their roles."""
-
-    def grants(self, namespace: str) -> GrantsRow | None:
-        """What a namespace grants to others; None without a grants document."""
-
-    def allowed(self, namespace: str) -> AllowedRow | None:
-        """The allow-list of a namespace."""
-
     def allowed_lately(self, namespace: str, now: Instant) -> AllowedRow | None:
-        """The same, as this process has read it in the last seconds before ``now``."""
+        """The allow-list of a namespace, as this process has read it in the last seconds before ``now``."""
 
     def is_shared(self, joining: str = "") -> bool:
         """Whether the installation has more than one namespace, besides that of Sluice's own app. With ``joining`` as
@@ -151,12 +127,6 @@ class Catalog(Protocol):
 
     def is_shared_lately(self, now: Instant) -> bool:
         """Whether it has, as this process has read it in the last seconds before ``now``."""
-
-    def quotas(self, namespace: str) -> QuotasRow | None:
-        """The quotas that a namespace has of its own."""
-
-    def zone_rules(self) -> ZoneRules | None:
-        """By which rules of time zones the stored instants were computed; None before the first tick."""
 
     def accesses(self, limit: int, cursor: str | None) -> Page[AccessRow]: ...
 
@@ -179,42 +149,17 @@ class Catalog(Protocol):
         """The full name and the definition of the dataset that gets an object: of the namespace to which the innermost
         folder of its key belongs, the dataset with the longest prefix."""
 
-    def prefix(self, bucket: str, prefix: str) -> PrefixRow | None: ...
-
     def prefixes_around(self, bucket: str, prefix: str) -> tuple[PrefixRow, ...]:
         """The rows of a prefix and of the folders around it, the outermost first."""
 
     def prefixes_in(self, bucket: str, prefix: str, limit: int, cursor: str | None) -> Page[PrefixRow]:
         """The rows of a prefix and of all folders inside it; of the whole bucket if it is empty."""
 
-    def prefix_lock(self, bucket: str, folder: str) -> PrefixLock | None: ...
-
     def subscriptions(self, event_key: str, limit: int, cursor: str | None) -> Page[Subscription]:
         """The subscriptions of an event key, ordered by schedule. A page never splits a schedule."""
 
-    def timer(self, schedule: str) -> Timer | None: ...
-
-    def partition(self, dataset: str, values: tuple[str, ...]) -> Partition | None: ...
-
-    def newest_partition(self, dataset: str) -> NewestPartition | None:
-        """The partition of a dataset that came last; None if none has come."""
-
-    def manifest(self, dataset: str, values: tuple[str, ...]) -> ManifestRow | None: ...
-
     def manifests(self, dataset: str, limit: int) -> tuple[ManifestRow, ...]:
         """The manifests of a dataset that were checked, the last partitions first."""
-
-    def counted_object(self, dataset: str, object_key: str, etag: str) -> CountedObject | None:
-        """An object that was counted; ``etag`` distinguishes its overwrites if they count, and is empty otherwise."""
-
-    def stored_object(self, dataset: str, digest: str) -> CountedObject | None:
-        """An object that was counted, by the digest of its key."""
-
-    def failures(self, schedule: str) -> int:
-        """How many runs of a schedule have failed in a row."""
-
-    def ignored(self, dataset: str) -> IgnoredObjects | None:
-        """The last objects of a dataset that belong to no partition."""
 
     def partitions(
         self,
@@ -230,9 +175,7 @@ class Catalog(Protocol):
 
 
 class JobTable(Protocol):
-    """The jobs table: jobs, events, limits, waiters, offers, backfills and notices."""
-
-    def job(self, schedule: str, generation: int, sort_key: str) -> Job | None: ...
+    """Lists of the jobs table: jobs, events, limits, waiters, offers, backfills and notices."""
 
     def find(self, job_id: str) -> Job | None: ...
 
@@ -244,36 +187,13 @@ class JobTable(Protocol):
     def applied(self, places: Sequence[tuple[str, int, str]]) -> tuple[AppliedEvent, ...]:
         """The applied events that exist of these schedules, generations and event ids, read a hundred per call."""
 
-    def last_arrival(self, schedule: str, generation: int, leaf: str) -> Instant | None:
-        """The last arrival of the feed of an absent leaf."""
-
-    def posted(self, event_id: str) -> PostedEvent | None: ...
-
-    def requested(self, request: str) -> Requested | None:
-        """The row of an earlier request with this id, with the id of its job."""
-
-    def backfill(self, schedule: str, backfill_id: str) -> Backfill | None: ...
-
     def backfills(self, schedule: str) -> tuple[Backfill, ...]:
         """All stored backfills of a schedule, in no order."""
-
-    def deployment(self, app: str, upload: str) -> Deployment | None:
-        """The deployment of an uploaded document."""
-
-    def reprocess(self, namespace: str, reprocess_id: str) -> Reprocess | None: ...
 
     def reprocesses(self, namespace: str) -> tuple[Reprocess, ...]:
         """The re-processings of a namespace, in no order."""
 
-    def notice(self, workflow: str, what: str, notice_id: str) -> PendingNotice | None: ...
-
     def notices(self, workflow: str, limit: int) -> tuple[PendingNotice, ...]: ...
-
-    def notice_window(self, workflow: str, channel: str) -> NoticeWindow | None:
-        """The open notice window of a channel for a workflow."""
-
-    def deadline(self, job_id: str) -> DeadlineWatch | None:
-        """The deadline watch of a job."""
 
     def delivery_leases(self, due: Instant, singles: Collection[str] | None = None) -> tuple[DeliveryLease, ...]:
         """The delivery leases on jobs that are due at an instant, including expired ones. With ``singles``, those of
@@ -281,9 +201,6 @@ class JobTable(Protocol):
 
     def closings(self, namespaces: Collection[str]) -> dict[str, ClosingCount | None]:
         """The counts of closings of these namespaces; None if nothing was closed in one so far."""
-
-    def plan_part(self, plan: str, number: int) -> PlanPart | None:
-        """A part of the entries of a backfill's plan, or None."""
 
     def limit_state(self, limit_name: str) -> LimitState: ...
 
@@ -303,25 +220,13 @@ class JobTable(Protocol):
 
 
 class RunTable(Protocol):
-    """The runs table: runs, records, dead letters and the output of workers."""
-
-    def run(self, run_id: str, attempt: int) -> Run | None: ...
+    """Lists of the runs table: runs, records and dead letters."""
 
     def several(self, names: Sequence[tuple[str, int]], strong: bool = True) -> tuple[Run, ...]:
         """The attempts with these run ids and numbers that exist, read a hundred per call. ``strong`` is as for
         `Prefetch.read`."""
 
     def attempts(self, run_id: str) -> tuple[Run, ...]: ...
-
-    def record(self, job_id: str) -> Record | None: ...
-
-    def output(self, run_id: str, attempt: int) -> Output | None:
-        """The last output lines of an attempt, if its worker has reported them."""
-
-    def dag_run(self, run_id: str) -> DagRun | None:
-        """The row with the re-runs of a DAG run, if there are any."""
-
-    def by_target_id(self, target_id: str) -> tuple[str, int] | None: ...
 
     def runs(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Run]:
         """History, newest first: ``scope`` is ``workflow``, ``schedule`` or ``day`` (``<namespace>#<yyyy-mm-dd>``)."""
@@ -355,11 +260,11 @@ class RunTable(Protocol):
 class Wakes(Protocol):
     """The wake indexes: refs of rows by their ``wake_at``. Reads are eventually consistent."""
 
-    def overdue(self, table: Literal["catalog", "jobs", "runs"], until: Instant, limit: int) -> tuple[Ref, ...]:
+    def overdue(self, table: TableName, until: Instant, limit: int) -> tuple[Ref, ...]:
         """The refs of a table with a ``wake_at`` up to an instant, oldest first. Re-read each row before acting."""
 
     def due(
-        self, table: Literal["catalog", "jobs", "runs"], shard: int, until: Instant, limit: int, cursor: str | None
+        self, table: TableName, shard: int, until: Instant, limit: int, cursor: str | None
     ) -> Page[tuple[Ref, Instant]]:
         """The refs of one shard with a ``wake_at`` up to an instant, and that instant; oldest first. A page reads at
         most ``limit`` rows of the index. Raises ``bad_cursor``."""
@@ -368,13 +273,11 @@ class Wakes(Protocol):
         """All jobs with a ``wake_at`` in an interval, without prepared fires, which have already been hinted."""
 
     def soonest(
-        self, table: Literal["catalog", "jobs", "runs"], since: Instant, until: Instant, limit: int
+        self, table: TableName, since: Instant, until: Instant, limit: int
     ) -> Soonest:  # fmt: skip
         """The refs of a table with a ``wake_at`` in an interval, the ``limit`` earliest ones."""
 
-    def waking(
-        self, table: Literal["catalog", "jobs", "runs"], until: Instant, limit: int, cursor: str | None
-    ) -> Page[tuple[Ref, Instant]]:
+    def waking(self, table: TableName, until: Instant, limit: int, cursor: str | None) -> Page[tuple[Ref, Instant]]:
         """The refs of a table with a ``wake_at`` up to an instant, and that instant; oldest first in each shard. A page
         reads at most ``limit`` rows of the index."""
 
@@ -581,6 +484,7 @@ class Ports:
 
     clock: Clock
     ledger: Ledger
+    rows: Rows
     catalog: Catalog
     jobs: JobTable
     runs: RunTable
@@ -616,11 +520,11 @@ class Ports:
 class Prefetch(Protocol):
     """Reads of many rows, a hundred per call."""
 
-    def read(self, ports: Ports, wanted: Sequence[RowRequest], strong: bool = True) -> Ports:
+    def read(self, ports: Ports, wanted: Sequence[Key], strong: bool = True) -> Ports:
         """The ports with these rows read ahead, as they are now. Unless ``strong``, as they were a moment ago: enough
-        for a view whose rows an index names, at half the cost. Raises ValueError for an unknown kind of row."""
+        for a view whose rows an index names, at half the cost."""
 
-    def stamps(self, wanted: Sequence[RowRequest]) -> Mapping[RowRequest, Stamp]:
+    def stamps(self, wanted: Sequence[Key]) -> Mapping[Key, Stamp]:
         """The present stamps of schedule states and jobs. Rows that do not exist are left out."""
 
 
@@ -636,7 +540,7 @@ MAX_DELAY: Millis = 900_000
 class StoredCopy:
     """A row of a table, as an export has it. ``kind`` is the name of its class, ``item`` the stored item as JSON."""
 
-    table: Literal["catalog", "jobs", "runs"]
+    table: TableName
     kind: str
     row: Row | LimitState
     item: Mapping[str, Any]
@@ -647,10 +551,10 @@ class Copies(Protocol):
 
     layout: int
 
-    def page(self, table: Literal["catalog", "jobs", "runs"], cursor: Any) -> tuple[tuple[StoredCopy, ...], Any]:
+    def page(self, table: TableName, cursor: Any) -> tuple[tuple[StoredCopy, ...], Any]:
         """A page of a table in no order, read strongly, and the cursor of the next page; None after the last one."""
 
-    def copy_of(self, table: Literal["catalog", "jobs", "runs"], item: Mapping[str, Any]) -> StoredCopy:
+    def copy_of(self, table: TableName, item: Mapping[str, Any]) -> StoredCopy:
         """The copy of an item of an export. Raises ValueError if this version cannot read it."""
 
     def put_asleep(self, copies: Sequence[StoredCopy]) -> None:

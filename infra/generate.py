@@ -25,7 +25,7 @@ GENERATED = (
     ("docs/interfaces.md", "docs.pictures.routes"),
     ("docs/lifecycle.md", "docs.pictures.states"),
     ("docs/permissions.md", "tests.support.permission_page"),
-    ("docs/deployment.md", "infra.deployer --table"),
+    ("docs/permissions.md", "infra.deployer --table"),
     ("docs/errors.md", "tests.wrong_inputs.scorecard --write"),
     ("docs/pictures/terminal.svg", "tests.docs.terminal_picture"),
     ("sluice/builder_parts.py", "infra.builder_code"),

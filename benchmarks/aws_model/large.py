@@ -20,6 +20,7 @@ from benchmarks.cost.paths import APP
 from benchmarks.cost.plant import BEGIN
 from chalicelib import handlers
 from chalicelib.core.instants import MINUTE, SECOND, Instant, parse_instant
+from chalicelib.core.rows.deployment import Deployment
 from chalicelib.flow.schedules import actions, pauses
 
 RESUME, SUCCESS = 0, 1  # what wakes the jobs
@@ -188,14 +189,14 @@ def upload(setup: Setup, cpu: Cpu, schedules: int) -> Figures:
         answered = api.put_upload(region, app, UPLOAD)
 
         def ended() -> bool:
-            row = region.free.jobs.deployment("demo.flights", UPLOAD)
+            row = region.free.rows.get(Deployment, "demo.flights", UPLOAD)
             return row is not None and row.state != "RUNNING"
 
         for _ in range(60 * 60):
             region.timeline.run(region.timeline.now + SECOND)
             if ended():
                 break
-        row = region.free.jobs.deployment("demo.flights", UPLOAD)
+        row = region.free.rows.get(Deployment, "demo.flights", UPLOAD)
         if row is None or row.state != "DONE" or row.ended_at is None:
             raise checks.Broken(f"expected a deployment that is done, got {row}")
         stored = sum(1 for name, one in region.tables.rows() if name == "CatalogTable" and one["sk"]["S"] == "STATE")

@@ -35,6 +35,7 @@ from chalicelib.aws.tables.catalog import DynamoCatalog
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.aws.tables.prefetch import DynamoPrefetch
+from chalicelib.aws.tables.rows import DynamoRows
 from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
 from chalicelib.aws.tables.tries import Patience
 from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
@@ -259,6 +260,7 @@ class Region:
         return Ports(
             clock=self._clock,
             ledger=AuditedLedger(dynamo, AUTHOR.get, self._clock, self._settings.audit_days),
+            rows=DynamoRows(dynamo),
             catalog=DynamoCatalog(dynamo),
             jobs=DynamoJobs(dynamo),
             runs=DynamoRuns(dynamo),

@@ -18,6 +18,7 @@ from chalicelib.aws.tables.catalog import DynamoCatalog
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.aws.tables.prefetch import DynamoPrefetch
+from chalicelib.aws.tables.rows import DynamoRows
 from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
 from chalicelib.ports import Ports
 from chalicelib.web import routes
@@ -62,6 +63,7 @@ class Metered:
         return replace(
             self._ports,
             ledger=dynamo,
+            rows=DynamoRows(dynamo),
             catalog=DynamoCatalog(dynamo),
             jobs=DynamoJobs(dynamo),
             runs=DynamoRuns(dynamo),

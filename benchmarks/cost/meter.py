@@ -44,7 +44,7 @@ def table_of(title: str, arguments: Mapping[str, Any]) -> Table:
 
 
 def row_kind(item: Mapping[str, Any]) -> str:
-    """The kind of a row, derived from its key as in `aws/tables/keys.py`."""
+    """The kind of a row, derived from its key as in `core/rows/kinds.py`."""
     pk, sk = str(item["pk"]["S"]), str(item["sk"]["S"])
     head = sk.partition("#")[0]
     owner, _, name = pk.partition("#")

@@ -32,6 +32,7 @@ from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.items import to_item
 from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.aws.tables.prefetch import DynamoPrefetch
+from chalicelib.aws.tables.rows import DynamoRows
 from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
 from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.aws.targets.sqs import SqsTarget
@@ -117,6 +118,7 @@ class Plant:
         self.ports = Ports(
             clock=self.clock,
             ledger=dynamo,
+            rows=DynamoRows(dynamo),
             catalog=DynamoCatalog(dynamo),
             jobs=DynamoJobs(dynamo),
             runs=DynamoRuns(dynamo),

@@ -18,7 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
-from chalicelib.core.rows.ref import Ref, RefKind, is_of_block, is_shard
+from chalicelib.core.rows.ref import Ref, RefKind, is_of_block
 from chalicelib.core.system import bursts
 from chalicelib.log import logger
 from chalicelib.ports import MAX_DELAY, Clock
@@ -119,7 +119,7 @@ class SqsHints:
         self, refs: Sequence[Ref], due: Instant, now: Instant, min_delay: Millis, crowd: int
     ) -> Iterator[_Message]:  # fmt: skip
         """The messages of the hints for one instant."""
-        shards = [ref for ref in refs if is_shard(ref)]
+        shards = [ref for ref in refs if ref.kind == "shard"]
         for ref in shards:
             # Each is work of about a second for hundreds of rows, so it needs an invocation of its own.
             yield _Message(encode([ref], due), max(min_delay, min(due - now, MAX_DELAY)) // SECOND, is_burst=True)

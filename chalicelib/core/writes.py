@@ -8,6 +8,7 @@ decides again.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits.writes import (
@@ -27,81 +28,29 @@ from chalicelib.core.limits.writes import (
     WakeQueue,
 )
 from chalicelib.core.rows.access import AccessRow, AllowedRow
-from chalicelib.core.rows.audit import AuditRow
-from chalicelib.core.rows.backfill import Backfill, PlanPart
-from chalicelib.core.rows.closings import ClosingCount
-from chalicelib.core.rows.dag import DagRun
-from chalicelib.core.rows.definition import Definition, Listing, PrefixLock, PrefixRow
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.delivery_lease import DeliveryLease
-from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.event import (
-    AppliedEvent,
-    CountedObject,
-    LastArrival,
-    ManifestRow,
-    NewestPartition,
-    Partition,
-    PostedEvent,
-)
+from chalicelib.core.rows.event import LastArrival, NewestPartition
 from chalicelib.core.rows.grants import GrantsRow
-from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
-from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
+from chalicelib.core.rows.notice import NoticeWindow, PendingNotice
 from chalicelib.core.rows.quotas import QuotasRow
-from chalicelib.core.rows.reprocess import Reprocess
-from chalicelib.core.rows.request import Requested
-from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
-from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
-from chalicelib.core.rows.zone_rules import ZoneRules
+from chalicelib.core.rows.run import DeadLetter, Run
+from chalicelib.core.rows.schedule import ScheduleState, Subscription, Timer
+from chalicelib.core.rows.stored import StoredRow
 from chalicelib.core.states import Mode
 
 MAX_WRITES = 100  # of a plan: DynamoDB takes so many in a transaction
 
-Row = (
-    AccessRow
-    | AllowedRow
-    | AuditRow
-    | NoticeWindow
-    | Backfill
-    | ClosingCount
-    | DagRun
-    | DeadLetter
-    | Definition
-    | DeliveryLease
-    | Deployment
-    | Failures
-    | GrantsRow
-    | IgnoredObjects
-    | ScheduleState
-    | Job
-    | Listing
-    | ManifestRow
-    | NewestPartition
-    | AppliedEvent
-    | Offer
-    | Output
-    | PendingNotice
-    | Partition
-    | PlanPart
-    | Pointer
-    | PostedEvent
-    | PrefixLock
-    | PrefixRow
-    | QuotasRow
-    | Record
-    | Reprocess
-    | Requested
-    | Run
-    | LastArrival
-    | CountedObject
-    | Subscription
-    | Timer
-    | Version
-    | Waiter
-    | DeadlineWatch
-    | ZoneRules
-)
+Row = StoredRow
+
+
+class Revised(Protocol):
+    """A row that is replaced as a whole: ``rev`` counts its writes."""
+
+    @property
+    def rev(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,24 +68,7 @@ class Replace:
     the new timer continues. ``before`` is the document of a namespace that is replaced, for the audit record.
     """
 
-    row: (
-        AccessRow
-        | GrantsRow
-        | AllowedRow
-        | NoticeWindow
-        | Backfill
-        | DagRun
-        | Deployment
-        | Job
-        | ManifestRow
-        | PendingNotice
-        | PrefixLock
-        | QuotasRow
-        | Reprocess
-        | Run
-        | Timer
-        | DeadlineWatch
-    )
+    row: Revised
     over: Job | Timer | None = None
     before: AccessRow | AllowedRow | GrantsRow | QuotasRow | None = None
 
@@ -146,6 +78,13 @@ class Put:
     """Put a row unconditionally. Idempotent, because the content follows from the key."""
 
     row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class PutNewest:
+    """Store the newest partition of a dataset, on condition that the stored one came earlier."""
+
+    newest: NewestPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,13 +117,6 @@ class PutLastArrival:
 
     last_arrival: LastArrival
     over: Instant | None
-
-
-@dataclass(frozen=True, slots=True)
-class PutNewest:
-    """Store the newest partition of a dataset, on condition that the stored one came earlier."""
-
-    newest: NewestPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,11 +318,11 @@ Write = (
     Create
     | Replace
     | Put
+    | PutNewest
     | PutState
     | ClearStateWake
     | MarkWoken
     | PutLastArrival
-    | PutNewest
     | CountFailure
     | PutDefinition
     | ExpectDefinition

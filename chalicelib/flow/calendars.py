@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from chalicelib.core.definitions.calendar import HolidayCalendar
 from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.triggers import tree
 from chalicelib.ports import Ports
 
@@ -12,6 +13,6 @@ def read(ports: Ports, schedule: Schedule) -> Schedule:
     """The schedule, whose triggers know the holidays of their calendars from now on. A calendar that is gone has
     none."""
     for name in schedule.calendars:
-        row = ports.catalog.definition("calendar", name)
+        row = ports.rows.get(Definition, "calendar", name)
         tree.learn(schedule.trigger, name, HolidayCalendar.model_validate(row.document).holidays() if row else None)
     return schedule

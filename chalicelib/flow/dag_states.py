@@ -10,16 +10,20 @@ from chalicelib.core.dags import status as dag_status
 from chalicelib.core.dags.status import DagState, NodeRows, NodeStatus
 from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.events import correlation
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.dag import DagRun
-from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.kinds import Key
+from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import is_terminal
-from chalicelib.ports import Ports, RowRequest
+from chalicelib.ports import Ports
 
 
 def state_of(ports: Ports, run: Run) -> DagState:
     """The state of the DAG run that the run of a DAG's start has begun."""
-    return dag_status.state_of(node_states(ports, run, graph_of(ports, run), ports.runs.dag_run(run.run_id)))
+    return dag_status.state_of(node_states(ports, run, graph_of(ports, run), ports.rows.get(DagRun, run.run_id)))
 
 
 def node_states(ports: Ports, run: Run, dag: Dag, row: DagRun | None) -> dict[str, NodeStatus]:
@@ -31,14 +35,14 @@ def node_states(ports: Ports, run: Run, dag: Dag, row: DagRun | None) -> dict[st
 def node_states_of(ports: Ports, whole: Sequence[tuple[Run, Dag, DagRun | None]]) -> list[dict[str, NodeStatus]]:
     """The statuses of the nodes of several DAG runs, read together."""
     names = {ids.dag_node(run.workflow, node) for run, dag, _ in whole for node in dag.nodes}
-    seen = ports.prefetch.read(ports, [("schedule_state", name) for name in sorted(names)])
-    schedule_states = {name: seen.catalog.schedule_state(name) for name in names}
+    seen = ports.prefetch.read(ports, [kinds.key(ScheduleState, name) for name in sorted(names)])
+    schedule_states = {name: seen.rows.get(ScheduleState, name) for name in names}
     keys_of = [node_keys(run, dag, row, schedule_states) for run, dag, row in whole]
     flat = [key for keys in keys_of for key in keys.values() if key is not None]
     # Jobs are read first, so that a job which becomes a run meanwhile is found as that run.
-    seen = seen.prefetch.read(seen, [("job", key.schedule, key.generation, key.sort_key) for key in flat])
-    more: list[RowRequest] = [("run", key.run_id, 1) for key in flat]
-    seen = seen.prefetch.read(seen, [*more, *(("record", key.run_id) for key in flat)])
+    seen = seen.prefetch.read(seen, [kinds.key(Job, key.schedule, key.generation, key.sort_key) for key in flat])
+    more: list[Key] = [kinds.key(Run, key.run_id, 1) for key in flat]
+    seen = seen.prefetch.read(seen, [*more, *(kinds.key(Record, key.run_id) for key in flat)])
     found = []
     for (run, dag, row), keys in zip(whole, keys_of, strict=True):
         latest = dag_status.rounds(dag, run.run_id, row)
@@ -63,8 +67,8 @@ class NodeKey:
 def keys_of(ports: Ports, run: Run, dag: Dag, row: DagRun | None) -> dict[str, NodeKey | None]:
     """The key of each node of a DAG run, with the present states of their schedules."""
     names = sorted({ids.dag_node(run.workflow, node) for node in dag.nodes})
-    seen = ports.prefetch.read(ports, [("schedule_state", name) for name in names])
-    return node_keys(run, dag, row, {name: seen.catalog.schedule_state(name) for name in names})
+    seen = ports.prefetch.read(ports, [kinds.key(ScheduleState, name) for name in names])
+    return node_keys(run, dag, row, {name: seen.rows.get(ScheduleState, name) for name in names})
 
 
 def node_keys(
@@ -90,17 +94,17 @@ def node_keys(
 def _rows_of(ports: Ports, seen: Ports, key: NodeKey | None) -> NodeRows:
     if key is None:
         return NodeRows()
-    job = seen.jobs.job(key.schedule, key.generation, key.sort_key)
-    first = seen.runs.run(key.run_id, 1)
+    job = seen.rows.get(Job, key.schedule, key.generation, key.sort_key)
+    first = seen.rows.get(Run, key.run_id, 1)
     # A later attempt or a redrive follows only an attempt that has ended without success.
     has_more = first is not None and is_terminal(first.state) and first.state != "SUCCEEDED"
     last = ports.runs.attempts(key.run_id)[-1] if has_more else first
-    return NodeRows(job if job is not None and not job.closed else None, last, seen.runs.record(key.run_id))
+    return NodeRows(job if job is not None and not job.closed else None, last, seen.rows.get(Record, key.run_id))
 
 
 def graph_of(ports: Ports, run: Run) -> Dag:
     """The graph with which a DAG run began. Sluice keeps the graphs because it keeps the runs."""
-    row = ports.catalog.definition("dag", run.workflow)
+    row = ports.rows.get(Definition, "dag", run.workflow)
     if row is None:
         raise errors.not_found("graph", run.workflow)
     return Dag.model_validate(row.document)

@@ -20,11 +20,12 @@ from chalicelib.core.jobs.permits import is_tracked
 from chalicelib.core.limits import names, permits, rate_window
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.writes import NewEdition
+from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import NewestPartition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
-from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import ExpectDefinition
 from chalicelib.flow import grants
@@ -60,7 +61,7 @@ class Parsed:
         """A workflow and its stored definition. The workflow of a DAG's graph has no stored definition."""
         if ids.is_dag_graph(name):
             return rounds.begins(), None
-        return self._once(("workflow", name), lambda: _workflow(ports.catalog.definition("workflow", name)))
+        return self._once(("workflow", name), lambda: _workflow(ports.rows.get(Definition, "workflow", name)))
 
     def policy(self, ports: Ports, name: str) -> Policy | None:
         return self._once(("policy", name), lambda: policy_of(ports, name))
@@ -69,7 +70,7 @@ class Parsed:
         return self._once(("limit", name), lambda: ports.jobs.limit_state(name))
 
     def newest(self, ports: Ports, dataset: str) -> NewestPartition | None:
-        return self._once(("newest", dataset), lambda: ports.catalog.newest_partition(dataset))
+        return self._once(("newest", dataset), lambda: ports.rows.get(NewestPartition, dataset))
 
     def granted(self, ports: Ports, name: str, schedule: Schedule, workflow: Workflow) -> UsedGrants:
         """How the grants stand for what a schedule uses of other namespaces."""
@@ -84,7 +85,7 @@ def read(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
     """The present facts about one job. The schedule state is read first, so all other facts are at least as new. Writes
     nothing: what has to be repaired first is among the facts."""
     parsed = parsed or Parsed()
-    schedule_state = ports.catalog.schedule_state(job.schedule)
+    schedule_state = ports.rows.get(ScheduleState, job.schedule)
     schedule = parsed.schedule(ports, schedule_state)
     workflow, row = parsed.workflow(ports, schedule.workflow) if schedule else (None, None)
     repairs, ports = counting.missing(ports, schedule_state, row)
@@ -98,7 +99,7 @@ def read(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
         gathering=_waiting(ports, job, schedule_state, schedule, workflow),
         already=already(ports, job, schedule_state),
         origin=_origin(ports, job),
-        backfill=ports.jobs.backfill(job.schedule, job.backfill) if job.backfill is not None else None,
+        backfill=ports.rows.get(Backfill, job.schedule, job.backfill) if job.backfill is not None else None,
     )
     if schedule is None or workflow is None:
         return known
@@ -128,7 +129,7 @@ def read(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
 def _new_edition(ports: Ports, own: LimitState, workflow: str) -> tuple[Plan, ...]:
     """The transaction that gives the limit of a workflow the edition of its definition; none if it has that edition.
     Both rows change in one transaction, so they differ only after a restore from backups."""
-    current = ports.catalog.definition("workflow", workflow)
+    current = ports.rows.get(Definition, "workflow", workflow)
     if current is None or current.edition == own.edition:
         return ()
     return ([NewEdition(own.limit_name, current.edition), ExpectDefinition(current)],)
@@ -151,10 +152,10 @@ def _waiting(
         return None
     waits, *detached = claim.keys_of_copy(job, schedule, schedule_state, ports.clock.now(), workflow)
     for sort_key in detached:
-        moved = ports.jobs.job(job.schedule, job.generation, sort_key)
+        moved = ports.rows.get(Job, job.schedule, job.generation, sort_key)
         if moved is not None and moved.job_id == job.job_id:
             return moved
-    return ports.jobs.job(job.schedule, job.generation, waits)
+    return ports.rows.get(Job, job.schedule, job.generation, waits)
 
 
 def _limits(
@@ -186,11 +187,11 @@ def already(ports: Ports, job: Job, schedule_state: ScheduleState | None = None)
     """
     if job.traits.gathers:
         return None
-    if ports.runs.run(job.job_id, job.attempt) is not None:
+    if ports.rows.get(Run, job.job_id, job.attempt) is not None:
         return f"run {job.job_id}"
     if job.traits.timed and (run := _ran_before(ports, job, schedule_state)) is not None:
         return f"run {run}"
-    record = ports.runs.record(job.job_id) if job.traits.leaves_record else None
+    record = ports.rows.get(Record, job.job_id) if job.traits.leaves_record else None
     return f"a record ({record.kind})" if record else None
 
 
@@ -198,5 +199,5 @@ def _ran_before(ports: Ports, job: Job, schedule_state: ScheduleState | None) ->
     """The run of the same fire in the former generation, whose trigger goes on in this one; None if there is none."""
     same = schedule_state is not None and schedule_state.generation == job.generation
     before = continued.double_of(job, schedule_state) if schedule_state is not None and same else None
-    found = ports.runs.run(before.job_id, before.attempt) if before is not None else None
+    found = ports.rows.get(Run, before.job_id, before.attempt) if before is not None else None
     return found.run_id if found is not None else None

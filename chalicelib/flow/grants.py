@@ -28,7 +28,7 @@ def used_of(ports: Ports, uses: Iterable[ForeignUse], known: Rows | None = None)
     read: Rows = {}
     for owner in dict.fromkeys(use.owner for use in wanted):
         if known is None or owner not in known:
-            read[owner] = ports.catalog.grants(owner)
+            read[owner] = ports.rows.get(GrantsRow, owner)
         else:
             read[owner] = known[owner]
     if known is not None:

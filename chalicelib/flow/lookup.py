@@ -12,10 +12,12 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant, iso
+from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.event import LastArrival
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import ScheduleState, Timer
+from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.schedules.relative import Counted
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Upstream
@@ -28,7 +30,7 @@ MAX_SEARCHED = 200  # the newest attempts of a workflow, among which its run for
 
 def stored(ports: Ports, schedule_state: ScheduleState | None) -> Counted | None:
     """The stored schedule, with the instants from which its spans were counted."""
-    version = ports.catalog.version(schedule_state.schedule, schedule_state.version) if schedule_state else None
+    version = ports.rows.get(Version, schedule_state.schedule, schedule_state.version) if schedule_state else None
     if version is None:
         return None
     began = [version.created_at if at is None else at for at in (version.trigger_from, version.ttl_from)]
@@ -39,7 +41,8 @@ def last_arrival(ports: Ports, schedule_state: ScheduleState, timer: Timer, leaf
     """The last arrival for an absent leaf since its trigger began, also before updates that did not change it."""
     # The timer has what was known at the last update. An event may have come between that read and the commit.
     generations = (schedule_state.generation, *schedule_state.former[-1:])
-    found = [ports.jobs.last_arrival(schedule_state.schedule, generation, leaf) for generation in generations]
+    rows = [ports.rows.get(LastArrival, schedule_state.schedule, generation, leaf) for generation in generations]
+    found = [row.at for row in rows if row is not None]
     return max((at for at in (*found, timer.arrived.get(leaf)) if at is not None), default=None)
 
 
@@ -52,12 +55,12 @@ def timer_of(ports: Ports, schedule_state: ScheduleState | None, schedule: Sched
     """The timer of a schedule that fires at times; None for any other, which costs no read."""
     if schedule_state is None or schedule is None or not tree.recurrences(schedule.trigger):
         return None
-    return ports.catalog.timer(schedule_state.schedule)
+    return ports.rows.get(Timer, schedule_state.schedule)
 
 
 def existing(ports: Ports, name: str) -> tuple[ScheduleState, Schedule]:
     """The state and definition of a schedule. Raises ``not_found`` (404) if it does not exist."""
-    schedule_state = ports.catalog.schedule_state(name)
+    schedule_state = ports.rows.get(ScheduleState, name)
     schedule = definition_of(ports, schedule_state)
     if schedule_state is None or schedule is None or not schedule_state.exists:
         raise missing(ports, "schedule", name)
@@ -83,7 +86,7 @@ def missing(ports: Ports, kind: Kind | Literal["schedule"], name: str) -> Sluice
     too."""
     parent = name.rpartition(".")[0]
     above: Kind = "app" if parent.count(".") else "namespace"
-    if parent and ports.catalog.definition(above, parent) is None:
+    if parent and ports.rows.get(Definition, above, parent) is None:
         reason = missing(ports, above, parent)
         return errors.not_found(kind, name, f"{reason.message}: {reason.hint}")
     known = (
@@ -97,13 +100,13 @@ def missing(ports: Ports, kind: Kind | Literal["schedule"], name: str) -> Sluice
 def workflow_of(ports: Ports, name: str) -> Workflow | None:
     if ids.is_dag_graph(name):
         return rounds.begins()
-    definition = ports.catalog.definition("workflow", name)
+    definition = ports.rows.get(Definition, "workflow", name)
     return Workflow.model_validate(definition.document) if definition else None
 
 
 def goes_on(ports: Ports, schedule: str, backfill: str) -> bool:
     """Whether a backfill may still start jobs (L12)."""
-    row = ports.jobs.backfill(schedule, backfill)
+    row = ports.rows.get(Backfill, schedule, backfill)
     return row is not None and row.state == "RUNNING"
 
 
@@ -112,7 +115,7 @@ T = TypeVar("T")
 
 def require(ports: Ports, kind: Kind, name: str) -> None:
     """Raise ``not_found`` (404) if a definition, such as a namespace or an app, does not exist."""
-    if ports.catalog.definition(kind, name) is None:
+    if ports.rows.get(Definition, kind, name) is None:
         error = missing(ports, kind, name)
         raise (
             error
@@ -171,7 +174,7 @@ def runs_for(ports: Ports, upstream: Upstream, values: Mapping[str, str] | None)
 def _ending(ports: Ports, command: str, job_id: str) -> str:
     """How a job ended that never became a run, from its record. Without one, the command that lists the jobs or runs of
     the schedule that the id names."""
-    record = ports.runs.record(job_id)
+    record = ports.rows.get(Record, job_id)
     if record is not None:
         return f"it was {record.kind.lower()} at {iso(record.recorded_at)}: {record.reason}"
     parsed = ids.parse_job_id(job_id)

@@ -17,10 +17,11 @@ from chalicelib.core.jobs import priority as job_priority
 from chalicelib.core.jobs.priority import InheritedPriority
 from chalicelib.core.limits import names as limit_names
 from chalicelib.core.limits.pools import limits_of
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import WAKE, Subscription
+from chalicelib.core.rows.schedule import WAKE, ScheduleState, Subscription, Version
 from chalicelib.core.runs import launch, queued
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.triggers import tree
@@ -62,7 +63,7 @@ def _of_datasets(ports: Ports, job: Job, schedule: Schedule) -> list[InheritedPr
     """The priorities of the datasets whose data the job has gathered."""
     leaves = [leaf.trigger for leaf in tree.leaves(schedule.trigger) if leaf.id in job.leaves]
     names = {dataset.name for leaf in leaves for dataset in leaf.datasets()}
-    rows = [ports.catalog.definition("dataset", name) for name in sorted(names)]
+    rows = [ports.rows.get(Definition, "dataset", name) for name in sorted(names)]
     known = [(row.name, Dataset.model_validate(row.document).priority) for row in rows if row is not None]
     return [InheritedPriority(priority, f"dataset {name}") for name, priority in known if priority is not None]
 
@@ -79,7 +80,7 @@ def _of_downstreams(ports: Ports, starter: str, workflow: str) -> list[Inherited
             if followed == MAX_DOWNSTREAM:
                 return found
             followed += 1
-            version = ports.catalog.version(row.schedule, row.version)
+            version = ports.rows.get(Version, row.schedule, row.version)
             schedule = Schedule.model_validate(version.definition) if version else None
             runs = lookup.workflow_of(ports, schedule.workflow) if schedule else None
             if schedule is None or runs is None or not _is_counted(row, schedule, starter, workflow):
@@ -100,7 +101,7 @@ def _is_counted(row: Subscription, schedule: Schedule, starter: str, workflow: s
 
 def reprioritize(ports: Ports, name: str) -> None:
     """Rank the waiting jobs of the upstream workflows again, after a schedule was put or enabled."""
-    schedule_state = ports.catalog.schedule_state(name)
+    schedule_state = ports.rows.get(ScheduleState, name)
     schedule = lookup.definition_of(ports, schedule_state)
     if schedule_state is None or schedule is None or schedule_state.mode not in GATHERING_MODES:
         return
@@ -134,7 +135,7 @@ def _raise_jobs_of(ports: Ports, name: str, workflow: Workflow, by: Collection[s
             if None not in by and starter not in by:
                 continue
             if waiter.run is None and starter not in starters:
-                schedule = lookup.definition_of(ports, ports.catalog.schedule_state(starter))
+                schedule = lookup.definition_of(ports, ports.rows.get(ScheduleState, starter))
                 runs_it = schedule is not None and schedule.workflow == name
                 starters[starter] = (schedule, _of_downstreams(ports, starter, name)) if schedule and runs_it else None
             known = starters.get(starter) if waiter.run is None else None
@@ -156,7 +157,7 @@ def _rank_again(
     ports: Ports, waiter: Waiter, schedule: Schedule, workflow: Workflow, inherited: list[InheritedPriority]
 ) -> None:
     """Raise the rank of a job and move its waiter, in one transaction. A conflict means that the job was served."""
-    job = ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
+    job = ports.rows.get(Job, waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
     if job is None or job.closed or job.queued_in != waiter.limit_name or job.rank != waiter.rank:
         return
     own = overrides.priority_of(schedule, workflow)
@@ -193,10 +194,10 @@ def rank_all(ports: Ports, limits: Iterable[str]) -> None:
 def _of_aging(ports: Ports, waiter: Waiter, aging: Millis) -> Job | Run | None:
     """The job or run of a waiter, with its rank for this aging; None if it does not wait there any more."""
     if waiter.run is not None:
-        run = ports.runs.run(*waiter.run)
+        run = ports.rows.get(Run, *waiter.run)
         return replace(run, rank=launch.queued_rank(run, aging)) if run and queued.waiter_of(run) == waiter else None
-    job = ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
-    schedule = lookup.definition_of(ports, ports.catalog.schedule_state(waiter.job_schedule))
+    job = ports.rows.get(Job, waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
+    schedule = lookup.definition_of(ports, ports.rows.get(ScheduleState, waiter.job_schedule))
     workflow = lookup.workflow_of(ports, schedule.workflow) if schedule is not None else None
     if job is None or job.closed or queued.waiter_of(job) != waiter or schedule is None or workflow is None:
         return None

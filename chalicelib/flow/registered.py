@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.events.values import decoded, folders, spellings
+from chalicelib.core.rows.event import Partition
 from chalicelib.ports import Ports
 
 MAX_FOUND = 10  # spellings of the same values that an error names
@@ -46,7 +47,7 @@ def matching(ports: Ports, dataset: str, keys: Sequence[str], values: Sequence[s
     """The first values of registered partitions that equal these, as texts or as whole numbers: all of them or, where
     no partition has all, as many as some partition has. At most `MAX_FOUND`, and if a partition has exactly these, it
     alone."""
-    if len(values) == len(keys) and ports.catalog.partition(dataset, tuple(values)) is not None:
+    if len(values) == len(keys) and ports.rows.get(Partition, dataset, tuple(values)) is not None:
         return [tuple(values)]
     found: list[Values] = [()]
     for number, value in enumerate(values, 1):

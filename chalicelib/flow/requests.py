@@ -9,6 +9,7 @@ from chalicelib.core import errors
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.request import Requested, request_of
+from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.views import View, shown
 from chalicelib.core.writes import Create, Write
@@ -39,14 +40,14 @@ def once(ports: Ports, request: str, make: Callable[[], NewRequest], what: str) 
     with the job. So two concurrent repeats create one job, even if the schedule begins a new generation between them.
     """
     for _ in range(MAX_CONFLICTS):
-        before = ports.jobs.requested(request)
+        before = ports.rows.get(Requested, request)
         if before is not None:
             _hint_again(ports, before.job_id)
             return before.job_id
         request_data = make()
         job, now = request_data.job, ports.clock.now()
-        if ports.runs.attempts(job.job_id) or ports.runs.record(job.job_id):
-            return job.job_id  # the request was made before Sluice stored requests, and its job is history
+        if ports.runs.attempts(job.job_id) or ports.rows.get(Record, job.job_id) is not None:
+            return job.job_id  # a restore of the table of jobs has lost the row of the request
         create = Create(job)
         kept = Requested(request, job.job_id, max(now, job.created_at) + HISTORY)
         refused = ports.ledger.commit([create, *request_data.expects, Create(kept)])
@@ -58,7 +59,7 @@ def once(ports: Ports, request: str, make: Callable[[], NewRequest], what: str) 
 
 def has_made(ports: Ports, kind: str, name: str, request_id: str) -> bool:
     """Whether a request with this id has made its job before. ``kind`` is what it does with ``name``: run or rerun."""
-    return ports.jobs.requested(request_of(kind, name, request_id)) is not None
+    return ports.rows.get(Requested, request_of(kind, name, request_id)) is not None
 
 
 def became(ports: Ports, job_id: str) -> AcceptedView:
@@ -69,7 +70,7 @@ def became(ports: Ports, job_id: str) -> AcceptedView:
     attempts = ports.runs.attempts(job_id)
     if attempts:
         return shown(AcceptedView, attempts[-1], job_id=job_id)
-    record = ports.runs.record(job_id)
+    record = ports.rows.get(Record, job_id)
     if record is not None:
         return shown(AcceptedView, record, job_id=job_id, state=record.kind)
     return {"job_id": job_id, "state": None, "reason": "the history of the job has expired"}

@@ -8,11 +8,11 @@ from typing import Literal
 
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows.kinds import TableName
 from chalicelib.core.rows.ref import Ref, ShardPart, shard_ref
 from chalicelib.log import logger
 from chalicelib.ports import Page, Ports, Soonest, Wakes
 
-TableName = Literal["catalog", "jobs", "runs"]
 Rows = Page[tuple[Ref, Instant]]
 PAGE = 500  # the rows of a shard that one invocation reads and handles
 

@@ -14,8 +14,10 @@ from functools import partial
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import claim, gather
 from chalicelib.core.limits.writes import LeaseQueue
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import Ref, limit_ref, ref_of, schedule_ref
+from chalicelib.core.rows.ref import Ref, limit_ref, ref_of
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.writes import ClearStateWake, MarkWoken, PutState, Replace
 from chalicelib.flow import facts, priority
@@ -63,18 +65,18 @@ def _requested(ports: Ports, schedule: str, generation: int) -> bool:
     """Open the outbox of a schedule. Returns False if the generation is not the present one. Another revision makes an
     invocation that is waking these jobs begin again, and refuse to close the outbox."""
     for _ in range(MAX_CONFLICTS):
-        state = ports.catalog.schedule_state(schedule)
+        state = ports.rows.get(ScheduleState, schedule)
         if state is None or state.generation != generation or not state.exists:
             return False
         now = ports.clock.now()
         if ports.ledger.commit([PutState(replace(state, rev=state.rev + 1, wake_at=now), state)]) is None:
-            ports.hints.send([schedule_ref(schedule)], now, now)
+            ports.hints.send([kinds.ref(ScheduleState, schedule)], now, now)
             return True
     raise too_many_conflicts(f"waking the jobs of {schedule}", "it will be retried")
 
 
 def _go_on(ports: Ports, schedule: str, pages: int | None) -> int:
-    state = ports.catalog.schedule_state(schedule)
+    state = ports.rows.get(ScheduleState, schedule)
     if state is None or state.wake_at is None:
         return 0
     woken, inherited = 0, Inherited(ports, state.schedule)
@@ -87,7 +89,7 @@ def _go_on(ports: Ports, schedule: str, pages: int | None) -> int:
             break  # the state has changed: that change wakes the jobs
         elif number == pages or not ports.has_time(TIME_FOR_PAGE):
             now = ports.clock.now()
-            ports.hints.send([schedule_ref(schedule)], now, now)
+            ports.hints.send([kinds.ref(ScheduleState, schedule)], now, now)
             break
     return woken
 
@@ -182,7 +184,7 @@ def _read_again(ports: Ports, job: Job) -> Job | None:
     """The job under its present sort key, or None: a fire that has to wait changes its key, and so does a detached
     match."""
     for sort_key in dict.fromkeys((job.sort_key, GATHERING, gather.detached_key(job))):
-        current = ports.jobs.job(job.schedule, job.generation, sort_key)
+        current = ports.rows.get(Job, job.schedule, job.generation, sort_key)
         if current is not None and current.job_id == job.job_id and not current.closed:
             return current
     return None

@@ -19,6 +19,8 @@ from chalicelib.core.access.document import Access, Resource
 from chalicelib.core.access.principal import identified
 from chalicelib.core.access.rights import Right
 from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.rows.access import AccessRow
+from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.workers import is_pulled, parse_lease_id, pool_of
 from chalicelib.log import logger
 from chalicelib.wiring import ports
@@ -217,7 +219,7 @@ def _is_allowed(request: Request, principal: Principal, namespace: str, needs: R
 def _access(request: Request, namespace: str) -> Access | None:
     known = _context(request).setdefault(_ACCESS, {})
     if namespace not in known:
-        row = ports().catalog.access(namespace)
+        row = ports().rows.get(AccessRow, namespace)
         known[namespace] = None if row is None else Access.model_validate(row.document)
     found: Access | None = known[namespace]
     return found
@@ -240,7 +242,7 @@ def _pool_of(lease_id: str | None) -> str | None:
     """The full name of the pool of a lease, which is in the namespace of the run's workflow; None without such a
     run."""
     lease = parse_lease_id(lease_id) if lease_id is not None else None
-    run = ports().runs.run(lease.run_id, lease.attempt) if lease is not None else None
+    run = ports().rows.get(Run, lease.run_id, lease.attempt) if lease is not None else None
     return pool_of(run) if run is not None and is_pulled(run) else None
 
 

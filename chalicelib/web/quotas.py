@@ -21,6 +21,8 @@ from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.quotas import document
 from chalicelib.core.quotas.document import Quotas
 from chalicelib.core.quotas.rate import Rates
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.definitions.quotas import quotas_of, usage_of
 from chalicelib.flow.lookup import schedules_of
 from chalicelib.flow.views.backlog import count
@@ -64,20 +66,20 @@ def check_rate(request: Request, namespace: str) -> None:
 
 def check_schedule(namespace: str, name: str, schedule: Schedule) -> None:
     """Raise ``over_quota`` for a schedule, by its full name, with which its namespace exceeds a quota."""
-    state = access.installed().catalog.schedule_state(name)
+    state = access.installed().rows.get(ScheduleState, name)
     new = 0 if state is not None and state.exists else 1
     _check(namespace, new, {name: counted(schedule) or 0}, new)
 
 
 def check_document(namespace: str, kind: Any, name: str) -> None:
     """Raise ``over_quota`` for a new document with which its namespace exceeds a quota."""
-    if access.installed().catalog.definition(kind, name) is None:
+    if access.installed().rows.get(Definition, kind, name) is None:
         _check(namespace, 1, {}, 0)
 
 
 def check_dag(namespace: str, name: str, dag: Dag) -> None:
     """Raise ``over_quota`` for a DAG, by its full name, with which its namespace exceeds a quota."""
-    new = access.installed().catalog.definition("dag", name) is None
+    new = access.installed().rows.get(Definition, "dag", name) is None
     _check(namespace, int(new), _fires_of_dag(name, dag), 0)
 
 

@@ -60,7 +60,9 @@ def export(
         made = _unfinished_move(files) if move else None
         made = made or exports.export(copies, files, namespaces, source, now(), tell)
         if move:
-            made = give_up.give_up(copies, files, installation.ledger(), installation.jobs(), now())
+            made = give_up.give_up(
+                copies, files, installation.ledger(), installation.rows(), installation.jobs(), now()
+            )
         return made
     except SluiceError as error:
         raise refused(error) from None

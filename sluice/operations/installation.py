@@ -17,6 +17,7 @@ from chalicelib.aws.s3.payloads import S3Payloads
 from chalicelib.aws.tables.copies import DynamoCopies
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
+from chalicelib.aws.tables.rows import DynamoRows
 from chalicelib.aws.tables.table_ports import table_ports
 from chalicelib.ports import Ports
 from chalicelib.settings import Settings
@@ -61,6 +62,9 @@ class Installation:
 
     def ledger(self) -> Dynamo:
         return Dynamo(self.client(), self.settings)
+
+    def rows(self) -> DynamoRows:
+        return DynamoRows(self.ledger())
 
     def jobs(self) -> DynamoJobs:
         return DynamoJobs(self.ledger())

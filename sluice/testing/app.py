@@ -26,6 +26,7 @@ from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import MINUTE, Instant, duration, iso, parse_instant
 from chalicelib.core.jobs import check
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.sizes import parse_bytes
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.flow import lookup
@@ -260,7 +261,7 @@ class App(Engine):
         found = [
             row
             for name in self._schedules(schedule)
-            if (state := self.ports.catalog.schedule_state(name)) is not None
+            if (state := self.ports.rows.get(ScheduleState, name)) is not None
             for row in lookup.every(partial(self.ports.jobs.jobs, name, state.generation))
             if not (row.closed or (check.is_prepared(row) and (row.due_at or 0) > now))
         ]
@@ -300,7 +301,7 @@ class App(Engine):
         name = self.schedule(schedule)
         with _refusals():
             state, definition = lookup.existing(self.ports, name)
-        timer = self.ports.catalog.timer(name) if state.mode == "enabled" else None
+        timer = self.ports.rows.get(Timer, name) if state.mode == "enabled" else None
         fires = upcoming.preview(definition, self.clock.now(), count, timer) if timer is not None else []
         return [moment(at) for at in fires]
 
@@ -320,7 +321,7 @@ class App(Engine):
     def schedule(self, name: str) -> str:
         """The full name of a schedule. Raises `ApiRefused` if there is none of this name."""
         full = names.full_name(name, self.namespace, self.app)
-        if self.ports.catalog.schedule_state(full) is None:
+        if self.ports.rows.get(ScheduleState, full) is None:
             known = self._schedules(None)
             near = get_close_matches(full, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"

@@ -17,7 +17,7 @@ from chalicelib.aws.tables.table_ports import table_ports
 from chalicelib.aws.tables.tries import Patience
 from chalicelib.core.instants import MINUTE, Instant, duration
 from chalicelib.core.rows import sort_keys
-from chalicelib.core.rows.ref import Ref, is_of_fires
+from chalicelib.core.rows.ref import Ref
 from chalicelib.core.system import bursts
 from chalicelib.flow import shards
 from chalicelib.flow.fires import emit
@@ -137,12 +137,12 @@ class Engine:
     def _handle_due(self, due: Mapping[Ref, Instant], invoke: Callable[[Act], Any]) -> list[Ref]:
         """Handle the fires among these refs together, as one Lambda does, and the timers in another. Returns the refs
         to handle one by one."""
-        timers = [ref for ref in due if is_of_fires(ref)]
+        timers = [ref for ref in due if ref.kind == "fires"]
         fires: dict[Instant, list[Ref]] = {}
         for ref, at in due.items():
             if _is_fire(ref):
                 fires.setdefault(at, []).append(ref)
-        left = [ref for ref in due if not (is_of_fires(ref) or _is_fire(ref))]
+        left = [ref for ref in due if not (ref.kind == "fires" or _is_fire(ref))]
 
         def deliver(part: Sequence[Ref], at: Instant) -> None:
             left.extend(dispatch.finish(self.ports, dispatch.begin(self.ports, part, at))[0])

@@ -140,7 +140,7 @@ class Run:
 
     @property
     def _row(self) -> RunRow:
-        row = self._app.ports.runs.run(self.id, self.attempt)
+        row = self._app.ports.rows.get(RunRow, self.id, self.attempt)
         assert row is not None, f"expected run {self.id}, attempt {self.attempt}"
         return row
 

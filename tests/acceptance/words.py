@@ -6,6 +6,7 @@ from typing import Any
 
 from chalicelib.core.instants import MINUTE, SECOND, duration, iso
 from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.views import explain
 from tests.support.clock import NOON
 from tests.support.world import World, full
@@ -169,5 +170,5 @@ def dues(world: World, name: str = "tick") -> list[float]:
 
 
 def is_gone(world: World, name: str = "tick") -> bool:
-    schedule_state = world.ports.catalog.schedule_state(full(name))
+    schedule_state = world.ports.rows.get(ScheduleState, full(name))
     return schedule_state is not None and schedule_state.mode == "deleted"

@@ -19,6 +19,7 @@ import pytest
 from app import app
 from chalicelib.core.limits import names
 from chalicelib.core.limits.writes import NewEdition
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import PutState
 from chalicelib.flow import lookup
 from chalicelib.ports import Ports
@@ -78,7 +79,7 @@ def _more(stage: Stage, space: cast.Space) -> None:
     world.emr_says(failing.id, "FAILED", "exit code 1")
     folder = f"logs/{space.name}/applications/00app/jobs/{failing.id}/SPARK_DRIVER"
     world.payloads.logs[f"{folder}/stderr.gz"] = "ValueError: the file is empty\n"
-    before = ports.catalog.schedule_state(slow)
+    before = ports.rows.get(ScheduleState, slow)
     assert before is not None
     left = PutState(replace(before, uncounted=True, rev=before.rev + 1), before)
     assert ports.ledger.commit([left, NewEdition(names.workflow_limit(space.full("clean")), 99)]) is None

@@ -11,6 +11,7 @@ from benchmarks.burst import shot
 from benchmarks.loader import load, rows_of
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.instants import SECOND
+from chalicelib.core.rows.schedule import Timer
 from chalicelib.flow.schedules import actions
 from tests.support.world import World
 
@@ -41,7 +42,7 @@ def test_e9_many_schedules_are_loaded_like_one_each_by_name() -> None:
 
     schedule_states = [key for key in _stored(world) if key[2] == "STATE"]
     assert len(schedule_states) == 600
-    timer = world.ports.catalog.timer("n.a.s599")
+    timer = world.ports.rows.get(Timer, "n.a.s599")
     assert timer is not None and timer.wake_at == world.clock.now() + 150 * SECOND
 
 

@@ -13,6 +13,7 @@ from moto import mock_aws
 
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import AcquirePermit
+from chalicelib.core.rows.definition import Definition
 from chalicelib.flow.definitions import store
 from sluice.cli import app
 from tests.support import tables
@@ -109,7 +110,7 @@ def test_l14_a_namespace_moves_from_stack_to_stack(source: World, where: str, tm
     assert made["closed"] and made["rows"]["Definition"] >= 6
     dataset = store.get(new.ports, "dataset", "demo.flights")
     assert dataset.document["bucket"] == "lake-bucket", "the world's own bucket is no bucket of the stack"
-    assert source.ports.catalog.definition("namespace", "demo") is None
+    assert source.ports.rows.get(Definition, "namespace", "demo") is None
 
 
 def test_l14_wrong_stacks_and_places_say_what_to_do(source: World, tmp_path: Path, capsys: Any) -> None:

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import PAUSED_MODES, Mode
 from docs.pictures import states
 from tests.support.schedules import at, partitions
@@ -38,7 +39,7 @@ def act(world: World, name: str, wanted: str) -> None:
 
 
 def mode_of(world: World, name: str) -> str:
-    schedule_state = world.ports.catalog.schedule_state(full(name))
+    schedule_state = world.ports.rows.get(ScheduleState, full(name))
     assert schedule_state is not None
     return schedule_state.mode
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.rows.definition import Definition
 from chalicelib.flow.ingest.objects import register
 from infra.local.endpoints import Endpoints
 from tests.support.cloud_world import CloudWorld
@@ -31,7 +32,7 @@ def scene(cloud: Endpoints) -> Iterator[CloudWorld]:
 
 def test_t7_ten_thousand_partitions_make_one_run_with_all(scene: CloudWorld) -> None:
     scene.deploy(flights({"a": partitions(MANY)}))
-    definition = scene.ports.catalog.definition("dataset", "demo.flights")
+    definition = scene.ports.rows.get(Definition, "dataset", "demo.flights")
     assert definition is not None
     dataset = Dataset.model_validate(definition.document)
 

@@ -177,7 +177,7 @@ class Day(World):
         self.queue.just_sent.clear()
         died = lost(act)
         for run_id in self.queue.just_sent if died else ():
-            if self.ports.runs.run(run_id, 1) is None:
+            if self.ports.rows.get(Run, run_id, 1) is None:
                 self.in_doubt[run_id] += 1
         return died
 

@@ -17,7 +17,7 @@ from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import HOUR, MINUTE, Instant, Millis, duration
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.run import Record
-from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.states import GATHERING_MODES, PAUSED_MODES
 from chalicelib.flow import lookup
 from chalicelib.flow.schedules import pauses
@@ -86,7 +86,7 @@ class Life:
 
     @property
     def state(self) -> ScheduleState:
-        found = self.world.ports.catalog.schedule_state(full(NAME))
+        found = self.world.ports.rows.get(ScheduleState, full(NAME))
         assert found is not None
         return found
 
@@ -98,7 +98,7 @@ class Life:
 
     def begin(self) -> None:
         """From now on the schedule gathers, by its present expression, or does not."""
-        timer = self.world.ports.catalog.timer(full(NAME))
+        timer = self.world.ports.rows.get(Timer, full(NAME))
         self.since = self.now if self.state.mode in GATHERING_MODES and timer is not None else None
         self.period, from_anchor = EXPRESSIONS[self.expression]
         self.origin = timer.anchor if from_anchor and timer is not None else NOON
@@ -153,7 +153,7 @@ class Life:
                 world.enable(NAME)
             case _:
                 _, schedule = lookup.existing(world.ports, full(NAME))
-                timer = world.ports.catalog.timer(full(NAME))
+                timer = world.ports.rows.get(Timer, full(NAME))
                 ahead = upcoming.preview(schedule, self.now, 2, timer)
                 pauses.skip(world.ports, full(NAME), self.draws.choice(ahead), "tester")
 

@@ -22,6 +22,7 @@ from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names as limit_names
 from chalicelib.core.limits import returns
 from chalicelib.core.rows.backfill import Backfill
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent
 from chalicelib.core.rows.grants import waiters_key
@@ -292,7 +293,7 @@ def _what_lives_is_counted(world: World, stock: Stock) -> None:
             if schedule_state is not None
             else None
         )
-        row = world.ports.catalog.definition("workflow", run.workflow)
+        row = world.ports.rows.get(Definition, "workflow", run.workflow)
         over = states.is_terminal(run.state) or row is None or row.uncounted
         if over or schedule is None or row is None or schedule.workflow != run.workflow:
             continue

@@ -21,10 +21,11 @@ from chalicelib.core.limits import names
 from chalicelib.core.limits.pace import LEAD
 from chalicelib.core.limits.policies import MAX_TOLERANCE, Policy
 from chalicelib.core.limits.pools import Pool
+from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import WAKE, Subscription
+from chalicelib.core.rows.schedule import WAKE, ScheduleState, Subscription, Timer
 from chalicelib.core.targets.answers import Answer, Never, NotNow
 from chalicelib.core.writes import Put
 from chalicelib.flow.definitions import store
@@ -182,7 +183,7 @@ class RandomWorld(World):
         start, cancel = emr.start, emr.cancel
 
         def starting(run: Run, context: Any) -> Answer:
-            schedule_state = self.weather.undisturbed(lambda: self.ports.catalog.schedule_state(run.schedule))
+            schedule_state = self.weather.undisturbed(lambda: self.ports.rows.get(ScheduleState, run.schedule))
             assert schedule_state is not None
             assert schedule_state.generation == run.generation, f"{run} is started behind {schedule_state}"
             assert states.may_start(run.kind, schedule_state.mode, run.backfill), (
@@ -190,7 +191,7 @@ class RandomWorld(World):
             )
             if run.backfill is not None:
                 named = run.backfill
-                row = self.weather.undisturbed(lambda: self.ports.jobs.backfill(run.schedule, named))
+                row = self.weather.undisturbed(lambda: self.ports.rows.get(Backfill, run.schedule, named))
                 assert row is not None
                 assert row.state == "RUNNING", f"{run} is started of {row}"
             kept = run.kind in ("run_now", "retry", "backfill") or run.unknown_answer
@@ -212,7 +213,7 @@ class RandomWorld(World):
         folder = f"raw/{dataset}/{folders(self.layout.keys, texts)}"
 
         def stored() -> Partition | None:
-            return self.ports.catalog.partition(f"demo.{dataset}", tuple(map(decoded, texts)))
+            return self.ports.rows.get(Partition, f"demo.{dataset}", tuple(map(decoded, texts)))
 
         known = self.weather.undisturbed(stored)
         self.weather.undisturbed(lambda: self.remember_readers(dataset))
@@ -353,7 +354,7 @@ class RandomWorld(World):
         self.people(lambda: self.put(name, document))
 
     def skip_next(self, name: str) -> None:
-        timer = self.weather.undisturbed(lambda: self.ports.catalog.timer(full(name)))
+        timer = self.weather.undisturbed(lambda: self.ports.rows.get(Timer, full(name)))
         if timer is not None and timer.next:
             at = min(timer.next.values())
             self.people(lambda: pauses.skip(self.ports, full(name), at, "tester"))

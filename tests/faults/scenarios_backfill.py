@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import permutations, product
 from typing import Any
 
+from chalicelib.core.rows.schedule import ScheduleState
 from tests.faults.dying import End, Scenario, finish, passes, people, upload
 from tests.support import backfills
 from tests.support.backfills import about
@@ -71,7 +72,7 @@ def _gone(world: World) -> None:
     """Delete the schedule unless it is deleted. A second delete is refused, and a user whose first request was killed
     accepts that.
     """
-    schedule_state = world.ports.catalog.schedule_state(full("nightly"))
+    schedule_state = world.ports.rows.get(ScheduleState, full("nightly"))
     if schedule_state is None or schedule_state.exists:
         world.delete("nightly")
 

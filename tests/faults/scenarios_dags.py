@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chalicelib.core.rows.definition import Definition
 from chalicelib.flow.dags import actions as flow
 from tests.faults.dying import Scenario, passes, people, upload
 from tests.support import dags
@@ -48,7 +49,7 @@ def _replaced_while_it_runs(world: World) -> None:
 
 def _deleted(world: World) -> None:
     """Delete the DAG unless it is gone: a delete that was killed in its last write is not repeated."""
-    if world.ports.catalog.definition("dag", DAILY) is not None:
+    if world.ports.rows.get(Definition, "dag", DAILY) is not None:
         flow.delete(world.ports, DAILY, "tester")
 
 

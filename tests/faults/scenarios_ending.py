@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from tests.faults.dying import Scenario, passes, upload
 from tests.support.fakes import EmrRun
 from tests.support.world import World, full
@@ -22,8 +23,8 @@ def _lives(world: World) -> None:
 
 
 def _all_gone(world: World) -> bool:
-    schedule_states = [world.ports.catalog.schedule_state(full(name)) for name in NAMES]
-    left = [name for name in NAMES if world.ports.catalog.timer(full(name)) or world.jobs(name)]
+    schedule_states = [world.ports.rows.get(ScheduleState, full(name)) for name in NAMES]
+    left = [name for name in NAMES if world.ports.rows.get(Timer, full(name)) or world.jobs(name)]
     return (
         all(schedule_state is not None and schedule_state.mode == "deleted" for schedule_state in schedule_states)
         and not left

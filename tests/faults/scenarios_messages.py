@@ -5,6 +5,8 @@ from __future__ import annotations
 from chalicelib.core.definitions import data
 from chalicelib.core.ids import message_schedule
 from chalicelib.core.instants import SECOND
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.deploy import deploy
 from chalicelib.flow.jobs import actions
 from chalicelib.flow.schedules import messages
@@ -68,8 +70,8 @@ def _reference(world: World) -> str | None:
 
 
 def _no_app(world: World) -> bool:
-    schedule_state = world.ports.catalog.schedule_state(message_schedule("demo.other", "daily"))
-    left = world.ports.catalog.definition("workflow", message_schedule("demo.other", ""))
+    schedule_state = world.ports.rows.get(ScheduleState, message_schedule("demo.other", "daily"))
+    left = world.ports.rows.get(Definition, "workflow", message_schedule("demo.other", ""))
     return schedule_state is not None and schedule_state.mode == "deleted" and left is None
 
 

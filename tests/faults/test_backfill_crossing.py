@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.rows.backfill import Backfill
 from tests.faults import invariants
 from tests.faults.dying import SMALL
 from tests.support import backfills
@@ -98,7 +99,7 @@ def _cross(start: Start, before: int | None, action: UserAction) -> int:
         let_time_pass(world, finishing=True)
 
     invariants.check_rest(world)
-    row = world.ports.jobs.backfill(full("nightly"), backfill)
+    row = world.ports.rows.get(Backfill, full("nightly"), backfill)
     assert row is not None
     assert (row.state, row.live) == (action.state, {})
     counted = backfills.counts(world, "nightly", backfill)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import iso
+from chalicelib.core.rows.schedule import Timer
 from chalicelib.flow.fires import calendars
 from tests.acceptance.words import time, to_queue
 from tests.support.crossings import at_each_call, cross
@@ -55,7 +56,7 @@ FLOWS: dict[str, tuple[Start, Callable[[World], Any]]] = {
 
 
 def next_fire(world: World) -> str:
-    timer = world.ports.catalog.timer(full("closing"))
+    timer = world.ports.rows.get(Timer, full("closing"))
     assert timer is not None
     return iso(timer.next["0"])[:10]
 

@@ -15,6 +15,8 @@ from chalicelib.core.definitions.message import Message
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.instants import HOUR, SECOND
 from chalicelib.core.limits import names
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.definitions import store
 from chalicelib.flow.jobs.actions import refuse
 from chalicelib.flow.jobs.batch import prepare
@@ -54,7 +56,7 @@ def test_c13_a_put_over_a_completed_schedule_is_a_closing() -> None:
     """Its last fire is prepared, so the schedule is completed. The put keeps that mode, and closes the generation."""
     world = _world({"daily": {**ONE_SHOT, "enabled": True}})
     refs, instant = fires(world), due(world)
-    state = world.ports.catalog.schedule_state(full("daily"))
+    state = world.ports.rows.get(ScheduleState, full("daily"))
     assert state is not None
     assert state.mode == "completed"
     Interfering(world, after=once(lambda: world.put("daily", {**ONE_SHOT, "properties": {"new": True}})))
@@ -71,7 +73,7 @@ def test_c16_a_refused_job_is_not_sent_by_a_batch_from_before() -> None:
     refused: list[str] = []
 
     def refuse_all() -> None:
-        row = world.ports.catalog.definition("workflow", "demo.flights.notify")
+        row = world.ports.rows.get(Definition, "workflow", "demo.flights.notify")
         assert row is not None
         document = {name: part for name, part in row.document.items() if part is not None}
         document["approval"] = {"type": "approval", "role": "boss"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.schedules import lifecycle
@@ -87,7 +88,7 @@ def test_serving_a_queue_leaves_a_tombstone_unchanged(world: World) -> None:
     world.finish()
     queue.serve(world.ports, LIMIT)
 
-    tombstone = world.ports.jobs.job(full("a"), schedule_state.generation, GATHERING)
+    tombstone = world.ports.rows.get(Job, full("a"), schedule_state.generation, GATHERING)
     assert tombstone is not None
     assert tombstone.closed
     assert [record.kind for record in world.records("a")] == ["DROPPED"]

@@ -12,6 +12,7 @@ from chalicelib.core.events.build import partition_event
 from chalicelib.core.instants import DAY, MINUTE, SECOND
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import Conflict, Put
 from chalicelib.flow.fires import emit
 from chalicelib.flow.ingest import apply, objects
@@ -142,7 +143,7 @@ def test_interleaving_07_one_event_counts_for_two_leaves_once(world: World) -> N
 
 def test_interleaving_18_an_always_failing_row_blocks_no_other(world: World) -> None:
     world.deploy(flights({"tick": at("@every 2m", "notify")}))
-    schedule_state = world.ports.catalog.schedule_state("demo.flights.tick")
+    schedule_state = world.ports.rows.get(ScheduleState, "demo.flights.tick")
     assert schedule_state is not None
     world.hints.lose = True
     emit.emit_due(world.ports)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.targets.answers import NotNow
 from chalicelib.flow.jobs.check import check_job
 from chalicelib.flow.jobs.queue import serve
@@ -80,7 +81,7 @@ def test_interleaving_13_a_slow_decision_does_not_hit_next_job(world: World) -> 
     def claimed_by_another() -> None:
         """The slot is freed, another invocation claims J1, its run ends, and J2 is created."""
         world.finish()
-        schedule_state = world.ports.catalog.schedule_state("demo.flights.daily")
+        schedule_state = world.ports.rows.get(ScheduleState, "demo.flights.daily")
         assert schedule_state is not None
         check_job(world.ports, ("demo.flights.daily", schedule_state.generation, "GATHERING"))
         world.upload(day(2))

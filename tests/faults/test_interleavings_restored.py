@@ -167,7 +167,7 @@ def test_o4_a_schedule_that_was_closed_since_is_held() -> None:
     mixed(world, before, "CatalogTable")
     found = repaired(world, since)
     assert [finding.name for finding in found if finding.kind == "schedule"] == ["demo.flights.daily"]
-    assert world.ports.catalog.schedule_state("demo.flights.daily").mode == "hold"
+    assert world.ports.rows.get(ScheduleState, "demo.flights.daily").mode == "hold"
     world.upload(day(1))
     world.pass_by("5m")
     assert world.runs("daily") == []

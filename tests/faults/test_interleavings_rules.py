@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from chalicelib.core.instants import HOUR, SECOND
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.targets.answers import NotNow
 from tests.support.ledgers import Before, has_kind
 from tests.support.schedules import at, at_most, partitions
@@ -105,7 +106,7 @@ def test_interleaving_16_an_elapsed_span_restarts_at_each_start(world: World) ->
 def test_interleaving_24_all_repeats_run_and_then_it_is_complete(world: World) -> None:
     world.deploy(flights({"beat": at("R4/PT3S", coalesce=False)}))
     start = world.clock.now()
-    schedule_state = world.ports.catalog.schedule_state(full("beat"))
+    schedule_state = world.ports.rows.get(ScheduleState, full("beat"))
     assert schedule_state is not None
     assert schedule_state.mode == "completed", "all four are prepared at once, and used up"
 
@@ -186,6 +187,6 @@ def test_interleaving_26_refused_run_starts_with_new_properties(world: World) ->
 
 
 def _mode(world: World, name: str) -> str:
-    schedule_state = world.ports.catalog.schedule_state(full(name))
+    schedule_state = world.ports.rows.get(ScheduleState, full(name))
     assert schedule_state is not None
     return schedule_state.mode

@@ -11,6 +11,7 @@ import pytest
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import timer as rules
 from chalicelib.core.instants import DAY, HOUR, SECOND
+from chalicelib.core.rows.schedule import Timer, Version
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow.fires import emit
 from chalicelib.flow.system import sweep
@@ -27,7 +28,7 @@ def nominals(world: World, name: str = "tick") -> list[float]:
 
 def prepared(world: World, name: str = "tick") -> rules.Emission:
     """The fires that an emitter computed from the present timer before it stalled."""
-    timer, version = world.ports.catalog.timer(full(name)), world.ports.catalog.version(full(name), 1)
+    timer, version = world.ports.rows.get(Timer, full(name)), world.ports.rows.get(Version, full(name), 1)
     assert timer is not None
     assert version is not None
     now = world.clock.now()
@@ -190,7 +191,7 @@ def test_t5_catch_up_continues_portion_by_portion_to_the_end(world: World) -> No
     world.deploy(flights({"tick": to_queue(time("@every 5s"), catch_up={"mode": "all", "within": "2h"})}))
     world.clock.wait_until(NOON + HOUR)
     emit.emit_due(world.ports)
-    timer = world.ports.catalog.timer(full("tick"))
+    timer = world.ports.rows.get(Timer, full("tick"))
     assert timer is not None
     assert (timer.wake_at or 0) > world.clock.now()
     overdue = [ref for due, ref in world.hints.sent if ref.kind == "job" and due <= world.clock.now()]
@@ -223,7 +224,7 @@ def test_l10_two_simultaneous_removals_remove_a_schedule_once(world: World) -> N
 
     world.deploy(flights({"tick": to_queue(time("@every 10s", repeats=1), when_done="delete")}))
     world.pass_by("10s")
-    stale = world.ports.catalog.timer(full("tick"))
+    stale = world.ports.rows.get(Timer, full("tick"))
     world.put("tick", to_queue(time("@every 1m")))
     world.clock.pass_by("5s")
     assert lifetime.end(world.ports, full("tick")) is None

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from chalicelib.aws.tables import keys
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.tries import Patience
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.writes import ClearQueueWake, DelayPace, JoinQueue, LeaseQueue, ReleasePermit, TrackRates
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import Failures, ScheduleState
 from chalicelib.core.schedules.closings import closed_by
@@ -89,7 +89,7 @@ def test_a_counting_write_with_a_lost_answer_counts_once(world: World, dynamo: D
 
     assert dynamo.commit([CountFailure(rows.SCHEDULE)]) is None
 
-    assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 1)
+    assert dynamo.get(kinds.key(Failures, rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 1)
 
 
 def test_a_slot_is_released_once_when_the_answer_was_lost(world: World, dynamo: Dynamo) -> None:
@@ -115,8 +115,8 @@ def test_a_transaction_with_a_lost_answer_is_applied_once(world: World, dynamo: 
         is None
     )
 
-    assert dynamo.get(keys.job(rows.SCHEDULE, rows.GENERATION, "GATHERING"), Job) == JOB
-    assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 1)
+    assert dynamo.get(kinds.key(Job, rows.SCHEDULE, rows.GENERATION, "GATHERING"), Job) == JOB
+    assert dynamo.get(kinds.key(Failures, rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 1)
 
 
 def test_a_lost_race_stays_lost_after_a_lost_answer(world: World, dynamo: Dynamo) -> None:
@@ -133,7 +133,7 @@ def test_a_lost_race_stays_lost_after_a_lost_answer(world: World, dynamo: Dynamo
 
     assert dynamo.commit([PutState(mine, rows.schedule_state())]) is not None
 
-    assert dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState) == theirs
+    assert dynamo.get(kinds.key(ScheduleState, rows.SCHEDULE), ScheduleState) == theirs
 
 
 def test_a_refusal_with_an_answer_costs_no_second_call(world: World, dynamo: Dynamo) -> None:
@@ -156,8 +156,8 @@ def test_tables_that_never_answer_are_unavailable_after_seconds(world: World) ->
         lambda: dynamo.commit([Create(JOB), PutState(rows.schedule_state(), None)]),
         lambda: dynamo.put_all([Put(JOB)]),
         lambda: dynamo.number(LIMIT),
-        lambda: dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState),
-        lambda: dynamo.get_many([keys.schedule_state(rows.SCHEDULE)]),
+        lambda: dynamo.get(kinds.key(ScheduleState, rows.SCHEDULE), ScheduleState),
+        lambda: dynamo.get_many([kinds.key(ScheduleState, rows.SCHEDULE)]),
         lambda: dynamo.query("jobs", "pk = :pk", {"pk": "x"}, limit=1),
     ):
         began = passed[0]

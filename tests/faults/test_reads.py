@@ -14,6 +14,7 @@ import pytest
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.limits import names
 from chalicelib.core.limits.writes import NewEdition
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.flow import facts, lookup
 from chalicelib.flow.backfills import reprocess_view
@@ -165,7 +166,7 @@ def test_a_restored_limit_gets_its_edition_from_a_check_alone() -> None:
     assert world.limit_state(limit_name).edition == 7
 
     world.settle()
-    row = world.ports.catalog.definition("workflow", "demo.flights.clean")
+    row = world.ports.rows.get(Definition, "workflow", "demo.flights.clean")
     assert row is not None and world.limit_state(limit_name).edition == row.edition
     assert len(world.runs("daily")) == 1
 

@@ -7,20 +7,24 @@ from __future__ import annotations
 from typing import Any
 
 from chalicelib.aws.tables import items
-from chalicelib.core.rows.stamps import ATTRIBUTES, stamp_of
+from chalicelib.core.rows import kinds
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.stamps import stamp_of
 from tests.faults.dying import SMALL, play
 from tests.faults.test_crash_points import SCENARIOS
 from tests.support import rows
 from tests.support.world import World
 
+STAMPS = {"schedule_state": kinds.ROWS[ScheduleState].stamp, "job": kinds.ROWS[Job].stamp}
 UNDECIDED = ("wake_at", "wake_shard", "wake_cursor", "ttl", "expires_at")
 Rows = dict[tuple[str, str, str], Any]
 
 
 def test_the_stamp_of_a_row_is_what_was_read_of_it() -> None:
-    for kind, row in (("schedule_state", rows.schedule_state()), ("job", rows.job())):
+    for row in (rows.schedule_state(), rows.job()):
         item = items.to_item(row, 1, 1)
-        assert items.picked(item, ATTRIBUTES[kind]) == stamp_of(row)
+        assert items.picked(item, kinds.ROWS[type(row)].stamp) == stamp_of(row)
 
 
 def test_every_write_to_a_state_or_job_changes_its_stamp() -> None:
@@ -39,7 +43,7 @@ def test_every_write_to_a_state_or_job_changes_its_stamp() -> None:
                     continue
                 kind = place[0]
                 changes[kind] += 1
-                stamps = [items.picked(each, ATTRIBUTES[kind]) for each in (old, item)]
+                stamps = [items.picked(each, STAMPS[kind]) for each in (old, item)]
                 assert stamps[0] != stamps[1], f"{name}: {place} changed from {old} to {item}"
             before = after
 

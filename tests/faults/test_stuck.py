@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import DAY, Instant
+from chalicelib.core.rows.event import Partition
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref
-from chalicelib.core.rows.schedule import Timer
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.targets.answers import NotNow
 from chalicelib.core.writes import Create, Replace
@@ -102,7 +104,7 @@ def test_t16_a_schedule_that_cannot_take_event_blocks_no_other(world: World) -> 
     world.settle()
 
     assert [len(world.runs(name)) for name in ("a", "b", "c")] == [0, 1, 1]
-    partition = world.ports.catalog.partition("demo.flights", ("2013", "1", "1"))
+    partition = world.ports.rows.get(Partition, "demo.flights", ("2013", "1", "1"))
     assert partition is not None
     assert partition.wake_at is not None, "its outbox is still open, and it is hinted again"
 
@@ -186,10 +188,10 @@ def test_w1_a_withdrawn_second_attempt_announces_the_failure(world: World) -> No
 
 def test_a_finished_tombstone_expires(world: World) -> None:
     world.deploy(flights({"a": partitions()}))
-    schedule_state = world.ports.catalog.schedule_state(full("a"))
+    schedule_state = world.ports.rows.get(ScheduleState, full("a"))
     assert schedule_state is not None
     world.disable("a")
-    tombstone = world.ports.jobs.job(full("a"), schedule_state.generation, GATHERING)
+    tombstone = world.ports.rows.get(Job, full("a"), schedule_state.generation, GATHERING)
     assert tombstone is not None
     assert tombstone.wake_at is None
     assert tombstone.expires_at is not None

@@ -8,6 +8,7 @@ from typing import Any
 import boto3
 
 from chalicelib.core.definitions.app import App
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow import lookup
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
@@ -45,7 +46,7 @@ def send(world: World, document: dict[str, Any], app: str = "demo.flights", **ho
 def living(world: World, app: str = "demo.flights") -> dict[str, str]:
     """The mode of each schedule of an app, by short name."""
     names = lookup.schedules_of(world.ports, app)
-    schedule_states = {name: world.ports.catalog.schedule_state(name) for name in names}
+    schedule_states = {name: world.ports.rows.get(ScheduleState, name) for name in names}
     return {
         name.rpartition(".")[2]: schedule_state.mode
         for name, schedule_state in schedule_states.items()

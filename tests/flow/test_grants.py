@@ -12,6 +12,7 @@ from chalicelib.core.backfills.request import Backfill
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
@@ -417,7 +418,7 @@ def test_o9_grants_do_not_return_with_a_new_namespace() -> None:
     grant(world, owner="empty", run=["*"])
     store.delete(world.ports, "namespace", "empty")
     store.put(world.ports, "namespace", "empty", {}, "tester")
-    assert world.ports.catalog.grants("empty") is None
+    assert world.ports.rows.get(GrantsRow, "empty") is None
 
 
 def test_o9_a_job_that_times_out_while_held_is_on_record() -> None:

@@ -15,7 +15,8 @@ import pytest
 from chalicelib.core import ids
 from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import Ref, is_shard
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import MarkWoken, Put, Replace, Write
 from chalicelib.flow import shards, wake
 from chalicelib.flow.fires import emit
@@ -91,7 +92,7 @@ def woken(world: World, begin: Callable[[World], None], wakes: Sequence[int], ma
     world.ports = world.with_ports(ledger=dies)
     lost(lambda: begin(world))
     invocations = 0
-    while (state := world.ports.catalog.schedule_state(full("a"))) is not None and state.wake_at is not None:
+    while (state := world.ports.rows.get(ScheduleState, full("a"))) is not None and state.wake_at is not None:
         lost(lambda: wake.rest_of(world.ports, full("a")))
         invocations += 1
         assert invocations <= len(wakes) + len(marks) + 1, "each death costs one invocation more, and no other"
@@ -152,13 +153,13 @@ def test_o3_10000_overdue_jobs_are_looked_at_within_two_ticks() -> None:
 
 def _work(world: World) -> None:
     """Handle the parts of shards that were handed on, and no other hint."""
-    while ready := [ref for _, ref in world.hints.sent if is_shard(ref)]:
-        world.hints.sent = [hint for hint in world.hints.sent if not is_shard(hint[1])]
+    while ready := [ref for _, ref in world.hints.sent if ref.kind == "shard"]:
+        world.hints.sent = [hint for hint in world.hints.sent if hint[1].kind != "shard"]
         for ref in ready:
             dispatch.dispatch(world.ports, ref)
 
 
 def _jobs(world: World, name: str) -> Sequence[Job]:
-    state = world.ports.catalog.schedule_state(full(name))
+    state = world.ports.rows.get(ScheduleState, full(name))
     assert state is not None
     return world.ports.jobs.jobs(full(name), state.generation, MANY, None).items

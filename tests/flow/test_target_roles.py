@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from chalicelib.aws.tables.catalog import DynamoCatalog
 from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.aws.tables.prefetch import DynamoPrefetch
+from chalicelib.aws.tables.rows import DynamoRows
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import HOUR, SECOND
 from chalicelib.core.targets.answers import NoAnswer, NotNow
@@ -461,7 +461,7 @@ def test_o10_no_call_of_sts_comes_between_last_read_and_start(
         monkeypatch.setattr(owner, name, call)
 
     tell(FakeTargets, "assume", "assume")
-    tell(DynamoCatalog, "schedule_state", "read")
+    tell(DynamoRows, "get", "read")
     tell(DynamoPrefetch, "stamps", "read")
     tell(DynamoJobs, "closings", "read")
     for fake in (FakeEmr, FakeQueue):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import MarkWoken, Replace, Write
 from chalicelib.flow import wake
 from tests.acceptance.words import fresh
@@ -53,7 +54,7 @@ def held() -> World:
 
 
 def all_ran(world: World) -> bool:
-    state = world.ports.catalog.schedule_state(full("a"))
+    state = world.ports.rows.get(ScheduleState, full("a"))
     assert state is not None
     return (len(world.runs("a")), world.jobs("a"), state.wake_at) == (MANY, [], None)
 
@@ -167,11 +168,11 @@ def test_c7_a_success_during_a_resume_begins_again() -> None:
     """Both events wake all jobs: the second one before the first has come to its end."""
     world = held()
     world.resume("a")
-    before = world.ports.catalog.schedule_state(full("a"))
+    before = world.ports.rows.get(ScheduleState, full("a"))
     assert before is not None
     assert before.woken_to is not None
     wake.constrained(world.ports, full("a"), before.generation)
-    after = world.ports.catalog.schedule_state(full("a"))
+    after = world.ports.rows.get(ScheduleState, full("a"))
     assert after is not None
     assert (after.rev, after.woken_to) == (before.rev + 1, None)
     world.settle()

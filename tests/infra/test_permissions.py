@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.system import sweep
 from infra.local.permissions import Grant, Policy, covers
 from tests.acceptance.words import on, partition
@@ -103,7 +104,7 @@ def test_a_lambda_calling_beyond_its_role_fails_its_test() -> None:
 def test_reads_by_the_test_itself_are_not_calls_of_a_lambda() -> None:
     with watched({name: Policy([]) for name in roles.LAMBDAS.values()}) as watch:
         world = World()
-        assert world.ports.catalog.schedule_state("demo.flights.clean") is None
+        assert world.ports.rows.get(ScheduleState, "demo.flights.clean") is None
         assert at_work() is None
     assert watch.refused == []
 

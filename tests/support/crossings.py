@@ -17,8 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.stamps import Stamp
-from chalicelib.ports import Ports, RowRequest
+from chalicelib.ports import Ports
 from tests.support import idle
 from tests.support.world import World
 
@@ -104,10 +105,10 @@ class CutAhead:
     def __init__(self, plain: Ports, cut: Cut) -> None:
         self._plain, self._cut = plain, cut
 
-    def read(self, _: Ports, wanted: Sequence[RowRequest]) -> Ports:
+    def read(self, _: Ports, wanted: Sequence[Key]) -> Ports:
         return _cut(self._cut.crossing(lambda: self._plain.prefetch.read(self._plain, wanted)), self._cut)
 
-    def stamps(self, wanted: Sequence[RowRequest]) -> Mapping[RowRequest, Stamp]:
+    def stamps(self, wanted: Sequence[Key]) -> Mapping[Key, Stamp]:
         return self._cut.crossing(lambda: self._plain.prefetch.stamps(wanted))
 
 
@@ -116,6 +117,7 @@ def _cut(plain: Ports, cut: Cut) -> Ports:
     return replace(
         plain,
         ledger=CutPort(plain.ledger, cut),
+        rows=CutPort(plain.rows, cut),
         catalog=CutPort(plain.catalog, cut),
         jobs=CutPort(plain.jobs, cut),
         runs=CutPort(plain.runs, cut),

@@ -223,7 +223,7 @@ def _granted() -> None:
     everything = {"grants": [{"to": "other", **{kind: ["*"] for kind in ("run", "follow", "datasets", "events")}}]}
     for document in (everything, {"grants": []}, everything):
         world.grant("demo", document)
-        if document is everything and not world.ports.catalog.definition("app", "other.app"):
+        if document is everything and not world.ports.rows.get(Definition, "app", "other.app"):
             theirs = {
                 "posted": on({"type": "event", "event": "e", "namespace": "demo"}, "demo.flights.clean"),
                 "landed": on(partition("demo.flights"), "demo.flights.clean"),

@@ -29,8 +29,8 @@ class Snapshot:
         self._world.posted, self._world.alarms = self._posted, dict(self._alarms)
         self._world.tables.restore(self._tables)
         # Versions never change, so they are cached for ever. In another order the same number may be another version.
-        for known in ("_versions", "_lists"):
-            vars(self._world.ports.catalog)[known].clear()
+        vars(self._world.ports.rows)["_fixed"].clear()
+        vars(self._world.ports.catalog)["_lists"].clear()
         for thing, kept in zip(things(self._world), pickle.loads(self._rest), strict=True):
             vars(thing).update(kept)
 

@@ -22,6 +22,7 @@ from chalicelib.core.events.alarms import AlarmChange
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import StateChange
 from chalicelib.flow.definitions import allow_list, grants, prefixes, store
@@ -210,7 +211,7 @@ class World(Engine):
         return list(reversed(self.ports.runs.runs("schedule", full(name), 500, None).items))
 
     def jobs(self, name: str) -> list[Job]:
-        schedule_state = self.ports.catalog.schedule_state(full(name))
+        schedule_state = self.ports.rows.get(ScheduleState, full(name))
         found = self.ports.jobs.jobs(full(name), schedule_state.generation, 500, None).items if schedule_state else ()
         return [job for job in found if not job.closed]
 

@@ -20,6 +20,7 @@ from typing import Any
 from chalice.local import LambdaContext
 from chalice.test import Client
 
+from tests.support.stored import class_of
 from tests.upgrade import trees
 from tests.upgrade.trees import Changes
 
@@ -94,15 +95,12 @@ class Version:
 
     def read(self, item: dict[str, Any]) -> dict[str, Any]:
         """A stored item as this version reads it: its fields by name."""
-        answer: dict[str, Any] = _plain(
-            self.module("aws.tables.items", "aws.items").from_item(self._class(class_of(item)), item)
-        )
+        answer: dict[str, Any] = _plain(self.module("aws.tables.items").from_item(self._class(class_of(item)), item))
         return answer
 
-    def module(self, *names: str) -> Any:
-        """A module by its name, or by its name in an older version."""
-        prefix = f"{trees.PACKAGE}_{self.name}."
-        return next(found for name in names if (found := sys.modules.get(prefix + name)) is not None)
+    def module(self, name: str) -> Any:
+        """A module of this version, by its name."""
+        return sys.modules[f"{trees.PACKAGE}_{self.name}.{name}"]
 
     def has(self, name: str) -> bool:
         """Whether this version has a class of rows of this name."""

@@ -6,7 +6,6 @@ incompatible changes only with another layout number: docs/operations.md, "Upgra
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
 import sys
@@ -25,7 +24,6 @@ RULE = (
     "`python -m tests.upgrade.layout`. See docs/operations.md, Upgrade and going back"
 )
 Described = dict[str, Any]
-PACKED = "packed"  # the attribute into which earlier code packed most others of a run
 # Attributes whose new values older code need not know, with the reason.
 OPEN = {
     "Event.kind": "a context has the kind, the id and the instant of an event that older code does not know",
@@ -43,17 +41,17 @@ class Difference:
 
 def describe(package: str = "chalicelib") -> Described:
     """The layout of a version's data: rows, nested data, tables, and hints in the queue."""
-    items, packing, hints, writes, limit, event, run, job, ref = (
+    items, hints, kinds, event, run, job, ref = (
         importlib.import_module(f"{package}.{name}")
-        for name in ("aws.tables.items", "aws.tables.packing", "aws.hints", "core.writes", "core.rows.limit",
-                     "core.rows.event", "core.rows.run", "core.rows.job", "core.rows.ref")
+        for name in ("aws.tables.items", "aws.hints", "core.rows.kinds", "core.rows.event", "core.rows.run",
+                     "core.rows.job", "core.rows.ref")
     )  # fmt: skip
-    kinds = sorted(get_args(writes.Row), key=lambda kind: str(kind.__name__))
-    stored = {kind.__name__: _row(kind, items) for kind in kinds}
-    # The row of a limit is created by updates alone.
+    rows = {row.__name__: row for row in kinds.ROWS}
+    limit = rows.pop("LimitState")  # created by updates alone
+    stored = {name: _row(rows[name], items) for name in sorted(rows)}
     plain = {"pk": "S", "sk": "S", "format": "N", "wake_at": "S", "wake_shard": "S"}
-    numbers = {name: "N" for name, hint in get_type_hints(limit.LimitState).items() if _not_none(hint) is int}
-    attributes_of_limit = _attributes(limit.LimitState, numbers | plain | {"starts": "M", "rates": "SS"})
+    numbers = {name: "N" for name, hint in get_type_hints(limit).items() if _not_none(hint) is int}
+    attributes_of_limit = _attributes(limit, numbers | plain | {"starts": "M", "rates": "SS"})
     stored["LimitState"] = {"keys": ["LIMIT#<limit> / STATE"], "attributes": attributes_of_limit}
     parts = {kind.__name__: _attributes(kind, {}) for kind in (event.Event, run.StartRequest, job.Progress)}
     hint = json.loads(hints.encode([ref.Ref("job", ("schedule", "1", "place"))], NOON))
@@ -62,7 +60,6 @@ def describe(package: str = "chalicelib") -> Described:
         "rows": stored,
         "parts": parts,
         "tables": tables.definitions(),
-        "packed_with": hashlib.sha256(packing._WORDS).hexdigest(),  # how packed runs of earlier code are read
         "hint": {"body": hint, "kinds": sorted(get_args(ref.RefKind))},
     }
 
@@ -73,9 +70,8 @@ def differences(recorded: Described, present: Described) -> list[Difference]:
         *_of_groups("row", recorded["rows"], present["rows"]),
         *_of_groups("part", _as_groups(recorded["parts"]), _as_groups(present["parts"])),
         *_of_tables(recorded["tables"], present["tables"]),
-        *(Difference(f"{what} was {recorded[what]}, is {present[what]}")
-          for what in ("packed_with", "hint") if recorded[what] != present[what]),
-    ]  # fmt: skip
+        *_of_hints(recorded["hint"], present["hint"]),
+    ]
 
 
 def recorded() -> Described:
@@ -89,9 +85,7 @@ def _row(kind: Any, items: Any) -> Described:
         item = items.to_item(row, 1, 1)
         keys.append(f"{item['pk']['S']} / {item['sk']['S']}")
         stored |= {name: next(iter(content)) for name, content in item.items()}
-    attributes = _attributes(kind, stored)
-    attributes |= {former: attributes[name] for name, former in items.FORMER.get(kind, {}).items()}
-    return {"keys": sorted(set(keys)), "attributes": dict(sorted(attributes.items()))}
+    return {"keys": sorted(set(keys)), "attributes": _attributes(kind, stored)}
 
 
 def _attributes(kind: Any, stored: Mapping[str, str]) -> Described:
@@ -175,22 +169,22 @@ def _of_attributes(row: str, before: Described, after: Described) -> Iterator[Di
             how = "may be missing" if can_miss else "must be there, and rows that are stored have not got it"
             yield Difference(f"{row}.{name} is new: it {how}", compatible=can_miss)
         elif name not in after:
-            # Code that packs attributes reads a row without the packed ones as a row whose attributes are all clear.
-            yield Difference(f"{row}.{name} is gone: older code reads it", compatible=name == PACKED)
+            yield Difference(f"{row}.{name} is gone: older code reads it")
         elif before[name] != after[name]:
             only_values = _without_values(before[name]) == _without_values(after[name])
-            compatible = (only_values and f"{row}.{name}" in OPEN) or _is_unpacked(before[name], after[name])
+            compatible = only_values and f"{row}.{name}" in OPEN
             yield Difference(f"{row}.{name} was {before[name]}, is {after[name]}", compatible)
-
-
-def _is_unpacked(before: Described, after: Described) -> bool:
-    """Whether an attribute that was packed is clear now. Code that packs reads both, and packs a clear row again."""
-    rest = {name: answer for name, answer in before.items() if name != "type"}
-    return bool(before["type"].startswith("packed ")) and after == rest | {"type": after["type"]}
 
 
 def _without_values(attribute: Described) -> Described:
     return {name: answer for name, answer in attribute.items() if name != "values"}
+
+
+def _of_hints(before: Described, after: Described) -> Iterator[Difference]:
+    """Older code sends a hint of a kind that it does not know back to the queue, until newer code gets it."""
+    if before != after:
+        more = before["body"] == after["body"] and set(before["kinds"]) <= set(after["kinds"])
+        yield Difference(f"hint was {before}, is {after}", compatible=more)
 
 
 def _of_tables(before: Described, after: Described) -> Iterator[Difference]:

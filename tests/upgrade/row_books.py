@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from chalicelib.aws.tables import packing
 from sluice.testing.memory_tables import Item, MemoryTables
-from tests.faults.test_newer_attributes import NEWER, is_made_again, kind_of
+from tests.faults.test_newer_attributes import NEWER, is_made_again
+from tests.support.stored import class_of
 
 
 class RowBooks:
@@ -39,7 +39,7 @@ class RowBooks:
         return {kind for kind, name in self._kept if name == attribute}
 
     def stored(self, before: Item | None, item: Item) -> Item:
-        kind, key = kind_of(item), (item["pk"]["S"], item["sk"]["S"])
+        kind, key = class_of(item), (item["pk"]["S"], item["sk"]["S"])
         if before is not None:
             self._compare(kind, before, item)
             if self._writers.get(key, self.player) != self.player:
@@ -49,7 +49,7 @@ class RowBooks:
 
     def _compare(self, kind: str, before: Item, item: Item) -> None:
         self.lowered[kind] += layout_of(item) < layout_of(before)
-        had, has = names_of(before) & self._watched, names_of(item) & self._watched
+        had, has = before.keys() & self._watched, item.keys() & self._watched
         if self.player == self._newer:
             return  # `stored` adds the attribute to all its writes
         self.kept[kind] += bool(had & has)
@@ -59,17 +59,9 @@ class RowBooks:
         self.lost += [(self.player, name, kind, before, item) for name in had - has]
 
 
-def names_of(item: Item) -> set[str]:
-    """The attributes of an item, the packed ones included."""
-    if packing.ATTRIBUTE not in item:
-        return set(item)
-    return set(packing.unpack({name: next(iter(content.values())) for name, content in item.items()}))
-
-
 def layout_of(item: Item) -> int:
     return int(item.get("format", {"N": "0"})["N"])
 
 
 def _bare(item: Item, names: set[str]) -> Item:
-    """An item without these attributes, and without empty maps: one version stores them, another leaves them out."""
-    return {name: content for name, content in item.items() if name not in names and content != {"M": {}}}
+    return {name: content for name, content in item.items() if name not in names}

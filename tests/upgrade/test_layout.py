@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.stored import class_of
 from tests.upgrade import layout, trees
 from tests.upgrade.account import current
-from tests.upgrade.lambdas import Version, class_of
+from tests.upgrade.lambdas import Version
 from tests.upgrade.layout import Described, Difference
 from tests.upgrade.rolling_world import RollingWorld
 from tests.upgrade.test_unlike_versions import RENAMES
@@ -41,7 +42,6 @@ def test_rows_of_a_played_world_have_only_recorded_attributes(old: Version, new:
     for _, item in world.tables.rows():
         kind = class_of(dict(item))
         known = {name: answer["type"] for name, answer in rows[kind]["attributes"].items()}
-        known |= {layout.PACKED: "B"} if kind == "Run" else {}  # of the baseline, which packs runs
         assert item.keys() - CARRIED <= known.keys(), f"{kind} has attributes that are not recorded: {item}"
         types = {name: next(iter(content)) for name, content in item.items() if name not in CARRIED}
         assert types == {name: known[name] for name in types}, f"{kind} has attributes of another type: {item}"
@@ -70,6 +70,7 @@ COMPATIBLE: dict[str, Callable[[Described], Any]] = {
     ),
     "another table": lambda reported: reported["tables"].update(HuesTable={}),
     "another kind of definition": lambda reported: reported["rows"]["Definition"]["keys"].append("NS#x / HUE#y"),
+    "another kind of hint": lambda reported: reported["hint"]["kinds"].append("hue"),
     "another kind of event": lambda reported: reported["parts"]["Event"]["kind"].update(values=["hue"]),
 }
 NOT_COMPATIBLE: dict[str, Callable[[Described], Any]] = {
@@ -88,7 +89,7 @@ NOT_COMPATIBLE: dict[str, Callable[[Described], Any]] = {
     "an index with other keys": lambda reported: reported["tables"]["RunsTable"]["GlobalSecondaryIndexes"][0].update(
         KeySchema=[]
     ),
-    "other words that runs are packed with": lambda reported: reported.update(packed_with="0"),
+    "a kind of hint less": lambda reported: reported["hint"]["kinds"].pop(),
     "hints in another form": lambda reported: reported["hint"]["body"].pop("due"),
 }
 
@@ -105,19 +106,6 @@ def test_a_change_older_code_would_misread_needs_a_new_number(what: str) -> None
     found = changed(NOT_COMPATIBLE[what])
 
     assert found and not all(each.compatible for each in found), found
-
-
-def test_runs_that_are_no_longer_packed_are_compatible() -> None:
-    packs, present = copy.deepcopy(layout.recorded()), layout.recorded()
-    run = packs["rows"]["Run"]["attributes"]
-    run["due_at"]["type"], run[layout.PACKED] = "packed int", {"type": "B", "optional": False}
-
-    found = layout.differences(packs, present)
-    run["due_at"]["optional"] = False
-    worse = layout.differences(packs, present)
-
-    assert len(found) == 2 and all(each.compatible for each in found), found
-    assert [each.compatible for each in worse] == [False, True], "a reader of the former rows may not do without it"
 
 
 def test_a_renamed_attribute_in_the_code_changes_the_layout() -> None:

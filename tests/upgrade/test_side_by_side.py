@@ -57,7 +57,7 @@ def test_o11_two_versions_side_by_side_lose_and_double_nothing(direction: str, o
     )
     assert answers_are_alike(world) > 100
     assert history_is_alike(world) > 0
-    for kind in ("job", "run", "limit"):
+    for kind in ("Job", "Run", "LimitState"):
         assert world.rows.taken_over[kind, "old"] > 5 and world.rows.taken_over[kind, "new"] > 5, kind
         assert world.rows.kept[kind] > 5, kind
     assert world.deaths > 0 and world.crossed["old in new"] > 0 and world.crossed["new in old"] > 0
@@ -79,4 +79,5 @@ def test_the_versions_share_only_the_account(old: Version, new: Version, environ
     assert old.module("core.states") is not new.module("core.states")
     assert old.request("PUT", "/v1/namespaces/demo", {})[0] == 201
     assert new.request("PUT", "/v1/namespaces/demo", {})[1]["did"] == "unchanged"
-    assert [name for name, _ in environment.tables.rows()] == ["CatalogTable"]
+    rows = [name for name, _ in environment.tables.rows()]
+    assert rows == ["CatalogTable", "RunsTable"], "the namespace, and the record of who made it"

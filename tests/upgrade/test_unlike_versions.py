@@ -23,7 +23,7 @@ from tests.upgrade.test_side_by_side import goes_forward
 from tests.upgrade.trees import Changes
 
 ROWS = "items.py"
-FORGETS: Changes = {ROWS: {"carried = dict(row.unknown)": "carried = {}"}}
+FORGETS: Changes = {ROWS: {"dict(row.unknown)": "{}"}}
 RENAMES: Changes = {"*.py": {"queued_in": "queues_at"}}
 ADDS: Changes = {
     "core/rows/job.py": {
@@ -48,7 +48,7 @@ def deployment(
 
 
 def test_o11_jobs_and_runs_keep_what_newer_code_adds_to_them(old: Version) -> None:
-    """A release that adds an attribute to jobs, and one to the packed attributes of runs."""
+    """A release that adds an attribute to jobs, and one to runs."""
     newer = Version(trees.present_source(), "adds", ADDS)
 
     with deployment(old, newer, lambda minute: 1.0 - goes_forward(3 * minute)) as world:
@@ -59,8 +59,8 @@ def test_o11_jobs_and_runs_keep_what_newer_code_adds_to_them(old: Version) -> No
 
     nothing_is_lost_or_doubled(world)
     assert world.errors.found == [] and world.rows.lost == []
-    assert world.rows.taken_over["job", old.name] > 0 and world.rows.taken_over["run", old.name] > 0
-    assert world.rows.has_kept("hue") >= {"job", "run"}
+    assert world.rows.taken_over["Job", old.name] > 0 and world.rows.taken_over["Run", old.name] > 0
+    assert world.rows.has_kept("hue") >= {"Job", "Run"}
 
 
 def test_an_older_writer_that_erases_attributes_is_detected(baseline_tree: Path, new: Version) -> None:
@@ -94,8 +94,11 @@ def test_o11_older_code_refuses_rows_of_a_newer_layout_unchanged(baseline_tree: 
     refused = [error for player, error in world.errors.found if player == older.name]
     assert len(refused) == len(world.errors.found) > 20, "only the older code fails"
     assert {name for error in refused for name in causes(error)} == {"NewerLayout"}
-    assert world.rows.taken_over["run", new.name] > 0, "what the older code has written is read"
-    assert sum(world.rows.taken_over[kind, older.name] for kind in ("job", "run", "limit", "state", "timer")) == 0
+    assert world.rows.taken_over["Run", new.name] > 0, "what the older code has written is read"
+    assert (
+        sum(world.rows.taken_over[kind, older.name] for kind in ("Job", "Run", "LimitState", "ScheduleState", "Timer"))
+        == 0
+    )
     assert sum(world.rows.lowered.values()) == 0
 
 

@@ -36,7 +36,7 @@ DAG = "/v1/namespaces/demo/apps/d/dags/daily"
 def leave(world: World) -> None:
     """Add the rows, the report and the log to a world that `many_schedules.fill` has filled."""
     _play_dag(world)
-    version = world.ports.catalog.version(ONE, 1)
+    version = world.ports.rows.get(Version, ONE, 1)
     assert version is not None
     puts = [*_runs(), *_records(), *_data(), *_work()]
     puts += [Put(Version(ONE, number, version.definition, NOON)) for number in range(2, VERSIONS + 1)]

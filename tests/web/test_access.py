@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from chalicelib.aws.tables import keys
 from chalicelib.core.access.document import Access
+from chalicelib.core.rows import kinds
+from chalicelib.core.rows.access import AccessRow
 from chalicelib.flow.definitions import access, of_namespace
 from chalicelib.wiring import ports
 from tests.web.conftest import APP, NS, Api
@@ -165,7 +166,7 @@ def test_a_request_reads_the_access_document_once_strongly(
     authorizing(monkeypatch, "enforce")
     read: list[bool] = []
     client: Any = ports().catalog._dynamo._client
-    own, key = client.get_item, keys.access("demo")
+    own, key = client.get_item, kinds.key(AccessRow, "demo")
 
     def counted(**request: Any) -> Any:
         if (request["Key"]["pk"]["S"], request["Key"]["sk"]["S"]) == (key.pk, key.sk):

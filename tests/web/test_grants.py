@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.web import access
 from chalicelib.wiring import ports
 from tests.web.conftest import APP, NS, Api
@@ -67,7 +68,7 @@ def test_o9_an_author_learns_nothing_of_what_is_not_granted(enforced: Api) -> No
 def test_o9_a_bad_grant_gets_its_field_and_a_hint(enforced: Api, grant: dict[str, object], field: str) -> None:
     error = Signer(role("boss")).error("PUT", f"{OTHER}/grants", {"grants": [grant]})
     assert (error["field"], bool(error["hint"])) == (field, True)
-    assert ports().catalog.grants("other") is None
+    assert ports().rows.get(GrantsRow, "other") is None
 
 
 def test_o9_the_grants_of_a_missing_namespace_are_refused(api: Api) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import boto3
 
+from chalicelib.core.rows.definition import Definition
 from chalicelib.wiring import ports
 from tests.web.conftest import APP, WEEKDAYS, Api
 
@@ -35,7 +36,7 @@ def test_w6_a_run_is_cancelled_and_polled_until_its_end_has_come(api: Api) -> No
 
 def test_w15_a_finished_run_is_rerun_with_arguments_once_per_key(api: Api) -> None:
     first = start(api, "send", "notify", properties={"day": "2026-03-01"})
-    target = ports().catalog.definition("workflow", "demo.flights.notify")
+    target = ports().rows.get(Definition, "workflow", "demo.flights.notify")
     assert target is not None
     url = target.document["target"]["queue_url"]
     sent = api.messages(url)

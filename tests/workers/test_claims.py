@@ -8,6 +8,7 @@ import pytest
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import SECOND
+from chalicelib.core.rows.run import Output
 from chalicelib.flow.runs import workers
 from chalicelib.flow.views import explain
 from tests.support.pull_workers import POOL, PullWorker, lease_lost, run_now
@@ -59,7 +60,7 @@ def test_w5_the_first_heartbeat_begins_the_work_a_report_ends_it(world: World, a
         None,
         {"rows": 12},
     )
-    kept = world.ports.runs.output(run_id, 1)
+    kept = world.ports.rows.get(Output, run_id, 1)
     assert kept is not None
     assert (kept.text, kept.exit_code) == ("a\nall is well", 0)
     assert len(world.targets.queue.messages) == 2, "STARTED and COMPLETED were announced, once each"

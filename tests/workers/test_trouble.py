@@ -10,6 +10,7 @@ import pytest
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import MINUTE
 from chalicelib.core.rows.run import Offer
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import Delete, Put
 from chalicelib.flow.runs import workers
 from tests.support.pull_workers import POOL, PULLED, PullWorker, lease_lost, run_now
@@ -116,7 +117,7 @@ def test_w5_slots_of_a_dead_worker_return_and_failures_hold(ann: PullWorker, wor
     world.pass_by("3m")
 
     assert [run.state for run in world.runs("nightly")] == ["FAILED", "STARTING"]
-    schedule_state = world.ports.catalog.schedule_state("demo.flights.nightly")
+    schedule_state = world.ports.rows.get(ScheduleState, "demo.flights.nightly")
     assert schedule_state is not None
     assert schedule_state.mode == "hold"
     assert len(ann.claim(10)) == 1

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from chalicelib.aws.tables import items, keys
+from chalicelib.aws.tables import items
 from chalicelib.aws.tables.dynamo import Dynamo, decode_start, encode_cursor
-from chalicelib.aws.tables.keys import Key
 from chalicelib.core.definitions import prefixes
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.names import SYSTEM
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.access import AccessRow, AllowedRow
-from chalicelib.core.rows.definition import Definition, Listing, PrefixLock, PrefixRow
-from chalicelib.core.rows.event import CountedObject, ManifestRow, NewestPartition, Partition
-from chalicelib.core.rows.grants import GrantsRow
-from chalicelib.core.rows.ignored import IgnoredObjects
-from chalicelib.core.rows.quotas import QuotasRow
-from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
-from chalicelib.core.rows.zone_rules import ZoneRules
+from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
+from chalicelib.core.rows.event import ManifestRow, Partition
+from chalicelib.core.rows.kinds import NAMESPACES
+from chalicelib.core.rows.schedule import Subscription, Version
 from chalicelib.ports import Kind, Page
 
+R = TypeVar("R")
 NEAR_PREFIXES = 20  # rows of less than 200 bytes: one read of 4 KB
-MAX_VERSIONS = 20_000  # in memory, one or two KB each
 _VERSION = "VERSION#"  # how the sort keys of versions begin
 # How long a process uses an allow-list that it has read, or whether there are several namespaces. A change holds for
 # every call that begins later than this after the answer to its request.
@@ -38,37 +35,19 @@ class DynamoCatalog:
     def __init__(
         self,
         dynamo: Dynamo,
-        versions: dict[Key, Version] | None = None,
         lists: Lists | None = None,
         sharing: Sharing | None = None,
     ) -> None:
         self._dynamo = dynamo
         self._lists: Lists = {} if lists is None else lists  # allow-lists, each with the instant of its read
         self._sharing: Sharing = {} if sharing is None else sharing  # `is_shared`, with the instant of its read
-        # A version never changes once it is written, so a version that was read holds for the life of the process.
-        self._versions: dict[Key, Version] = {} if versions is None else versions
 
     def over(self, dynamo: Dynamo) -> DynamoCatalog:
-        """The same catalog over another `Dynamo`; the versions and allow-lists that are known are shared."""
-        return DynamoCatalog(dynamo, self._versions, self._lists, self._sharing)
-
-    def knows(self, key: Key) -> bool:
-        return key in self._versions
-
-    def schedule_state(self, schedule: str) -> ScheduleState | None:
-        return self._dynamo.get(keys.schedule_state(schedule), ScheduleState)
-
-    def version(self, schedule: str, version: int) -> Version | None:
-        key = keys.version(schedule, version)
-        found = self._versions.get(key) or self._dynamo.get(key, Version)
-        if found is not None:
-            if len(self._versions) >= MAX_VERSIONS:
-                self._versions.clear()
-            self._versions[key] = found
-        return found
+        """The same catalog over another `Dynamo`; the allow-lists that are known are shared."""
+        return DynamoCatalog(dynamo, self._lists, self._sharing)
 
     def versions(self, schedule: str, limit: int, before: int | None = None) -> tuple[Version, ...]:
-        last = f"{_VERSION}~" if before is None else keys.version(schedule, before - 1).sk
+        last = f"{_VERSION}~" if before is None else kinds.key(Version, schedule, before - 1).sk
         values = {"pk": f"SCHEDULE#{schedule}", "first": _VERSION, "last": last}
         found: list[items.Item] = []
         start: Mapping[str, Any] | None = None
@@ -82,28 +61,16 @@ class DynamoCatalog:
                 break
         return tuple(items.from_item(Version, item) for item in found)
 
-    def definition(self, kind: Kind, name: str) -> Definition | None:
-        return self._dynamo.get(keys.definition(kind, name), Definition)
-
-    def access(self, namespace: str) -> AccessRow | None:
-        return self._dynamo.get(keys.access(namespace), AccessRow)
-
-    def grants(self, namespace: str) -> GrantsRow | None:
-        return self._dynamo.get(keys.grants(namespace), GrantsRow)
-
-    def allowed(self, namespace: str) -> AllowedRow | None:
-        return self._dynamo.get(keys.allowed(namespace), AllowedRow)
-
     def allowed_lately(self, namespace: str, now: Instant) -> AllowedRow | None:
         known = self._lists.get(namespace)
         if known is None or not known[0] <= now < known[0] + ALLOWED_FOR:
             if len(self._lists) >= MAX_ALLOWED:
                 self._lists.clear()
-            known = self._lists[namespace] = now, self.allowed(namespace)
+            known = self._lists[namespace] = now, self._dynamo.get(kinds.key(AllowedRow, namespace), AllowedRow)
         return known[1]
 
     def is_shared(self, joining: str = "") -> bool:
-        found, _ = self._dynamo.query("catalog", "pk = :pk", {"pk": keys.NAMESPACES}, limit=3)
+        found, _ = self._dynamo.query("catalog", "pk = :pk", {"pk": NAMESPACES}, limit=3)
         return len({joining, *(item["sk"]["S"] for item in found)} - {"", SYSTEM}) > 1
 
     def is_shared_lately(self, now: Instant) -> bool:
@@ -112,36 +79,26 @@ class DynamoCatalog:
             known = self._sharing["installation"] = now, self.is_shared()
         return known[1]
 
-    def quotas(self, namespace: str) -> QuotasRow | None:
-        return self._dynamo.get(keys.quotas(namespace), QuotasRow)
-
-    def zone_rules(self) -> ZoneRules | None:
-        return self._dynamo.get(keys.ZONE_RULES, ZoneRules)
-
     def accesses(self, limit: int, cursor: str | None) -> Page[AccessRow]:
-        page = self._list(keys.ACCESS, "", limit, cursor)
-        return Page(tuple(items.from_item(AccessRow, item) for item in page.items), page.cursor)
+        return self._list(AccessRow, "ACCESS", "", limit, cursor)
 
     def definitions(self, kind: Kind, parent: str, limit: int, cursor: str | None) -> Page[Definition]:
-        pk, prefix = keys.definitions(kind, parent)
-        page = self._list(pk, prefix, limit, cursor)
-        return Page(tuple(items.from_item(Definition, item) for item in page.items), page.cursor)
+        return self._list(Definition, *_place(kind, parent), limit, cursor)
 
     def schedules(self, app: str, limit: int, cursor: str | None, beginning: str = "") -> Page[str]:
-        pk, prefix = keys.definitions("schedule", app)
-        page = self._list(pk, f"{prefix}{beginning}", limit, cursor)
-        return Page(tuple(items.from_item(Listing, item).schedule for item in page.items), page.cursor)
+        pk, prefix = _place("schedule", app)
+        page = self._list(Listing, pk, f"{prefix}{beginning}", limit, cursor)
+        return Page(tuple(row.schedule for row in page.items), page.cursor)
 
     def listings(self, app: str, limit: int, cursor: str | None) -> Page[Listing]:
-        page = self._list(*keys.definitions("schedule", app), limit, cursor)
-        return Page(tuple(items.from_item(Listing, item) for item in page.items), page.cursor)
+        return self._list(Listing, *_place("schedule", app), limit, cursor)
 
     def count(self, kind: Kind, parent: str) -> int:
-        pk, prefix = keys.definitions(kind, parent)
+        pk, prefix = _place(kind, parent)
         return self._dynamo.count("catalog", "pk = :pk AND begins_with(sk, :sk)", {"pk": pk, "sk": prefix})
 
     def schedules_after(self, app: str, after: str, limit: int) -> Page[str]:
-        pk, prefix = keys.definitions("schedule", app)
+        pk, prefix = _place("schedule", app)
         # '!' sorts before each character of a name, and '$' right after '#'.
         values = {"pk": pk, "first": f"{prefix}{after}!" if after else prefix, "last": f"{prefix[:-1]}$"}
         found, more = self._dynamo.query("catalog", "pk = :pk AND sk BETWEEN :first AND :last", values, limit=limit)
@@ -149,14 +106,12 @@ class DynamoCatalog:
         return Page(names, names[-1].rpartition(".")[2] if more and names else None)
 
     def messages(self, app: str, limit: int, cursor: str | None) -> Page[Listing]:
-        pk, prefix = keys.definitions("message", app)
-        page = self._list(pk, prefix, limit, cursor)
-        return Page(tuple(items.from_item(Listing, item) for item in page.items), page.cursor)
+        return self._list(Listing, *_place("message", app), limit, cursor)
 
     def dataset_of(self, bucket: str, key: str) -> tuple[str, Dataset] | None:
         folders = prefixes.folders_of(key)
         row = self._matched_prefix(bucket, folders) if folders else None
-        definition = self.definition("dataset", row.dataset) if row else None
+        definition = self._dynamo.get(kinds.key(Definition, "dataset", row.dataset), Definition) if row else None
         return (row.dataset, Dataset.model_validate(definition.document)) if row and definition else None
 
     def _matched_prefix(self, bucket: str, folders: list[str]) -> PrefixRow | None:
@@ -165,7 +120,7 @@ class DynamoCatalog:
         finds the row with one read instead of one read per folder. If too many rows lie in between, each folder is read
         by its key.
         """
-        first, last = keys.prefix(bucket, folders[0]), keys.prefix(bucket, folders[-1])
+        first, last = kinds.key(PrefixRow, bucket, folders[0]), kinds.key(PrefixRow, bucket, folders[-1])
         values = {"pk": last.pk, "first": first.sk, "last": last.sk}
         between = "pk = :pk AND sk BETWEEN :first AND :last"
         near, more = self._dynamo.query("catalog", between, values, limit=NEAR_PREFIXES, forward=False)
@@ -174,22 +129,15 @@ class DynamoCatalog:
         return prefixes.matched(self._prefix_rows(bucket, folders)) if more and matched is None else matched
 
     def _prefix_rows(self, bucket: str, folders: list[str]) -> list[PrefixRow]:
-        found = self._dynamo.get_many([keys.prefix(bucket, folder) for folder in folders])
+        found = self._dynamo.get_many([kinds.key(PrefixRow, bucket, folder) for folder in folders])
         return sorted((items.from_item(PrefixRow, item) for item in found.values()), key=lambda row: len(row.prefix))
-
-    def prefix(self, bucket: str, prefix: str) -> PrefixRow | None:
-        return self._dynamo.get(keys.prefix(bucket, prefix), PrefixRow)
 
     def prefixes_around(self, bucket: str, prefix: str) -> tuple[PrefixRow, ...]:
         return tuple(self._prefix_rows(bucket, prefixes.path_of(prefix)))
 
     def prefixes_in(self, bucket: str, prefix: str, limit: int, cursor: str | None) -> Page[PrefixRow]:
-        place = keys.prefix(bucket, prefix)
-        page = self._list(place.pk, place.sk, limit, cursor)
-        return Page(tuple(items.from_item(PrefixRow, item) for item in page.items), page.cursor)
-
-    def prefix_lock(self, bucket: str, folder: str) -> PrefixLock | None:
-        return self._dynamo.get(keys.prefix_lock(bucket, folder), PrefixLock)
+        place = kinds.key(PrefixRow, bucket, prefix)
+        return self._list(PrefixRow, place.pk, place.sk, limit, cursor)
 
     def subscriptions(self, event_key: str, limit: int, cursor: str | None) -> Page[Subscription]:
         # '$' sorts right after '#', so the page begins after all rows of the last schedule of the previous page.
@@ -200,34 +148,8 @@ class DynamoCatalog:
             rows = [row for row in rows if row.schedule != rows[-1].schedule]
         return Page(tuple(rows), rows[-1].schedule if more and rows else None)
 
-    def timer(self, schedule: str) -> Timer | None:
-        return self._dynamo.get(keys.timer(schedule), Timer)
-
-    def partition(self, dataset: str, values: tuple[str, ...]) -> Partition | None:
-        return self._dynamo.get(keys.partition(dataset, values), Partition)
-
-    def newest_partition(self, dataset: str) -> NewestPartition | None:
-        return self._dynamo.get(keys.newest_partition(dataset), NewestPartition)
-
-    def ignored(self, dataset: str) -> IgnoredObjects | None:
-        return self._dynamo.get(keys.ignored(dataset), IgnoredObjects)
-
-    def manifest(self, dataset: str, values: tuple[str, ...]) -> ManifestRow | None:
-        return self._dynamo.get(keys.manifest(dataset, values), ManifestRow)
-
     def manifests(self, dataset: str, limit: int) -> tuple[ManifestRow, ...]:
-        page = self._list(f"DATASET#{dataset}", "MANIFEST#", limit, None, forward=False)
-        return tuple(items.from_item(ManifestRow, item) for item in page.items)
-
-    def counted_object(self, dataset: str, object_key: str, etag: str) -> CountedObject | None:
-        return self._dynamo.get(keys.counted_object(dataset, object_key, etag), CountedObject)
-
-    def stored_object(self, dataset: str, digest: str) -> CountedObject | None:
-        return self._dynamo.get(keys.stored_object(dataset, digest), CountedObject)
-
-    def failures(self, schedule: str) -> int:
-        found = self._dynamo.get(keys.failures(schedule), Failures)
-        return found.count if found else 0
+        return self._list(ManifestRow, f"DATASET#{dataset}", "MANIFEST#", limit, None, forward=False).items
 
     def partitions(
         self,
@@ -239,12 +161,19 @@ class DynamoCatalog:
         since: str = "",
     ) -> Page[Partition]:
         first = f"PARTITION#{since}" if since else ""
-        page = self._list(f"DATASET#{dataset}", f"PARTITION#{beginning}", limit, cursor, forward, first)
-        return Page(tuple(items.from_item(Partition, item) for item in page.items), page.cursor)
+        return self._list(Partition, f"DATASET#{dataset}", f"PARTITION#{beginning}", limit, cursor, forward, first)
 
     def _list(
-        self, pk: str, prefix: str, limit: int, cursor: str | None, forward: bool = True, first: str = ""
-    ) -> Page[items.Item]:  # fmt: skip
+        self,
+        kind: type[R],
+        pk: str,
+        prefix: str,
+        limit: int,
+        cursor: str | None,
+        forward: bool = True,
+        first: str = "",
+    ) -> Page[R]:
+        """A page of the rows of a partition whose sort keys begin with the prefix, from ``first`` on if it is given."""
         condition, values = "pk = :pk", {"pk": pk}
         if first:
             condition = "pk = :pk AND sk BETWEEN :first AND :last"
@@ -253,4 +182,12 @@ class DynamoCatalog:
             condition, values = "pk = :pk AND begins_with(sk, :sk)", {"pk": pk, "sk": prefix}
         start = decode_start(cursor)
         found, more = self._dynamo.query("catalog", condition, values, limit=limit, start=start, forward=forward)
-        return Page(tuple(found), encode_cursor(more))
+        return Page(tuple(items.from_item(kind, item) for item in found), encode_cursor(more))
+
+
+def _place(kind: str, parent: str) -> tuple[str, str]:
+    """The partition key under which a kind of definitions is listed, and the prefix of its sort keys."""
+    if kind == "namespace":
+        return NAMESPACES, ""
+    of_app = kind in ("workflow", "schedule", "message", "dag")
+    return f"{'APP' if of_app else 'NS'}#{parent}", f"{kind.upper()}#"

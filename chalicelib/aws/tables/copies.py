@@ -11,12 +11,13 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from chalicelib.aws.tables import items, keys, kinds
+from chalicelib.aws.tables import items
 from chalicelib.aws.tables.items import Item
-from chalicelib.aws.tables.keys import Key, TableName
 from chalicelib.aws.tables.tries import Patience, Tries, code_of, tried
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits import names as limit_names
+from chalicelib.core.rows import kinds
+from chalicelib.core.rows.kinds import Key, TableName
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.ports import StoredCopy
 from chalicelib.settings import Settings
@@ -51,13 +52,8 @@ class DynamoCopies:
 
     def copy_of(self, table: TableName, item: Mapping[str, Any]) -> StoredCopy:
         stored = _from_json(item)
-        pk, sk = stored["pk"]["S"], stored["sk"]["S"]
-        kind = kinds.kind_of(Key(table, pk, sk))
-        if kind is LimitState:
-            named = {"S": pk.removeprefix("LIMIT#")}
-            row = items.from_item(kind, {**_without_list(stored), "limit_name": named})
-        else:
-            row = items.from_item(kind, stored)
+        kind = kinds.kind_of(Key(table, stored["pk"]["S"], stored["sk"]["S"])).row
+        row = items.from_item(kind, stored)
         return StoredCopy(table, kind.__name__, row, item)
 
     def put_asleep(self, copies: Sequence[StoredCopy]) -> None:
@@ -89,7 +85,7 @@ class DynamoCopies:
 
     def put_limit(self, state: LimitState) -> None:
         """Store the counts of a limit; its other attributes stay."""
-        key = keys.limit(state.limit_name)
+        key = kinds.key(LimitState, state.limit_name)
         counts = ("active", "waiters", "head", "starts", "rev", "untracked_start", "last_start", "last_success_start")
         named = {name: getattr(state, name) for name in (*counts, "last_success_at", "numbered")}
         values = {f":{name}": items.value(plain) for name, plain in named.items() if plain is not None}
@@ -114,7 +110,7 @@ class DynamoCopies:
             self._set(copy.table, item, given)
 
     def put_later(self, limit_name: str, instants: Mapping[str, Instant]) -> None:
-        key = keys.limit(limit_name)
+        key = kinds.key(LimitState, limit_name)
         place = {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
         for name, at in instants.items():
             later = f"attribute_not_exists(#{name}) OR #{name} < :{name}"
@@ -169,10 +165,6 @@ def _wakes(item: Item) -> bool:
 
 def _asleep(item: Item) -> Item:
     return item | {"wake_at": {"S": _ASLEEP}} if _wakes(item) else item
-
-
-def _without_list(item: Item) -> Item:
-    return {name: part for name, part in item.items() if not (name == "wake_at" and items.is_listed(item))}
 
 
 def _as_json(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,14 +13,17 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import ClientError
 
-from chalicelib.aws.tables import items, keys, own_writes
+from chalicelib.aws.tables import items, own_writes
 from chalicelib.aws.tables.expressions import Shards
 from chalicelib.aws.tables.items import Item
-from chalicelib.aws.tables.keys import Key, TableName
 from chalicelib.aws.tables.statements import Statement, statement
 from chalicelib.aws.tables.tries import FAILURES, Patience, Tries, code_of, reasons_of, tried
 from chalicelib.core import errors
 from chalicelib.core.instants import DAY, Instant
+from chalicelib.core.rows import kinds
+from chalicelib.core.rows.closings import ClosingCount
+from chalicelib.core.rows.kinds import Key, TableName
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import DeadLetter
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.runs import metrics as run_metrics
@@ -65,7 +68,6 @@ class Dynamo:
             "runs": settings.runs_table,
         }
         self.shards = Shards(settings.wake_shards, settings.history_shards, HISTORY - settings.history_days * DAY)
-        self.empty_parts: set[str] = set()  # of an index: nothing is added to them any more
 
     def commit(self, writes: Sequence[Write]) -> Conflict | None:
         """Commit all writes of a plan in one transaction. Returns the conflict if a condition of a write fails; then
@@ -91,7 +93,7 @@ class Dynamo:
         return self._transaction(statements, writes)
 
     def count_closing(self, namespace: str) -> None:
-        key = keys.closings(namespace)
+        key = kinds.key(ClosingCount, namespace)
         values = {"zero": 0, "one": 1, "namespace": namespace, "at": self._now(), "format": items.FORMAT}
         self._ask(
             self._client.update_item,
@@ -104,7 +106,7 @@ class Dynamo:
         )
 
     def number(self, limit_name: str) -> int:
-        key = keys.limit(limit_name)
+        key = kinds.key(LimitState, limit_name)
         answer = self._ask(
             self._client.update_item,
             TableName=self._names[key.table],

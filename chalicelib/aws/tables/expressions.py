@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chalicelib.aws.tables import items
-from chalicelib.aws.tables.keys import Key
+from chalicelib.core.rows.kinds import Key
 
 NO_WAITER = "(attribute_not_exists(waiters) OR waiters = :zero)"
 

@@ -1,8 +1,6 @@
 """Rows as DynamoDB items and back. Free-form documents are stored as JSON text, all other fields as plain attributes.
 
-``format`` is the number of the layout (O11). Layouts 1 and 2 had other names and were never released, so no code reads
-them; code reads every layout that was released. Earlier code packed runs into one attribute (`packing`): such rows are
-still read, and their next write stores each attribute by itself.
+``format`` is the number of the layout (O11). Code reads every layout that was released; none was before layout 4.
 A new attribute needs no new layout: code that does not know the attribute keeps it (`core/rows/stored.py`).
 """
 
@@ -17,13 +15,13 @@ from typing import Any, TypeVar
 
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 
-from chalicelib.aws.tables import keys, packing
 from chalicelib.core import ids
 from chalicelib.core.instants import Instant, iso, parse_instant
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job, Progress
-from chalicelib.core.rows.notice import NoticeWindow
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import DeadLetter, Record, Run, StartRequest
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.rows.stored import StoredRow, Unknown
@@ -33,12 +31,9 @@ from chalicelib.core.writes import Row
 R = TypeVar("R")
 Item = dict[str, Any]
 
-FORMAT = 3
+FORMAT = 4
 # As text, users' floats and deep structures keep every byte; DynamoDB's numbers would not preserve them.
 _JSON_FIELDS = {"definition", "document", "properties", "request", "event", "metrics", "named"}
-# Fields that older releases store under a former name. Rows are written with both names, because older code reads and
-# changes the former one alone. So a reader takes the content of the former name. The next layout drops these names.
-FORMER: Mapping[type[Any], Mapping[str, str]] = {NoticeWindow: {"events": "told"}}
 _CARRIED = "unknown"  # the only field that is not stored under its own name
 # A row without a ``wake_at`` that people search for lies in a list of its own in the wake index, which no tick reads.
 # In place of the number of a shard such an item has ``<list>#<namespace>#<shard>``.
@@ -110,7 +105,7 @@ def is_listed(item: Mapping[str, Any]) -> bool:
 
 
 def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
-    key = keys.key_of(row)
+    key = kinds.key_of(row)
     plain: dict[str, Any] = {"pk": key.pk, "sk": key.sk, "format": FORMAT}
     is_run = isinstance(row, Run)
     for item in fields(row):
@@ -127,7 +122,6 @@ def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
         plain["ttl"] = expires_at // 1000
     if isinstance(row, Run | Record | DeadLetter):
         plain |= _history(row, history_shards)
-    plain |= {former: plain[name] for name, former in FORMER.get(type(row), {}).items() if name in plain}
     if isinstance(row, AuditRow):
         plain |= {"day_key": audit_day(iso(row.recorded_at)[:10]), "at": row.id}
     return dict(row.unknown) | {name: value(content) for name, content in plain.items()}
@@ -140,21 +134,14 @@ def from_item(kind: type[R], item: Item) -> R:
         raise NewerLayout(
             f"row {stored['pk']}, {stored['sk']} has layout {stored['format']}; this code reads up to {FORMAT}"
         )
+    if kind is LimitState:  # created by updates, which do not write its name
+        stored["limit_name"] = stored["pk"].removeprefix("LIMIT#")
     known, written = _names(kind), _written(kind)  # type: ignore[arg-type]  # a class is hashable
     if is_listed(item):
         del stored["wake_at"]
-    hidden = packing.unpack(stored)
-    if former := FORMER.get(kind):
-        hidden = hidden | {name: stored[old] for name, old in former.items() if old in stored}
-    values = {name: _decode(name, content) for name, content in hidden.items() if name in known}
-    unknown: list[tuple[str, Any]] = [(name, content) for name, content in item.items() if name not in written]
-    unknown += [(name, _unpacked(hidden[name])) for name in hidden.keys() - stored.keys() - known]
-    return kind(**values, **({_CARRIED: tuple(unknown)} if unknown and issubclass(kind, StoredRow) else {}))
-
-
-def _unpacked(content: Any) -> dict[str, Any]:
-    """The attribute value of an unknown part of a packed run. DynamoDB has decimal fractions only."""
-    return value(json.loads(json.dumps(content), parse_float=Decimal))
+    values = {name: _decode(name, content) for name, content in stored.items() if name in known}
+    unknown = tuple((name, content) for name, content in item.items() if name not in written)
+    return kind(**values, **({_CARRIED: unknown} if unknown and issubclass(kind, StoredRow) else {}))
 
 
 def picked(item: Item, names: Sequence[str]) -> tuple[Any, ...]:
@@ -170,13 +157,11 @@ def _names(kind: type[Any]) -> frozenset[str]:
 @cache
 def _written(kind: type[Any]) -> frozenset[str]:
     """The attributes of a row class that this code writes, or leaves out on purpose."""
-    names = _names(kind) | {"pk", "sk", "format", *FORMER.get(kind, {}).values()}  # type: ignore[arg-type]  # as above
+    names = _names(kind) | {"pk", "sk", "format"}  # type: ignore[arg-type]  # as above
     if "wake_at" in names:
         names |= {"wake_shard"}
     if "expires_at" in names:
         names |= {"ttl"}
-    if kind is Run:
-        names |= {packing.ATTRIBUTE}
     return names | _HISTORY_KEYS if kind in (Run, Record, DeadLetter, AuditRow) else names
 
 

@@ -6,21 +6,19 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from itertools import islice
 
-from chalicelib.aws.tables import items, keys
+from chalicelib.aws.tables import items
 from chalicelib.aws.tables.dynamo import Dynamo, decode_start, encode_cursor
 from chalicelib.core import ids
 from chalicelib.core.instants import Instant
-from chalicelib.core.rows import delivery_lease, sort_keys
-from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows import delivery_lease, kinds, sort_keys
+from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.closings import ClosingCount
 from chalicelib.core.rows.delivery_lease import DeliveryLease
-from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.event import AppliedEvent, Event, LastArrival, PostedEvent
+from chalicelib.core.rows.event import AppliedEvent, Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
-from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
+from chalicelib.core.rows.notice import PendingNotice
 from chalicelib.core.rows.reprocess import Reprocess
-from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import Offer
 from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.ports import Page, every_page
@@ -30,109 +28,74 @@ class DynamoJobs:
     def __init__(self, dynamo: Dynamo) -> None:
         self._dynamo = dynamo
 
-    def job(self, schedule: str, generation: int, sort_key: str) -> Job | None:
-        return self._dynamo.get(keys.job(schedule, generation, sort_key), Job)
-
     def find(self, job_id: str) -> Job | None:
         parsed = ids.parse_job_id(job_id)
         if parsed is None:
             return None
-        gathering = self.job(parsed.schedule, parsed.generation, GATHERING)
+        gathering = self._dynamo.get(kinds.key(Job, parsed.schedule, parsed.generation, GATHERING), Job)
         if gathering is not None and gathering.job_id == job_id:
             return gathering
         pages = every_page(partial(self.jobs, parsed.schedule, parsed.generation), 500)
         return next((job for page in pages for job in page.items if job.job_id == job_id), None)
 
     def jobs(self, schedule: str, generation: int, limit: int, cursor: str | None) -> Page[Job]:
-        values = {"pk": keys.jobs_of(schedule, generation), "first": sort_keys.FIRST_JOB}
+        values = {"pk": kinds.key(Job, schedule, generation, "").pk, "first": sort_keys.FIRST_JOB}
         start = decode_start(cursor)
         found, more = self._dynamo.query("jobs", "pk = :pk AND sk >= :first", values, limit=limit, start=start)
         return Page(tuple(items.from_item(Job, item) for item in found), encode_cursor(more))
 
     def events_of(self, job: str, schedule: str, generation: int, most: int | None = None) -> tuple[Event, ...]:
-        values = {"pk": keys.jobs_of(schedule, generation), "job": job}
+        values = {"pk": kinds.key(Job, schedule, generation, "").pk, "job": job}
         found = self._dynamo.query_all("jobs", "pk = :pk AND event_job = :job", values, index="events")
         return tuple(items.from_item(AppliedEvent, item).event for item in islice(found, most))
 
     def applied(self, places: Sequence[tuple[str, int, str]]) -> tuple[AppliedEvent, ...]:
-        wanted = [keys.applied(*place) for place in dict.fromkeys(places)]
+        wanted = [kinds.key(AppliedEvent, *place) for place in dict.fromkeys(places)]
         found = self._dynamo.get_many(wanted)
         return tuple(items.from_item(AppliedEvent, found[key]) for key in wanted if key in found)
-
-    def last_arrival(self, schedule: str, generation: int, leaf: str) -> Instant | None:
-        found = self._dynamo.get(keys.last_arrival(schedule, generation, leaf), LastArrival)
-        return found.at if found else None
-
-    def posted(self, event_id: str) -> PostedEvent | None:
-        return self._dynamo.get(keys.posted(event_id), PostedEvent)
-
-    def requested(self, request: str) -> Requested | None:
-        return self._dynamo.get(keys.requested(request), Requested)
-
-    def backfill(self, schedule: str, backfill_id: str) -> Backfill | None:
-        return self._dynamo.get(keys.backfill(schedule, backfill_id), Backfill)
 
     def backfills(self, schedule: str) -> tuple[Backfill, ...]:
         found = self._dynamo.query_all("jobs", "pk = :pk", {"pk": f"BACKFILL#{schedule}"})
         return tuple(items.from_item(Backfill, item) for item in found)
 
-    def deployment(self, app: str, upload: str) -> Deployment | None:
-        return self._dynamo.get(keys.deployment(app, upload), Deployment)
-
-    def reprocess(self, namespace: str, reprocess_id: str) -> Reprocess | None:
-        return self._dynamo.get(keys.reprocess(namespace, reprocess_id), Reprocess)
-
     def reprocesses(self, namespace: str) -> tuple[Reprocess, ...]:
         found = self._dynamo.query_all("jobs", "pk = :pk", {"pk": f"REPROCESS#{namespace}"})
         return tuple(items.from_item(Reprocess, item) for item in found)
 
-    def notice(self, workflow: str, what: str, notice_id: str) -> PendingNotice | None:
-        return self._dynamo.get(keys.notice(workflow, what, notice_id), PendingNotice)
-
     def notices(self, workflow: str, limit: int) -> tuple[PendingNotice, ...]:
-        found, _ = self._dynamo.query("jobs", "pk = :pk", {"pk": keys.notice(workflow, "", "").pk}, limit=limit)
+        found, _ = self._dynamo.query(
+            "jobs", "pk = :pk", {"pk": kinds.key(PendingNotice, workflow, "", "").pk}, limit=limit
+        )
         return tuple(items.from_item(PendingNotice, item) for item in found)
-
-    def notice_window(self, workflow: str, channel: str) -> NoticeWindow | None:
-        return self._dynamo.get(keys.notice_window(workflow, channel), NoticeWindow)
-
-    def deadline(self, job_id: str) -> DeadlineWatch | None:
-        return self._dynamo.get(keys.deadline(job_id), DeadlineWatch)
 
     def closings(self, namespaces: Collection[str]) -> dict[str, ClosingCount | None]:
         if len(namespaces) == 1:  # mostly; a get is answered sooner than a batch
-            return {name: self._dynamo.get(keys.closings(name), ClosingCount) for name in namespaces}
-        wanted = {name: keys.closings(name) for name in namespaces}
+            return {name: self._dynamo.get(kinds.key(ClosingCount, name), ClosingCount) for name in namespaces}
+        wanted = {name: kinds.key(ClosingCount, name) for name in namespaces}
         found = self._dynamo.get_many(list(wanted.values()))
         return {
             name: items.from_item(ClosingCount, found[key]) if key in found else None for name, key in wanted.items()
         }
 
-    def plan_part(self, plan: str, number: int) -> PlanPart | None:
-        return self._dynamo.get(keys.plan_part(plan, number), PlanPart)
-
     def delivery_leases(self, due: Instant, singles: Collection[str] | None = None) -> tuple[DeliveryLease, ...]:
         if singles is None:
-            found = list(self._dynamo.query_all("jobs", "pk = :pk", {"pk": keys.deliveries(due)}))
+            found = list(self._dynamo.query_all("jobs", "pk = :pk", {"pk": kinds.key(DeliveryLease, due, "").pk}))
         else:
-            first = keys.delivery_lease(due, delivery_lease.SINGLE)
+            first = kinds.key(DeliveryLease, due, delivery_lease.SINGLE)
             values = {"pk": first.pk, "single": first.sk}
-            wanted = [keys.delivery_lease(due, delivery_lease.single_id(mark)) for mark in singles]
+            wanted = [kinds.key(DeliveryLease, due, delivery_lease.single_id(mark)) for mark in singles]
             found = list(self._dynamo.query_all("jobs", "pk = :pk AND sk < :single", values))
             found += self._dynamo.get_many(wanted).values() if wanted else ()
         return tuple(items.from_item(DeliveryLease, item) for item in found)
 
     def limit_state(self, limit_name: str) -> LimitState:
-        item = self._dynamo.get_many([keys.limit(limit_name)]).get(keys.limit(limit_name))
-        return (
-            items.from_item(LimitState, {**item, "limit_name": {"S": limit_name}}) if item else LimitState(limit_name)
-        )
+        return self._dynamo.get(kinds.key(LimitState, limit_name), LimitState) or LimitState(limit_name)
 
     def limit_states(self, limit_names: Sequence[str]) -> tuple[LimitState, ...]:
-        wanted = {keys.limit(name): name for name in limit_names}
+        wanted = {kinds.key(LimitState, name): name for name in limit_names}
         found = self._dynamo.get_many(list(wanted))
         return tuple(
-            items.from_item(LimitState, {**found[key], "limit_name": {"S": name}}) if key in found else LimitState(name)
+            items.from_item(LimitState, found[key]) if key in found else LimitState(name)
             for key, name in wanted.items()
         )
 
@@ -145,7 +108,7 @@ class DynamoJobs:
         return Page(tuple(items.from_item(Waiter, item) for item in found), encode_cursor(more))
 
     def is_queued(self, waiter: Waiter) -> bool:
-        return self._dynamo.get(keys.key_of(waiter), Waiter) == waiter
+        return self._dynamo.get(kinds.key_of(waiter), Waiter) == waiter
 
     def head_of(self, limit_name: str, count: int) -> tuple[Waiter, ...]:
         values = {"pk": f"LIMIT#{limit_name}", "sk": "WAIT#"}

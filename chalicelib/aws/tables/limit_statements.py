@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from chalicelib.aws.tables import items, keys
+from chalicelib.aws.tables import items
 from chalicelib.aws.tables.expressions import NO_WAITER, Built, Shards, update
 from chalicelib.aws.tables.pace_statements import acquire_block, advance_pace, hold_back, take_pace
 from chalicelib.core.limits import names as limit_names
@@ -34,6 +34,7 @@ from chalicelib.core.limits.writes import (
     TrackRates,
     WakeQueue,
 )
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.limit import LimitState
 
 
@@ -54,7 +55,7 @@ class _Update:
         several = len(self.expects) > 1
         wrapped = (f"({term})" if several and " OR " in term and term != NO_WAITER else term for term in self.expects)
         expected = " AND ".join(wrapped) or None
-        action, key, arguments = update(keys.limit(limit_name), expression.strip(), expected, **self.values)
+        action, key, arguments = update(kinds.key(LimitState, limit_name), expression.strip(), expected, **self.values)
         return action, key, arguments | ({"ExpressionAttributeNames": self.names} if self.names else {})
 
     def expects_no_waiter(self) -> None:
@@ -183,7 +184,7 @@ def _record_start(write: RecordStart, _: Shards) -> Built:
 
 
 def _join_queue(write: JoinQueue, shards: Shards) -> Built:
-    key = keys.limit(write.ask.limit_name)
+    key = kinds.key(LimitState, write.ask.limit_name)
     wake = items.wake(write.wake_at, key.pk, shards.wake)
     expression = (
         "SET waiters = if_not_exists(waiters, :zero) + :one, wake_shard = :shard, wake_at = if_not_exists(wake_at, :at)"
@@ -208,7 +209,9 @@ def _no_permit(request: PermitRequest, write: JoinQueue) -> tuple[str, dict[str,
 
 
 def _leave_queue(write: LeaveQueue, _: Shards) -> Built:
-    return update(keys.limit(write.limit_name), "SET waiters = waiters - :one", "waiters >= :one", one=write.count)
+    return update(
+        kinds.key(LimitState, write.limit_name), "SET waiters = waiters - :one", "waiters >= :one", one=write.count
+    )
 
 
 def _release_permit(write: ReleasePermit, shards: Shards) -> Built:
@@ -225,7 +228,7 @@ def _release_permit(write: ReleasePermit, shards: Shards) -> Built:
     if write.wake_at is None:
         made.expects_no_waiter()
         return made.built(write.limit_name)
-    wake = items.wake(write.wake_at, keys.limit(write.limit_name).pk, shards.wake)
+    wake = items.wake(write.wake_at, kinds.key(LimitState, write.limit_name).pk, shards.wake)
     made.sets.append("wake_shard = :shard, wake_at = :at")
     made.expects.append("waiters > :zero")
     made.values |= {"shard": wake["wake_shard"], "at": wake["wake_at"]}
@@ -253,7 +256,7 @@ def _track_rates(write: TrackRates, _: Shards) -> Built:
     known = " AND ".join(f"contains(rates, :rate{number})" for number in range(len(write.rates)))
     return (
         "Update",
-        keys.limit(write.limit_name),
+        kinds.key(LimitState, write.limit_name),
         {
             "UpdateExpression": "ADD rates :rates",
             "ConditionExpression": f"attribute_not_exists(rates) OR size(rates) <= :room OR ({known})",
@@ -268,19 +271,19 @@ def _track_rates(write: TrackRates, _: Shards) -> Built:
 
 def _name_shared(write: NameShared, _: Shards) -> Built:
     values = {":shared": {"SS": [write.shared]}}
-    return "Update", keys.limit(write.limit_name), {
+    return "Update", kinds.key(LimitState, write.limit_name), {
         "UpdateExpression": "ADD admits :shared", "ExpressionAttributeValues": values,
     }  # fmt: skip
 
 
 def _new_edition(write: NewEdition, _: Shards) -> Built:
     if not write.edition:  # a claim expects that there is none
-        return update(keys.limit(write.limit_name), "REMOVE edition", None)
-    return update(keys.limit(write.limit_name), "SET edition = :edition", None, edition=write.edition)
+        return update(kinds.key(LimitState, write.limit_name), "REMOVE edition", None)
+    return update(kinds.key(LimitState, write.limit_name), "SET edition = :edition", None, edition=write.edition)
 
 
 def _lease_queue(write: LeaseQueue, shards: Shards) -> Built:
-    key = keys.limit(write.limit_name)
+    key = kinds.key(LimitState, write.limit_name)
     read, until = items.wake(write.read, key.pk, shards.wake), items.wake(write.until, key.pk, shards.wake)
     values: dict[str, Any] = {"until": until["wake_at"], "read": read["wake_at"]}
     sets = "SET wake_at = :until"
@@ -292,7 +295,7 @@ def _lease_queue(write: LeaseQueue, shards: Shards) -> Built:
 
 
 def _clear_queue_wake(write: ClearQueueWake, shards: Shards) -> Built:
-    key, values = keys.limit(write.limit_name), dict[str, Any](zero=0)
+    key, values = kinds.key(LimitState, write.limit_name), dict[str, Any](zero=0)
     expected = NO_WAITER
     if write.read is not None:
         expected = f"{NO_WAITER} AND wake_at = :read"
@@ -301,7 +304,7 @@ def _clear_queue_wake(write: ClearQueueWake, shards: Shards) -> Built:
 
 
 def _wake_queue(write: WakeQueue, shards: Shards) -> Built:
-    key = keys.limit(write.limit_name)
+    key = kinds.key(LimitState, write.limit_name)
     wake = items.wake(write.at, key.pk, shards.wake)
     sets = "SET parts = :parts, wake_shard = :shard, wake_at = if_not_exists(wake_at, :at)"
     values = {"parts": write.parts, "shard": wake["wake_shard"], "at": wake["wake_at"]}

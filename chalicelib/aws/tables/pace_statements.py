@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from chalicelib.aws.tables import items, keys
+from chalicelib.aws.tables import items
 from chalicelib.aws.tables.expressions import NO_WAITER, Built, Shards, update
 from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import AcquireBlock, AcquirePermit, AdvancePace, DelayPace
+from chalicelib.core.rows import kinds
+from chalicelib.core.rows.limit import LimitState
 
 
 def take_pace(write: AcquirePermit) -> Built:
     request, head = write.ask, write.read.head
     if isinstance(request, Slots | RateWindow):
         raise TypeError("expected a pace")
-    key, leaving = keys.limit(request.limit_name), ", waiters = waiters - :one" if write.from_queue else ""
+    key, leaving = kinds.key(LimitState, request.limit_name), ", waiters = waiters - :one" if write.from_queue else ""
     # Two forms of max(head, now) + spacing: an update expression has no max.
     behind = head <= write.now
     base = ":now" if behind else "head"
@@ -33,17 +35,19 @@ def take_pace(write: AcquirePermit) -> Built:
 
 def acquire_block(write: AcquireBlock, _: Shards) -> Built:
     expected = "head = :read" if write.read else "attribute_not_exists(head) OR head = :read"
-    return update(keys.limit(write.limit_name), "SET head = :head", expected, head=write.head, read=write.read)
+    return update(
+        kinds.key(LimitState, write.limit_name), "SET head = :head", expected, head=write.head, read=write.read
+    )
 
 
 def hold_back(write: DelayPace, shards: Shards) -> Built:
     """Move the head forward. The head only grows, so a concurrent longer delay or permit is kept."""
-    key, head = keys.limit(write.ask.limit_name), write.until + write.ask.slack
+    key, head = kinds.key(LimitState, write.ask.limit_name), write.until + write.ask.slack
     return update(key, "SET head = :head", "attribute_not_exists(head) OR head < :head", head=head)
 
 
 def advance_pace(write: AdvancePace, shards: Shards) -> Built:
-    key, wake_at = keys.limit(write.limit_name), write.read.wake_at
+    key, wake_at = kinds.key(LimitState, write.limit_name), write.read.wake_at
     sets, expected = "SET head = :head", "head = :read"
     values: dict[str, Any] = {"head": write.head, "read": write.read.head}
     if wake_at is not None and wake_at > write.head:

@@ -10,15 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from chalicelib.aws.tables import items, keys
+from chalicelib.aws.tables import items
 from chalicelib.aws.tables.catalog import DynamoCatalog
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.items import Item
 from chalicelib.aws.tables.jobs import DynamoJobs
-from chalicelib.aws.tables.keys import Key
+from chalicelib.aws.tables.rows import DynamoRows
 from chalicelib.aws.tables.runs import DynamoRuns
-from chalicelib.core.rows.stamps import ATTRIBUTES, Stamp
-from chalicelib.ports import Ports, RowRequest
+from chalicelib.core.rows import kinds
+from chalicelib.core.rows.kinds import Key
+from chalicelib.core.rows.stamps import Stamp
+from chalicelib.ports import Ports
 
 R = TypeVar("R")
 # Rows that were parsed recently, with their items, of one or two KB each. A delivery reads each of its rows twice,
@@ -37,23 +39,28 @@ class DynamoPrefetch:
         self._rows = rows or {}
         self._parsed: Parsed = {} if parsed is None else parsed
 
-    def read(self, ports: Ports, wanted: Sequence[RowRequest], strong: bool = True) -> Ports:
-        if not isinstance(ports.catalog, DynamoCatalog):
-            raise TypeError(f"expected a catalog in DynamoDB, got {type(ports.catalog).__name__}")
-        keys_of = {key for request in wanted if not ports.catalog.knows(key := _key(request))} - self._rows.keys()
-        found = self._dynamo.get_many(sorted(keys_of), strong=strong)
-        rows = {**self._rows, **{key: found.get(key) for key in keys_of}}
+    def read(self, ports: Ports, wanted: Sequence[Key], strong: bool = True) -> Ports:
+        if not isinstance(ports.rows, DynamoRows) or not isinstance(ports.catalog, DynamoCatalog):
+            raise TypeError(f"expected rows in DynamoDB, got {type(ports.rows).__name__}")
+        missing = {key for key in wanted if not ports.rows.knows(key)} - self._rows.keys()
+        found = self._dynamo.get_many(sorted(missing), strong=strong)
+        rows = {**self._rows, **{key: found.get(key) for key in missing}}
         read: Any = _Read(self._dynamo, rows, self._parsed)
-        prefetch, catalog = DynamoPrefetch(self._dynamo, rows, self._parsed), ports.catalog.over(read)
-        return replace(ports, catalog=catalog, jobs=DynamoJobs(read), runs=DynamoRuns(read), prefetch=prefetch)
+        return replace(
+            ports,
+            rows=ports.rows.over(read),
+            catalog=ports.catalog.over(read),
+            jobs=DynamoJobs(read),
+            runs=DynamoRuns(read),
+            prefetch=DynamoPrefetch(self._dynamo, rows, self._parsed),
+        )
 
-    def stamps(self, wanted: Sequence[RowRequest]) -> dict[RowRequest, Stamp]:
+    def stamps(self, wanted: Sequence[Key]) -> dict[Key, Stamp]:
         """Some attributes of each row, by strongly consistent reads. Fewer bytes are sent and parsed, but the read
         units are those of whole rows."""
-        keys_of = {_key(request): request for request in wanted}
-        attributes = {key.table: ATTRIBUTES[str(request[0])] for key, request in keys_of.items()}
-        found = self._dynamo.get_many(sorted(keys_of), attributes)
-        return {keys_of[key]: items.picked(item, attributes[key.table]) for key, item in found.items()}
+        attributes = {key.table: kinds.kind_of(key).stamp for key in wanted}
+        found = self._dynamo.get_many(sorted(set(wanted)), attributes)
+        return {key: items.picked(item, attributes[key.table]) for key, item in found.items()}
 
 
 class _Read:
@@ -80,24 +87,3 @@ class _Read:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._dynamo, name)
-
-
-def _key(request: RowRequest) -> Key:
-    match request:
-        case ("schedule_state", schedule):
-            return keys.schedule_state(str(schedule))
-        case ("timer", schedule):
-            return keys.timer(str(schedule))
-        case ("version", schedule, number):
-            return keys.version(str(schedule), int(number))
-        case ("workflow" | "dataset" as kind, name):
-            return keys.definition(kind, str(name))
-        case ("job", schedule, generation, key):
-            return keys.job(str(schedule), int(generation), str(key))
-        case ("run", run_id, attempt):
-            return keys.run(str(run_id), int(attempt))
-        case ("record", job_id):
-            return keys.record(str(job_id))
-        case ("dag_run", run_id):
-            return keys.dag_run(str(run_id))
-    raise ValueError(f"expected a row that can be prefetched, got {request}")

@@ -6,21 +6,20 @@ Implements `ports.RunTable` and `ports.Wakes`.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from chalicelib.aws.tables import items, keys
+from chalicelib.aws.tables import items
 from chalicelib.aws.tables.dynamo import Dynamo, checked_start, decode_cursor, encode_cursor
-from chalicelib.aws.tables.keys import Key, TableName
 from chalicelib.core import errors, ids
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import DAY, Instant, iso, parse_instant
-from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows import kinds, sort_keys
 from chalicelib.core.rows.audit import AuditRow
-from chalicelib.core.rows.dag import DagRun
+from chalicelib.core.rows.kinds import Key, TableName
 from chalicelib.core.rows.ref import Ref
-from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
+from chalicelib.core.rows.run import DeadLetter, Record, Run
 from chalicelib.core.rows.spans import RunSpan
 from chalicelib.ports import Page, Soonest
 
@@ -32,7 +31,6 @@ _SCOPES = {
 }
 
 
-MAX_EMPTY = 50_000  # names that a process remembers, about 10 MB
 PAGE = 100  # rows more than an even share that are read of one part of an index at a time
 
 
@@ -40,11 +38,8 @@ class DynamoRuns:
     def __init__(self, dynamo: Dynamo) -> None:
         self._dynamo = dynamo
 
-    def run(self, run_id: str, attempt: int) -> Run | None:
-        return self._dynamo.get(keys.run(run_id, attempt), Run)
-
     def several(self, names: Sequence[tuple[str, int]], strong: bool = True) -> tuple[Run, ...]:
-        found = self._dynamo.get_many([keys.run(*name) for name in names], strong=strong)
+        found = self._dynamo.get_many([kinds.key(Run, *name) for name in names], strong=strong)
         return tuple(items.from_item(Run, item) for item in found.values())
 
     def attempts(self, run_id: str) -> tuple[Run, ...]:
@@ -52,32 +47,14 @@ class DynamoRuns:
         found = self._dynamo.query_all("runs", "pk = :pk AND begins_with(sk, :sk)", values)
         return tuple(items.from_item(Run, item) for item in found)
 
-    def record(self, job_id: str) -> Record | None:
-        return self._dynamo.get(keys.record(job_id), Record)
-
-    def output(self, run_id: str, attempt: int) -> Output | None:
-        return self._dynamo.get(keys.output(run_id, attempt), Output)
-
-    def dag_run(self, run_id: str) -> DagRun | None:
-        return self._dynamo.get(keys.dag_run(run_id), DagRun)
-
-    def by_target_id(self, target_id: str) -> tuple[str, int] | None:
-        pointer = self._dynamo.get(keys.pointer(target_id), Pointer)
-        return (pointer.run_id, pointer.attempt) if pointer else None
-
     def runs(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Run]:
-        # Older runs of a schedule are in one part without a number; they are found as long as they are kept. Nothing is
-        # added to that part, so an empty one is read once.
-        empty = self._dynamo.empty_parts
-        parts = [*self._parts(name), *([name] if scope == "schedule" and name not in empty else [])]
-        page = self._history(scope, parts, limit, cursor)
+        page = self._history(scope, self._parts(name), limit, cursor)
         return Page(tuple(items.from_item(Run, item) for item in page.items), page.cursor)
 
     def spans(self, scope: str, names: Sequence[str], since: Instant, until: Instant, most: int) -> tuple[RunSpan, ...]:
         wanted: list[Key] = []
         for name in names:
-            parts = [*self._parts(name), *([name] if scope == "schedule" else [])]
-            wanted += self._newest(scope, parts, since, until, most - len(wanted))
+            wanted += self._newest(scope, self._parts(name), since, until, most - len(wanted))
             if len(wanted) >= most:
                 break
         return tuple(items.from_item(RunSpan, item) for item in self._in_order(wanted))
@@ -100,17 +77,21 @@ class DynamoRuns:
         named = ids.parse_job_id(run_id)
         if named is None:
             return None
-        values = {"pk": keys.dead_letter(named.schedule, run_id, 0).pk, "sk": f"{run_id}#"}
+        values = {"pk": kinds.key(DeadLetter, named.schedule, run_id, 0).pk, "sk": f"{run_id}#"}
         found = self._dynamo.query_all("runs", "pk = :pk AND begins_with(sk, :sk)", values)
         letters = [items.from_item(DeadLetter, item) for item in found]
         return letters[-1] if letters else None
 
     def has_dead_letter(self, schedule: str) -> bool:
-        values = {"pk": keys.dead_letter(schedule, "", 0).pk}
+        values = {"pk": kinds.key(DeadLetter, schedule, "", 0).pk}
         return bool(self._dynamo.query("runs", "pk = :pk", values, limit=1)[0])
 
     def audit(self, namespace: str, since: Instant, until: Instant, limit: int, cursor: str | None) -> Page[AuditRow]:
-        values = {"pk": keys.audit(namespace, "").pk, "since": iso(since), "until": _before(cursor, since, until)}
+        values = {
+            "pk": kinds.key(AuditRow, namespace, "").pk,
+            "since": iso(since),
+            "until": _before(cursor, since, until),
+        }
         condition = "pk = :pk AND sk BETWEEN :since AND :until"
         found, rest = self._dynamo.query("runs", condition, values, limit=limit + 2, forward=False)
         # The upper bound is included. No record has a bare instant as its key, but a cursor is the key of the last one.
@@ -158,10 +139,6 @@ class DynamoRuns:
             )[0]
             for part in parts
         ]
-        if cursor is None and scope == "schedule" and len(self._dynamo.empty_parts) < MAX_EMPTY:
-            self._dynamo.empty_parts.update(
-                part for part, found in zip(parts, lists, strict=True) if _is_old(part, found)
-            )
         newest = list(heapq.merge(*lists, key=lambda item: str(item["at"]["S"]), reverse=True))
         wanted = [Key("runs", item["pk"]["S"], item["sk"]["S"]) for item in newest[:limit]]
         found = self._dynamo.get_many(wanted) if wanted else {}
@@ -206,8 +183,7 @@ class DynamoWakes:
             condition = "wake_shard = :shard AND wake_at <= :until"
             found += self._dynamo.query(table, condition, values, limit=limit, index="wake")[0]
         found.sort(key=lambda item: str(item["wake_at"]["S"]))
-        refs = (keys.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"])) for item in found[:limit])
-        return tuple(ref for ref in refs if ref is not None)
+        return tuple(ref for ref, _ in _named(table, found[:limit]))
 
     def due(
         self, table: TableName, shard: int, until: Instant, limit: int, cursor: str | None
@@ -220,10 +196,9 @@ class DynamoWakes:
             values = {"shard": str(shard), "since": iso(since), "until": iso(until)}
             condition = "wake_shard = :shard AND wake_at BETWEEN :since AND :until"
             # Prepared fires may be many, and the jobs that wait lie among them.
-            for item in self._dynamo.query_all("jobs", condition, values, index="wake"):
-                ref = keys.ref_of(Key("jobs", item["pk"]["S"], item["sk"]["S"]))
-                if ref is not None and ref.kind == "job" and not sort_keys.is_fire(ref.parts[2]):
-                    found.append((ref, parse_instant(item["wake_at"]["S"])))
+            items_of = self._dynamo.query_all("jobs", condition, values, index="wake")
+            found += [(ref, at) for ref, at in _named("jobs", items_of)
+                      if ref.kind == "job" and not sort_keys.is_fire(ref.parts[2])]  # fmt: skip
         return tuple(sorted(found, key=lambda entry: entry[1]))
 
     def listed(self, group: str, namespace: str, limit: int, cursor: str | None) -> Page[Ref]:
@@ -237,8 +212,7 @@ class DynamoWakes:
         complete: list[Instant] = []  # of the shards that have more rows
         for shard in range(self._dynamo.shards.wake):
             rows, more = self._first(table, str(shard), iso(since), iso(until), limit)
-            refs = ((keys.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"])), item) for item in rows)
-            found += [(ref, parse_instant(item["wake_at"]["S"])) for ref, item in refs if ref is not None]
+            found += _named(table, rows)
             complete += [parse_instant(rows[-1]["wake_at"]["S"])] if more else []
         found.sort(key=lambda entry: entry[1])
         complete += [found[limit - 1][1]] if len(found) > limit else []
@@ -275,17 +249,15 @@ class DynamoWakes:
             condition = "wake_shard = :part AND wake_at <= :until"
             rows, start = self._dynamo.query(table, condition, values, limit=left, index="wake", start=start)
             left -= len(rows)
-            for item in rows:
-                ref = keys.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"]))
-                if ref is not None:
-                    found.append((ref, parse_instant(item["wake_at"]["S"])))
+            found += _named(table, rows)
             number = number if start else number + 1
         return Page(tuple(found), encode_cursor([number, start]) if number < len(parts) else None)
 
 
-def _is_old(part: str, found: Sequence[items.Item]) -> bool:
-    """Whether this is the part without a number, and has no rows."""
-    return "#" not in part and not found
+def _named(table: TableName, found: Iterable[items.Item]) -> list[tuple[Ref, Instant]]:
+    """The refs of items of a wake index with their instants, without those of rows that no step handles."""
+    refs = ((kinds.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"])), item) for item in found)
+    return [(ref, parse_instant(item["wake_at"]["S"])) for ref, item in refs if ref is not None]
 
 
 def _part_and_start(cursor: str | None, parts: int) -> tuple[int, Mapping[str, Any] | None]:

@@ -6,14 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from chalicelib.aws.tables import backfill_statements, items, keys, limit_statements
+from chalicelib.aws.tables import backfill_statements, items, limit_statements
 from chalicelib.aws.tables.expressions import Built, Shards, condition, update
-from chalicelib.aws.tables.keys import Key
-from chalicelib.core.rows.dag import DagRun
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows import kinds
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.request import Requested
-from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
-from chalicelib.core.rows.schedule import ScheduleState, Timer
+from chalicelib.core.rows.kinds import Key
+from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import Failures, ScheduleState, Timer
 from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.writes import (
     ClearStateWake,
@@ -51,8 +53,6 @@ from chalicelib.core.writes import (
 )
 
 ABSENT = "attribute_not_exists(pk)"
-# Rows that expire with the history to which they belong (H1).
-_HISTORY = Run | Record | DeadLetter | Pointer | Output | DagRun | Requested
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +75,13 @@ def statement(write: Write, table_names: dict[str, str], shards: Shards) -> Stat
 
 def _put(row: Row, shards: Shards, expected: str | None, **values: Any) -> Built:
     item = items.to_item(row, shards.wake, shards.history)
-    if shards.sooner and isinstance(row, _HISTORY) and row.expires_at is not None:
+    expires_at: Instant | None = getattr(row, "expires_at", None)
+    if shards.sooner and expires_at is not None and kinds.ROWS[type(row)].history:
         # The row keeps the expiry with which it was written; the installation's setting decides when DynamoDB deletes
         # it.
-        item["ttl"] = items.value((row.expires_at - shards.sooner) // 1000)
+        item["ttl"] = items.value((expires_at - shards.sooner) // 1000)
     arguments: dict[str, Any] = {"Item": item}
-    return "Put", keys.key_of(row), arguments | condition(expected, values)
+    return "Put", kinds.key_of(row), arguments | condition(expected, values)
 
 
 def _create(write: Create, shards: Shards) -> Built:
@@ -88,11 +89,10 @@ def _create(write: Create, shards: Shards) -> Built:
 
 
 def _replace(write: Replace, shards: Shards) -> Built:
-    row = write.row
+    row: Any = write.row
     if isinstance(row, Job):
         # A tombstone has the revision of the job that it replaced, so the condition excludes it explicitly.
-        open_or_not = "(attribute_not_exists(closed) OR closed = :closed)"
-        expected = f"rev = :rev AND job_id = :job AND {open_or_not}"
+        expected = "rev = :rev AND job_id = :job AND closed = :closed"
         over = write.over if isinstance(write.over, Job) else row
         return _put(row, shards, expected, rev=row.rev - 1, job=over.job_id, closed=over.closed)
     if isinstance(row, Timer):
@@ -109,7 +109,7 @@ def _put_row(write: Put, shards: Shards) -> Built:
 
 
 def _clear_state_wake(write: ClearStateWake, shards: Shards) -> Built:
-    key, rev = keys.schedule_state(write.schedule_state.schedule), write.schedule_state.rev
+    key, rev = kinds.key(ScheduleState, write.schedule_state.schedule), write.schedule_state.rev
     place = items.listed(write.schedule_state, key.pk, shards.wake)
     if not place:
         return update(key, "REMOVE wake_at, wake_shard, wake_cursor", "rev = :rev", rev=rev)
@@ -118,7 +118,7 @@ def _clear_state_wake(write: ClearStateWake, shards: Shards) -> Built:
 
 
 def _mark_woken(write: MarkWoken, _: Shards) -> Built:
-    key, rev = keys.schedule_state(write.schedule_state.schedule), write.schedule_state.rev
+    key, rev = kinds.key(ScheduleState, write.schedule_state.schedule), write.schedule_state.rev
     return update(key, "SET wake_cursor = :cursor", "rev = :rev", rev=rev, cursor=f"{rev}|{write.cursor}")
 
 
@@ -126,7 +126,7 @@ def _put_last_arrival(write: PutLastArrival, shards: Shards) -> Built:
     if write.over is None:
         return _put(write.last_arrival, shards, ABSENT)
     # Only this attribute changes: the row was not read, and newer code may keep more attributes in it.
-    key, values = keys.key_of(write.last_arrival), {"at": write.last_arrival.at, "over": write.over}
+    key, values = kinds.key_of(write.last_arrival), {"at": write.last_arrival.at, "over": write.over}
     action, key, arguments = update(key, "SET #at = :at", "#at = :over", **values)
     return action, key, arguments | {"ExpressionAttributeNames": {"#at": "at"}}
 
@@ -142,7 +142,7 @@ def _count_failure(write: CountFailure, _: Shards) -> Built:
     # "count" is a reserved word in expressions.
     expression = "SET #count = if_not_exists(#count, :zero) + :one, schedule = :schedule, #format = :format"
     values = {"zero": 0, "one": 1, "schedule": write.schedule, "format": items.FORMAT}
-    action, key, arguments = update(keys.failures(write.schedule), expression, None, **values)
+    action, key, arguments = update(kinds.key(Failures, write.schedule), expression, None, **values)
     return action, key, arguments | {"ExpressionAttributeNames": {"#count": "count", "#format": "format"}}
 
 
@@ -165,27 +165,21 @@ def _put_definition(write: PutDefinition, shards: Shards) -> Built:
     if write.over is None:
         return _put(write.definition, shards, ABSENT)
     # A concurrent request to count starts (`TrackStarts`) does not change the version and must not be undone.
-    expected = "version = :over AND (attribute_not_exists(counted) OR counted = :counted)"
+    expected = "version = :over AND counted = :counted"
     values: dict[str, Any] = {"over": write.over, "counted": write.definition.counted}
     if write.edition is not None:
-        expected, values["edition"] = f"{expected} AND {_of_edition(write.edition)}", write.edition
+        expected, values["edition"] = f"{expected} AND edition = :edition", write.edition
     return _put(write.definition, shards, expected, **values)
-
-
-def _of_edition(edition: int) -> str:
-    """A condition on the edition. A definition that was written before editions existed has none, which equals 0."""
-    return "edition = :edition" if edition else "(attribute_not_exists(edition) OR edition = :edition)"
 
 
 def _expect_definition(write: ExpectDefinition, _: Shards) -> Built:
     found = write.definition
     values = {"version": found.version, "edition": found.edition}
-    expected = f"version = :version AND {_of_edition(found.edition)}"
-    return "ConditionCheck", keys.key_of(found), condition(expected, values)
+    return "ConditionCheck", kinds.key_of(found), condition("version = :version AND edition = :edition", values)
 
 
 def _expect_grants(write: ExpectGrants, _: Shards) -> Built:
-    key = keys.grants(write.namespace)
+    key = kinds.key(GrantsRow, write.namespace)
     if write.read is None:
         return "ConditionCheck", key, condition(ABSENT, {})
     # A namespace that was deleted and created again begins with the first version again, at another instant.
@@ -194,13 +188,13 @@ def _expect_grants(write: ExpectGrants, _: Shards) -> Built:
 
 
 def _track_starts(write: TrackStarts, _: Shards) -> Built:
-    key = keys.definition("workflow", write.workflow)
+    key = kinds.key(Definition, "workflow", write.workflow)
     return update(key, "SET counted = :true", "attribute_exists(pk)", true=True)
 
 
 def _remove_definition(write: RemoveDefinition, _: Shards) -> Built:
     found = write.definition
-    return "Delete", keys.key_of(found), condition("version = :version", {"version": found.version})
+    return "Delete", kinds.key_of(found), condition("version = :version", {"version": found.version})
 
 
 def _end_timer(write: EndTimer, shards: Shards) -> Built:
@@ -209,32 +203,32 @@ def _end_timer(write: EndTimer, shards: Shards) -> Built:
     values = {"rev": read.rev, "generation": read.generation, "anchor": read.anchor}
     if write.next is not None:
         return _put(write.next, shards, expected, **values)
-    return "Delete", keys.key_of(read), condition(expected, values)
+    return "Delete", kinds.key_of(read), condition(expected, values)
 
 
 def _remove_subscription(write: RemoveSubscription, _: Shards) -> Built:
     found = write.subscription
-    return "Delete", keys.key_of(found), condition("since = :since", {"since": found.since})
+    return "Delete", kinds.key_of(found), condition("since = :since", {"since": found.since})
 
 
 def _delete(write: Delete, _: Shards) -> Built:
-    return "Delete", keys.key_of(write.row), {}
+    return "Delete", kinds.key_of(write.row), {}
 
 
 def _delete_notice(write: DeleteNotice, _: Shards) -> Built:
-    return "Delete", keys.key_of(write.row), condition("rev = :rev", {"rev": write.row.rev})
+    return "Delete", kinds.key_of(write.row), condition("rev = :rev", {"rev": write.row.rev})
 
 
 def _delete_dead_letter(write: DeleteDeadLetter, _: Shards) -> Built:
     # The same attempt may have another dead letter by now, if its redrive was cancelled.
-    return "Delete", keys.key_of(write.letter), condition("failed_at = :at", {"at": write.letter.failed_at})
+    return "Delete", kinds.key_of(write.letter), condition("failed_at = :at", {"at": write.letter.failed_at})
 
 
 def _remove_waiter(write: RemoveWaiter, _: Shards) -> Built:
     expected = "job_id = :job AND job_sort_key = :sort_key"
     return (
         "Delete",
-        keys.key_of(write.row),
+        kinds.key_of(write.row),
         condition(expected, {"job": write.row.job_id, "sort_key": write.row.job_sort_key}),
     )
 
@@ -242,9 +236,9 @@ def _remove_waiter(write: RemoveWaiter, _: Shards) -> Built:
 def _expect_not_waiting(write: ExpectNotWaiting, _: Shards) -> Built:
     waiter = write.waiter
     if waiter.run is not None:
-        key = keys.run(*waiter.run)
+        key = kinds.key(Run, *waiter.run)
     else:
-        key = keys.job(waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
+        key = kinds.key(Job, waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
     if write.read is None:
         return "ConditionCheck", key, condition(ABSENT, {})
     if isinstance(write.read, Run):
@@ -258,15 +252,15 @@ def _expect_not_waiting(write: ExpectNotWaiting, _: Shards) -> Built:
 
 
 def _expect_not_queued(write: ExpectNotQueued, _: Shards) -> Built:
-    return "ConditionCheck", keys.key_of(write.waiter), condition(ABSENT, {})
+    return "ConditionCheck", kinds.key_of(write.waiter), condition(ABSENT, {})
 
 
 def _expect_no_run(write: ExpectNoRun, _: Shards) -> Built:
-    return "ConditionCheck", keys.run(write.job.job_id, write.job.attempt), condition(ABSENT, {})
+    return "ConditionCheck", kinds.key(Run, write.job.job_id, write.job.attempt), condition(ABSENT, {})
 
 
 def _delete_job(write: DeleteJob, _: Shards) -> Built:
-    expected = "job_id = :job AND (attribute_not_exists(closed) OR closed = :closed)"
+    expected = "job_id = :job AND closed = :closed"
     values: dict[str, Any] = {"job": write.job.job_id, "closed": write.job.closed}
     if write.job.queued_in is not None:
         # The plan releases the permits of the job and removes its waiter, so the job must still be in the same queue.
@@ -277,7 +271,7 @@ def _delete_job(write: DeleteJob, _: Shards) -> Built:
     if write.exact:
         expected += " AND rev = :rev"
         values["rev"] = write.job.rev
-    return "Delete", keys.key_of(write.job), condition(expected, values)
+    return "Delete", kinds.key_of(write.job), condition(expected, values)
 
 
 def _take_lease(write: TakeLease, shards: Shards) -> Built:
@@ -289,26 +283,38 @@ def _take_lease(write: TakeLease, shards: Shards) -> Built:
 
 def _end_lease(write: EndLease, _: Shards) -> Built:
     own = {"until": write.lease.leased_until, "holder": write.lease.holder}
-    return "Delete", keys.key_of(write.lease), condition("leased_until = :until AND holder = :holder", own)
+    return "Delete", kinds.key_of(write.lease), condition("leased_until = :until AND holder = :holder", own)
 
 
 def _expect_mode(write: ExpectMode, _: Shards) -> Built:
     schedule_state = write.schedule_state
-    return "ConditionCheck", keys.schedule_state(schedule_state.schedule), _mode_condition(schedule_state, write.modes)
+    return (
+        "ConditionCheck",
+        kinds.key(ScheduleState, schedule_state.schedule),
+        _mode_condition(schedule_state, write.modes),
+    )
 
 
 def _expect_open(write: ExpectOpen, _: Shards) -> Built:
     expected = "attribute_not_exists(closed) OR closed = :false"
-    return "ConditionCheck", keys.gathering(write.schedule, write.generation), condition(expected, {"false": False})
+    return (
+        "ConditionCheck",
+        kinds.key(Job, write.schedule, write.generation, GATHERING),
+        condition(expected, {"false": False}),
+    )
 
 
 def _expect_none_gathering(write: ExpectNoneGathering, _: Shards) -> Built:
     expected = f"{ABSENT} OR closed = :true"
-    return "ConditionCheck", keys.gathering(write.schedule, write.generation), condition(expected, {"true": True})
+    return (
+        "ConditionCheck",
+        kinds.key(Job, write.schedule, write.generation, GATHERING),
+        condition(expected, {"true": True}),
+    )
 
 
 def _close_generation(write: CloseGeneration, shards: Shards) -> Built:
-    key = keys.gathering(write.schedule, write.generation)
+    key = kinds.key(Job, write.schedule, write.generation, GATHERING)
     blank = {
         "format": items.FORMAT,
         "schedule": write.schedule,

@@ -8,12 +8,14 @@ from chalicelib.aws.tables.catalog import DynamoCatalog
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.aws.tables.prefetch import DynamoPrefetch
+from chalicelib.aws.tables.rows import DynamoRows
 from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
 
 
 class TablePorts(TypedDict):
     """The fields of `ports.Ports` that read tables."""
 
+    rows: DynamoRows
     catalog: DynamoCatalog
     jobs: DynamoJobs
     runs: DynamoRuns
@@ -23,6 +25,7 @@ class TablePorts(TypedDict):
 
 def table_ports(dynamo: Dynamo) -> TablePorts:
     return {
+        "rows": DynamoRows(dynamo),
         "catalog": DynamoCatalog(dynamo),
         "jobs": DynamoJobs(dynamo),
         "runs": DynamoRuns(dynamo),

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows.kinds import TableName
 
 MANIFEST, PROGRESS = "manifest.json", "progress.json"
 VERSION = 1  # of the form of the files; a change that older code would misread raises it
 AGAIN = "copy the export again from where it was written, or run `sluice export` again"
-
-
-Table = Literal["catalog", "jobs", "runs"]
 
 
 class _Document(BaseModel):
@@ -29,7 +27,7 @@ class Part(_Document):
     """One file of lines: rows of one table. ``bytes`` and ``sha256`` are those of the file."""
 
     file: str = Field(pattern=r"^[a-z]+-[0-9]{6}\.jsonl$")
-    table: Table
+    table: TableName
     rows: int
     bytes: int
     sha256: str
@@ -60,7 +58,7 @@ class Manifest(_Document):
     rows: Mapping[str, int] = Field(default_factory=dict)
     parts: tuple[Part, ...] = ()
 
-    def of(self, table: Table) -> tuple[Part, ...]:
+    def of(self, table: TableName) -> tuple[Part, ...]:
         """The files with the rows of a table."""
         return tuple(part for part in self.parts if part.table == table)
 
@@ -69,7 +67,7 @@ class Manifest(_Document):
         return not self.namespaces
 
 
-def part_of(name: str, table: Table, text: str) -> Part:
+def part_of(name: str, table: TableName, text: str) -> Part:
     """The entry of a file of lines in the manifest."""
     content = text.encode()
     sha256 = hashlib.sha256(content).hexdigest()

@@ -77,7 +77,7 @@ def moved_to(
     """The instant, by the present rules, of a fire that was computed as ``nominal`` while the zone had this offset.
     None if it comes after the end of its schedule.
 
-    Without an offset, which earlier code did not store, it is the first fire from now on."""
+    Without an offset, it is the first fire from now on."""
     zone = leaf.wall_zone
     if zone is None or leaf.is_due_at(nominal):
         return nominal

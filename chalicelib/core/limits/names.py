@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from chalicelib.core.instants import Millis
 
-# AWS counts StartJobRun by account and region, so the starts of all applications share one pace (E8). Earlier versions
-# had one pace per application, `emr:<application>`, and runs that they claimed still name it.
+# AWS counts StartJobRun by account and region, so the starts of all applications share one pace (E8).
 EMR_STARTS = "emr:starts"
 
 

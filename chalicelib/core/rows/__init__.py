@@ -1,1 +1,1 @@
-"""The stored rows, one class for each kind. `aws/tables/keys.py` has the key of each kind."""
+"""The stored rows, one class for each kind. `kinds.py` has the table of all kinds."""

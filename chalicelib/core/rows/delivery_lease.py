@@ -36,8 +36,7 @@ class DeliveryLease(StoredRow):
     That of a single job is `SINGLE` and its mark: the leases of single jobs need not be read to find those of batches.
 
     ``holder`` is random and identifies the invocation. Without it, two invocations with the same batch could write
-    equal rows, and each would take the stored row for its own. ``holder`` and ``taken_at`` are missing in rows of an
-    earlier release.
+    equal rows, and each would take the stored row for its own.
     """
 
     due_at: Instant
@@ -45,8 +44,8 @@ class DeliveryLease(StoredRow):
     marks: str
     leased_until: Instant
     expires_at: Instant
-    holder: str = ""
-    taken_at: Instant = 0
+    holder: str
+    taken_at: Instant
 
     @property
     def covered(self) -> frozenset[str]:

@@ -141,6 +141,16 @@ class PostedEvent(StoredRow):
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 
+    @property
+    def event_id(self) -> str:
+        return self.event.id
+
+    @property
+    def namespace(self) -> str | None:
+        """The namespace of a custom event; None for the change of an alarm."""
+        kind, _, name = self.event.key.partition(":")
+        return name.partition(":")[0] if kind == "event" else None
+
 
 Outbox = Partition | CountedObject | PostedEvent
 Stored = TypeVar("Stored", bound=Outbox)
@@ -172,3 +182,7 @@ class AppliedEvent(StoredRow):
     event: Event
     event_job: str
     expires_at: Instant | None = None
+
+    @property
+    def event_id(self) -> str:
+        return self.event.id

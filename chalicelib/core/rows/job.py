@@ -32,9 +32,9 @@ class Progress:
 
     @classmethod
     def of(cls, numbers: Sequence[int]) -> Progress:
-        """Progress from its stored numbers, in order. Rows of the first layout may have no ``amount``."""
-        count, first_at, last_at, *rest = numbers
-        return cls(count, first_at, last_at, rest[0] if rest else 0, tuple(rest[1:]))
+        """Progress from its stored numbers, in order."""
+        count, first_at, last_at, amount, *unknown = numbers
+        return cls(count, first_at, last_at, amount, tuple(unknown))
 
     @property
     def numbers(self) -> list[int]:
@@ -59,7 +59,7 @@ class Job(StoredRow):
     or later. ``priority`` is an inherited priority, and ``inherited`` its origin; a retry keeps that of its run.
 
     ``measured`` are the last load readings, and ``probed`` is the last answer of the probe. ``approvals`` has the users
-    who approved, and when (None: nobody; for a retry of a run that earlier code stored, unknown). ``nominal_at`` (None:
+    who approved, and when (None: nobody). ``nominal_at`` (None:
     ``due_at``) identifies a fire, ``index`` one of its several events. ``window_end`` is the end of the
     window of its events; ``prepared_at`` is when the fire was written, if that was late. ``requested_by`` is the ARN of
     the signer who requested the job, or who posted the last of its events that a signer posted.

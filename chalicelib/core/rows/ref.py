@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,11 +19,18 @@ RefKind = Literal[
     "event",
     "timer",
     "schedule",
+    "grants",
     "backfill",
+    "reprocess",
+    "deployment",
     "dag_run",
     "notice",
     "notice_window",
     "deadline",
+    "fires",  # the timer of a schedule, to prepare its fires together with those of others
+    "shard",  # a part of a shard of a wake index
+    "block",  # a block of permits
+    "queue",  # the queue of a limit that is served in blocks
 ]
 
 
@@ -37,65 +44,30 @@ class Ref:
 
 def ref_of(job: Job) -> Ref:
     """The ref of a job's row."""
-    return job_ref(job.schedule, ids.base36(job.generation), job.sort_key)
-
-
-def job_ref(schedule: str, generation: str, sort_key: str) -> Ref:
-    """The ref of a job's row, from the parts of its key. The generation is a number of base 36."""
-    return Ref("job", (schedule, generation, sort_key))
+    return Ref("job", (job.schedule, ids.base36(job.generation), job.sort_key))
 
 
 def run_ref(run_id: str, attempt: int) -> Ref:
     return Ref("run", (run_id, f"{attempt:03d}"))
 
 
-def dag_run_ref(run_id: str) -> Ref:
-    return Ref("dag_run", (run_id,))
-
-
-def partition_ref(dataset: str, values: Sequence[str]) -> Ref:
-    return Ref("partition", (dataset, *values))
-
-
-def object_ref(dataset: str, digest: str) -> Ref:
-    return Ref("object", (dataset, digest))
-
-
-def event_ref(event_id: str) -> Ref:
-    return Ref("event", (event_id,))
-
-
-def notice_ref(workflow: str, what: str, notice_id: str) -> Ref:
-    return Ref("notice", (workflow, what, notice_id))
-
-
 def limit_ref(limit_name: str) -> Ref:
     return Ref("limit", (limit_name,))
 
 
-# What follows the name of a limit in the ref of a block, and in that of a queue with blocks on their way.
-BLOCK, ON_THEIR_WAY = "block", "next"
-
-
 def block_ref(limit_name: str, *parts: str) -> Ref:
-    """The ref of a block of permits: that of its limit, with the appointments and the jobs.
-
-    So older code, which knows no blocks, serves the queue of the limit if that is due (O11)."""
-    return Ref("limit", (limit_name, BLOCK, *parts))
+    """The ref of a block of permits of a limit, with the appointments and the jobs."""
+    return Ref("block", (limit_name, *parts))
 
 
 def queue_ref(limit_name: str, *sent: str) -> Ref:
     """The ref of a queue that is served in blocks, with the marks of the jobs whose blocks are on their way."""
-    return Ref("limit", (limit_name, ON_THEIR_WAY, *sent))
+    return Ref("queue", (limit_name, *sent))
 
 
 def is_of_block(ref: Ref) -> bool:
     """Whether a ref concerns blocks of permits, which no other work may delay."""
-    return ref.kind == "limit" and len(ref.parts) > 1
-
-
-def timer_ref(schedule: str) -> Ref:
-    return Ref("timer", (schedule,))
+    return ref.kind in ("block", "queue")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +82,8 @@ class ShardPart:
 
 
 def shard_ref(part: ShardPart) -> Ref:
-    """The ref of a part of a shard: that of a timer, with a table in place of the schedule.
-
-    So older code, which has no such row, finds nothing and does nothing (O11)."""
-    return Ref("timer", (part.table, str(part.shard), str(part.until), part.cursor or ""))
-
-
-def is_shard(ref: Ref) -> bool:
-    """Whether the ref of a timer names a part of a shard."""
-    return ref.kind == "timer" and "." not in ref.parts[0]
+    """The ref of a part of a shard."""
+    return Ref("shard", (part.table, str(part.shard), str(part.until), part.cursor or ""))
 
 
 def shard_part(ref: Ref) -> ShardPart:
@@ -129,68 +94,10 @@ def shard_part(ref: Ref) -> ShardPart:
 
 def fires_ref(schedule: str, crowd: int = 0) -> Ref:
     """The ref of a timer whose fires are to be prepared, together with those of other timers. ``crowd``: about how many
-    timers are due at its instant, if these are many. Older code takes it for that of a timer, and prepares the fires of
-    each timer alone (O11)."""
-    return Ref("timer", (schedule, "fires", str(crowd)) if crowd else (schedule, "fires"))
-
-
-def is_of_fires(ref: Ref) -> bool:
-    """Whether the ref of a timer names it for its fires alone."""
-    return ref.kind == "timer" and ref.parts[1:2] == ("fires",)
+    timers are due at its instant, if these are many."""
+    return Ref("fires", (schedule, str(crowd)) if crowd else (schedule,))
 
 
 def crowd_of(refs: Iterable[Ref]) -> int:
-    """The largest crowd that refs of timers name."""
-    return max((int(ref.parts[2]) for ref in refs if len(ref.parts) > 2), default=0)
-
-
-def backfill_ref(schedule: str, backfill_id: str) -> Ref:
-    return Ref("backfill", (schedule, backfill_id))
-
-
-def reprocess_ref(namespace: str, reprocess_id: str) -> Ref:
-    """The ref of a re-processing: that of a backfill, with a namespace in place of the schedule.
-
-    So older code, which has no such row, finds nothing and does nothing (O11)."""
-    return Ref("backfill", (namespace, reprocess_id))
-
-
-def is_reprocess(ref: Ref) -> bool:
-    """Whether the ref of a backfill names a re-processing."""
-    return "." not in ref.parts[0]
-
-
-def deployment_ref(app: str, upload: str) -> Ref:
-    """The ref of a deployment: that of a backfill, with the full name of an app in place of the schedule.
-
-    So older code, which has no such row, finds nothing and does nothing (O11)."""
-    return Ref("backfill", (app, upload))
-
-
-def is_deployment(ref: Ref) -> bool:
-    """Whether the ref of a backfill names a deployment."""
-    return ref.parts[0].count(".") == 1
-
-
-def window_ref(workflow: str, channel: str) -> Ref:
-    return Ref("notice_window", (workflow, channel))
-
-
-def schedule_ref(schedule: str) -> Ref:
-    return Ref("schedule", (schedule,))
-
-
-def grants_ref(namespace: str) -> Ref:
-    """The ref of the grants of a namespace: that of a schedule, with a namespace in place of its name.
-
-    So older code, which has no such row, finds nothing and does nothing (O11)."""
-    return Ref("schedule", (namespace,))
-
-
-def is_grants(ref: Ref) -> bool:
-    """Whether the ref of a schedule names the grants of a namespace."""
-    return "." not in ref.parts[0]
-
-
-def deadline_ref(job_id: str) -> Ref:
-    return Ref("deadline", (job_id,))
+    """The largest crowd that refs of fires name."""
+    return max((int(ref.parts[1]) for ref in refs if len(ref.parts) > 1), default=0)

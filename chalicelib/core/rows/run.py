@@ -95,7 +95,7 @@ class StartRequest(StoredRow):
 
     ``data`` is the data that a delivery carries instead of the run context. It has a ``content_type``, and its content
     as ``text``, as ``base64``, or by reference as ``uri``. ``logs`` is the folder below ``logs/`` to which the target
-    uploads logs, such as ``demo/``; empty for runs that are older than these folders.
+    uploads logs, such as ``demo/``.
     """
 
     target: Mapping[str, Any]
@@ -137,12 +137,12 @@ class Run(StoredRow):
     ``target_role`` is the ARN of the role with which its target was called last (O10); None for that of the Lambda.
 
     ``named`` are the events that it got with its own ``event``: data and upstream runs with its values, as they were
-    at its claim. None for a run that names no values, and in a row of earlier code.
+    at its claim. None for a run that names no values.
 
     ``dropped_at`` is the instant of the record that its job was dropped, if the run was sent all the same and has
     replaced the record.
 
-    ``approvals`` are those of its job, for its next attempt; None if no other may follow, and in a row of earlier code.
+    ``approvals`` are those of its job, for its next attempt; None if no other may follow.
 
     ``requested_by`` is that of its job. ``leased_by`` is the user or role to which the lease of a worker is bound, and
     ``lease_key`` the digest of the lease's token.

@@ -179,7 +179,6 @@ def calling(run: Run, now: Instant) -> Run:
         rank=None,
         rev=run.rev + 1,
         wake_at=lease,
-        expires_at=None,  # runs that an earlier version of Sluice claimed have one
     )
 
 

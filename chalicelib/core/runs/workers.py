@@ -43,7 +43,7 @@ TOKEN = 32  # characters of a token, in hexadecimal; longer than any number of a
 @dataclass(frozen=True, slots=True)
 class LeaseId:
     """The id of one lease of one attempt, as text ``<run id>-<attempt>-<number>-<token>``. `str` leaves out the token,
-    which only the worker may know. Leases that older code has given have none."""
+    which only the worker may know."""
 
     run_id: str
     attempt: int

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from chalicelib.core.instants import HOUR, MINUTE, SECOND, Instant, Millis
-from chalicelib.core.rows.backfill import Backfill
-from chalicelib.core.rows.dag import DagRun
-from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.event import Outbox
-from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
 from chalicelib.core.rows.ref import Ref
-from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import costs, follow
 from chalicelib.core.targets import backoff
@@ -66,6 +60,13 @@ def in_slices(refs: Sequence[Ref], now: Instant, before: int = 0) -> list[tuple[
     return [(now + number * POLL_EVERY, part) for number, part in slices.items()]
 
 
+class Leased(Protocol):
+    """A row that wakes, and that the sweep leases."""
+
+    @property
+    def leases(self) -> int: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """Until when the sweep sends no further hint for a row, so that it does not hint a backlog every minute."""
@@ -84,10 +85,7 @@ def grace_of(row: object) -> Millis:
     return 0 if isinstance(row, Run) and row.target_id is not None and row.wake_at == row.lease_until else GRACE
 
 
-def lease(
-    row: NoticeWindow | Backfill | DagRun | Deployment | Job | PendingNotice | Reprocess | Run | DeadlineWatch | Outbox,
-    now: Instant,
-) -> Lease:
+def lease(row: Leased, now: Instant) -> Lease:
     """The next lease of a row. The first is half a minute. The later ones end just before the next, the second, the
     fourth tick, and so on, up to one hour. ``row.leases`` counts the hints without effect. After `PARKED_AFTER` of them
     the row is parked and logged, so that it does not delay other rows."""

@@ -12,7 +12,7 @@ delivered late, and does not become dead letters three seconds after it began.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -37,14 +37,6 @@ class Backoff(Document):
     growth: Literal["exponential", "fixed"] = "exponential"
     delay: Duration = "10s"
     max_delay: Duration = "1h"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _rename_most(cls, data: Any) -> Any:
-        """Read the former name of ``max_delay``: documents that were stored with it stay valid."""
-        if isinstance(data, dict) and "most" in data and "max_delay" not in data:
-            return {("max_delay" if name == "most" else name): value for name, value in data.items()}
-        return data
 
     @model_validator(mode="after")
     def _is_bounded(self) -> Backoff:

@@ -14,16 +14,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chalicelib.core.archive import manifest as manifests
-from chalicelib.core.archive.manifest import MANIFEST, PROGRESS, Manifest, Part, Source, Table
+from chalicelib.core.archive.manifest import MANIFEST, PROGRESS, Manifest, Part, Source
 from chalicelib.core.archive.outboxes import notifies, unheard
-from chalicelib.core.archive.owner import LEFT_OUT, namespace_of, plans_of
+from chalicelib.core.archive.owner import namespace_of, plans_of
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant, iso
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.backfill import PlanPart
+from chalicelib.core.rows.kinds import TableName
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.ports import Archive, Copies, StoredCopy
 
-TABLES: tuple[Table, ...] = ("catalog", "jobs", "runs")
+TABLES: tuple[TableName, ...] = ("catalog", "jobs", "runs")
 MAX_PART = 4_000_000  # characters of a file of lines, roughly: it is read whole
 Tell = Callable[[str, int], None]  # gets the table, and how many rows of it were read
 
@@ -45,7 +47,7 @@ class Wanted:
 
     def owns(self, copy: StoredCopy) -> bool:
         row = copy.row
-        if type(row) in LEFT_OUT:
+        if kinds.ROWS[type(row)].left_out:
             return False
         if not self.namespaces:
             return True
@@ -154,7 +156,7 @@ def digest(copies: Copies, wanted: Wanted, tell: Tell = lambda table, rows: None
     return total
 
 
-def pages_of(copies: Copies, table: Table) -> Iterator[StoredCopy]:
+def pages_of(copies: Copies, table: TableName) -> Iterator[StoredCopy]:
     """Every row of a table."""
     cursor: Any = None
     while True:
@@ -204,7 +206,7 @@ class _Progress:
         copies: Copies,
         archive: Archive,
         wanted: Wanted,
-        table: Table,
+        table: TableName,
         tell: Tell,
     ) -> None:
         """Write the files of one table from the cursor on."""
@@ -229,7 +231,7 @@ class _Progress:
                     self.total.add(line)
                 yield line
 
-    def _put(self, archive: Archive, table: Table, lines: Sequence[str]) -> None:
+    def _put(self, archive: Archive, table: TableName, lines: Sequence[str]) -> None:
         if lines:
             name, text = f"{table}-{len(self.parts):06d}.jsonl", "".join(lines)
             archive.put(name, text)

@@ -28,19 +28,20 @@ from chalicelib.core.rows.event import PostedEvent
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.notice import PendingNotice
+from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Subscription
 from chalicelib.core.runs import queued
 from chalicelib.core.writes import Delete, Put, RemoveWaiter, Replace, Row, Write
 from chalicelib.flow.archive.export import TABLES, Wanted, digest, pages_of, put_manifest
-from chalicelib.ports import Archive, Copies, JobTable, Ledger, StoredCopy
+from chalicelib.ports import Archive, Copies, JobTable, Ledger, Rows, StoredCopy
 
 STARTED = "giving-up.json"  # in the archive: rows are being deleted
 BATCH = 500
 _HISTORY = (Record, Output, Pointer, DeadLetter)
 
 
-def give_up(copies: Copies, archive: Archive, ledger: Ledger, jobs: JobTable, now: Instant) -> Manifest:
+def give_up(copies: Copies, archive: Archive, ledger: Ledger, rows: Rows, jobs: JobTable, now: Instant) -> Manifest:
     """Delete what an export contains from its source, and mark the export as closed. Idempotent.
 
     Raises `SluiceError` if a file is not whole, or if the source has changed since the export."""
@@ -62,7 +63,7 @@ def give_up(copies: Copies, archive: Archive, ledger: Ledger, jobs: JobTable, no
         if wanted.owns(copy):
             ledger.put_all([Put(posted(event, now)) for event in unheard(copy.row) if event.key in stays.keys])
             _release(ledger, jobs, copy.row, stays, now)
-            _ends_step(ledger, jobs, copy.row, stays, now)
+            _ends_step(ledger, rows, copy.row, stays, now)
     # While the rows that name them are there: a command that broke off finds the parts of plans by these names.
     _delete(copies, wanted, lambda copy: isinstance(copy.row, PlanPart) and copy.row.plan not in stays.plans)
     _delete(copies, wanted, lambda copy: _goes(copy, stays))
@@ -130,12 +131,12 @@ def _goes(copy: StoredCopy, stays: Stays) -> bool:
             return not isinstance(row, _HISTORY)
 
 
-def _ends_step(ledger: Ledger, jobs: JobTable, row: Row | LimitState, stays: Stays, now: Instant) -> None:
+def _ends_step(ledger: Ledger, rows: Rows, row: Row | LimitState, stays: Stays, now: Instant) -> None:
     """Wake the re-processing of another namespace of which a backfill is a step: it finds that the backfill is gone."""
     reprocess_id = ids.reprocess_of(row.id) if isinstance(row, Backfill) else None
     if not isinstance(row, Backfill) or row.namespace is None or reprocess_id is None:
         return
-    parent = jobs.reprocess(row.namespace, reprocess_id)
+    parent = rows.get(Reprocess, row.namespace, reprocess_id)
     if parent is not None and not stays.limits.moves(parent) and row.ended_at is None:
         ledger.commit([Replace(reprocess.woken(parent, now))])
 

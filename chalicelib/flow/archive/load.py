@@ -19,10 +19,11 @@ from dataclasses import replace
 from chalicelib.core.archive import arriving, manifest
 from chalicelib.core.archive.arriving import Arrival
 from chalicelib.core.archive.limits import Moving
-from chalicelib.core.archive.manifest import MANIFEST, Manifest, Table
+from chalicelib.core.archive.manifest import MANIFEST, Manifest
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.core.rows.event import PostedEvent
+from chalicelib.core.rows.kinds import TableName
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.flow.archive import lists, prefixes, sharing
@@ -142,7 +143,7 @@ class _Files:
                 for row in arriving.arriving(copy.row, arrival):
                     arrival.use.add(row)
 
-    def as_exported(self, *tables: Table) -> Iterator[StoredCopy]:
+    def as_exported(self, *tables: TableName) -> Iterator[StoredCopy]:
         return (copy for part in self._made.parts if part.table in tables for copy in self._read(part))
 
     def arriving(self, *parts: manifest.Part) -> Iterator[StoredCopy]:
@@ -151,7 +152,7 @@ class _Files:
                 for row in arriving.arriving(found.row, self._arrival):
                     yield replace(found, row=row, table="jobs" if isinstance(row, PostedEvent) else found.table)
 
-    def put(self, table: Table, tell: Tell) -> None:
+    def put(self, table: TableName, tell: Tell) -> None:
         """Put the rows of a table without a ``wake_at``, all but the entry rows."""
         count = 0
         for part in self._made.parts:

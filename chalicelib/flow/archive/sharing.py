@@ -14,6 +14,7 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.limits import names
 from chalicelib.core.limits.rate_window import rate_window_of
 from chalicelib.core.limits.writes import RecordStart
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import counting
 from chalicelib.core.writes import Replace, Write
@@ -42,13 +43,13 @@ def count(ports: Ports, copies: Copies, exported: Iterable[StoredCopy], limits: 
 
 def _count(ports: Ports, arrived: Run, missing: tuple[str, ...]) -> None:
     for _ in range(MAX_CONFLICTS):
-        run = ports.runs.run(arrived.run_id, arrived.attempt)
+        run = ports.rows.get(Run, arrived.run_id, arrived.attempt)
         if run is None or not is_active(run):
             return
         after, plan = run, list[Write]()
         for name in missing:
             if name not in run.permits:
-                pool = ports.catalog.definition("pool", names.pool_of(name)) if names.is_pool(name) else None
+                pool = ports.rows.get(Definition, "pool", names.pool_of(name)) if names.is_pool(name) else None
                 after, writes = counting.with_permit(after, ports.jobs.limit_state(name), pool)
                 plan += writes
         if not plan or ports.ledger.commit([Replace(replace(after, rev=run.rev + 1)), *plan]) is None:

@@ -16,12 +16,13 @@ from chalicelib.core.backfills.request import Backfill as NewRequest
 from chalicelib.core.dags import status as dag_status
 from chalicelib.core.dags.status import DagState
 from chalicelib.core.instants import Instant
-from chalicelib.core.rows import sort_keys
-from chalicelib.core.rows.backfill import Backfill
+from chalicelib.core.rows import kinds, sort_keys
+from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import ref_of, reprocess_ref
+from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.reprocess import Reprocess
-from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import effect
 from chalicelib.core.states import CLAIMABLE
@@ -54,7 +55,7 @@ def begin(ports: Ports, name: str, request_data: NewRequest, by: str, request_id
     backfill_id = id_of(name, request_id)
     for _ in range(MAX_CONFLICTS):
         schedule_state, schedule = lookup.existing(ports, name)
-        if ports.jobs.backfill(name, backfill_id) is not None:
+        if ports.rows.get(Backfill, name, backfill_id) is not None:
             break
         now = ports.clock.now()
         plan = backfill_plan.make(ports, schedule_state, schedule, request_data, now)
@@ -72,7 +73,7 @@ def begin(ports: Ports, name: str, request_data: NewRequest, by: str, request_id
 
 def existing(ports: Ports, name: str, backfill_id: str) -> Backfill:
     """A stored backfill. Raises ``not_found`` (404) if there is none."""
-    row = ports.jobs.backfill(name, backfill_id)
+    row = ports.rows.get(Backfill, name, backfill_id)
     if row is None:
         raise errors.not_found("backfill", backfill_id, f"sluice backfill list {name}")
     return row
@@ -112,7 +113,7 @@ def advance(ports: Ports, name: str, backfill_id: str) -> None:
     Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
     """
     for _ in range(MAX_CONFLICTS):
-        row = ports.jobs.backfill(name, backfill_id)
+        row = ports.rows.get(Backfill, name, backfill_id)
         if row is None or row.wake_at is None:
             return
         if row.state != "RUNNING" and _close(ports, row):
@@ -127,11 +128,11 @@ def entry_states(ports: Ports, row: Backfill, generation: int) -> dict[str, Entr
     seen: dict[str, EntryState] = {}
     for entry, lives_in in row.live.items():
         job_id = backfill.job_id(row, int(entry), lives_in)
-        waits = ports.jobs.job(row.schedule, lives_in, sort_keys.backfill(row.id, int(entry))) is not None
+        waits = ports.rows.get(Job, row.schedule, lives_in, sort_keys.backfill(row.id, int(entry))) is not None
         # A redrive is an attempt too, but not part of the backfill.
         found = () if waits else ports.runs.attempts(job_id)
         attempts = [run for run in found if run.backfill == row.id]
-        recorded = not waits and not attempts and ports.runs.record(job_id) is not None
+        recorded = not waits and not attempts and ports.rows.get(Record, job_id) is not None
         state = backfill.entry_state(attempts, waits, recorded, lives_in == generation)
         if state == "succeeded" and backfill.is_dag_step(row):
             state = _of_dag(ports, row, attempts[-1])
@@ -141,7 +142,7 @@ def entry_states(ports: Ports, row: Backfill, generation: int) -> dict[str, Entr
 
 def _of_dag(ports: Ports, row: Backfill, run: Run) -> EntryState:
     """The state of an entry whose run has started a DAG. If its nodes were cancelled and none failed, so was it."""
-    nodes = dag_states.node_states(ports, run, dag_states.graph_of(ports, run), ports.runs.dag_run(run.run_id))
+    nodes = dag_states.node_states(ports, run, dag_states.graph_of(ports, run), ports.rows.get(DagRun, run.run_id))
     state = OF_DAG[dag_status.state_of(nodes)]
     if state == "failed" and row.cancel_runs and not any(node.state == "FAILED" for node in nodes.values()):
         return "cancelled"
@@ -150,7 +151,7 @@ def _of_dag(ports: Ports, row: Backfill, run: Run) -> EntryState:
 
 def _step(ports: Ports, row: Backfill, now: Instant) -> bool:
     """Carry out one step. Returns whether nothing is left to do; also False after a conflict."""
-    schedule_state = ports.catalog.schedule_state(row.schedule)
+    schedule_state = ports.rows.get(ScheduleState, row.schedule)
     step = _advanced(ports, row, schedule_state, now)
     jobs = _jobs(ports, step, schedule_state, now)
     plan: list[Write] = [Replace(step.row), *map(Create, jobs)]
@@ -162,7 +163,7 @@ def _step(ports: Ports, row: Backfill, now: Instant) -> bool:
     if ports.ledger.commit(plan) is not None:
         return False
     if parent is not None:
-        ports.hints.send([reprocess_ref(parent.namespace, parent.id)], now, now)
+        ports.hints.send([kinds.ref(Reprocess, parent.namespace, parent.id)], now, now)
     if jobs:
         ports.hints.send([ref_of(job) for job in jobs], now, now)
     if step.row.expires_at is not None:
@@ -187,12 +188,12 @@ def _reprocess(ports: Ports, row: Backfill) -> Reprocess | None:
     reprocess_id = ids.reprocess_of(row.id)
     if row.namespace is None or reprocess_id is None:
         return None
-    return ports.jobs.reprocess(row.namespace, reprocess_id)
+    return ports.rows.get(Reprocess, row.namespace, reprocess_id)
 
 
 def _end_plan(ports: Ports, row: Backfill, at: Instant) -> None:
     """Let the plan of a finished backfill expire with its row. A crash before this leaves the plan stored."""
-    parts = [ports.jobs.plan_part(row.plan, number) for number in backfill.parts_of(row.total)]
+    parts = [ports.rows.get(PlanPart, row.plan, number) for number in backfill.parts_of(row.total)]
     ports.ledger.put_all([Put(replace(part, expires_at=at)) for part in parts if part is not None])
 
 

@@ -8,6 +8,7 @@ from chalicelib.core.dags.status import UNDER_WAY
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import claim
 from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.run import Run
@@ -27,7 +28,7 @@ def cancel_nodes(ports: Ports, begun: Run, why: str) -> None:
     The last nodes come first, so that the end of a cancelled run reaches no node that waits for it. Raises RuntimeError
     after ``MAX_CONFLICTS`` conflicts in a row.
     """
-    dag, row = dag_states.graph_of(ports, begun), ports.runs.dag_run(begun.run_id)
+    dag, row = dag_states.graph_of(ports, begun), ports.rows.get(DagRun, begun.run_id)
     states = dag_states.node_states(ports, begun, dag, row)
     keys = dag_states.keys_of(ports, begun, dag, row)
     for node, status in reversed(states.items()):
@@ -48,10 +49,10 @@ def _close(ports: Ports, key: NodeKey, why: str) -> None:
     """Put a node on record that has no run yet, and a tombstone over its job. So no status of an upstream node makes
     another job. A node that has become a run meanwhile is cancelled."""
     for _ in range(MAX_CONFLICTS):
-        if ports.runs.run(key.run_id, 1) is not None:
+        if ports.rows.get(Run, key.run_id, 1) is not None:
             cancel.request_cancel(ports, key.run_id, 1, why)
             return
-        job = ports.jobs.job(key.schedule, key.generation, key.sort_key)
+        job = ports.rows.get(Job, key.schedule, key.generation, key.sort_key)
         if (job is not None and job.closed) or ports.ledger.commit(_closing(ports, key, job, why)) is None:
             return
     raise too_many_conflicts(f"cancelling the node of {key.run_id}", "the sweep will try again")

@@ -14,10 +14,11 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid, unknown_reference
 from chalicelib.core.instants import Instant, iso, parse_instant
 from chalicelib.core.names import dataset_name
-from chalicelib.core.rows.backfill import Backfill
-from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.triggers import tree
 from chalicelib.flow import grants, lookup, registered
 from chalicelib.ports import Ports
@@ -59,7 +60,7 @@ def _times(
     if until > now:
         hint = "the schedule itself makes future fires: see sluice enable and sluice preview"
         raise invalid("to", f"an instant in the past (it is {iso(now)})", request_data.to, hint)
-    timer = ports.catalog.timer(schedule_state.schedule)
+    timer = ports.rows.get(Timer, schedule_state.schedule)
     entries = backfill.instants(schedule, timer.anchor if timer else None, since, until)
     if not entries:
         hint = "lengthen the interval; from is included, to is excluded"
@@ -70,7 +71,7 @@ def _times(
 
 def _partitions(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, request_data: PartitionRange) -> Plan:
     name = _dataset_of(schedule_state.schedule, schedule, request_data)
-    stored = ports.catalog.definition("dataset", name)
+    stored = ports.rows.get(Definition, "dataset", name)
     if stored is None:
         raise unknown_reference("partitions.dataset", "dataset", name)
     dataset = Dataset.model_validate(stored.document)
@@ -99,7 +100,7 @@ def _snapshots(ports: Ports, table: str, request_data: PartitionRange) -> list[t
         raise invalid("partitions.from", "snapshots of a table one by one", "a range of them", hint)
     chosen = backfill.named(SNAPSHOT, request_data.values)
     for number, values in enumerate(chosen):
-        if ports.catalog.partition(table, values) is None:
+        if ports.rows.get(Partition, table, values) is None:
             raise invalid(f"partitions.values.{number}", f"a registered snapshot of {table}", values[0], hint)
     return chosen
 
@@ -140,7 +141,7 @@ class Entries:
     def __getitem__(self, index: int) -> str:
         number, offset = divmod(index, backfill.PART)
         if number not in self._parts:
-            part = self._ports.jobs.plan_part(self._row.plan, number)
+            part = self._ports.rows.get(PlanPart, self._row.plan, number)
             self._parts[number] = part.entries if part is not None else ()
         return self._parts[number][offset]
 
@@ -151,7 +152,7 @@ class Entries:
             return backfill.status_event(self._row, self[index], self._upstream_run(index))
         if self._row.dataset is None:
             return backfill.fire_event(self._row, self[index])
-        known = self._ports.catalog.partition(self._row.dataset, backfill.values_of(self[index]))
+        known = self._ports.rows.get(Partition, self._row.dataset, backfill.values_of(self[index]))
         return known.event if known is not None else backfill.partition_event(self._row, self[index])
 
     def _upstream_run(self, index: int) -> Run | None:
@@ -173,6 +174,6 @@ class Entries:
     def _parent_entries(self) -> Entries | None:
         row = self._row
         if self._parent is None and row.parent is not None and row.parent_schedule is not None:
-            parent = self._ports.jobs.backfill(row.parent_schedule, row.parent)
+            parent = self._ports.rows.get(Backfill, row.parent_schedule, row.parent)
             self._parent = Entries(self._ports, parent) if parent is not None else None
         return self._parent

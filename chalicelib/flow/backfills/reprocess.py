@@ -26,7 +26,9 @@ from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.events.values import decoded
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.names import dataset_name
-from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.schedule import WAKE, ScheduleState, Subscription
 from chalicelib.core.text import count_of
@@ -66,7 +68,7 @@ def preview(ports: Ports, namespace: str, request_data: NewRequest) -> Plan:
     if request_data.fires is not None:
         return _of_fires(ports, namespace, request_data, request_data.fires)
     name = dataset_name(request_data.dataset or "", namespace)
-    stored = ports.catalog.definition("dataset", name)
+    stored = ports.rows.get(Definition, "dataset", name)
     if stored is None:
         raise errors.unknown_reference("dataset", "dataset", name)
     dataset = Dataset.model_validate(stored.document)
@@ -78,7 +80,7 @@ def preview(ports: Ports, namespace: str, request_data: NewRequest) -> Plan:
         hint = "sluice enable the schedules first; sluice backfill runs a disabled one"
         raise invalid("dataset", f"a dataset whose partitions start an enabled schedule, such as {name}", name, hint)
     steps = tuple(_of_the_dataset(step, dataset.keys, chosen) if step.upstream is None else step for step in found)
-    if request_data.partition is not None and ports.catalog.partition(name, tuple(map(decoded, chosen[0]))) is None:
+    if request_data.partition is not None and ports.rows.get(Partition, name, tuple(map(decoded, chosen[0]))) is None:
         # Data may lie there from before the dataset was put, but it may also be a typing error.
         steps = tuple(replace(each, why=f"{each.why}; {UNKNOWN}") if each.upstream is None else each for each in steps)
     base = f"s3://{dataset.bucket}/{dataset.prefix}"
@@ -113,7 +115,7 @@ def _of_fires(ports: Ports, namespace: str, request_data: NewRequest, fires: Fir
             name,
             "send the request to the namespace of the schedule",
         )
-    is_dag = name.count(".") == 2 and ports.catalog.definition("dag", name) is not None
+    is_dag = name.count(".") == 2 and ports.rows.get(Definition, "dag", name) is not None
     schedule_state, schedule = lookup.existing(ports, ids.dag_start(name) if is_dag else name)
     wanted = BackfillRequest.model_validate({"from": fires.from_, "to": fires.to})
     try:
@@ -154,7 +156,7 @@ def begin(
     """Store a re-processing and begin its first step, unless ``check`` raises an error for its plan. A repeat with the
     same request id returns the same one."""
     reprocess_id = id_of(namespace, request_id)
-    if ports.jobs.reprocess(namespace, reprocess_id) is None:
+    if ports.rows.get(Reprocess, namespace, reprocess_id) is None:
         now, plan = ports.clock.now(), preview(ports, namespace, request_data)
         check(plan)
         steps, parts = reprocess.store(reprocess_id, plan.steps)
@@ -187,7 +189,7 @@ def begin(
 
 def existing(ports: Ports, namespace: str, reprocess_id: str) -> Reprocess:
     """A stored re-processing. Raises ``not_found`` (404) if there is none."""
-    row = ports.jobs.reprocess(namespace, reprocess_id)
+    row = ports.rows.get(Reprocess, namespace, reprocess_id)
     if row is None:
         raise errors.not_found("re-processing", reprocess_id, f"list those of the namespace {namespace}")
     return row
@@ -218,7 +220,7 @@ def advance(ports: Ports, namespace: str, reprocess_id: str) -> None:
     Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
     """
     for _ in range(MAX_CONFLICTS):
-        row = ports.jobs.reprocess(namespace, reprocess_id)
+        row = ports.rows.get(Reprocess, namespace, reprocess_id)
         if row is None or row.wake_at is None or _step(ports, row, ports.clock.now()):
             return
     raise too_many_conflicts(f"re-processing {reprocess_id}", "the sweep will hint it again")
@@ -230,15 +232,15 @@ def _step(ports: Ports, row: Reprocess, now: Instant) -> bool:
     current = None
     if number is not None:
         schedule, own = reprocess.steps_of(row)[number].schedule, ids.step_of(row.id, number)
-        if row.state == "CANCELLED" and ports.jobs.backfill(schedule, own) is not None:
+        if row.state == "CANCELLED" and ports.rows.get(Backfill, schedule, own) is not None:
             backfill.stop(ports, schedule, own, row.cancel_runs, f"re-processing {row.id}")
         # Read after the row: a backfill that ends later than this read raises the revision of the row.
-        current = ports.jobs.backfill(schedule, own)
+        current = ports.rows.get(Backfill, schedule, own)
     after, begins = reprocess.advance(row, current, now)
     plan: list[Write] = []
     if begins is not None:
         made = reprocess.backfill_of(row, begins, now)
-        if ports.jobs.backfill(made.schedule, made.id) is None:
+        if ports.rows.get(Backfill, made.schedule, made.id) is None:
             plan.append(Create(made))
         else:  # a repair after a restore of the tables has begun the step already, and it may have ended
             after = replace(after, wake_at=now)
@@ -256,7 +258,7 @@ def _end_plans(ports: Ports, row: Reprocess, at: Instant) -> None:
     """Let the plans of steps that never ran expire with the row. The plan of a step that ran expires with its backfill.
     After a crash before this call, the plans stay stored."""
     left = [step for step in reprocess.steps_of(row) if not step.ran]
-    parts = [ports.jobs.plan_part(step.plan, number) for step in left for number in entries.parts_of(step.total)]
+    parts = [ports.rows.get(PlanPart, step.plan, number) for step in left for number in entries.parts_of(step.total)]
     ports.ledger.put_all([Put(replace(part, expires_at=at)) for part in parts if part is not None])
 
 
@@ -272,7 +274,7 @@ def _partitions(ports: Ports, name: str, dataset: Dataset, request_data: NewRequ
             ) from None
         if dataset.format == "files":
             chosen = [registered.texts(ports, name, dataset.keys, chosen[0], "partition")]
-        elif ports.catalog.partition(name, chosen[0]) is None:
+        elif ports.rows.get(Partition, name, chosen[0]) is None:
             raise invalid(
                 "partition", f"a registered snapshot of {name}", chosen[0][0], "sluice datasets lists the snapshots"
             )
@@ -295,7 +297,7 @@ def _partitions(ports: Ports, name: str, dataset: Dataset, request_data: NewRequ
 
 def _event(ports: Ports, name: str, dataset: Dataset, texts: tuple[str, ...]) -> Event:
     """The event of a partition, as its subscribers count it."""
-    known = ports.catalog.partition(name, tuple(map(decoded, texts)))
+    known = ports.rows.get(Partition, name, tuple(map(decoded, texts)))
     return known.event if known is not None else entries.unregistered(name, dataset, texts, 0)
 
 
@@ -327,7 +329,7 @@ def _followers(ports: Ports, key: str) -> Iterator[Follower]:
         if row.leaf != WAKE:
             rows.setdefault(row.schedule, []).append(row)
     for name, own in rows.items():
-        state = ports.catalog.schedule_state(name)
+        state = ports.rows.get(ScheduleState, name)
         living = tuple(row for row in own if state is not None and row.generation == state.generation)
         schedule = lookup.definition_of(ports, state)
         if living and schedule is not None:
@@ -340,7 +342,7 @@ def _sources(ports: Ports, name: str, schedule: Schedule) -> tuple[Source, ...]:
     """The workflows that run when a schedule does. Of a DAG's start: those of the nodes that run if all goes well."""
     if not ids.is_dag_graph(schedule.workflow):
         return (Source(schedule.workflow, name, name, _version(ports, schedule.workflow)),)
-    graph = ports.catalog.definition("dag", schedule.workflow)
+    graph = ports.rows.get(Definition, "dag", schedule.workflow)
     if graph is None:
         return ()
     dag, own = Dag.model_validate(graph.document), ids.dag_of(name)
@@ -356,5 +358,5 @@ def _sources(ports: Ports, name: str, schedule: Schedule) -> tuple[Source, ...]:
 
 
 def _version(ports: Ports, workflow: str) -> int:
-    definition = ports.catalog.definition("workflow", workflow)
+    definition = ports.rows.get(Definition, "workflow", workflow)
     return definition.version if definition is not None else 0

@@ -8,6 +8,7 @@ from chalicelib.core import ids
 from chalicelib.core.backfills import backfill, reprocess
 from chalicelib.core.backfills.reprocess import StoredStep
 from chalicelib.core.instants import Instant, iso_or_none
+from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.reprocess import Reprocess, ReprocessState, StepState
 from chalicelib.core.views import At, FromMaybe, View, shown
 from chalicelib.flow.backfills.reprocess import Plan
@@ -162,7 +163,7 @@ def _step_view(ports: Ports, row: Reprocess, number: int, step: StoredStep) -> S
 
 def _counts(ports: Ports, row: Reprocess, number: int, step: StoredStep) -> dict[str, int]:
     """The counts of a step; while its backfill runs, those of the backfill."""
-    current = ports.jobs.backfill(step.schedule, ids.step_of(row.id, number)) if step.state == "running" else None
+    current = ports.rows.get(Backfill, step.schedule, ids.step_of(row.id, number)) if step.state == "running" else None
     if current is not None:
         seen: Any = backfill_view(ports, current)
         return {count: seen[count] for count in COUNTS}

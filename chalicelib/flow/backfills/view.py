@@ -9,8 +9,9 @@ from typing import Any, NotRequired
 from chalicelib.core.backfills import backfill
 from chalicelib.core.dags import rounds
 from chalicelib.core.instants import iso_or_none
-from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows import kinds, sort_keys
 from chalicelib.core.rows.backfill import Backfill, BackfillOrder, BackfillState
+from chalicelib.core.rows.job import Job
 from chalicelib.core.views import At, FromMaybe, View, shown
 from chalicelib.flow.backfills.backfill import entry_states
 from chalicelib.flow.backfills.plan import Entries, Plan
@@ -98,7 +99,7 @@ def failed_runs(ports: Ports, schedule: str, backfill_id: str) -> list[FailedRun
 def backfill_views(ports: Ports, rows: Sequence[Backfill]) -> list[StoredBackfillView]:
     """The present states of backfills. The jobs of all of them are read a hundred per call."""
     jobs = [
-        ("job", row.schedule, lives_in, sort_keys.backfill(row.id, int(entry)))
+        kinds.key(Job, row.schedule, lives_in, sort_keys.backfill(row.id, int(entry)))
         for row in rows
         for entry, lives_in in row.live.items()
     ]

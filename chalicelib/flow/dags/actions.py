@@ -17,9 +17,9 @@ from chalicelib.core.dags.compile import Compiled
 from chalicelib.core.definitions.dag import Dag, NewDag
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.rows import authors
+from chalicelib.core.rows import authors, kinds
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.schedules import effect, past, relative
 from chalicelib.core.targets.target import require_lifecycle
 from chalicelib.core.triggers import tree
@@ -57,12 +57,12 @@ def put(
     store.check_size(body)
     if not checked:
         check(ports, dag, made)
-        if (row := ports.catalog.definition("dag", name)) is None or not is_same(
+        if (row := ports.rows.get(Definition, "dag", name)) is None or not is_same(
             ports, row, body, made, document.enabled
         ):
             check_past(ports, dag, made, document.enabled)
     for _ in range(MAX_CONFLICTS):
-        old = ports.catalog.definition("dag", name)
+        old = ports.rows.get(Definition, "dag", name)
         if if_match is not None and if_match != (old.version if old else None):
             raise errors.changed_meanwhile(f"dag {name}")
         if old is not None and is_same(ports, old, body, made, document.enabled):
@@ -115,7 +115,7 @@ def _of_nodes(made: Compiled, read: Callable[[str, Schedule], T]) -> dict[str, T
 def check_past(ports: Ports, dag: Dag, made: Compiled, enabled: bool | None) -> None:
     """Raise ``invalid`` if the trigger of a DAG that is created, changed or enabled never fires any more."""
     found = over.read(ports, ids.dag_start(made.dag), made.start, enabled)
-    alive = found.alive if ports.catalog.definition("dag", made.dag) is not None else None
+    alive = found.alive if ports.rows.get(Definition, "dag", made.dag) is not None else None
     old = found.old.definition if found.old is not None and not effect.begins(alive, enabled) else None
     past.check(found.new.definition, found.now, old)
 
@@ -123,7 +123,7 @@ def check_past(ports: Ports, dag: Dag, made: Compiled, enabled: bool | None) -> 
 def is_same(ports: Ports, old: Definition, body: Body, made: Compiled, enabled: bool | None) -> bool:
     """Whether a sent DAG equals the stored one, and its start has the requested mode."""
     start = ids.dag_start(made.dag)
-    schedule_state = ports.catalog.schedule_state(start)
+    schedule_state = ports.rows.get(ScheduleState, start)
     if schedule_state is None or not schedule_state.exists or dict(old.document) != dict(body):
         return False
     has_mode = enabled is None or schedule_state.mode == "completed" or enabled == (schedule_state.mode != "disabled")
@@ -169,7 +169,7 @@ def delete(
         except SluiceError as error:
             if error.code != "not_found":  # another request has deleted it
                 raise
-    if ports.ledger.commit([RemoveDefinition(row)]) is not None and ports.catalog.definition("dag", name) is not None:
+    if ports.ledger.commit([RemoveDefinition(row)]) is not None and ports.rows.get(Definition, "dag", name) is not None:
         raise errors.changed_meanwhile(f"dag {name}")
 
 
@@ -181,19 +181,20 @@ def owned(ports: Ports, name: str) -> list[str]:
 
 def tidy(ports: Ports, name: str, by: str) -> None:
     """Give the nodes of former graphs a ``ttl``, and remove it from nodes of the present graph."""
-    row = ports.catalog.definition("dag", name)
+    row = ports.rows.get(Definition, "dag", name)
     if row is None:
         return
     made = compile.compiled(name, Dag.model_validate(row.document))
     nodes = [schedule for schedule in owned(ports, name) if schedule != ids.dag_start(name)]
-    seen = ports.prefetch.read(ports, [("schedule_state", schedule) for schedule in nodes])
+    seen = ports.prefetch.read(ports, [kinds.key(ScheduleState, schedule) for schedule in nodes])
     schedule_states = {
         schedule: schedule_state
         for schedule in nodes
-        if (schedule_state := seen.catalog.schedule_state(schedule)) is not None
+        if (schedule_state := seen.rows.get(ScheduleState, schedule)) is not None
     }
     seen = seen.prefetch.read(
-        seen, [("version", schedule, schedule_state.version) for schedule, schedule_state in schedule_states.items()]
+        seen,
+        [kinds.key(Version, schedule, schedule_state.version) for schedule, schedule_state in schedule_states.items()],
     )
     for schedule in nodes:
         found = lookup.definition_of(seen, schedule_states.get(schedule))

@@ -19,11 +19,12 @@ from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.events import build
 from chalicelib.core.instants import iso, iso_or_none
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import HISTORY, WAKE
+from chalicelib.core.rows.schedule import HISTORY, WAKE, ScheduleState
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.views import At, View, shown
 from chalicelib.core.writes import Create, Replace
@@ -77,8 +78,8 @@ def page(ports: Ports, name: str, limit: int, cursor: str | None) -> Page[RunOfD
     found = ports.runs.runs("schedule", ids.dag_start(name), min(limit, MAX_SHOWN), cursor)
     of_graph = {run.workflow: run for run in found.items}
     graphs = {workflow: graph_of(ports, run) for workflow, run in of_graph.items()}
-    seen = ports.prefetch.read(ports, [("dag_run", run.run_id) for run in found.items])
-    whole = [(run, graphs[run.workflow], seen.runs.dag_run(run.run_id)) for run in found.items]
+    seen = ports.prefetch.read(ports, [kinds.key(DagRun, run.run_id) for run in found.items])
+    whole = [(run, graphs[run.workflow], seen.rows.get(DagRun, run.run_id)) for run in found.items]
     states = node_states_of(ports, whole)
     return Page(tuple(_view(run, row, nodes) for (run, _, row), nodes in zip(whole, states, strict=True)), found.cursor)
 
@@ -93,7 +94,7 @@ def begun(ports: Ports, name: str, run_id: str) -> Run:
 
 def view(ports: Ports, run: Run, in_full: bool = False) -> RunOfDagView:
     """A DAG run with its present state and that of each node."""
-    row = ports.runs.dag_run(run.run_id)
+    row = ports.rows.get(DagRun, run.run_id)
     return _view(run, row, node_states(ports, run, graph_of(ports, run), row), in_full)
 
 
@@ -122,7 +123,7 @@ def rerun(ports: Ports, name: str, run_id: str, what: Again, node: str | None, b
     """
     for _ in range(MAX_CONFLICTS):
         run = begun(ports, name, run_id)
-        row = ports.runs.dag_run(run_id)
+        row = ports.rows.get(DagRun, run_id)
         if row is not None and row.wake_at is not None:
             advance(ports, run_id)  # first begin the re-run before this one
             continue
@@ -141,7 +142,7 @@ def rerun(ports: Ports, name: str, run_id: str, what: Again, node: str | None, b
 
 def advance(ports: Ports, run_id: str) -> None:
     """Begin the last re-run of a DAG run if that is still to be done. Idempotent: each event is applied once."""
-    row, attempts = ports.runs.dag_run(run_id), ports.runs.attempts(run_id)
+    row, attempts = ports.rows.get(DagRun, run_id), ports.runs.attempts(run_id)
     if row is None or row.wake_at is None or not attempts:
         return
     run = attempts[-1]
@@ -180,7 +181,7 @@ def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | 
             got = f"{node}, which waits for {edge.from_}, which is {states[edge.from_].state}"
             raise errors.invalid(what, "a node whose upstreams have ended as it needs", got, f"begin from {edge.from_}")
     names = [ids.dag_node(run.workflow, dag_node) for dag_node in dag.nodes]
-    keys = node_keys(run, dag, row, {name: ports.catalog.schedule_state(name) for name in names})
+    keys = node_keys(run, dag, row, {name: ports.rows.get(ScheduleState, name) for name in names})
     if not all((key := keys[name]) and key.lives for name in dag_status.again(dag, what, node)):
         raise _conflict("a graph that still exists, got one that was deleted", "start a new run of the present DAG")
 
@@ -194,7 +195,7 @@ def _apply_upstreams(
 ) -> None:
     """Apply the statuses of the upstream runs to a node, in a new round."""
     name, now = ids.dag_node(begun.workflow, node), ports.clock.now()
-    schedule_state = ports.catalog.schedule_state(name)
+    schedule_state = ports.rows.get(ScheduleState, name)
     schedule = lookup.definition_of(ports, schedule_state)
     if schedule_state is None or schedule is None:
         return

@@ -20,7 +20,7 @@ from chalicelib.ports import Page, Ports
 def get(ports: Ports, namespace: str) -> AccessRow:
     """The access document of a namespace. Raises ``not_found`` if the namespace does not exist, or has no members."""
     require(ports, "namespace", namespace)
-    found = ports.catalog.access(namespace)
+    found = ports.rows.get(AccessRow, namespace)
     if found is None:
         hint = f"give it members: sluice access {namespace} --file members.yaml"
         raise errors.not_found("access document of namespace", namespace, hint)
@@ -56,7 +56,7 @@ def _next(namespace: str, old: AccessRow | None, document: Mapping[str, Any], no
 
 
 ACCESS: of_namespace.DocumentOfNamespace[AccessRow] = of_namespace.DocumentOfNamespace(
-    "the access", lambda ports, name: ports.catalog.access(name), _next, lambda row: row.rev
+    "the access", lambda ports, name: ports.rows.get(AccessRow, name), _next, lambda row: row.rev
 )
 
 
@@ -64,5 +64,5 @@ def namespaces(ports: Ports, visible: Callable[[Access], bool], limit: int, curs
     """The namespaces with an access document that ``visible`` accepts. A page may hold fewer than ``limit``."""
     page = ports.catalog.accesses(limit, cursor)
     seen = [row.namespace for row in page.items if visible(Access.model_validate(row.document))]
-    rows = [ports.catalog.definition("namespace", name) for name in seen]
+    rows = [ports.rows.get(Definition, "namespace", name) for name in seen]
     return Page(tuple(row for row in rows if row is not None), page.cursor)

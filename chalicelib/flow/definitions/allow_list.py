@@ -20,7 +20,7 @@ from chalicelib.ports import Ports
 def get(ports: Ports, namespace: str) -> AllowedRow:
     """The allow-list of a namespace. Raises ``not_found`` if the namespace does not exist, or has no list."""
     require(ports, "namespace", namespace)
-    found = ports.catalog.allowed(namespace)
+    found = ports.rows.get(AllowedRow, namespace)
     if found is None:
         hint = (
             "without one, the namespace may use what the parameters of the stack allow, and beside other namespaces "
@@ -52,5 +52,5 @@ def _next(namespace: str, old: AllowedRow | None, document: Mapping[str, Any], n
 
 
 ALLOWED: of_namespace.DocumentOfNamespace[AllowedRow] = of_namespace.DocumentOfNamespace(
-    "the allow-list", lambda ports, name: ports.catalog.allowed(name), _next, lambda row: row.rev
+    "the allow-list", lambda ports, name: ports.rows.get(AllowedRow, name), _next, lambda row: row.rev
 )

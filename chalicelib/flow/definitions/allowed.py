@@ -28,7 +28,7 @@ def check(ports: Ports, namespace: str, named: Iterable[Named], field: str = "",
     below = [replace(each, field=f"{field}.{each.field}".strip(".")) for each in named]
     if below:
         catalog, now = ports.catalog, ports.clock.now()
-        row = catalog.allowed_lately(namespace, now) if lately else catalog.allowed(namespace)
+        row = catalog.allowed_lately(namespace, now) if lately else ports.rows.get(AllowedRow, namespace)
         is_shared = partial(catalog.is_shared_lately, now) if lately else partial(catalog.is_shared, namespace)
         by_name = any(each.kind not in NOT_BY_NAME for each in below)
         _check(ports, below, _parsed(row), namespace, by_name and _is_beside_others(ports, namespace, is_shared))
@@ -138,7 +138,7 @@ def installation(ports: Ports) -> Installation:
 
 def list_of(ports: Ports, namespace: str) -> Allowed | None:
     """The allow-list of a namespace, as it is now."""
-    return _parsed(ports.catalog.allowed(namespace))
+    return _parsed(ports.rows.get(AllowedRow, namespace))
 
 
 def _parsed(row: AllowedRow | None) -> Allowed | None:

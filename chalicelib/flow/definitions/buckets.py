@@ -7,6 +7,7 @@ from typing import Any
 
 from chalicelib.core.access.allowed import Named
 from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.rows.definition import Definition
 from chalicelib.flow.definitions import allowed
 from chalicelib.ports import Ports
 
@@ -45,7 +46,7 @@ def not_watched(ports: Ports, names: Collection[str]) -> list[str]:
 
     That happens if the bucket was removed from the parameter, or if the dataset is older than this check.
     """
-    rows = [ports.catalog.definition("dataset", name) for name in sorted(names)]
+    rows = [ports.rows.get(Definition, "dataset", name) for name in sorted(names)]
     buckets = {row.name: str(row.document["bucket"]) for row in rows if row is not None}
     return [
         f"dataset {name}: new objects are not noticed, because bucket {bucket} is not watched; {HINT}"

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from chalicelib.core.definitions import data
 from chalicelib.core.definitions.data import Carried
+from chalicelib.core.rows.definition import Definition
 from chalicelib.ports import Ports
 
 C = TypeVar("C", bound=Carried)
@@ -27,7 +28,7 @@ def keep(ports: Ports, owner: str, carried: Carried, bucket: str | None = None) 
 
 def bucket_of(ports: Ports, app: str, carried: Carried) -> str | None:
     """The bucket that an app has for large data. None for the control bucket, and if ``carried`` is not large."""
-    row = ports.catalog.definition("app", app) if data.is_large(carried) else None
+    row = ports.rows.get(Definition, "app", app) if data.is_large(carried) else None
     return row.document.get("data_bucket") if row else None
 
 

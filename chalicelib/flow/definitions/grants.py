@@ -10,8 +10,9 @@ from typing import Any
 from chalicelib.core import errors
 from chalicelib.core.access.grants import Grants
 from chalicelib.core.instants import Instant
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.grants import GrantsRow, waiters_key
-from chalicelib.core.rows.ref import grants_ref
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import RemoveSubscription, Replace
 from chalicelib.flow import lookup, wake
 from chalicelib.flow.definitions import of_namespace
@@ -22,7 +23,7 @@ from chalicelib.ports import Ports
 def get(ports: Ports, namespace: str) -> GrantsRow:
     """The grants of a namespace to others. Raises ``not_found`` if the namespace does not exist, or grants nothing."""
     lookup.require(ports, "namespace", namespace)
-    found = ports.catalog.grants(namespace)
+    found = ports.rows.get(GrantsRow, namespace)
     if found is None:
         hint = f"grant something: sluice grants {namespace} --file grants.yaml"
         raise errors.not_found("grants document of namespace", namespace, hint)
@@ -37,7 +38,7 @@ def put(ports: Ports, namespace: str, grants: Grants, by: str, if_match: int | N
     change = of_namespace.put(ports, GRANTS, namespace, document, by, if_match)
     if change.did != "unchanged":
         now = ports.clock.now()
-        ports.hints.send([grants_ref(namespace)], now, now)
+        ports.hints.send([kinds.ref(GrantsRow, namespace)], now, now)
     return change
 
 
@@ -47,7 +48,7 @@ def _next(namespace: str, old: GrantsRow | None, document: Mapping[str, Any], no
 
 
 GRANTS: of_namespace.DocumentOfNamespace[GrantsRow] = of_namespace.DocumentOfNamespace(
-    "the grants", lambda ports, name: ports.catalog.grants(name), _next, lambda row: row.version
+    "the grants", lambda ports, name: ports.rows.get(GrantsRow, name), _next, lambda row: row.version
 )
 
 
@@ -56,12 +57,12 @@ def wake_waiting(ports: Ports, namespace: str) -> int:
 
     A job that still lacks its grant waits again, with a new row for its schedule. The grants stay in the wake index
     until all are woken, so that a crash repeats this."""
-    row = ports.catalog.grants(namespace)
+    row = ports.rows.get(GrantsRow, namespace)
     if row is None or row.wake_at is None:
         return 0
     woken = 0
     for waiting in lookup.every(partial(ports.catalog.subscriptions, waiters_key(namespace))):
-        schedule_state = ports.catalog.schedule_state(waiting.schedule)
+        schedule_state = ports.rows.get(ScheduleState, waiting.schedule)
         if schedule_state is not None and schedule_state.generation == waiting.generation and schedule_state.exists:
             woken += wake.constrained(ports, waiting.schedule, waiting.generation)
         ports.ledger.commit([RemoveSubscription(waiting)])

@@ -18,6 +18,7 @@ from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition, Listing
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ref import limit_ref
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import Delete, PutDefinition, RemoveSubscription, Write
 from chalicelib.flow import wake
 from chalicelib.flow.definitions import addresses, buckets, prefixes
@@ -128,7 +129,7 @@ class _Workflow(OfKind):
         for waiting in every(partial(ports.catalog.subscriptions, waiters_key(row.name))):
             if waiting.since >= row.edition:
                 continue  # it waits for the approval that this definition asks for
-            state = ports.catalog.schedule_state(waiting.schedule)
+            state = ports.rows.get(ScheduleState, waiting.schedule)
             if state is not None and state.generation == waiting.generation and state.exists:
                 wake.constrained(ports, waiting.schedule, waiting.generation)
             ports.ledger.commit([RemoveSubscription(waiting)])

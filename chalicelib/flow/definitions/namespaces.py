@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from chalicelib.core import errors
+from chalicelib.core.rows.definition import Definition
 from chalicelib.flow.definitions import store, uses
 from chalicelib.flow.definitions.store import Change
 from chalicelib.ports import Ports
@@ -21,7 +22,7 @@ def put(
 ) -> Change:
     """Create or replace a namespace (`store.put`). Raises ``conflict`` for the second one of an installation while the
     first uses what would then be refused. A ``dry_run`` returns what a put would do, and writes nothing."""
-    present = ports.catalog.definition("namespace", name)
+    present = ports.rows.get(Definition, "namespace", name)
     if present is None:
         uses.require_room(ports, name)
     if not dry_run:

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from chalicelib.core import errors
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.access import AccessRow, AllowedRow
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.writes import Create, ExpectDefinition, Replace
@@ -49,7 +50,7 @@ def put(
     check_size(document)
     for _ in range(MAX_CONFLICTS):
         require(ports, "namespace", namespace)
-        space = ports.catalog.definition("namespace", namespace)
+        space = ports.rows.get(Definition, "namespace", namespace)
         old = kind.read(ports, namespace)
         if if_match is not None and if_match != (kind.version(old) if old else None):
             break

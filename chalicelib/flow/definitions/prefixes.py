@@ -16,7 +16,8 @@ from chalicelib.core.access.grants import ForeignUse
 from chalicelib.core.definitions import prefixes
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.names import SYSTEM
-from chalicelib.core.rows.definition import PrefixLock, PrefixRow
+from chalicelib.core.rows.access import AllowedRow
+from chalicelib.core.rows.definition import Definition, PrefixLock, PrefixRow
 from chalicelib.core.writes import Create, Delete, ExpectDefinition, Put, Replace, Write
 from chalicelib.flow import grants
 from chalicelib.flow.definitions import buckets
@@ -42,7 +43,7 @@ def claimed(ports: Ports, dataset: str, place: Place, before: Place | None) -> l
     if before is not None and not _share_a_lock(place, before):
         locks.append(lock_of(ports, before))
     check(ports, dataset, place)
-    given, now = ports.catalog.prefix(*place), ports.clock.now()
+    given, now = ports.rows.get(PrefixRow, *place), ports.clock.now()
     new = Create(PrefixRow(*place, dataset, now)) if given is None else Put(replace(given, dataset=dataset, since=now))
     return [new, *(_without_dataset(ports, dataset, before) if before is not None else ()), *locks]
 
@@ -89,7 +90,7 @@ def give(ports: Ports, namespace: str, place: Place, nested: bool) -> tuple[Pref
         raise reserved(place)
     for _ in range(MAX_CONFLICTS):
         require(ports, "namespace", namespace)
-        space = ports.catalog.definition("namespace", namespace)
+        space = ports.rows.get(Definition, "namespace", namespace)
         lock = lock_of(ports, place)
         around = ports.catalog.prefixes_around(*place)
         here = _at(place, around)
@@ -126,9 +127,9 @@ def _take(ports: Ports, namespace: str, place: Place, if_gone: bool = False) -> 
     for _ in range(MAX_CONFLICTS):
         lock = lock_of(ports, place)
         # Read after the lock: whoever gives the prefix to a new namespace of this name writes the lock.
-        if if_gone and ports.catalog.definition("namespace", namespace) is not None:
+        if if_gone and ports.rows.get(Definition, "namespace", namespace) is not None:
             return False
-        row = ports.catalog.prefix(*place)
+        row = ports.rows.get(PrefixRow, *place)
         if row is None or row.owner != namespace:
             return False
         if ports.ledger.commit([_without_owner(row), lock]) is None:
@@ -194,7 +195,7 @@ def _at(place: Place, around: tuple[PrefixRow, ...]) -> PrefixRow | None:
 def lock_of(ports: Ports, place: Place) -> Write:
     """The next lock of a prefix. It must be read before everything on which a change relies."""
     folder = prefixes.first_folder(place.prefix)
-    lock = ports.catalog.prefix_lock(place.bucket, folder)
+    lock = ports.rows.get(PrefixLock, place.bucket, folder)
     return Create(PrefixLock(place.bucket, folder)) if lock is None else Replace(replace(lock, rev=lock.rev + 1))
 
 
@@ -204,7 +205,7 @@ def _share_a_lock(place: Place, other: Place) -> bool:
 
 
 def _without_dataset(ports: Ports, dataset: str, place: Place) -> list[Write]:
-    row = ports.catalog.prefix(*place)
+    row = ports.rows.get(PrefixRow, *place)
     if row is None or row.dataset != dataset:
         return []
     return [Put(replace(row, dataset="", since=0)) if row.owner else Delete(row)]
@@ -242,7 +243,7 @@ def _check_own(ports: Ports, namespace: str, place: Place, around: tuple[PrefixR
         return
     if not ports.catalog.is_shared(namespace):
         return
-    listed = ports.catalog.allowed(namespace)
+    listed = ports.rows.get(AllowedRow, namespace)
     if listed is None or listed.document.get("buckets") is None:
         expected = f"a prefix in the folder {namespace}/, or in a prefix that belongs to namespace {namespace}"
         hint = f"choose one, or {_ask(namespace, place)} (or sluice allowed {namespace}, list buckets)"

@@ -21,7 +21,7 @@ OF_APP: tuple[Kind, ...] = ("workflow", "dag")
 
 def quotas_of(ports: Ports, namespace: str) -> Quotas:
     """The quotas that hold for a namespace: its own, else those of the installation."""
-    row, settings = ports.catalog.quotas(namespace), ports.settings
+    row, settings = ports.rows.get(QuotasRow, namespace), ports.settings
     own = Quotas.model_validate(row.document) if row is not None else Quotas()
     defaults = Quotas(
         schedules=settings.quota_schedules,
@@ -45,7 +45,7 @@ def _next(namespace: str, old: QuotasRow | None, document: Mapping[str, Any], no
 
 
 QUOTAS: of_namespace.DocumentOfNamespace[QuotasRow] = of_namespace.DocumentOfNamespace(
-    "the quotas", lambda ports, name: ports.catalog.quotas(name), _next, lambda row: row.rev
+    "the quotas", lambda ports, name: ports.rows.get(QuotasRow, name), _next, lambda row: row.rev
 )
 
 
@@ -67,7 +67,7 @@ def view(ports: Ports, namespace: str) -> dict[str, Any]:
     """The quotas of a namespace as the API returns them: its own fields, what holds, and what is used, without its
     waiting jobs."""
     require(ports, "namespace", namespace)
-    row, used = ports.catalog.quotas(namespace), usage_of(ports, namespace)
+    row, used = ports.rows.get(QuotasRow, namespace), usage_of(ports, namespace)
     return {
         "name": namespace,
         "kind": "quotas",

@@ -16,8 +16,9 @@ from chalicelib.core.errors import Problems, SluiceError
 from chalicelib.core.jobs.permits import rates_of
 from chalicelib.core.limits import names
 from chalicelib.core.limits.rate_window import MAX_RATES
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.schedule import WAKE
+from chalicelib.core.rows.schedule import WAKE, ScheduleState, Version
 from chalicelib.core.targets.target import require_lifecycle
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import DatasetReference, Leaf, Upstream
@@ -114,7 +115,7 @@ def _check_starter(ports: Ports, name: str, upstream: Upstream) -> None:
     """Check that the schedule exists whose runs alone count. Schedules of DAGs are put together with their DAG."""
     if upstream.schedule is None or ids.is_of_dag(upstream.schedule):
         return
-    schedule_state = ports.catalog.schedule_state(upstream.schedule)
+    schedule_state = ports.rows.get(ScheduleState, upstream.schedule)
     if schedule_state is None or not schedule_state.exists:
         app = upstream.schedule.rpartition(".")[0]
         known = ports.catalog.schedules(app, 1000, None).items
@@ -168,7 +169,7 @@ def _check_rates(ports: Ports, schedule: Schedule) -> None:
 def _check_policy(ports: Ports, name: str, schedule: Schedule) -> None:
     own = name.partition(".")[0]
     grants.require(ports, _foreign("policies", schedule.policy, own) if schedule.policy is not None else [], "policy")
-    if schedule.policy is not None and ports.catalog.definition("policy", schedule.policy) is None:
+    if schedule.policy is not None and ports.rows.get(Definition, "policy", schedule.policy) is None:
         namespace = schedule.policy.partition(".")[0]
         known = [row.name for row in ports.catalog.definitions("policy", namespace, 1000, None).items]
         raise grants.unknown(ports, own, "policy", "policy", schedule.policy, known)
@@ -181,7 +182,7 @@ def _check_failures(schedule: Schedule, workflow: Workflow) -> None:
 
 
 def _existing_dataset(ports: Ports, name: str, dataset: str, field: str) -> Definition:
-    definition = ports.catalog.definition("dataset", dataset)
+    definition = ports.rows.get(Definition, "dataset", dataset)
     if definition is None:
         known = [row.name for row in ports.catalog.definitions("dataset", _space(dataset), 1000, None).items]
         raise grants.unknown(ports, _space(name), field, "dataset", dataset, known)
@@ -205,7 +206,7 @@ def _check_calendar(ports: Ports, name: str, calendar: str) -> None:
     if _space(calendar) != own:
         hint = "put a calendar of the same days into the own namespace"
         raise errors.invalid("trigger.calendar", f"a calendar of namespace {own}", calendar, hint)
-    if ports.catalog.definition("calendar", calendar) is None:
+    if ports.rows.get(Definition, "calendar", calendar) is None:
         known = [row.name for row in ports.catalog.definitions("calendar", own, 1000, None).items]
         raise grants.unknown(ports, own, "trigger.calendar", "calendar", calendar, known)
 
@@ -264,9 +265,9 @@ def _disabled(ports: Ports, name: str) -> dict[str, Schedule]:
     found: dict[str, Schedule] = {}
     listed = ports.catalog.schedules(name.rpartition(".")[0], MAX_DOWNSTREAM, None).items
     others = [schedule for schedule in listed if schedule != name and not ids.is_of_dag(schedule)]
-    seen = ports.prefetch.read(ports, [("schedule_state", schedule) for schedule in others])
+    seen = ports.prefetch.read(ports, [kinds.key(ScheduleState, schedule) for schedule in others])
     for schedule in others:
-        schedule_state = seen.catalog.schedule_state(schedule)
+        schedule_state = seen.rows.get(ScheduleState, schedule)
         if schedule_state is not None and schedule_state.exists and schedule_state.mode == "disabled":
             definition = lookup.definition_of(ports, schedule_state)
             if definition is not None and tree.upstreams(definition.trigger):
@@ -291,7 +292,7 @@ def _started_by(ports: Ports, name: str, starter: str, workflow: str) -> list[St
         rows = ports.catalog.subscriptions(status_key(workflow, status), 1000, None).items
         for row in rows:
             starts = row.schedule != name and row.leaf != WAKE  # an event that only meets a constraint starts nothing
-            version = ports.catalog.version(row.schedule, row.version) if starts else None
+            version = ports.rows.get(Version, row.schedule, row.version) if starts else None
             schedule = Schedule.model_validate(version.definition) if version is not None else None
             if schedule is not None and tree.waits_for(schedule.trigger, workflow, starter, status):
                 found.append((row.schedule, schedule.workflow))

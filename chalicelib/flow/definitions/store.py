@@ -12,6 +12,7 @@ from typing import Any, get_args
 from chalicelib.core import errors, ids
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import Status, status_key
 from chalicelib.core.triggers.size import size_key
@@ -52,7 +53,7 @@ def put(
     check_size(document)
     rules.check(ports, name, document)
     for _ in range(MAX_CONFLICTS):
-        old = ports.catalog.definition(kind, name)
+        old = ports.rows.get(Definition, kind, name)
         if if_match is not None and if_match != (old.version if old else None):
             raise errors.changed_meanwhile(f"{kind} {name}")
         if old is not None and dict(old.document) == dict(document):
@@ -81,7 +82,7 @@ def check_size(document: Mapping[str, Any]) -> None:
 
 def get(ports: Ports, kind: Kind, name: str) -> Definition:
     """A definition. Raises ``not_found`` (404) if it does not exist."""
-    found = ports.catalog.definition(kind, name)
+    found = ports.rows.get(Definition, kind, name)
     if found is None:
         raise lookup.missing(ports, kind, name)
     return found
@@ -113,7 +114,7 @@ def remove(ports: Ports, row: Definition) -> None:
         plan = [RemoveDefinition(row), *KINDS[row.kind].released(ports, row)]
         if ports.ledger.commit(plan) is None:
             return
-        present = ports.catalog.definition(row.kind, row.name)
+        present = ports.rows.get(Definition, row.kind, row.name)
         if present is None:
             return
         if present.version != row.version:
@@ -139,10 +140,10 @@ def referrers(
     """
     found: dict[str, list[str]] = {}
     for schedule in sorted(set(_candidates(ports, names, elsewhere)) - set(but)):
-        schedule_state = ports.catalog.schedule_state(schedule)
+        schedule_state = ports.rows.get(ScheduleState, schedule)
         lives = schedule_state is not None and schedule_state.exists
         version = (
-            ports.catalog.version(schedule, schedule_state.version) if schedule_state is not None and lives else None
+            ports.rows.get(Version, schedule, schedule_state.version) if schedule_state is not None and lives else None
         )
         for name in named(version.definition) & set(names) if version else ():
             if ids.is_of_dag(schedule) and version and version.definition.get("ttl") is not None:

@@ -15,11 +15,13 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.ids import MESSAGE
 from chalicelib.core.names import SYSTEM
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import Version
 from chalicelib.core.triggers import tree
 from chalicelib.flow import lookup, many
-from chalicelib.flow.definitions import allowed, kinds
+from chalicelib.flow.definitions import allowed
+from chalicelib.flow.definitions.kinds import KINDS, messages_of
 from chalicelib.flow.lookup import definitions_in
 from chalicelib.log import logger
 from chalicelib.ports import Ports
@@ -80,7 +82,7 @@ def of_row(ports: Ports, row: Definition | Version) -> list[Use]:
     if isinstance(row, Version):
         schedule = Schedule.model_validate(row.definition)
         return [(f"schedule {row.schedule}", named) for named in _of_schedule(ports, schedule)]
-    if not kinds.KINDS[row.kind].has_target:
+    if not KINDS[row.kind].has_target:
         return []
     return [(_named(row.name), named) for named in _of_workflow(ports, row.document)]
 
@@ -158,7 +160,7 @@ def _documents(ports: Ports, namespace: str) -> Iterator[tuple[str, list[Named]]
 def _workflows(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
     for row in definitions_in(ports, "workflow", app):
         yield f"workflow {row.name}", _of_workflow(ports, row.document)
-    own = ports.catalog.definition("workflow", f"{app}.{MESSAGE}")
+    own = ports.rows.get(Definition, "workflow", f"{app}.{MESSAGE}")
     if own is not None:
         yield _named(own.name), _below(_of_target(ports, own.document["target"]), "default_target")
 
@@ -172,11 +174,11 @@ def _named(workflow: str) -> str:
 
 
 def _messages(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
-    names = (listing.schedule for listing in kinds.messages_of(ports, app))
+    names = (listing.schedule for listing in messages_of(ports, app))
     while part := list(islice(names, AT_ONCE)):
-        read = ports.prefetch.read(ports, [("workflow", name) for name in part])
+        read = ports.prefetch.read(ports, [kinds.key(Definition, "workflow", name) for name in part])
         for name in part:
-            own = read.catalog.definition("workflow", name)
+            own = read.rows.get(Definition, "workflow", name)
             yield _named(name), [] if own is None else _of_target(ports, own.document["target"])
 
 

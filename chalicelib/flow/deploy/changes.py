@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from chalicelib.core import ids
 from chalicelib.core.definitions import diff
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import relative
 from chalicelib.flow import lookup
 from chalicelib.flow.dags import actions
@@ -21,7 +23,7 @@ def of_plan(ports: Ports, plan: Plan) -> dict[str, list[str]]:
 def _of_part(ports: Ports, plan: Plan, part: Part) -> list[str]:
     if part.kind == "schedule":
         return _of_schedule(ports, plan, part)
-    row = ports.catalog.definition(part.kind, part.name)
+    row = ports.rows.get(Definition, part.kind, part.name)
     if row is None:  # deleted since the plan was made
         return []
     before = {field: value for field, value in row.document.items() if (part.kind, field) != ("app", "deployed")}
@@ -29,7 +31,7 @@ def _of_part(ports: Ports, plan: Plan, part: Part) -> list[str]:
 
 
 def _of_schedule(ports: Ports, plan: Plan, part: Part) -> list[str]:
-    schedule_state = ports.catalog.schedule_state(part.name)
+    schedule_state = ports.rows.get(ScheduleState, part.name)
     old = lookup.stored(ports, schedule_state)
     if schedule_state is None or old is None or part.schedule is None:
         return []

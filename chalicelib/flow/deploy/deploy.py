@@ -111,7 +111,7 @@ def checked(
     _check_names(namespace, app, document)
     if not new_namespace:
         lookup.require(ports, "namespace", namespace)
-    elif ports.catalog.definition("namespace", namespace) is None:
+    elif ports.rows.get(Definition, "namespace", namespace) is None:
         uses.require_room(ports, namespace)
     update = ports.settings.update_schedules if update_schedules is None else update_schedules
     plan = make_plan(ports, f"{namespace}.{app}", document, update)
@@ -227,7 +227,7 @@ def _record_deployment(ports: Ports, plan: Plan, by: str, edition: int, keeps_tu
     uri = ports.payloads.deployment_uri(plan.app, digest)
     summary = {"uri": uri, "counts": counts, "update_schedules": plan.update_schedules}
     for _ in range(MAX_CONFLICTS):
-        row = ports.catalog.definition("app", plan.app)
+        row = ports.rows.get(Definition, "app", plan.app)
         if row is None or row.edition != edition:
             raise turns.overtaken(plan.app)
         now, before = ports.clock.now(), row.document.get("deployed") or {}

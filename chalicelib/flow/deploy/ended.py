@@ -12,6 +12,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import lifetime
 from chalicelib.core.instants import Instant, parse_when
 from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import effect, relative
 from chalicelib.core.schedules.relative import Counted
 from chalicelib.flow import lookup, many
@@ -27,7 +28,7 @@ def of_app(ports: Ports, app: Definition | None, sent: Mapping[str, Schedule]) -
     found: dict[str, Counted] = {}
     began: dict[str, Instant] = {}
     for name, schedule in sent.items():
-        state = read.catalog.schedule_state(name)
+        state = read.rows.get(ScheduleState, name)
         if state is None or state.exists or state.by != lifetime.BY:
             continue
         old = lookup.stored(read, state)
@@ -53,7 +54,7 @@ def _deployed(ports: Ports, app: Definition) -> Mapping[str, object] | None:
     """The schedules of the last deployment; empty before the first one, None if its document is gone."""
     deployed = app.document.get("deployed")
     if not deployed:
-        return {} if "deployed" in app.document else None
+        return {}
     digest = deployed["uri"].rpartition("/")[2].removesuffix(".json")
     document = ports.payloads.deployment(app.name, digest)
     schedules: Mapping[str, object] | None = document.get("schedules", {}) if document is not None else None

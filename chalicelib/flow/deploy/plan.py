@@ -96,27 +96,27 @@ class Plan:
 def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) -> Plan:
     """The plan to deploy a document, from the definitions that are stored now."""
     namespace = name.partition(".")[0]
-    app = ports.catalog.definition("app", name)
+    app = ports.rows.get(Definition, "app", name)
     stored = {row.name: row for row in lookup.definitions_in(ports, "workflow", name)}
-    default = ports.catalog.definition("workflow", ids.default_workflow(name))
+    default = ports.rows.get(Definition, "workflow", ids.default_workflow(name))
     stored |= {default.name: default} if default else {}
     workflows = _workflows(name, document)
     absent = sorted(stored.keys() - workflows.keys())
     parts = [_definition_part("app", name, app, shell_of(document))]
     for short, dataset in document.datasets.items():
         full, body = f"{namespace}.{short}", kinds.KINDS["dataset"].resolved(ports, dataset.model_dump(mode="json"))
-        parts.append(_definition_part("dataset", full, ports.catalog.definition("dataset", full), body))
+        parts.append(_definition_part("dataset", full, ports.rows.get(Definition, "dataset", full), body))
     for short, policy in document.policies.items():
         full = f"{namespace}.{short}"
-        row = ports.catalog.definition("policy", full)
+        row = ports.rows.get(Definition, "policy", full)
         parts.append(_definition_part("policy", full, row, policy.model_dump(mode="json")))
     for short, pool in document.pools.items():
         full = f"{namespace}.{short}"
-        row = ports.catalog.definition("pool", full)
+        row = ports.rows.get(Definition, "pool", full)
         parts.append(_definition_part("pool", full, row, pool.model_dump(mode="json")))
     for short, calendar in document.calendars.items():
         full = f"{namespace}.{short}"
-        row = ports.catalog.definition("calendar", full)
+        row = ports.rows.get(Definition, "calendar", full)
         parts.append(_definition_part("calendar", full, row, calendar.model_dump(mode="json")))
     parts += [_definition_part("workflow", full, stored.get(full), body) for full, body in workflows.items()]
     parts += _schedule_parts(ports, name, document, absent, update_schedules, app)
@@ -195,7 +195,7 @@ def _becomes(ports: Ports, made: Compiled, action: PartAction) -> dict[str, Part
     existing = {
         name: schedule_state
         for name in made.schedules
-        if (schedule_state := ports.catalog.schedule_state(name)) and schedule_state.exists
+        if (schedule_state := ports.rows.get(ScheduleState, name)) and schedule_state.exists
     }
     found: dict[str, PartAction] = {name: "kept" if name in existing else "created" for name in made.schedules}
     start = ids.dag_start(made.dag)
@@ -206,7 +206,7 @@ def _living(ports: Ports, app: str) -> Iterator[tuple[str, tuple[ScheduleState, 
     names = [name for name in lookup.schedules_of(ports, app) if not ids.is_of_dag(name)]
     read = many.rows_of(ports, names)
     for name in names:
-        schedule_state = read.catalog.schedule_state(name)
+        schedule_state = read.rows.get(ScheduleState, name)
         stored = lookup.stored(read, schedule_state)
         if schedule_state is not None and stored is not None and schedule_state.exists:
             yield name, (schedule_state, stored)
@@ -231,8 +231,8 @@ def _definition_part(kind: Kind, name: str, row: Definition | None, body: Mappin
 
 
 def _is_first(app: Definition | None) -> bool:
-    """Whether no deployment of this app has ever finished. Apps older than the field ``deployed`` do not have it."""
-    return app is None or ("deployed" in app.document and app.document["deployed"] is None)
+    """Whether no deployment of this app has ever finished."""
+    return app is None or app.document.get("deployed") is None
 
 
 def shell_of(document: App) -> Mapping[str, Any]:

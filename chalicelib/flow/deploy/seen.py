@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from chalicelib.core import ids
 from chalicelib.core.fires import lifetime
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.deploy import validate
@@ -31,7 +32,7 @@ def stamps_of(ports: Ports, plan: Plan) -> dict[str, str]:
 
 class Seen:
     """Decides what a deployment may still change. ``left`` are the parts that it leaves alone, as ``kind name``.
-    Without stamps, as in deployments that older code began, it may change everything."""
+    Without stamps, as in a deployment whose request is answered when it is done, it may change everything."""
 
     def __init__(self, stamps: Mapping[str, str] | None) -> None:
         self._stamps = stamps
@@ -95,17 +96,17 @@ def _key(part: Part) -> str:
 
 def _rows_of(ports: Ports, parts: Sequence[Part]) -> Ports:
     names = [part.name for part in parts if part.kind == "schedule"]
-    return ports.prefetch.read(ports, [("schedule_state", name) for name in names]) if names else ports
+    return ports.prefetch.read(ports, [kinds.key(ScheduleState, name) for name in names]) if names else ports
 
 
 def _stamp(ports: Ports, part: Part, seen: str = "") -> str:
     """The present stamp of a part. That of a DAG has its document and its start."""
     if part.kind == "schedule":
-        return _of_state(ports.catalog.schedule_state(part.name), seen)
-    row = _of_row(ports.catalog.definition(part.kind, part.name))
+        return _of_state(ports.rows.get(ScheduleState, part.name), seen)
+    row = _of_row(ports.rows.get(Definition, part.kind, part.name))
     if part.kind != "dag":
         return row
-    return f"{row}{BESIDE}{_of_start(ports.catalog.schedule_state(ids.dag_start(part.name)), seen)}"
+    return f"{row}{BESIDE}{_of_start(ports.rows.get(ScheduleState, ids.dag_start(part.name)), seen)}"
 
 
 def _of_start(state: ScheduleState | None, seen: str) -> str:

@@ -32,7 +32,7 @@ def take(
     """Give the deployment of a plan the turn, and return the row of its app, which has the mark: ``mark``, or a new
     one. A ``shell`` is stored if the app does not exist. None if another deployment had the turn since the plan was
     made: then the plan may be wrong."""
-    row, now = ports.catalog.definition("app", plan.app), ports.clock.now()
+    row, now = ports.rows.get(Definition, "app", plan.app), ports.clock.now()
     if row is not None and row.edition == mark:
         return row
     if row != plan.row or (row is None and shell is None):
@@ -51,7 +51,7 @@ def take(
 
 def end(ports: Ports, app: str, mark: int) -> None:
     """End the turn of a deployment, unless another one has it."""
-    row = ports.catalog.definition("app", app)
+    row = ports.rows.get(Definition, "app", app)
     if row is not None and row.edition == mark and mark != NONE:
         ports.ledger.commit([PutDefinition(replace(row, edition=NONE), row.version, mark)])
 

@@ -19,8 +19,9 @@ from chalicelib.core.definitions.app import App
 from chalicelib.core.documents import SENT
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND, Millis, iso
+from chalicelib.core.rows import kinds
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.deployment import Deployment, DeploymentState
-from chalicelib.core.rows.ref import deployment_ref
 from chalicelib.core.runs import metrics
 from chalicelib.core.targets import backoff
 from chalicelib.core.views import At, View, shown
@@ -84,12 +85,12 @@ def begin(ports: Ports, plan: Plan, upload: str, sent: bytes, by: str) -> Deploy
     the same one. Raises ``conflict`` if the upload was replaced since, and ``changed_meanwhile`` if another deployment
     of the app was accepted meanwhile."""
     now, digest = ports.clock.now(), digest_of(sent)
-    known = ports.jobs.deployment(plan.app, upload) or _accepted(ports, plan, upload, digest, by)
+    known = ports.rows.get(Deployment, plan.app, upload) or _accepted(ports, plan, upload, digest, by)
     if known.digest != digest:
         hint = "upload it under another id"
         raise SluiceError("conflict", f"expected the document that upload {upload} had, got another", "upload", hint)
     if known.state == "RUNNING":
-        ports.hints.send([deployment_ref(plan.app, upload)], now, now)
+        ports.hints.send([kinds.ref(Deployment, plan.app, upload)], now, now)
     return known
 
 
@@ -109,7 +110,7 @@ def _accepted(ports: Ports, plan: Plan, upload: str, digest: str, by: str) -> De
     if ports.ledger.commit([Create(row), ExpectDefinition(turn)]) is None:
         return row
     # Another request has begun the same one, or another deployment has the turn.
-    known = ports.jobs.deployment(plan.app, upload)
+    known = ports.rows.get(Deployment, plan.app, upload)
     if known is None:
         raise turns.overtaken(plan.app)
     return known
@@ -117,7 +118,7 @@ def _accepted(ports: Ports, plan: Plan, upload: str, digest: str, by: str) -> De
 
 def existing(ports: Ports, app: str, upload: str) -> Deployment:
     """A stored deployment. Raises ``not_found`` (404) if there is none."""
-    row = ports.jobs.deployment(app, upload)
+    row = ports.rows.get(Deployment, app, upload)
     if row is None:
         raise errors.not_found("deployment", upload, "a deployment is known for 30 days by the id of its upload")
     return row
@@ -125,7 +126,7 @@ def existing(ports: Ports, app: str, upload: str) -> Deployment:
 
 def advance(ports: Ports, app: str, upload: str) -> None:
     """Work off one slice of a deployment, unless it has ended or another invocation works on it."""
-    row, now = ports.jobs.deployment(app, upload), ports.clock.now()
+    row, now = ports.rows.get(Deployment, app, upload), ports.clock.now()
     if row is None or row.wake_at is None or row.busy_until > now:
         return
     # A slice that dies leaves its number, so that the deployment fails if all of them die.
@@ -135,7 +136,7 @@ def advance(ports: Ports, app: str, upload: str) -> None:
     if row.tries >= MAX_TRIES:
         _give_up(ports, held, "each slice ended before it was done, for want of time or memory")
         return
-    accepted = Seen(_seen(ports, held))
+    accepted = Seen(ports.payloads.seen(held.app, held.id, held.seen) or {})
     try:
         with ports.acting(_author(held)):
             whole = _slice(ports, held, accepted)
@@ -148,7 +149,7 @@ def advance(ports: Ports, app: str, upload: str) -> None:
         return
     now = ports.clock.now()
     _store(ports, held, busy_until=0, wake_at=now, tries=0, left=left)
-    ports.hints.send([deployment_ref(app, upload)], now, now)
+    ports.hints.send([kinds.ref(Deployment, app, upload)], now, now)
 
 
 def _failed(ports: Ports, held: Deployment, error: Exception) -> None:
@@ -173,14 +174,14 @@ def _give_up(ports: Ports, held: Deployment, why: str) -> None:
     hint = "mend the cause, then deploy the document again"
     message = f"expected to put the rest of the deployment, got {held.tries} slices that failed; the last one: {why}"
     error = SluiceError("internal", message, None, hint).to_dict()["error"]
-    logger.error("parked", extra={"ref": deployment_ref(held.app, held.id), "why": why, "hint": hint})
+    logger.error("parked", extra={"ref": kinds.ref(Deployment, held.app, held.id), "why": why, "hint": hint})
     ports.metrics.add(metrics.ROWS_PARKED, 1)
     _store(ports, held, **_ended(ports, "FAILED"), error=error)
 
 
 def _taken_over(ports: Ports, row: Deployment) -> str | None:
     """Who has the turn in place of a deployment; None if it still has it."""
-    app = ports.catalog.definition("app", row.app)
+    app = ports.rows.get(Definition, "app", row.app)
     if app is None:
         return "the deletion of the app"
     if app.edition == row.edition:
@@ -189,7 +190,7 @@ def _taken_over(ports: Ports, row: Deployment) -> str | None:
 
 
 def state_of(row: Deployment) -> str:
-    """The state of a deployment as users see it. Older code knows no superseded one, and takes it for a failed one."""
+    """The state of a deployment as users see it. The row of a superseded one is that of a failed one."""
     return "SUPERSEDED" if row.superseded_by else row.state
 
 
@@ -218,7 +219,7 @@ def parsed(sent: bytes, read: Callable[[bytes], Mapping[str, Any]]) -> App:
 
 def _slice(ports: Ports, row: Deployment, accepted: Seen) -> bool:
     """Carry out as much of the plan as there is time for. Returns whether all is done."""
-    turn = ports.catalog.definition("app", row.app)
+    turn = ports.rows.get(Definition, "app", row.app)
     if turn is None or turn.edition != row.edition:
         raise turns.overtaken(row.app)
     sent = content(ports, row.app, row.id)
@@ -228,11 +229,6 @@ def _slice(ports: Ports, row: Deployment, accepted: Seen) -> bool:
     document = App.model_validate_json(sent)
     plan = deploy.checked(ports, namespace, app, document, row.update_schedules, accepted=accepted)
     return deploy.carry_out(ports, plan, row.by, turn, lambda: ports.has_time(NEEDED), accepted, keeps_turn=True)
-
-
-def _seen(ports: Ports, row: Deployment) -> Mapping[str, str] | None:
-    """What a deployment saw at its acceptance; None if older code has begun it."""
-    return (ports.payloads.seen(row.app, row.id, row.seen) or {}) if row.seen else None
 
 
 def _author(row: Deployment) -> Author:
@@ -255,7 +251,7 @@ def _store(ports: Ports, held: Deployment, **changes: Any) -> None:
         if ports.ledger.commit([Replace(after)]) is None:
             break
         # The sweep has leased the row, because this invocation was slow.
-        current = ports.jobs.deployment(held.app, held.id)
+        current = ports.rows.get(Deployment, held.app, held.id)
         if current is None or current.slices != held.slices:
             return
         after = replace(after, rev=current.rev + 1)

@@ -14,6 +14,7 @@ from chalicelib.core.jobs.permits import rates_of
 from chalicelib.core.limits import names
 from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.core.rows.limit import LimitState
+from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.schedule import ScheduleState, Subscription, Version
 from chalicelib.core.schedules import effect, lifecycle, past
 from chalicelib.flow import calendars, lookup, many
@@ -36,9 +37,10 @@ def check(ports: Ports, plan: Plan) -> None:
             _ = plan.resolved(ports, part) if part.schedule is not None else None
     problems.end()  # bounds that leave no instant; without instants nothing else can be checked
     ports = many.rows_of(ports, [part.name for part in plan.of("schedule", "replaced")])
-    ports = replace(ports, catalog=ReadOnce(ports.catalog), jobs=ReadOnce(ports.jobs))
-    counted = CountedRates(ports.jobs)
-    seen = replace(ports, catalog=PlannedCatalog(ports, plan), jobs=counted)
+    once = ReadOnce(ports.rows), ReadOnce(ports.catalog), ReadOnce(ports.jobs)
+    ports = replace(ports, rows=once[0], catalog=once[1], jobs=once[2])
+    counted, planned = CountedRates(ports.jobs), PlannedCatalog(ports, plan)
+    seen = replace(ports, rows=planned, catalog=planned, jobs=counted)
     _check_prefixes(ports, plan, problems)
     removed = {part.name for part in plan.of("workflow", "deleted")}
     for part in plan.parts:
@@ -106,7 +108,7 @@ def _check_past(seen: Ports, part: Part, new: Schedule) -> None:
     """Check that a schedule that changes is not over already. One that stays as it is may be."""
     if part.action == "kept" or part.schedule is None:
         return
-    alive = seen.catalog.schedule_state(part.name) if part.action == "replaced" else None
+    alive = seen.rows.get(ScheduleState, part.name) if part.action == "replaced" else None
     before = None if effect.begins(alive, part.schedule.enabled) else lookup.definition_of(seen, alive)
     past.check(calendars.read(seen, new), seen.clock.now(), before)
 
@@ -135,11 +137,11 @@ def _check_kept(workflow: str, removed: Collection[str], field: str) -> None:
 
 def _check_prefixes(ports: Ports, plan: Plan, problems: Problems) -> None:
     """Check that each dataset may have its prefix when it is put: after the earlier datasets of the document."""
-    planned = PlannedPrefixes(ports.catalog)
+    planned = PlannedPrefixes(ports)
     for part in plan.parts:
         if part.kind != "dataset" or part.document is None:
             continue
-        stored = ports.catalog.definition("dataset", part.name)
+        stored = ports.rows.get(Definition, "dataset", part.name)
         before = kinds.place_of(stored.document) if stored is not None else None
         place = kinds.place_of(part.document)
         with problems.caught(_field(part)):
@@ -212,8 +214,8 @@ def _rates_of(ports: Ports, plan: Plan, part: Part) -> dict[str, tuple[str, ...]
 class PlannedPrefixes:
     """The catalog with the prefixes that the datasets of a plan have by then."""
 
-    def __init__(self, catalog: Any) -> None:
-        self._catalog = catalog
+    def __init__(self, ports: Ports) -> None:
+        self._stored, self._catalog = ports.rows, ports.catalog
         self._rows: dict[Place, PrefixRow] = {}
 
     def move(self, dataset: str, place: Place, before: Place | None) -> None:
@@ -229,7 +231,7 @@ class PlannedPrefixes:
         return tuple(sorted((row for row in rows.values() if row.namespace), key=lambda row: len(row.prefix)))
 
     def _at(self, place: Place) -> PrefixRow:
-        known = self._rows.get(place) or self._catalog.prefix(*place)
+        known = self._rows.get(place) or self._stored.get(PrefixRow, *place)
         return known if known is not None else PrefixRow(*place, "")
 
     def __getattr__(self, attribute: str) -> Any:
@@ -258,10 +260,10 @@ class CountedRates:
 
 class PlannedCatalog:
     """The catalog as it will be after a plan is carried out: with the definitions that the plan puts, and without those
-    that it deletes. Everything else is read from the real catalog."""
+    that it deletes. Everything else is read from the real catalog. Implements `ports.Rows`, too."""
 
     def __init__(self, ports: Ports, plan: Plan) -> None:
-        self._catalog = ports.catalog
+        self._stored, self._catalog = ports.rows, ports.catalog
         now = ports.clock.now()
         self._gone: set[tuple[str, str]] = {(part.kind, part.name) for part in plan.parts if part.action == "deleted"}
         self._gone |= {("schedule", name) for part in plan.of("dag", "deleted") for name in part.becomes}
@@ -284,10 +286,17 @@ class PlannedCatalog:
             for row in lifecycle.subscriptions(state, self._schedules[name], 0):
                 self._index.setdefault(row.event_key, []).append(row)
 
-    def definition(self, kind: Kind, name: str) -> Definition | None:
-        if (kind, name) in self._gone:
-            return None
-        return self._rows.get((kind, name)) or self._catalog.definition(kind, name)
+    def get(self, row: type[Any], *values: Any) -> Any:
+        if row is Definition:
+            return None if values in self._gone else self._rows.get(values) or self._stored.get(row, *values)
+        if row is ScheduleState:
+            return self._schedule_state(*values)
+        if row is Version and values[1] == 0 and (own := self._schedules.get(values[0])) is not None:
+            return Version(values[0], 0, own.model_dump(mode="json"), 0)
+        return self._stored.get(row, *values)
+
+    def of(self, ref: Ref) -> Any:
+        return self._stored.of(ref)
 
     def definitions(self, kind: Kind, parent: str, limit: int, cursor: str | None) -> Page[Definition]:
         page = self._catalog.definitions(kind, parent, limit, cursor)
@@ -305,18 +314,12 @@ class PlannedCatalog:
         own = self._index.get(event_key, []) if cursor is None else []
         return Page((*kept, *own), page.cursor)
 
-    def schedule_state(self, schedule: str) -> ScheduleState | None:
+    def _schedule_state(self, schedule: str) -> ScheduleState | None:
         if ("schedule", schedule) in self._gone:
             return None
-        current = self._catalog.schedule_state(schedule)
+        current = self._stored.get(ScheduleState, schedule)
         missing = schedule in self._schedules and (current is None or not current.exists)
         return ScheduleState(schedule, 0, 0, "disabled", 0) if missing else current
-
-    def version(self, schedule: str, version: int) -> Version | None:
-        own = self._schedules.get(schedule) if version == 0 else None
-        if own is None:
-            return self._catalog.version(schedule, version)
-        return Version(schedule, 0, own.model_dump(mode="json"), 0)
 
     def __getattr__(self, attribute: str) -> Any:
         return getattr(self._catalog, attribute)

@@ -10,6 +10,7 @@ from chalicelib.core import errors
 from chalicelib.core.definitions.calendar import calendar_key
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import timer as fire_timer
+from chalicelib.core.rows.schedule import Timer, Version
 from chalicelib.core.writes import Replace
 from chalicelib.flow import calendars, lookup
 from chalicelib.flow.definitions import store
@@ -39,8 +40,8 @@ def follow(ports: Ports, name: str) -> None:
     """Move the timer of a schedule to the fires that its calendars have now. Fires up to the horizon stay, because they
     may be prepared."""
     for _ in range(MAX_CONFLICTS):
-        timer, horizon = ports.catalog.timer(name), emit.horizon_of(ports)
-        version = ports.catalog.version(name, timer.version) if timer is not None else None
+        timer, horizon = ports.rows.get(Timer, name), emit.horizon_of(ports)
+        version = ports.rows.get(Version, name, timer.version) if timer is not None else None
         if timer is None or version is None:
             return
         moved = fire_timer.recounted(timer, calendars.read(ports, Schedule.model_validate(version.definition)), horizon)

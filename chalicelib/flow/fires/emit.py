@@ -18,9 +18,11 @@ from chalicelib.core.fires import lifetime, walls
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.fires.timer import Emission
 from chalicelib.core.instants import SECOND, Instant, Millis
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import Ref, ShardPart, crowd_of, fires_ref, ref_of, timer_ref
-from chalicelib.core.rows.schedule import ScheduleState, Timer
+from chalicelib.core.rows.kinds import Key
+from chalicelib.core.rows.ref import Ref, ShardPart, crowd_of, fires_ref, ref_of
+from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.system import bursts
@@ -28,7 +30,7 @@ from chalicelib.core.writes import MAX_WRITES, ExpectMode, Put, Replace, Write
 from chalicelib.flow import calendars, shards
 from chalicelib.flow.each import run_each
 from chalicelib.log import logger
-from chalicelib.ports import Page, Ports, RowRequest, every_page
+from chalicelib.ports import Page, Ports, every_page
 
 # How long one invocation handles timers. It leaves those that are due last to the next one. Fires are prepared more
 # than a minute ahead, so that delay makes none late.
@@ -74,7 +76,7 @@ class Hints:
         for step in steps:
             self.kept += [(fire.due_at or now, ref_of(fire)) for fire in step.fires]
             if step.again is not None and step.again <= now + self.ports.settings.horizon_seconds * SECOND:
-                self.kept.append((max(step.again, now), timer_ref(step.schedule)))
+                self.kept.append((max(step.again, now), kinds.ref(Timer, step.schedule)))
         now = self.ports.clock.now()
         if len(self.kept) >= MAX_KEPT:
             self.flush(now, patient=True)
@@ -255,7 +257,7 @@ def emit_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> i
     finally:
         hints.flush(ports.clock.now())
     if more:
-        ports.hints.send([timer_ref(schedule)], now, now)
+        ports.hints.send([kinds.ref(Timer, schedule)], now, now)
     return made
 
 
@@ -289,12 +291,12 @@ def _round_or_each(
 def _round(
     ports: Ports, schedules: Sequence[str], now: Instant, horizon: Instant, hints: Hints, many: bool
 ) -> None:  # fmt: skip
-    wanted: list[RowRequest] = [(kind, name) for name in schedules for kind in ("timer", "schedule_state")]
+    wanted: list[Key] = [kinds.key(row, name) for name in schedules for row in (Timer, ScheduleState)]
     seen = ports.prefetch.read(ports, wanted)
-    found = {name: timer for name in schedules if (timer := seen.catalog.timer(name)) is not None}
+    found = {name: timer for name in schedules if (timer := seen.rows.get(Timer, name)) is not None}
     # A timer that another invocation has moved is left alone. Its definition is read only if it may be used up.
     timers = {name: one for name, one in found.items() if not one.next or (one.wake_at or horizon) < horizon}
-    seen = seen.prefetch.read(seen, [("version", name, timer.version) for name, timer in timers.items()])
+    seen = seen.prefetch.read(seen, [kinds.key(Version, name, timer.version) for name, timer in timers.items()])
     steps = [step for name in timers if (step := _plan_timer(seen, name, now, horizon)) is not None]
     moved = _carry_out(ports, steps, now, hints, many)
     more = [step.schedule for step in moved if step.emission is not None and step.emission.more]
@@ -311,8 +313,8 @@ def _one_by_one(ports: Ports, schedules: Sequence[str], now: Instant, horizon: I
 
 def _plan_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> TimerStep | None:
     """The next step of a timer, bounded to one portion; None if there is nothing to prepare."""
-    timer, schedule_state = ports.catalog.timer(schedule), ports.catalog.schedule_state(schedule)
-    version = ports.catalog.version(schedule, timer.version) if timer else None
+    timer, schedule_state = ports.rows.get(Timer, schedule), ports.rows.get(ScheduleState, schedule)
+    version = ports.rows.get(Version, schedule, timer.version) if timer else None
     if timer is None or schedule_state is None or version is None or schedule_state.generation != timer.generation:
         return None
     definition = calendars.read(ports, Schedule.model_validate(version.definition))

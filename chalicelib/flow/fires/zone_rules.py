@@ -17,18 +17,19 @@ from chalicelib.core.errors import changed_meanwhile
 from chalicelib.core.fires import fire, walls
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.instants import LATEST, MINUTE, SECOND, Instant, Millis, iso
-from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows import kinds, sort_keys
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.kinds import Key, TableName
 from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.ref import Ref
-from chalicelib.core.rows.schedule import ScheduleState, Timer
+from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.rows.zone_rules import ZoneRules
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.writes import DeleteJob, Put, PutState, Replace, Write
-from chalicelib.flow import calendars, shards
+from chalicelib.flow import calendars
 from chalicelib.flow.fires import emit
 from chalicelib.log import logger
-from chalicelib.ports import Ports, RowRequest, every_page
+from chalicelib.ports import Ports, every_page
 
 PAGE = 100  # rows that are read together
 # How long one tick works on it. The steps before it have first call on the time of a tick.
@@ -51,7 +52,7 @@ class Follower:
         if self.is_done:
             return 0
         now = ports.clock.now()
-        row = ports.catalog.zone_rules()
+        row = ports.rows.get(ZoneRules)
         if row is None or row.version != zones.version():
             logger.info("zone rules", extra={"version": zones.version(), "before": row.version if row else None})
             row = ZoneRules(zones.version(), now)
@@ -66,7 +67,7 @@ class Follower:
 
 def _pass(ports: Ports, row: ZoneRules, now: Instant) -> tuple[int, ZoneRules]:
     """Work on the shards from where the row says, while there is time. Returns how many rows were looked at."""
-    parts: list[tuple[shards.TableName, int]] = [
+    parts: list[tuple[TableName, int]] = [
         (table, shard) for table in ("catalog", "jobs") for shard in range(ports.settings.wake_shards)
     ]
     looked_at = 0
@@ -89,13 +90,13 @@ def _bring_timers(ports: Ports, refs: Sequence[Ref]) -> None:
     names = [ref.parts[0] for ref in refs if ref.kind == "timer"]
     if not names:
         return
-    wanted: list[RowRequest] = [(kind, name) for name in names for kind in ("timer", "schedule_state")]
+    wanted: list[Key] = [kinds.key(row, name) for name in names for row in (Timer, ScheduleState)]
     seen = ports.prefetch.read(ports, wanted)
-    found = [timer for name in names if (timer := seen.catalog.timer(name)) is not None]
-    timers = [timer for timer in found if _depends(timer, seen.catalog.schedule_state(timer.schedule))]
+    found = [timer for name in names if (timer := seen.rows.get(Timer, name)) is not None]
+    timers = [timer for timer in found if _depends(timer, seen.rows.get(ScheduleState, timer.schedule))]
     if not timers:
         return
-    seen = seen.prefetch.read(seen, [("version", timer.schedule, timer.version) for timer in timers])
+    seen = seen.prefetch.read(seen, [kinds.key(Version, timer.schedule, timer.version) for timer in timers])
     for timer in timers:
         try:
             _bring(ports, seen, timer)
@@ -110,7 +111,7 @@ def _depends(timer: Timer, state: ScheduleState | None) -> bool:
 
 
 def _bring(ports: Ports, seen: Ports, timer: Timer) -> None:
-    state, version = seen.catalog.schedule_state(timer.schedule), seen.catalog.version(timer.schedule, timer.version)
+    state, version = seen.rows.get(ScheduleState, timer.schedule), seen.rows.get(Version, timer.schedule, timer.version)
     if state is None or version is None or state.generation != timer.generation or state.mode not in GATHERING_MODES:
         return
     schedule, now = calendars.read(ports, Schedule.model_validate(version.definition)), ports.clock.now()
@@ -158,9 +159,9 @@ def _check_waits(ports: Ports, refs: Sequence[Ref]) -> None:
     names = list(dict.fromkeys(ref.parts[0] for ref in jobs))
     if not names:
         return
-    seen = ports.prefetch.read(ports, [("schedule_state", name) for name in names])
-    states = [state for name in names if (state := seen.catalog.schedule_state(name)) is not None]
-    seen = seen.prefetch.read(seen, [("version", state.schedule, state.version) for state in states])
+    seen = ports.prefetch.read(ports, [kinds.key(ScheduleState, name) for name in names])
+    states = [state for name in names if (state := seen.rows.get(ScheduleState, name)) is not None]
+    seen = seen.prefetch.read(seen, [kinds.key(Version, state.schedule, state.version) for state in states])
     zoned = {state.schedule for state in states if _has_hours(seen, state)}
     now = ports.clock.now()
     if hinted := [ref for ref in jobs if ref.parts[0] in zoned]:
@@ -169,7 +170,7 @@ def _check_waits(ports: Ports, refs: Sequence[Ref]) -> None:
 
 def _has_hours(seen: Ports, state: ScheduleState) -> bool:
     """Whether rules of a zone decide when a constraint of a schedule is met."""
-    version = seen.catalog.version(state.schedule, state.version)
+    version = seen.rows.get(Version, state.schedule, state.version)
     try:
         schedule = Schedule.model_validate(version.definition) if version is not None else None
     except Exception:  # one schedule does not stop the others

@@ -20,8 +20,8 @@ from chalicelib.core.rows.event import CLAIMED_LIFE, AppliedEvent, Event, LastAr
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.ref import Ref, ref_of
-from chalicelib.core.rows.run import Record
-from chalicelib.core.rows.schedule import WAKE, Subscription
+from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.rows.schedule import WAKE, ScheduleState, Subscription, Version
 from chalicelib.core.steps import DOCUMENT, OverBudget, Steps, values_in
 from chalicelib.core.triggers.event import custom_key
 from chalicelib.core.triggers.patterns import MAX_FOREIGN_STEPS, MAX_STEPS, Flattened
@@ -63,7 +63,7 @@ class Budget:
         if key not in self._read:
             steps = self.foreign(row.schedule)
             steps.spend(DOCUMENT)
-            version = ports.catalog.version(*key)
+            version = ports.rows.get(Version, *key)
             if version is None:
                 return None
             steps.spend(values_in(version.definition))
@@ -127,7 +127,7 @@ def apply_event(
         match, granted = _granted(ports, found)
         if not match.met and not match.against:
             return None
-        job = ports.jobs.job(*match.job_key)
+        job = ports.rows.get(Job, *match.job_key)
         if not _is_open(ports, match, job):
             return None
         plan = _plan(ports, event, match, job, now)
@@ -270,7 +270,7 @@ def _is_of_this_life(ports: Ports, correlation: Mapping[str, str] | None, row: S
     start = ids.parse_job_id(begun)
     if start is not None and start.generation >= row.generation:
         return True  # a DAG's nodes are put before its start schedule, and generations are instants
-    run = ports.runs.run(begun, 1)
+    run = ports.rows.get(Run, begun, 1)
     return run is None or run.claimed_at >= row.generation
 
 
@@ -279,7 +279,7 @@ def _has_timed_out(ports: Ports, job: Job | None, schedule: Schedule, event: Eve
     the schedule state with the pauses is read only if the timeout has ended without them."""
     if job is None or not timeout.is_over(job, schedule, None, event.accepted_at):
         return False
-    return timeout.is_over(job, schedule, ports.catalog.schedule_state(job.schedule), event.accepted_at)
+    return timeout.is_over(job, schedule, ports.rows.get(ScheduleState, job.schedule), event.accepted_at)
 
 
 def _notices_of(ports: Ports, job: Job | None, gathered: Gathered, now: Instant) -> list[Write]:
@@ -344,7 +344,8 @@ def _arrivals(ports: Ports, event: Event, row: Subscription, against: Sequence[s
     """The writes that store the last arrival of the feeds of absent leaves: their timers count from it (T18)."""
     writes: list[Write] = []
     for leaf in against:
-        last = ports.jobs.last_arrival(row.schedule, row.generation, leaf)
+        found = ports.rows.get(LastArrival, row.schedule, row.generation, leaf)
+        last = found.at if found is not None else None
         if last is None or last < event.accepted_at:
             writes.append(PutLastArrival(LastArrival(row.schedule, row.generation, leaf, event.accepted_at), last))
     return writes
@@ -367,7 +368,7 @@ def _document(ports: Ports, event: Event, row: Subscription, budget: Budget | No
     """The document of a schedule. The ``budget`` of a request bounds those of other namespaces."""
     if budget is not None and not _is_own(event, row.schedule):
         return budget.foreign_document(ports, row)
-    version = ports.catalog.version(row.schedule, row.version)
+    version = ports.rows.get(Version, row.schedule, row.version)
     return Schedule.model_validate(version.definition) if version is not None else None
 
 

@@ -16,7 +16,7 @@ from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import record_of
-from chalicelib.core.rows.schedule import ScheduleState, Subscription
+from chalicelib.core.rows.schedule import ScheduleState, Subscription, Timer
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import TimedLeaf, timed
@@ -76,8 +76,8 @@ def _count(
     )
     ref = apply_event(ports, event, [row], now, along=[DeleteJob(job)])
     if (
-        ports.jobs.job(job.schedule, job.generation, job.sort_key) is not None
-        and ports.catalog.schedule_state(job.schedule) == schedule_state
+        ports.rows.get(Job, job.schedule, job.generation, job.sort_key) is not None
+        and ports.rows.get(ScheduleState, job.schedule) == schedule_state
     ):
         ports.ledger.commit([DeleteJob(job), *_record(ports, job, event.id, schedule, now)])
     if ref is not None:
@@ -108,7 +108,7 @@ def _postponed_to(
 ) -> Instant | None:
     """The instant to which the last start of the workflow, or the last arrival of the feed, moves a due leaf; None if
     it stays due. Its span goes on over updates that keep the trigger: it counts from the anchor of the timer."""
-    timer = ports.catalog.timer(job.schedule) if leaf.moved_by != "clock" else None
+    timer = ports.rows.get(Timer, job.schedule) if leaf.moved_by != "clock" else None
     if job.due_at is None or timer is None:
         return None
     if leaf.moved_by == "last_start":
@@ -120,7 +120,7 @@ def _postponed_to(
 
 def _postpone(ports: Ports, job: Job, schedule: Schedule, at: Instant) -> None:
     """Delete the fire and set the timer to ``at``. After a conflict the fire stays for the next check."""
-    timer = ports.catalog.timer(job.schedule)
+    timer = ports.rows.get(Timer, job.schedule)
     if timer is None or timer.generation != job.generation:
         ports.ledger.commit([DeleteJob(job)])
         return

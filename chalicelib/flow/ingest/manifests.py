@@ -38,11 +38,11 @@ def complete(
     partition, if it was ready before, and the object is neither the manifest nor one that is missing."""
     is_manifest = created.key == key_of(dataset, located)
     for _ in range(MAX_CONFLICTS):
-        row = ports.catalog.manifest(name, located.values)
+        row = ports.rows.get(ManifestRow, name, located.values)
         if not is_manifest and row is not None and row.waits:
             if row.waits_for != created.key:
                 return row.why
-        elif not is_manifest and (known := ports.catalog.partition(name, located.values)) is not None:
+        elif not is_manifest and (known := ports.rows.get(Partition, name, located.values)) is not None:
             return known
         checked = _check(ports, name, dataset, located, created, row)
         if checked is None:

@@ -11,7 +11,7 @@ from chalicelib.core.events.values import decoded
 from chalicelib.core.events.versions import ObjectVersion
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.event import CountedObject, Outbox, Partition
-from chalicelib.core.rows.ignored import noted
+from chalicelib.core.rows.ignored import IgnoredObjects, noted
 from chalicelib.core.triggers.size import size_key
 from chalicelib.core.writes import Create, Put
 from chalicelib.flow.ingest import manifests
@@ -65,7 +65,7 @@ def note_ignored(ports: Ports, name: str, created: ObjectCreated, why: str) -> N
         return
     now, shown = ports.clock.now(), "".join(sign if sign.isprintable() else "?" for sign in created.key)
     found = {"key": shown, "at": iso(created.at), "why": why}
-    row = noted(ports.catalog.ignored(name), name, found, now)
+    row = noted(ports.rows.get(IgnoredObjects, name), name, found, now)
     if row is not None:
         ports.ledger.commit([Put(row)])
 
@@ -81,7 +81,7 @@ def count_object(ports: Ports, name: str, dataset: Dataset, created: ObjectCreat
     etag = created.etag if dataset.count_overwrites else ""
     row = CountedObject(name, created.key, etag, event, wake_at=now)
     if ports.ledger.commit([Create(row)]) is not None:
-        row = ports.catalog.counted_object(name, created.key, etag) or row
+        row = ports.rows.get(CountedObject, name, created.key, etag) or row
         if row.wake_at is None:
             return ", its bytes were counted before"
     apply_outbox(ports, row)
@@ -107,7 +107,7 @@ def register(
         etag, sequencer = version.etag or None, version.sequencer or None
         partition = replace(partition, put_at=version.at, put_etag=etag, sequencer=sequencer)
     if ports.ledger.commit([Create(partition)]) is not None:
-        partition = ports.catalog.partition(name, values) or partition
+        partition = ports.rows.get(Partition, name, values) or partition
         if partition.wake_at is None:
             return partition  # registered before, and applied to every schedule
     return apply_outbox(ports, partition)

@@ -62,4 +62,4 @@ def _store(ports: Ports, row: PostedEvent) -> PostedEvent:
     """The stored row with this event's id: this row, or an earlier one."""
     if ports.ledger.commit([Create(row)]) is None:
         return row
-    return ports.jobs.posted(row.event.id) or row
+    return ports.rows.get(PostedEvent, row.event.id) or row

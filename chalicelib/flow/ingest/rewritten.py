@@ -60,7 +60,7 @@ def _near(ports: Ports, dataset: str, object_key: str, version: ObjectVersion) -
     """The rows of the versions of about the same second."""
     for second in (version.second, version.second - SECOND, version.second + SECOND):
         for name in (version_name(second), _longer(second, version)):
-            row = ports.catalog.counted_object(dataset, object_key, name)
+            row = ports.rows.get(CountedObject, dataset, object_key, name)
             if row is not None:
                 yield row
 
@@ -78,7 +78,7 @@ def _created(ports: Ports, known: Partition, object_key: str, version: ObjectVer
                             put_etag=version.etag or None, sequencer=version.sequencer or None)  # fmt: skip
         if ports.ledger.commit([Create(row)]) is None:
             return row
-        stored = ports.catalog.counted_object(known.dataset, object_key, name)
+        stored = ports.rows.get(CountedObject, known.dataset, object_key, name)
         if stored is not None and versions.is_same(_of(stored), version):
             return stored
     raise RuntimeError(f"expected to store a version of {object_key}, got another one under its name; it comes again")

@@ -10,6 +10,7 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.events import iceberg
 from chalicelib.core.events.iceberg import Metadata, Snapshot
 from chalicelib.core.instants import MINUTE, Instant, Millis
+from chalicelib.core.rows.definition import PrefixRow
 from chalicelib.core.rows.event import CountedObject, Partition
 from chalicelib.core.text import count_of
 from chalicelib.core.triggers.size import size_key
@@ -97,11 +98,11 @@ def _is_in_catalog(ports: Ports, name: str, dataset: Dataset, key: str, put_at: 
 
 def unknown(ports: Ports, name: str, dataset: Dataset, metadata: Metadata) -> list[Snapshot]:
     """The snapshots of `main` that are not registered, parents first. Snapshots older than the dataset do not count."""
-    row = ports.catalog.prefix(dataset.bucket, dataset.prefix)
+    row = ports.rows.get(PrefixRow, dataset.bucket, dataset.prefix)
     since: Instant = row.since if row is not None else ports.clock.now()
     found: list[Snapshot] = []
     for snapshot in iceberg.main(metadata):
-        if snapshot.committed_at < since or ports.catalog.partition(name, (snapshot.id,)) is not None:
+        if snapshot.committed_at < since or ports.rows.get(Partition, name, (snapshot.id,)) is not None:
             break
         found.append(snapshot)
     return found[::-1]

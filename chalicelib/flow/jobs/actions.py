@@ -20,6 +20,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.run import Record
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.triggers import tree
 from chalicelib.flow import lookup
 from chalicelib.flow.jobs import arrangers
@@ -82,7 +83,7 @@ def _found(ports: Ports, job_id: str) -> Job:
     job = lookup.find_job(ports, job_id)
     if not check.is_prepared(job):
         return job
-    detached = ports.jobs.job(job.schedule, job.generation, gather.detached_key(job))
+    detached = ports.rows.get(Job, job.schedule, job.generation, gather.detached_key(job))
     return detached if detached is not None and detached.job_id == job_id else job
 
 
@@ -110,7 +111,7 @@ def _has(job: Job, key: str, content: str) -> bool:
 
 
 def _asked(ports: Ports, job: Job) -> _Asked:
-    schedule = lookup.definition_of(ports, ports.catalog.schedule_state(job.schedule))
+    schedule = lookup.definition_of(ports, ports.rows.get(ScheduleState, job.schedule))
     if schedule is None or (check.is_prepared(job) and not tree.is_single_time(schedule.trigger)):
         return _Asked([])  # such a fire is an event for the gathering job, and only that job waits for the approval
     workflow = lookup.workflow_of(ports, schedule.workflow)
@@ -146,7 +147,7 @@ def withdraw(ports: Ports, job_id: str, by: str) -> Record:
     """
     why = f"cancelled by {by}"
     for _ in range(MAX_CONFLICTS):
-        before, now = ports.runs.record(job_id), ports.clock.now()
+        before, now = ports.rows.get(Record, job_id), ports.clock.now()
         if before is not None and (before.kind, before.reason) == ("DROPPED", why):
             return before
         job = find_job(ports, job_id)

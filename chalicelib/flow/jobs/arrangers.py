@@ -15,8 +15,11 @@ from chalicelib.core.access.persons import person_of
 from chalicelib.core.dags import rounds
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows import authors
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.triggers import tree
 from chalicelib.flow import lookup
 from chalicelib.ports import Ports
@@ -87,7 +90,7 @@ def _began(ports: Ports, job: Job) -> _Found:
         if number > MAX_UPSTREAM:
             yield None, UNREAD
             return
-        run = ports.runs.run(run_id, 1)
+        run = ports.rows.get(Run, run_id, 1)
         if run is None:
             continue
         same = number == 0
@@ -122,15 +125,15 @@ def _wrote(ports: Ports, job: Job, foreign: bool) -> _Found:
     if not requested:
         yield from _enabled(ports, job.schedule)
     if ids.is_of_dag(job.schedule):
-        row, node = ports.catalog.definition("dag", ids.dag_of(job.schedule)), job.schedule.rpartition(ids.DAG)[2]
+        row, node = ports.rows.get(Definition, "dag", ids.dag_of(job.schedule)), job.schedule.rpartition(ids.DAG)[2]
         wrote = authors.of(row, node) if row is not None else ()
         yield from ((arn, f"wrote {_shown(job.schedule)}") for arn in wrote)
         if not requested:
             yield from _enabled(ports, ids.dag_start(ids.dag_of(job.schedule)))
-    state = ports.catalog.schedule_state(job.schedule)
-    version = ports.catalog.version(job.schedule, state.version) if state is not None else None
+    state = ports.rows.get(ScheduleState, job.schedule)
+    version = ports.rows.get(Version, job.schedule, state.version) if state is not None else None
     name = str(version.definition["workflow"]) if version is not None else ""
-    workflow = ports.catalog.definition("workflow", name) if name and not ids.is_dag_graph(name) else None
+    workflow = ports.rows.get(Definition, "workflow", name) if name and not ids.is_dag_graph(name) else None
     if workflow is not None and (foreign or name.partition(".")[0] == job.schedule.partition(".")[0]):
         yield from ((arn, f"wrote workflow {name}") for arn in authors.of(workflow))
 
@@ -141,24 +144,24 @@ def _is_requested(ports: Ports, job: Job) -> bool:
         return True
     round_ = rounds.which(job.correlation)
     begun = [*([job.job_id] if job.traits.retries else []), *([rounds.parse(round_).dag_run] if round_ else [])]
-    runs = [ports.runs.run(run_id, 1) for run_id in begun]
+    runs = [ports.rows.get(Run, run_id, 1) for run_id in begun]
     return any(run is not None and run.traits.requested for run in runs)
 
 
 def _has_one_instant(ports: Ports, schedule: str) -> bool:
     """Whether a schedule comes due once, as a message does: then its author has begun what follows it."""
-    found = lookup.definition_of(ports, ports.catalog.schedule_state(schedule))
+    found = lookup.definition_of(ports, ports.rows.get(ScheduleState, schedule))
     return ids.is_of_message(schedule) or (found is not None and tree.is_one_shot(found.trigger))
 
 
 def _authors_of(ports: Ports, schedule: str) -> _Found:
-    state = ports.catalog.schedule_state(schedule)
-    version = ports.catalog.version(schedule, state.version) if state is not None else None
+    state = ports.rows.get(ScheduleState, schedule)
+    version = ports.rows.get(Version, schedule, state.version) if state is not None else None
     yield from ((arn, f"wrote {_shown(schedule)}") for arn in (authors.of(version) if version is not None else ()))
 
 
 def _enabled(ports: Ports, schedule: str) -> _Found:
-    state = ports.catalog.schedule_state(schedule)
+    state = ports.rows.get(ScheduleState, schedule)
     yield from ((arn, f"enabled {_shown(schedule)}") for arn in (state.enabled_by if state is not None else ()))
 
 

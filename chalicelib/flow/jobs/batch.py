@@ -18,10 +18,14 @@ from chalicelib.core.jobs.check import Launch
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names
 from chalicelib.core.limits.route import paces_of
-from chalicelib.core.rows import delivery_lease, sort_keys
+from chalicelib.core.rows import delivery_lease, kinds, sort_keys
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref, ref_of
+from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.runs import queued
 from chalicelib.core.schedules import closings
 from chalicelib.core.schedules.closings import Counts
@@ -33,7 +37,7 @@ from chalicelib.flow.jobs.deliver import called_run
 from chalicelib.flow.jobs.delivery_books import MAX_WRITES, Ready
 from chalicelib.flow.jobs.joining import Joining
 from chalicelib.flow.runs.context import build, events_of, partition_of, with_named
-from chalicelib.ports import Ports, RowRequest
+from chalicelib.ports import Ports
 
 T = TypeVar("T")
 
@@ -73,10 +77,10 @@ def prepare(ports: Ports, refs: Sequence[Ref], due: Instant) -> Batch:
 
 def _prepare(ports: Ports, refs: Sequence[Ref], at: Instant, parsed: Parsed) -> Iterable[Ready | Joining]:
     named = {ref: (ref.parts[0], int(ref.parts[1], 36), ref.parts[2]) for ref in refs}
-    wanted: list[RowRequest] = [("job", *key) for key in named.values()]
-    wanted += [("schedule_state", schedule) for schedule, _, _ in named.values()]
+    wanted: list[Key] = [kinds.key(Job, *key) for key in named.values()]
+    wanted += [kinds.key(ScheduleState, schedule) for schedule, _, _ in named.values()]
     seen = ports.prefetch.read(ports, wanted)
-    jobs = {ref: job for ref, key in named.items() if (job := seen.jobs.job(*key)) is not None and not job.closed}
+    jobs = {ref: job for ref, key in named.items() if (job := seen.rows.get(Job, *key)) is not None and not job.closed}
     seen = seen.prefetch.read(seen, _needs(seen, jobs.values()))
     seen = seen.prefetch.read(seen, _waiting(seen, jobs.values(), parsed))
     for ref, job in jobs.items():
@@ -92,27 +96,27 @@ def _prepare(ports: Ports, refs: Sequence[Ref], at: Instant, parsed: Parsed) -> 
             yield Joining(ref, job, facts, pace, decision.why)
 
 
-def _needs(seen: Ports, jobs: Iterable[Job]) -> list[RowRequest]:
+def _needs(seen: Ports, jobs: Iterable[Job]) -> list[Key]:
     """The rows that each job's decision needs: its definition, its run and its record."""
-    wanted: list[RowRequest] = []
+    wanted: list[Key] = []
     for job in jobs:
-        schedule_state = seen.catalog.schedule_state(job.schedule)
-        wanted += [("version", schedule_state.schedule, schedule_state.version)] if schedule_state else []
-        wanted += [("run", job.job_id, job.attempt), ("record", job.job_id)]
+        schedule_state = seen.rows.get(ScheduleState, job.schedule)
+        wanted += [kinds.key(Version, schedule_state.schedule, schedule_state.version)] if schedule_state else []
+        wanted += [kinds.key(Run, job.job_id, job.attempt), kinds.key(Record, job.job_id)]
     return wanted
 
 
-def _waiting(seen: Ports, jobs: Iterable[Job], parsed: Parsed) -> list[RowRequest]:
+def _waiting(seen: Ports, jobs: Iterable[Job], parsed: Parsed) -> list[Key]:
     """The rows of the jobs that each fire could join, and of its workflow: a job may already wait under those keys."""
-    wanted: list[RowRequest] = []
+    wanted: list[Key] = []
     for job in jobs:
-        schedule_state = seen.catalog.schedule_state(job.schedule)
+        schedule_state = seen.rows.get(ScheduleState, job.schedule)
         schedule = parsed.schedule(seen, schedule_state)
         if schedule_state is not None and schedule is not None:
             now = seen.clock.now()
             copies = claim.keys_of_copy(job, schedule, schedule_state, now) if check.is_prepared(job) else ()
-            wanted += [("job", job.schedule, job.generation, key) for key in copies]
-            wanted.append(("workflow", schedule.workflow))
+            wanted += [kinds.key(Job, job.schedule, job.generation, key) for key in copies]
+            wanted.append(kinds.key(Definition, "workflow", schedule.workflow))
     return wanted
 
 
@@ -122,10 +126,10 @@ def prepare_queued(ports: Ports, waiters: Sequence[Waiter], at: Instant) -> list
 
     Detaches the jobs that still gather events: an event that comes while a job is sent begins the next job."""
     named = {waiter: (waiter.job_schedule, waiter.job_generation, waiter.job_sort_key) for waiter in waiters}
-    wanted: list[RowRequest] = [("job", *key) for key in named.values()]
-    wanted += [("schedule_state", waiter.job_schedule) for waiter in waiters]
+    wanted: list[Key] = [kinds.key(Job, *key) for key in named.values()]
+    wanted += [kinds.key(ScheduleState, waiter.job_schedule) for waiter in waiters]
     seen = ports.prefetch.read(ports, wanted)
-    found = ((waiter, seen.jobs.job(*key)) for waiter, key in named.items())
+    found = ((waiter, seen.rows.get(Job, *key)) for waiter, key in named.items())
     jobs = {waiter: job for waiter, job in found if job is not None and queued.waiter_of(job) == waiter}
     seen = seen.prefetch.read(seen, _needs(seen, jobs.values()))
     decided: list[tuple[Waiter, Job, Facts, str]] = []

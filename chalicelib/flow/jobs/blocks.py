@@ -19,6 +19,7 @@ from chalicelib.core.limits import blocks, names
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.writes import AcquireBlock
 from chalicelib.core.rows import delivery_lease
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref, block_ref
 from chalicelib.core.runs import queued
@@ -179,7 +180,7 @@ def ref_of_part(pace: Pace, part: Sequence[Slot]) -> Ref:
 
 def read_part(ref: Ref) -> tuple[list[Slot], Millis]:
     """The slots that a ref names, and the tolerance of their pace."""
-    limit_name, _, tolerance, *fields = ref.parts
+    limit_name, tolerance, *fields = ref.parts
     slots = []
     for start in range(0, len(fields), _FIELDS):
         when, rank, schedule, generation, sort_key, job_id = fields[start : start + _FIELDS]
@@ -226,7 +227,7 @@ def _unleased(ports: Ports, waiters: Sequence[Waiter]) -> list[Waiter]:
 
 def is_leased(ports: Ports, waiter: Waiter) -> bool:
     """Whether another invocation may be sending the job of a waiter at present."""
-    job = ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
+    job = ports.rows.get(Job, waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
     if job is None or waiter.run is not None:
         return False
     now, mark = ports.clock.now(), delivery_lease.mark(job)

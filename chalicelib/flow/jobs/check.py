@@ -55,7 +55,7 @@ def check_job(
     number = 0
     for conflicts in range(MAX_CONFLICTS):
         now = ports.clock.now()
-        job = ports.jobs.job(*key)
+        job = ports.rows.get(Job, *key)
         if job is None or job.closed or only not in (None, job.job_id):
             return CheckResult("gone")  # the drain drops the job under a tombstone
         if conflicts or job.queued_in != serving:  # the step that serves the queue has just read the waiter
@@ -147,7 +147,7 @@ def _launch(
 
 def _claim(ports: Ports, job: Job, facts: Facts, route: Route, why: str, now: Instant) -> CheckResult | None:
     """Make a run of the job, in one transaction, and start it. Returns None after a conflict."""
-    before = ports.runs.run(job.job_id, job.attempt - 1) if job.traits.retries else None
+    before = ports.rows.get(Run, job.job_id, job.attempt - 1) if job.traits.retries else None
     run = _run_of(ports, job, facts, route, why, before, now)
     last: list[Write] = [Replace(complete.superseded(before, now))] if before is not None else []
     if ports.ledger.commit([*claim.claim(job, run, facts, route, now), *last]) is not None:

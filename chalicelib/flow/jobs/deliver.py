@@ -23,12 +23,14 @@ from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import check, claim
 from chalicelib.core.jobs.check import Launch
 from chalicelib.core.jobs.facts import Facts
-from chalicelib.core.rows import delivery_lease
+from chalicelib.core.rows import delivery_lease, kinds
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.rows.stamps import Stamp, stamp_of
 from chalicelib.core.runs import metrics
 from chalicelib.core.runs.target_roles import MAX_ASSUME
@@ -41,7 +43,7 @@ from chalicelib.flow.jobs.delivery_books import Answered, Books, Ready
 from chalicelib.flow.jobs.delivery_leases import AGAIN, Leases
 from chalicelib.flow.runs.context import build
 from chalicelib.log import logger
-from chalicelib.ports import Ports, RowRequest
+from chalicelib.ports import Ports
 
 # The rows of a job are at most this old when it is sent (C13). A slower read is repeated for one call only. If reads
 # stay slow for SLOW_TABLES, the jobs are handed on. They are not handed on at once, because another invocation would
@@ -374,7 +376,7 @@ def _uncounted(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
     """The deliveries of workflows whose starts are still not counted. The others need permits now."""
     names = {each.run.workflow for each in part if not each.facts.counted}
     counted = {
-        name for name in names if (row := ports.catalog.definition("workflow", name)) is not None and row.counted
+        name for name in names if (row := ports.rows.get(Definition, "workflow", name)) is not None and row.counted
     }
     return [each for each in part if each.facts.counted or each.run.workflow not in counted]
 
@@ -403,12 +405,12 @@ class _Present:
 
     def _workflow(self, name: str) -> Definition | None:
         if name not in self._workflows:
-            self._workflows[name] = self._ports.catalog.definition("workflow", name)
+            self._workflows[name] = self._ports.rows.get(Definition, "workflow", name)
         return self._workflows[name]
 
     def _of(self, owner: str) -> GrantsRow | None:
         if owner not in self._read:
-            self._read[owner] = self._ports.catalog.grants(owner)
+            self._read[owner] = self._ports.rows.get(GrantsRow, owner)
         return self._read[owner]
 
 
@@ -461,20 +463,16 @@ def _called_at(run: Run, job: Job, now: Instant) -> Run:
     return replace(run, claimed_at=now, start_requested_at=first, late=late)
 
 
-def _wanted(part: Sequence[Ready]) -> list[RowRequest]:
-    wanted: list[RowRequest] = [("schedule_state", name) for name in dict.fromkeys(each.job.schedule for each in part)]
-    return wanted + [_request_of(each.job) for each in part]
+def _wanted(part: Sequence[Ready]) -> list[Key]:
+    wanted: list[Key] = [kinds.key(ScheduleState, name) for name in dict.fromkeys(each.job.schedule for each in part)]
+    return wanted + [kinds.key_of(each.job) for each in part]
 
 
-def _request_of(job: Job) -> RowRequest:
-    return "job", job.schedule, job.generation, job.sort_key
-
-
-def _is_as_stamped(stamps: Mapping[RowRequest, Stamp], each: Ready) -> bool:
+def _is_as_stamped(stamps: Mapping[Key, Stamp], each: Ready) -> bool:
     schedule_state = each.facts.schedule_state
-    if schedule_state is None or stamps.get(("schedule_state", schedule_state.schedule)) != stamp_of(schedule_state):
+    if schedule_state is None or stamps.get(kinds.key_of(schedule_state)) != stamp_of(schedule_state):
         return False
-    return stamps.get(_request_of(each.job)) == stamp_of(each.job)
+    return stamps.get(kinds.key_of(each.job)) == stamp_of(each.job)
 
 
 def _still(seen: Ports, each: Ready) -> Ready | None:
@@ -482,8 +480,8 @@ def _still(seen: Ports, each: Ready) -> Ready | None:
 
     A lease by the sweep raises the revision but changes nothing that the decision depends on.
     """
-    job = seen.jobs.job(each.job.schedule, each.job.generation, each.job.sort_key)
-    if job is None or job.closed or seen.catalog.schedule_state(each.job.schedule) != each.facts.schedule_state:
+    job = seen.rows.get(Job, each.job.schedule, each.job.generation, each.job.sort_key)
+    if job is None or job.closed or seen.rows.get(ScheduleState, each.job.schedule) != each.facts.schedule_state:
         return None
     if _identity(job) != _identity(each.job):
         return None

@@ -19,8 +19,10 @@ from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import claim
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits.writes import LeaveQueue
+from chalicelib.core.rows import kinds
+from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import Ref, backfill_ref, ref_of
+from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.runs import complete, dead_letters, queued
 from chalicelib.core.targets import delivery
@@ -157,7 +159,7 @@ class Books:
     def _wake_backfills(self, answered: Sequence[Answered]) -> None:
         """Hint the backfills of what is final, which the records have woken: each starts its next jobs."""
         ended = [each.ready.job for each in answered if self.ends.get(each.ready.ref, "") is None]
-        refs = {backfill_ref(job.schedule, job.backfill): None for job in ended if job.backfill is not None}
+        refs = {kinds.ref(Backfill, job.schedule, job.backfill): None for job in ended if job.backfill is not None}
         if refs:
             now = self._ports.clock.now()
             self._ports.hints.send(list(refs), now, now)
@@ -203,7 +205,7 @@ def _woken_backfills(group: Sequence[Answered], now: Instant) -> list[WakeBackfi
 
 def _woken_backfill(ports: Ports, job: Job, now: Instant) -> list[WakeBackfill]:
     """The write that wakes the backfill of a job whose delivery is final, if its row still exists."""
-    known = job.backfill is not None and ports.jobs.backfill(job.schedule, job.backfill) is not None
+    known = job.backfill is not None and ports.rows.get(Backfill, job.schedule, job.backfill) is not None
     return [WakeBackfill(job.schedule, job.backfill, now)] if known and job.backfill is not None else []
 
 
@@ -217,7 +219,7 @@ def _book(ports: Ports, each: Answered) -> None:
     """Record a delivery, even if its job no longer exists. A run that already exists is not changed."""
     run, job_id = _delivered(each), each.ready.job.job_id
     for _ in range(MAX_CONFLICTS):
-        if ports.runs.run(run.run_id, run.attempt) is not None:
+        if ports.rows.get(Run, run.run_id, run.attempt) is not None:
             return  # another invocation was faster
         job, record = _what_became_of(ports, each.ready.job)
         stored = run if record is None else replace(run, dropped_at=record.recorded_at)
@@ -237,16 +239,16 @@ def _what_became_of(ports: Ports, job: Job) -> tuple[Job | None, Record | None]:
     A job that had to wait since has another sort key; a job of a closed generation lies under a tombstone. The record
     is read after the job, because one transaction deletes the job and writes the record.
     """
-    here = ports.jobs.job(job.schedule, job.generation, job.sort_key)
+    here = ports.rows.get(Job, job.schedule, job.generation, job.sort_key)
     if here is not None and here.job_id == job.job_id:
         return here, None
     if job.traits.redelivers:
         return None, None  # a record of this id is that of an earlier attempt
-    record = ports.runs.record(job.job_id)
+    record = ports.rows.get(Record, job.job_id)
     if record is not None:
         return None, record
     moved = ports.jobs.find(job.job_id)
-    return moved, ports.runs.record(job.job_id) if moved is None else None
+    return moved, ports.rows.get(Record, job.job_id) if moved is None else None
 
 
 def _taken_off(ports: Ports, job: Job, now: Instant) -> list[Write]:
@@ -301,7 +303,7 @@ def _not_taken(ports: Ports, each: Answered) -> str | None:
             ports.hints.send([ref_of(later)], after.at, now)
             break
         # The sweep may have leased the job during the call; the try must be counted nevertheless.
-        found = ports.jobs.job(job.schedule, job.generation, job.sort_key)
+        found = ports.rows.get(Job, job.schedule, job.generation, job.sort_key)
         if found is None or found.closed or (found.job_id, found.tries) != (job.job_id, job.tries):
             break
         job = replace(job, rev=found.rev, queued_in=found.queued_in, rank=found.rank)

@@ -10,12 +10,13 @@ from chalicelib.core import states
 from chalicelib.core.fires import continued, fire
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check, claim
-from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows import kinds, sort_keys
+from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.records import record_of
-from chalicelib.core.rows.ref import Ref, backfill_ref, limit_ref, run_ref
-from chalicelib.core.rows.run import RecordKind
+from chalicelib.core.rows.ref import Ref, limit_ref, run_ref
+from chalicelib.core.rows.run import RecordKind, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import complete
 from chalicelib.core.schedules.lifecycle import TOMBSTONE_LIFE
@@ -40,7 +41,7 @@ def drain(ports: Ports, schedule: str, generation: int) -> int:
     Returns how many jobs were dropped. The tombstone is closed last: until then it stays in the wake index, so the
     sweep finds it if this invocation crashes.
     """
-    schedule_state = ports.catalog.schedule_state(schedule)
+    schedule_state = ports.rows.get(ScheduleState, schedule)
     same = schedule_state is not None and schedule_state.generation == generation
     why = _why(schedule_state) if same or schedule_state is None else REPLACED
     dropped, left = 0, False
@@ -143,7 +144,7 @@ def drop_job(
         return committed(ports, claim.delete_plan(job, held, now), "gone", f"has {already} already")
     plan: list[Write] = claim.drop_plan(job, record_of(job, kind, why, now), held, now, exact)
     if job.traits.retries:
-        run = ports.runs.run(job.job_id, job.attempt - 1)
+        run = ports.rows.get(Run, job.job_id, job.attempt - 1)
         update = RunUpdate("FAILED", now, f"{run.reason if run else ''}; not attempted again: {why}")
         step = complete.advance(run, update, now, None) if run else None
         plan = [write for write in plan if not isinstance(write, Put)]
@@ -161,7 +162,7 @@ def drop_job(
         notices.hint(ports, notices_due)
         woken = queues_to_wake(held)
         if job.backfill is not None:
-            woken.append(backfill_ref(job.schedule, job.backfill))
+            woken.append(kinds.ref(Backfill, job.schedule, job.backfill))
         if job.traits.retries:
             woken.append(run_ref(job.job_id, job.attempt - 1))
         if woken:
@@ -172,7 +173,7 @@ def drop_job(
 def drop_at(ports: Ports, key: tuple[str, int, str], why: str) -> bool:
     """Drop the job under a key, if there is one, in whatever revision. Returns whether there was."""
     for _ in range(MAX_CONFLICTS):
-        job = ports.jobs.job(*key)
+        job = ports.rows.get(Job, *key)
         if job is None:
             return False
         if drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None:
@@ -182,7 +183,7 @@ def drop_at(ports: Ports, key: tuple[str, int, str], why: str) -> bool:
 
 def _is_again(ports: Ports, job: Job) -> bool:
     """Whether the fire of a closed generation is prepared again in the present one, whose trigger is the same."""
-    schedule_state = ports.catalog.schedule_state(job.schedule)
+    schedule_state = ports.rows.get(ScheduleState, job.schedule)
     schedule = lookup.definition_of(ports, schedule_state)
     return schedule_state is not None and schedule is not None and continued.is_again(job, schedule_state, schedule)
 

@@ -22,6 +22,7 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check
 from chalicelib.core.jobs.check import Launch
 from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import NoAnswer
@@ -69,7 +70,7 @@ def _reply(ports: Ports, namespace: str, question: Question) -> Reply:
     """The answer from outside. Without a call, if the namespace of the schedule may no longer make it (O10)."""
     match question:
         case PoolQuestion(pool):
-            row = ports.catalog.definition("pool", pool)
+            row = ports.rows.get(Definition, "pool", pool)
             if row is None:
                 return NoAnswer(f"there is no pool {pool}")
             return float(pools.view(ports, row)["in_use"] / row.document["size"])

@@ -22,9 +22,12 @@ from chalicelib.core.limits import blocks, names, permits
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.writes import JoinQueue
+from chalicelib.core.rows import kinds
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref, block_ref, limit_ref
+from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.runs import metrics
 from chalicelib.core.writes import Create, ExpectDefinition, ExpectGrants, ExpectMode, Write
 from chalicelib.flow import lookup, priority
@@ -188,7 +191,7 @@ class Deferred:
 
     def _paced(self, seen: Ports, name: str) -> tuple[Schedule, Workflow, Pace] | None:
         """A schedule whose jobs need a permit of their policy and nothing else; None for any other."""
-        schedule = lookup.definition_of(seen, seen.catalog.schedule_state(name))
+        schedule = lookup.definition_of(seen, seen.rows.get(ScheduleState, name))
         if schedule is None or schedule.policy is None or not needs_permit_alone(seen, name):
             return None
         if schedule.policy not in self._paces:
@@ -204,19 +207,19 @@ def _is_since(job: Job, since: Instant) -> bool:
 
 def with_definitions(ports: Ports, schedules: Sequence[str]) -> Ports:
     """Ports that have read these schedules with their workflows, a hundred rows to a call."""
-    seen = ports.prefetch.read(ports, [("schedule_state", name) for name in schedules])
-    states = [state for name in schedules if (state := seen.catalog.schedule_state(name)) is not None]
-    seen = seen.prefetch.read(seen, [("version", state.schedule, state.version) for state in states])
+    seen = ports.prefetch.read(ports, [kinds.key(ScheduleState, name) for name in schedules])
+    states = [state for name in schedules if (state := seen.rows.get(ScheduleState, name)) is not None]
+    seen = seen.prefetch.read(seen, [kinds.key(Version, state.schedule, state.version) for state in states])
     found = [lookup.definition_of(seen, state) for state in states]
     workflows = dict.fromkeys(schedule.workflow for schedule in found if schedule is not None)
-    return seen.prefetch.read(seen, [("workflow", name) for name in workflows])
+    return seen.prefetch.read(seen, [kinds.key(Definition, "workflow", name) for name in workflows])
 
 
 def needs_permit_alone(ports: Ports, name: str) -> bool:
     """Whether the jobs of a schedule need a permit of their policy and nothing else, as `is_paced` in
     `flow/jobs/batch.py` decides for a job."""
-    schedule = lookup.definition_of(ports, ports.catalog.schedule_state(name))
-    row = ports.catalog.definition("workflow", schedule.workflow) if schedule is not None else None
+    schedule = lookup.definition_of(ports, ports.rows.get(ScheduleState, name))
+    row = ports.rows.get(Definition, "workflow", schedule.workflow) if schedule is not None else None
     workflow = lookup.workflow_of(ports, schedule.workflow) if schedule is not None else None
     if schedule is None or workflow is None or overrides.deadline_of(schedule, workflow) is not None:
         return False

@@ -16,8 +16,10 @@ from chalicelib.core.limits import parts as core_parts
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.writes import ClearQueueWake, LeaseQueue, LeaveQueue, WakeQueue
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
-from chalicelib.core.rows.ref import ON_THEIR_WAY, Ref, limit_ref, queue_ref
+from chalicelib.core.rows.ref import Ref, limit_ref, queue_ref
+from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import metrics
 from chalicelib.core.writes import ExpectNotWaiting, RemoveWaiter
 from chalicelib.flow import facts
@@ -125,14 +127,10 @@ def _serve_whole(ports: Ports, part: str, longest: Millis) -> int:
     return serve(ports, whole, longest)
 
 
-def serve_block(ports: Ports, ref: Ref) -> None:
-    """Serve a queue in blocks, or send a part of a block, as the ref says. Raises an ExceptionGroup with the errors of
-    single waiters."""
-    if ref.parts[1] == ON_THEIR_WAY:
-        serve(ports, ref.parts[0], sent=ref.parts[2:])
-    else:
-        slots, tolerance = blocks.read_part(ref)
-        run_each(blocks.send(ports, slots, tolerance), lambda waiter: _serve_one(ports, waiter))
+def send_block(ports: Ports, ref: Ref) -> None:
+    """Send the part of a block that the ref names. Raises an ExceptionGroup with the errors of single waiters."""
+    slots, tolerance = blocks.read_part(ref)
+    run_each(blocks.send(ports, slots, tolerance), lambda waiter: _serve_one(ports, waiter))
 
 
 def _next_plain(ports: Ports, service: _Service, request: Pace, state: LimitState) -> list[Waiter] | None:
@@ -267,10 +265,10 @@ def _serve_one(ports: Ports, waiter: Waiter) -> bool:
     if waiter.run is not None:
         return _serve_run(ports, waiter, *waiter.run)
     key = (waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
-    job = ports.jobs.job(*key)
+    job = ports.rows.get(Job, *key)
     if job is not None and job.closed:
         drain(ports, waiter.job_schedule, waiter.job_generation)
-        job = ports.jobs.job(*key)
+        job = ports.rows.get(Job, *key)
     if job is None or job.job_id != waiter.job_id or job.queued_in != waiter.limit_name:
         # The read is stale: a job that leaves a queue deletes its waiter in the same transaction.
         ports.ledger.commit([ExpectNotWaiting(waiter, job), RemoveWaiter(waiter), LeaveQueue(waiter.limit_name)])
@@ -280,7 +278,7 @@ def _serve_one(ports: Ports, waiter: Waiter) -> bool:
 
 def _serve_run(ports: Ports, waiter: Waiter, run_id: str, attempt: int) -> bool:
     """The same as `_serve_one`, for a run whose next start call needs a permit."""
-    run = ports.runs.run(run_id, attempt)
+    run = ports.rows.get(Run, run_id, attempt)
     if run is None or run.queued_in != waiter.limit_name or run.rank != waiter.rank:
         # The run may have left and queued again since this read. Then its revision differs, and its waiter stays.
         ports.ledger.commit([ExpectNotWaiting(waiter, run), RemoveWaiter(waiter), LeaveQueue(waiter.limit_name)])
@@ -322,8 +320,8 @@ def _asks_of_head(ports: Ports, state: LimitState) -> tuple[tuple[PermitRequest,
     if not head:
         return (), {}
     if head[0].run is not None:
-        run = ports.runs.run(*head[0].run)
+        run = ports.rows.get(Run, *head[0].run)
         return launch.of_run(ports, run) if run else ((), {})
-    job = ports.jobs.job(head[0].job_schedule, head[0].job_generation, head[0].job_sort_key)
+    job = ports.rows.get(Job, head[0].job_schedule, head[0].job_generation, head[0].job_sort_key)
     known = facts.read(ports, job) if job else None
     return (known.asks(head[0].job_schedule.partition(".")[0]), known.limit_states) if known else ((), {})

@@ -15,7 +15,7 @@ from chalicelib.core.limits import names
 from chalicelib.core.limits.writes import AcquirePermit
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.runs import counting
 from chalicelib.core.writes import PutDefinition, PutState, Replace, Write
 from chalicelib.flow import lookup
@@ -28,12 +28,12 @@ def of_schedule(ports: Ports, name: str) -> None:
 
     Only a run of an older version can lack a permit, and no more jobs of that version are claimed, so no run is missed.
     """
-    settle(ports, lambda: _of_schedule(_After(ports), ports.catalog.schedule_state(name)))
+    settle(ports, lambda: _of_schedule(_After(ports), ports.rows.get(ScheduleState, name)))
 
 
 def of_workflow(ports: Ports, name: str) -> None:
     """Count all unfinished runs of a workflow whose definition names another pool than before."""
-    settle(ports, lambda: _of_workflow(_After(ports), ports.catalog.definition("workflow", name)))
+    settle(ports, lambda: _of_workflow(_After(ports), ports.rows.get(Definition, "workflow", name)))
 
 
 def missing(
@@ -86,8 +86,8 @@ def _of_workflow(after: _After, row: Definition | None) -> list[Plan]:
 
 def _last(ports: Ports, name: str) -> Schedule | None:
     """The definition of a schedule; of a deleted one, the last definition."""
-    schedule_state = ports.catalog.schedule_state(name)
-    version = ports.catalog.version(name, schedule_state.version) if schedule_state is not None else None
+    schedule_state = ports.rows.get(ScheduleState, name)
+    version = ports.rows.get(Version, name, schedule_state.version) if schedule_state is not None else None
     return Schedule.model_validate(version.definition) if version is not None else None
 
 
@@ -100,7 +100,7 @@ def _missing(
         return []
     found, ports = list[Plan](), after.ports
     for run_id, attempt in counting.living(ports.jobs.limit_state(names.workflow_limit(name)), only):
-        run = ports.runs.run(run_id, attempt)
+        run = ports.rows.get(Run, run_id, attempt)
         schedule = None if run is None or states.is_terminal(run.state) else schedule_of(run.schedule)
         if run is None or schedule is None:
             continue

@@ -21,7 +21,7 @@ def advance_pace(ports: Ports, row: Definition) -> list[AdvancePace]:
 
 
 def policy_of(ports: Ports, name: str) -> Policy | None:
-    definition = ports.catalog.definition("policy", name)
+    definition = ports.rows.get(Definition, "policy", name)
     return Policy.model_validate(definition.document) if definition else None
 
 
@@ -29,7 +29,7 @@ def pace_of(ports: Ports, limit_name: str) -> tuple[Pace | None, Instant]:
     """The pace of the policy to which a limit belongs, and when the policy was last changed. None for any other limit,
     and if the policy was deleted."""
     kind, _, name = limit_name.partition(":")
-    row = ports.catalog.definition("policy", name) if kind == "policy" else None
+    row = ports.rows.get(Definition, "policy", name) if kind == "policy" else None
     if row is None:
         return None, 0
     return Policy.model_validate(row.document).pace(name), row.updated_at

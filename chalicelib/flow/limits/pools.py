@@ -29,7 +29,7 @@ ONLY_WITH_AN_END = "a pool only for a target with a lifecycle"
 
 
 def pool_of(ports: Ports, name: str) -> Pool | None:
-    definition = ports.catalog.definition("pool", name)
+    definition = ports.rows.get(Definition, "pool", name)
     return Pool.model_validate(definition.document) if definition else None
 
 
@@ -37,7 +37,7 @@ def ask_of(ports: Ports, workflow: Workflow, schedule: Schedule) -> tuple[Slots,
     """The permit request of this schedule's jobs to their pool, and the pool's definition. None if the schedule uses no
     pool, or if the pool was deleted."""
     name = overrides.pool_of(workflow, schedule)
-    row = ports.catalog.definition("pool", name) if name is not None else None
+    row = ports.rows.get(Definition, "pool", name) if name is not None else None
     if name is None or row is None:
         return None
     pool = Pool.model_validate(row.document)
@@ -111,7 +111,7 @@ def serve_shares(ports: Ports, freed: Collection[str], now: Instant) -> None:
     """
     for limit_name in (item for item in freed if limit_names.is_pool(item)):
         name = limit_name.split(":")[1]
-        row = ports.catalog.definition("pool", name)
+        row = ports.rows.get(Definition, "pool", name)
         concerns = row is not None and (limit_name == limit_names.pool_limit(name) or limit_name in row.shrunk)
         parts = pools.limits_of(name, Pool.model_validate(row.document)) if row is not None and concerns else {}
         for lease in _woken([ports.jobs.limit_state(part) for part in parts if part != limit_name], now):

@@ -9,9 +9,11 @@ from chalicelib.core.definitions import overrides
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.notices import deadlines
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.notice import PendingNotice
-from chalicelib.core.rows.ref import deadline_ref
+from chalicelib.core.rows.notice import DeadlineWatch, PendingNotice
+from chalicelib.core.rows.run import Record
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import Create, Replace, Write
 from chalicelib.flow import lookup as facts_of
 from chalicelib.flow.notices import notices
@@ -23,7 +25,7 @@ def begin(ports: Ports, job: Job, facts: Facts, now: Instant) -> None:
     if facts.schedule is None or overrides.deadline_of(facts.schedule, facts.workflow) is None:
         return
     deadline = deadlines.begun(job, facts.schedule, facts.workflow, now)
-    if deadline is None or ports.jobs.deadline(deadline.id) is not None or facts.already is not None:
+    if deadline is None or ports.rows.get(DeadlineWatch, deadline.id) is not None or facts.already is not None:
         return
     if ports.ledger.commit([Create(deadline)]) is None:
         _hint(ports, deadline.id, deadline.wake_at, now)
@@ -35,15 +37,15 @@ def judge_deadline(ports: Ports, job_id: str) -> None:
     Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
     """
     for _ in range(MAX_CONFLICTS):
-        deadline, now = ports.jobs.deadline(job_id), ports.clock.now()
+        deadline, now = ports.rows.get(DeadlineWatch, job_id), ports.clock.now()
         if deadline is None or deadline.wake_at is None or _next(deadline.start_by, deadline.end_by) > now:
             return
         # The job is read first, so that a job which ends between the reads is found as a run or a record.
         job = ports.jobs.find(job_id)
         attempts = ports.runs.attempts(job_id)
-        record = ports.runs.record(job_id)
+        record = ports.rows.get(Record, job_id)
         judged = deadlines.judge(deadline, job, attempts, record, now)
-        schedule_state = ports.catalog.schedule_state(deadline.schedule)
+        schedule_state = ports.rows.get(ScheduleState, deadline.schedule)
         rules = notices.rules_of(
             facts_of.definition_of(ports, schedule_state), facts_of.workflow_of(ports, deadline.workflow)
         )
@@ -65,4 +67,4 @@ def _next(*instants: Instant | None) -> Instant:
 def _hint(ports: Ports, job_id: str, at: Instant | None, now: Instant) -> None:
     """Hint a watch, unless its instant is later than the maximum delay of a message: then the sweep finds it."""
     if at is not None and at - now <= MAX_DELAY:
-        ports.hints.send([deadline_ref(job_id)], max(at, now), now)
+        ports.hints.send([kinds.ref(DeadlineWatch, job_id)], max(at, now), now)

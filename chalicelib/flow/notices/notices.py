@@ -20,9 +20,10 @@ from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.notices import alerts as notice_alerts
 from chalicelib.core.notices.alerts import AlertStep
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.notice import NoticeWindow, PendingNotice
-from chalicelib.core.rows.ref import Ref, notice_ref, window_ref
+from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import messages
@@ -41,7 +42,7 @@ def rules_of(schedule: Schedule | None, workflow: Workflow | None) -> tuple[Noti
 
 def of_run(ports: Ports, run: Run, what: str, now: Instant) -> list[Write]:
     """The pending notice to write together with the failure of a run, if a rule wants it. A repeat writes the same."""
-    schedule_state = ports.catalog.schedule_state(run.schedule)
+    schedule_state = ports.rows.get(ScheduleState, run.schedule)
     schedule = lookup.definition_of(ports, replace(schedule_state, version=run.version)) if schedule_state else None
     rules = rules_of(schedule, lookup.workflow_of(ports, run.workflow))
     return pending(
@@ -51,7 +52,7 @@ def of_run(ports: Ports, run: Run, what: str, now: Instant) -> list[Write]:
 
 def of_job(ports: Ports, job: Job, what: str, reason: str, now: Instant) -> list[Write]:
     """The pending notice to write together with the end of a job, if a rule wants it."""
-    schedule_state = ports.catalog.schedule_state(job.schedule)
+    schedule_state = ports.rows.get(ScheduleState, job.schedule)
     schedule = lookup.definition_of(ports, schedule_state)
     if schedule is None:
         return []
@@ -70,7 +71,7 @@ def hint(ports: Ports, plan: list[Write]) -> None:
 
 
 def ref_of(notice: PendingNotice) -> Ref:
-    return notice_ref(notice.workflow, notice.what, notice.id)
+    return kinds.ref(PendingNotice, notice.workflow, notice.what, notice.id)
 
 
 def handle_notice(ports: Ports, workflow: str, what: str, notice_id: str) -> None:
@@ -79,10 +80,10 @@ def handle_notice(ports: Ports, workflow: str, what: str, notice_id: str) -> Non
     Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
     """
     for _ in range(MAX_CONFLICTS):
-        notice, now = ports.jobs.notice(workflow, what, notice_id), ports.clock.now()
+        notice, now = ports.rows.get(PendingNotice, workflow, what, notice_id), ports.clock.now()
         if notice is None:
             return
-        windows = [ports.jobs.notice_window(workflow, channel) for channel in _channels(ports, notice)]
+        windows = [ports.rows.get(NoticeWindow, workflow, channel) for channel in _channels(ports, notice)]
         until = notice_alerts.rests_until(windows, now)
         if until is None:
             if _take(ports, [notice], now):
@@ -95,12 +96,12 @@ def handle_notice(ports: Ports, workflow: str, what: str, notice_id: str) -> Non
 def close_window(ports: Ports, workflow: str, channel: str) -> None:
     """Close the notice window of a channel when it ends, and send the notices that it has collected."""
     for _ in range(MAX_CONFLICTS):
-        window, now = ports.jobs.notice_window(workflow, channel), ports.clock.now()
+        window, now = ports.rows.get(NoticeWindow, workflow, channel), ports.clock.now()
         if window is None or window.until > now:
             return
         if not _take_all(ports, workflow, now):
             continue
-        window = ports.jobs.notice_window(workflow, channel)
+        window = ports.rows.get(NoticeWindow, workflow, channel)
         if window is None or window.until > now:
             return
         step = notice_alerts.close(window, now)
@@ -108,7 +109,7 @@ def close_window(ports: Ports, workflow: str, channel: str) -> None:
         if ports.ledger.commit(plan) is None:
             _emit(ports, plan)
             if step.window is not None:
-                ports.hints.send([window_ref(workflow, channel)], step.window.until, now)
+                ports.hints.send([kinds.ref(NoticeWindow, workflow, channel)], step.window.until, now)
             return
     raise too_many_conflicts(f"notice window {channel} of {workflow}", "the sweep will hint it again")
 
@@ -132,7 +133,9 @@ def _take(ports: Ports, notices_due: Sequence[PendingNotice], now: Instant) -> b
     writes = 0
     for notice in notices_due:
         channels = _channels(ports, notice)
-        new = {channel: ports.jobs.notice_window(workflow, channel) for channel in channels if channel not in windows}
+        new = {
+            channel: ports.rows.get(NoticeWindow, workflow, channel) for channel in channels if channel not in windows
+        }
         writes += 1 + sum(map(notice_alerts.writes_of, new.values()))
         if plan and writes > MAX_WRITES:
             break
@@ -145,7 +148,7 @@ def _take(ports: Ports, notices_due: Sequence[PendingNotice], now: Instant) -> b
         step = notice_alerts.add_notices(added, channel, target, window, now)
         plan += _plan_of(ports, window, step, channel, added[0].id, now)
         if window is None and step.window is not None:
-            hints_due.append((window_ref(workflow, channel), step.window.until))
+            hints_due.append((kinds.ref(NoticeWindow, workflow, channel), step.window.until))
     if ports.ledger.commit(plan) is not None:
         return False
     _emit(ports, plan)
@@ -155,7 +158,7 @@ def _take(ports: Ports, notices_due: Sequence[PendingNotice], now: Instant) -> b
 
 
 def _channels(ports: Ports, notice: PendingNotice) -> dict[str, dict[str, Any]]:
-    schedule = lookup.definition_of(ports, ports.catalog.schedule_state(notice.schedule))
+    schedule = lookup.definition_of(ports, ports.rows.get(ScheduleState, notice.schedule))
     return notice_alerts.channels(rules_of(schedule, lookup.workflow_of(ports, notice.workflow)), notice.what)
 
 
@@ -180,7 +183,7 @@ def _plan_of(
     app = window.workflow.rpartition(".")[0]
     full = ids.message_schedule(app, notice_alerts.message_name(window.workflow, channel, source))
     message = Message.model_validate({"due_time": iso(now + 1), "target": dict(window.target), "data": step.notice})
-    schedule_state: ScheduleState | None = ports.catalog.schedule_state(full)
+    schedule_state: ScheduleState | None = ports.rows.get(ScheduleState, full)
     return [
         after,
         *messages.put(full, message.to_schedule(full, now), message.target, schedule_state, now, "sluice")[1],

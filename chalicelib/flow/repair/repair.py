@@ -27,6 +27,7 @@ from chalicelib.core.repair import fires
 from chalicelib.core.repair.limits import recounted
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill
+from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, Event, Partition, PostedEvent
 from chalicelib.core.rows.job import Job
@@ -100,7 +101,7 @@ class Repair:
             for number in range(len(row.steps) if row.state == "RUNNING" else 0):
                 made = reprocess.backfill_of(row, number, self.now)
                 shown = any(backfill.job_id(made, index, made.generation) in names for index in range(made.total))
-                if shown and self.ports.jobs.backfill(made.schedule, made.id) is None:
+                if shown and self.ports.rows.get(Backfill, made.schedule, made.id) is None:
                     self._found("step", f"{row.id} {number}", f"goes on: {made.schedule} has runs of it")
                     self.stock.backfills.append(made)
                     self._write(Put(made))
@@ -112,7 +113,7 @@ class Repair:
             if named is None:
                 continue
             run = self.stock.runs.get(named)
-            if run is None and (run := self.ports.runs.run(*named)) is None:
+            if run is None and (run := self.ports.rows.get(Run, *named)) is None:
                 self._adopt(begun, *named)
             elif run.target_id is None and not states.is_terminal(run.state):
                 self._found("id at EMR", begun.name, "stored, so that the run is not called again")
@@ -169,7 +170,7 @@ class Repair:
         own = rounds.parse(value) if value is not None else None
         if found is None or own is None or not own.alone:
             return found
-        row = self.ports.runs.dag_run(own.dag_run)
+        row = self.ports.rows.get(DagRun, own.dag_run)
         reruns = row.reruns if row is not None else ()
         if len(reruns) <= own.number - 2 or reruns[own.number - 2]["what"] == "only":
             return found
@@ -185,7 +186,7 @@ class Repair:
         for key, run in list(self.stock.runs.items()):
             if run.backfill is None or (states.is_terminal(run.state) and run.state != "RETRYING"):
                 continue
-            if self.ports.jobs.backfill(run.schedule, run.backfill) is None:
+            if self.ports.rows.get(Backfill, run.schedule, run.backfill) is None:
                 done = f"lost: its run {run.run_id} goes on by itself"
                 self._found("backfill", f"{run.schedule} {run.backfill}", done)
                 self.stock.runs[key] = alone = replace(run, backfill=None, rev=run.rev + 1)
@@ -201,7 +202,7 @@ class Repair:
         waiting = {(job.job_id, job.attempt) for job in self.stock.jobs.values() if job.traits.retries}
         for run in list(self.stock.runs.values()):
             after = (run.run_id, run.attempt + 1)
-            known = after in waiting or after in self.stock.runs or self.ports.runs.run(*after) is not None
+            known = after in waiting or after in self.stock.runs or self.ports.rows.get(Run, *after) is not None
             if run.state == "RETRYING" and not known and not self._is_elsewhere(run):
                 self._found("next attempt", f"{run.run_id}-{after[1]}", "created again: its job was lost")
                 self._create(complete.retry_of(run, run.reason, self.now))
@@ -312,7 +313,8 @@ class Repair:
     def waiting_jobs(self) -> None:
         """Delete the jobs that have a run or a record, then apply again the events that count for no job."""
         for job in list(self.stock.jobs.values()):
-            later = (job.job_id, job.attempt) in self.stock.runs or self.ports.runs.run(job.job_id, job.attempt)
+            later = (job.job_id, job.attempt) in self.stock.runs
+            later = later or self.ports.rows.get(Run, job.job_id, job.attempt) is not None
             recorded = job.traits.leaves_record and job.job_id in self.stock.records
             if later or recorded:
                 self._found("job", job.job_id, f"deleted: it has {'a run' if later else 'a record'} already")
@@ -431,7 +433,7 @@ class Repair:
         """The row that registers an event, made from the event itself; None for an event of another kind."""
         if event.kind == "event":
             return PostedEvent(event)
-        stored = self.ports.catalog.definition("dataset", event.dataset) if event.dataset else None
+        stored = self.ports.rows.get(Definition, "dataset", event.dataset) if event.dataset else None
         if stored is None or event.dataset is None:
             return None
         dataset = Dataset.model_validate(stored.document)
@@ -439,7 +441,7 @@ class Repair:
             values = tuple(event.partition[key] for key in dataset.keys)
             if event.id != ids.event_id("partition", event.dataset, *values):
                 return self._version_of(dataset, event)
-            if self.ports.catalog.partition(event.dataset, values) is None:
+            if self.ports.rows.get(Partition, event.dataset, values) is None:
                 return Partition(event.dataset, values, event, "")
         if event.kind == "size" and event.path is not None:
             key = event.path.removeprefix(f"s3://{dataset.bucket}/")
@@ -451,7 +453,7 @@ class Repair:
         flag = dataset.ready.done_flag or dataset.ready.manifest or ""
         key = (event.path or "").removeprefix(f"s3://{dataset.bucket}/") + flag
         name = version_name(event.instant - event.instant % SECOND)
-        stored = self.ports.catalog.counted_object(str(event.dataset), key, name)
+        stored = self.ports.rows.get(CountedObject, str(event.dataset), key, name)
         return CountedObject(str(event.dataset), key, name, event) if stored is None else None
 
     def statuses(self) -> None:

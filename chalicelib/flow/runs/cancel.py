@@ -8,6 +8,7 @@ from chalicelib.core import states
 from chalicelib.core.jobs import claim
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import run_ref
+from chalicelib.core.rows.run import Run
 from chalicelib.core.writes import Replace
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
@@ -31,7 +32,7 @@ def request_cancel(ports: Ports, run_id: str, attempt: int, why: str) -> bool:
     """
     for _ in range(MAX_CONFLICTS):
         now = ports.clock.now()
-        run = ports.runs.run(run_id, attempt)
+        run = ports.rows.get(Run, run_id, attempt)
         if run is None or run.cancel or states.is_terminal(run.state):
             return False
         ends = replace(run, cancel=True, reason=why, wake_at=now, leases=0, rev=run.rev + 1)

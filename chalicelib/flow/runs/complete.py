@@ -10,9 +10,12 @@ from chalicelib.core.definitions import overrides
 from chalicelib.core.events import build
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits.names import returns_permit
+from chalicelib.core.rows import kinds
+from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.limit import LimitState
-from chalicelib.core.rows.ref import backfill_ref, limit_ref, ref_of
-from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.ref import limit_ref, ref_of
+from chalicelib.core.rows.run import Pointer, Run
+from chalicelib.core.rows.schedule import Failures, ScheduleState
 from chalicelib.core.runs import complete, costs, follow, metrics
 from chalicelib.core.runs.complete import Advance
 from chalicelib.core.runs.costs import Usage, cost_usd
@@ -62,7 +65,7 @@ def advance_run(
     """
     for conflicts in range(MAX_CONFLICTS):
         now = ports.clock.now()
-        run = ports.runs.run(run_id, attempt)
+        run = ports.rows.get(Run, run_id, attempt)
         if run is None:
             return None
         run = waiting.regained(ports, run) if conflicts else run
@@ -98,7 +101,7 @@ def _follow(ports: Ports, before: Run, step: Advance, limit_states: Mapping[str,
     _measure_cost(ports, before, step.run)
     woken = [limit_ref(name) for name, state in limit_states.items() if state.waiters and returns_permit(name)]
     if before.backfill is not None and step.final:
-        woken.append(backfill_ref(before.schedule, before.backfill))
+        woken.append(kinds.ref(Backfill, before.schedule, before.backfill))
     if woken:
         ports.hints.send(woken, now, now)
     pools.serve_shares(ports, [name for name, state in limit_states.items() if not state.waiters], now)
@@ -118,7 +121,7 @@ def _add_awaited(ports: Ports, run: Run, skipped: Sequence[str]) -> bool:
     """
     late = [status for status in skipped if _is_awaited(ports, run, status)]
     for _ in range(MAX_CONFLICTS if late else 0):
-        current = ports.runs.run(run.run_id, run.attempt)
+        current = ports.rows.get(Run, run.run_id, run.attempt)
         if current is None:
             return False
         if ports.ledger.commit([Replace(complete.add_statuses(current, late, ports.clock.now()))]) is None:
@@ -131,7 +134,7 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
     run is read again for each page: another invocation may have announced it."""
     while True:
         now = ports.clock.now()
-        run = ports.runs.run(run_id, attempt)
+        run = ports.rows.get(Run, run_id, attempt)
         if run is None or not run.announce:
             return
         if run.announce[0] == "FAILED":
@@ -139,7 +142,7 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
         event = build.status_event(run, run.announce[0])
         page = ports.catalog.subscriptions(event.key, PAGE, run.cursor)
         begun_by = complete.start_of(run, page.items)
-        start = ports.runs.run(begun_by, 1) if begun_by is not None else None
+        start = ports.rows.get(Run, begun_by, 1) if begun_by is not None else None
         apply_to_all(ports, event, complete.followers_of(run, page.items, start), now)
         # A conflict means that the run moved on, or that another invocation announced the same page: read it again.
         notices_due = (
@@ -157,8 +160,9 @@ def _hold_failing(ports: Ports, run: Run) -> None:
     if run.pause_after is None:
         return
     for _ in range(MAX_CONFLICTS):
-        failed = ports.catalog.failures(run.schedule)
-        schedule_state = ports.catalog.schedule_state(run.schedule)
+        count = ports.rows.get(Failures, run.schedule)
+        failed = count.count if count is not None else 0
+        schedule_state = ports.rows.get(ScheduleState, run.schedule)
         if (
             failed < run.pause_after
             or schedule_state is None
@@ -217,9 +221,9 @@ def _measure_cost(ports: Ports, before: Run, after: Run) -> None:
 def _run_of(ports: Ports, change: StateChange) -> tuple[str, int] | None:
     """The run and attempt of a state change, or None. They are found by the pointer, or else by the run's name, because
     the event can arrive before Sluice has stored the target's id."""
-    found = ports.runs.by_target_id(change.target_id)
+    found = ports.rows.get(Pointer, change.target_id)
     if found is not None:
-        return found
+        return found.run_id, found.attempt
     name = change.run_name or ports.targets.of(change.kind).run_name(change.target_id)
     run_id, _, attempt = (name or "").rpartition("-")
     return (run_id, int(attempt)) if run_id and attempt.isdigit() else None
@@ -228,7 +232,7 @@ def _run_of(ports: Ports, change: StateChange) -> tuple[str, int] | None:
 def _with_details(ports: Ports, run_id: str, attempt: int, update: RunUpdate) -> RunUpdate:
     """The update with the failure reason and the billed usage, which a poll of the target returns. EMR's events contain
     neither (H1)."""
-    run = ports.runs.run(run_id, attempt)
+    run = ports.rows.get(Run, run_id, attempt)
     if run is None or states.is_terminal(run.state):
         return update
     known = replace(run, target_id=update.target_id)
@@ -248,7 +252,7 @@ def _with_details(ports: Ports, run_id: str, attempt: int, update: RunUpdate) ->
 def _retry_delay(ports: Ports, run: Run, outcome: FailureKind) -> int | None:
     """The delay in ms before the next attempt; None if ``outcome`` is not retried, or if the schedule's mode,
     generation or backfill no longer allows it."""
-    schedule_state = ports.catalog.schedule_state(run.schedule)
+    schedule_state = ports.rows.get(ScheduleState, run.schedule)
     if (
         schedule_state is None
         or schedule_state.generation != run.generation

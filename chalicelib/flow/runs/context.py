@@ -13,8 +13,10 @@ from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.events.build import reached, status_event
-from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import Version
 from chalicelib.core.triggers import registry, tree
 from chalicelib.flow import grants, lookup
 from chalicelib.ports import Ports
@@ -117,7 +119,7 @@ def with_named(ports: Ports, run: Run, before: Run | None) -> Run:
     if run.event is None or not rounds.without(run.correlation):
         return run
     if before is None and run.attempt > 1:
-        before = ports.runs.run(run.run_id, run.attempt - 1)
+        before = ports.rows.get(Run, run.run_id, run.attempt - 1)
     known = before.named if before is not None else None
     if known is None:
         known = tuple(_named(ports, run, run.event))
@@ -131,7 +133,7 @@ def _named(ports: Ports, run: Run, event: Event) -> Iterator[Event]:
     dataset alone, a run-now has its partition in any case, as a backfill has.
     """
     values = rounds.without(run.correlation)
-    version = ports.catalog.version(run.schedule, run.version) if values else None
+    version = ports.rows.get(Version, run.schedule, run.version) if values else None
     if not values or version is None:
         return
     schedule = Schedule.model_validate(version.definition)
@@ -139,12 +141,12 @@ def _named(ports: Ports, run: Run, event: Event) -> Iterator[Event]:
     for name in counted:
         if name.partition(".")[0] != own and grants.used_of(ports, [ForeignUse("datasets", name, own)]).missing:
             continue
-        stored = ports.catalog.definition("dataset", name) if name != event.dataset else None
+        stored = ports.rows.get(Definition, "dataset", name) if name != event.dataset else None
         dataset = Dataset.model_validate(stored.document) if stored is not None else None
         if dataset is None or set(dataset.keys) != set(values):
             continue
         chosen = tuple(values[key] for key in dataset.keys)
-        known = ports.catalog.partition(name, chosen)
+        known = ports.rows.get(Partition, name, chosen)
         if known is not None:
             yield known.event
         elif event.kind == "run_now" and len(counted) == 1:

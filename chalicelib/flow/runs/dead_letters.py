@@ -12,6 +12,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.run import DeadLetter, Run
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import dead_letters
 from chalicelib.core.states import CLAIMABLE
 from chalicelib.core.views import At, View, shown
@@ -75,8 +76,8 @@ def redrive(ports: Ports, namespace: str, run_id: str) -> int:
         if before is not None:
             return before
         letter = existing(ports, namespace, run_id)
-        run = ports.runs.run(run_id, letter.attempt)
-        schedule_state = ports.catalog.schedule_state(letter.schedule)
+        run = ports.rows.get(Run, run_id, letter.attempt)
+        schedule_state = ports.rows.get(ScheduleState, letter.schedule)
         if schedule_state is None or not schedule_state.exists or run is None:
             raise _refused(f"schedule {letter.schedule} was deleted", "create it again, or drop the dead letter")
         _check_target(ports, run)
@@ -89,7 +90,7 @@ def redrive(ports: Ports, namespace: str, run_id: str) -> int:
         if refused is None or create in refused.writes:
             ports.hints.send([ref_of(job)], now, now)
             return job.attempt
-        if ports.runs.run(run_id, job.attempt) is not None:
+        if ports.rows.get(Run, run_id, job.attempt) is not None:
             return job.attempt  # another request has redriven it, and that attempt has already run
     raise errors.changed_meanwhile(f"schedule {letter.schedule}")
 
@@ -103,8 +104,10 @@ def _redriven(ports: Ports, namespace: str, run_id: str) -> int | None:
     last = attempts[-1]
     if last.traits.redelivers and last.state != "FAILED":
         return last.attempt
-    state = ports.catalog.schedule_state(last.schedule)
-    waiting = state and ports.jobs.job(last.schedule, state.generation, sort_keys.redrive(run_id, last.attempt + 1))
+    state = ports.rows.get(ScheduleState, last.schedule)
+    waiting = state and ports.rows.get(
+        Job, last.schedule, state.generation, sort_keys.redrive(run_id, last.attempt + 1)
+    )
     return waiting.attempt if waiting and not waiting.closed else None
 
 
@@ -131,7 +134,7 @@ def drop(ports: Ports, namespace: str, run_id: str, by: str) -> None:
     """
     for _ in range(MAX_CONFLICTS):
         letter = existing(ports, namespace, run_id)
-        run = ports.runs.run(run_id, letter.attempt)
+        run = ports.rows.get(Run, run_id, letter.attempt)
         now = ports.clock.now()
         reason = f"its dead letter was dropped by {by}: {letter.reason}"
         generation = run.generation if run else 0
@@ -162,6 +165,6 @@ def _refused(why: str, hint: str) -> SluiceError:
 
 def put_back(ports: Ports, job: Job, why: str, now: Instant) -> list[Write]:
     """The writes that restore the dead letter of an event whose redrive is dropped before it was tried."""
-    run = ports.runs.run(job.job_id, job.attempt - 1)
+    run = ports.rows.get(Run, job.job_id, job.attempt - 1)
     letter = dead_letters.of(run, now, f"{run.reason}; not delivered again: {why}") if run else None
     return [Put(letter)] if letter else []

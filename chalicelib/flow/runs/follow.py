@@ -58,7 +58,7 @@ def _place(run: Run) -> tuple[str, TargetRole | None]:
 
 
 def _silent(ports: Ports, ref: Ref) -> Run | None:
-    run = ports.runs.run(ref.parts[0], int(ref.parts[1]))
+    run = ports.rows.get(Run, ref.parts[0], int(ref.parts[1]))
     return run if run is not None and follow.is_silent(run, ports.clock.now()) else None
 
 

@@ -45,7 +45,7 @@ def start(ports: Ports, run_id: str, attempt: int, serving: str | None = None) -
     one. Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
     """
     for conflicts in range(MAX_CONFLICTS):
-        run = ports.runs.run(run_id, attempt)
+        run = ports.rows.get(Run, run_id, attempt)
         if run is None or run.state != "STARTING" or run.target_id is not None:
             return False
         if conflicts or run.queued_in != serving:  # the step that serves the queue has just read the waiter
@@ -97,7 +97,7 @@ def _seen(ports: Ports, run: Run, serving: str | None, now: Instant) -> Seen:
 
 def _rights(ports: Ports, run: Run) -> Seen:
     """Whether its schedule, its backfill and its grants let the run start now."""
-    schedule_state = ports.catalog.schedule_state(run.schedule)
+    schedule_state = ports.rows.get(ScheduleState, run.schedule)
     if run.cancel or not _is_open(ports, schedule_state, run):
         return Seen(schedule_state)
     return Seen(schedule_state, is_open=True, missing=grants.of_run(ports, run).missing)
@@ -178,7 +178,7 @@ def _restart(ports: Ports, before: Run, called: Run, span: launch.Span | None) -
     for _ in range(MAX_CONFLICTS):
         if ports.ledger.commit([Replace(launch.uncalled(before, called, span, ports.clock.now()))]) is None:
             return start(ports, before.run_id, before.attempt)
-        current = ports.runs.run(before.run_id, before.attempt)
+        current = ports.rows.get(Run, before.run_id, before.attempt)
         if current is None or current.state != "STARTING" or current.lease_until != called.lease_until:
             return False  # the run has ended, or another invocation makes the call
         called = current  # another write changed the row, for example a request to cancel
@@ -187,7 +187,7 @@ def _restart(ports: Ports, before: Run, called: Run, span: launch.Span | None) -
 
 def current(ports: Ports, run: Run) -> tuple[Run, ScheduleState] | None:
     """An offered run with the updates of its schedule, and the schedule state; None if it may no longer start (C13)."""
-    schedule_state = ports.catalog.schedule_state(run.schedule)
+    schedule_state = ports.rows.get(ScheduleState, run.schedule)
     if schedule_state is None or run.cancel or not _is_open(ports, schedule_state, run):
         return None
     return as_updated(ports, run, schedule_state), schedule_state
@@ -271,7 +271,7 @@ def _answered(ports: Ports, run: Run, answer: NotNow | NoAnswer | Started, now: 
         left = queued.leave(run) if after.queued_in is None else []
         if ports.ledger.commit([Replace(after), *left]) is None:
             return after
-        current = ports.runs.run(run.run_id, run.attempt)
+        current = ports.rows.get(Run, run.run_id, run.attempt)
         if current is None or current.state != "STARTING" or current.target_id is not None:
             return None
         run = current

@@ -190,7 +190,7 @@ def _lease(ports: Ports, offer: Offer, worker: str, secret: str) -> tuple[Run, b
     """
     for _ in range(MAX_CONFLICTS):
         now = ports.clock.now()
-        run = ports.runs.run(offer.run_id, offer.attempt)
+        run = ports.rows.get(Run, offer.run_id, offer.attempt)
         if run is None or not _is_of(offer, run):
             _delete_stale(ports, offer)
             return None
@@ -216,7 +216,7 @@ def _delete_stale(ports: Ports, offer: Offer) -> None:
     The run may have been released since it was read. Then this offer is valid again, so it is put back.
     """
     ports.ledger.commit([Delete(offer)])
-    run = ports.runs.run(offer.run_id, offer.attempt)
+    run = ports.rows.get(Run, offer.run_id, offer.attempt)
     if run is not None and _is_of(offer, run):
         ports.ledger.commit([Put(offer)])
 
@@ -251,7 +251,7 @@ def report(ports: Ports, lease: LeaseId, worker: str, result: Report) -> Reporte
     """End an attempt with the result of its worker. Idempotent. Raises ``lease_lost``."""
     for _ in range(MAX_CONFLICTS):
         now = ports.clock.now()
-        run = ports.runs.run(lease.run_id, lease.attempt)
+        run = ports.rows.get(Run, lease.run_id, lease.attempt)
         _check_bound(ports, run, lease)
         hold = workers.holder(run, lease, worker)
         if run is None or hold.state == "lost":
@@ -286,7 +286,7 @@ def release(ports: Ports, lease: LeaseId, worker: str, why: str = "") -> Reporte
 
 def _held(ports: Ports, lease: LeaseId, worker: str, what: str) -> Run:
     """The run of a lease that the worker still holds. Raises ``lease_lost`` if it does not."""
-    run = ports.runs.run(lease.run_id, lease.attempt)
+    run = ports.rows.get(Run, lease.run_id, lease.attempt)
     _check_bound(ports, run, lease)
     if run is None or workers.holder(run, lease, worker).state != "held":
         _refuse(ports, lease, worker, what)

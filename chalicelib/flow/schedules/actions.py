@@ -13,6 +13,7 @@ from chalicelib.core.definitions.schedule import NewSchedule, Schedule
 from chalicelib.core.events.values import decoded
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.request import request_of
@@ -109,7 +110,7 @@ def counted(ports: Ports, change: Change) -> ScheduleState:
     if not change.after.uncounted:
         return change.after
     counting.of_schedule(ports, change.after.schedule)
-    return ports.catalog.schedule_state(change.after.schedule) or change.after
+    return ports.rows.get(ScheduleState, change.after.schedule) or change.after
 
 
 def enable(ports: Ports, name: str, by: str) -> ScheduleState:
@@ -240,7 +241,7 @@ def _registered(ports: Ports, name: str, schedule: Schedule, partition: Mapping[
     count = len(schedule.by)
     for dataset in datasets_of(schedule):
         own = dataset.partition(".")[0] == name.partition(".")[0]
-        stored = ports.catalog.definition("dataset", dataset) if own else None
+        stored = ports.rows.get(Definition, "dataset", dataset) if own else None
         keys = Dataset.model_validate(stored.document).keys if stored is not None else ()
         if set(keys[:count]) == set(schedule.by):
             given = tuple(partition[key] for key in keys[:count])

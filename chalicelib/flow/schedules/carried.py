@@ -10,6 +10,7 @@ from dataclasses import replace
 from chalicelib.core.jobs.permits import asks_of
 from chalicelib.core.limits import names
 from chalicelib.core.rows.limit import Waiter
+from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import launch as core_launch
 from chalicelib.core.runs import queued
@@ -24,7 +25,7 @@ from chalicelib.ports import Ports
 def refresh_all(ports: Ports, schedule: str, soon: bool = False) -> None:
     """Check all waiting runs and jobs of a schedule if its state has a ``wake_at``. Idempotent. ``soon``: a user waits,
     so of many jobs all but the first are left to a hint."""
-    schedule_state = ports.catalog.schedule_state(schedule)
+    schedule_state = ports.rows.get(ScheduleState, schedule)
     if schedule_state is None or schedule_state.wake_at is None:
         return
     for limit_name in _paces(ports, schedule_state):
@@ -50,7 +51,7 @@ def _rank_run(ports: Ports, waiter: Waiter, schedule_state: ScheduleState) -> No
 
     A run that has been served since, or that may have started, does not change.
     """
-    run = ports.runs.run(*waiter.run) if waiter.run is not None else None
+    run = ports.rows.get(Run, *waiter.run) if waiter.run is not None else None
     if run is None or run.queued_in != waiter.limit_name or run.rank != waiter.rank:
         return
     later = launch.as_updated(ports, run, schedule_state)

@@ -30,8 +30,8 @@ def end(ports: Ports, schedule: str) -> str | None:
     A conflict is left to the next check: the timer stays in the wake index until its schedule is deleted.
     """
     timer, schedule_state, now = (
-        ports.catalog.timer(schedule),
-        ports.catalog.schedule_state(schedule),
+        ports.rows.get(Timer, schedule),
+        ports.rows.get(ScheduleState, schedule),
         ports.clock.now(),
     )
     definition = definition_of(ports, schedule_state)
@@ -71,7 +71,7 @@ def _complete(
     if closed:
         drain(ports, schedule_state.schedule, schedule_state.generation)
     if _is_idle(ports, schedule_state, schedule):
-        after = ports.catalog.schedule_state(schedule_state.schedule)
+        after = ports.rows.get(ScheduleState, schedule_state.schedule)
         return _delete(ports, after, schedule, now) if after is not None and after.mode == "completed" else None
     return "completed"
 

@@ -20,7 +20,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.fires import upcoming as fire_upcoming
 from chalicelib.core.instants import SECOND, Instant, iso, iso_or_none
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import lifecycle, messages
 from chalicelib.core.writes import Write
 from chalicelib.flow import lookup
@@ -55,7 +55,7 @@ def put(
     row = _check_target(ports, app, message)
     bucket = row.document.get("data_bucket") if row else data.bucket_of(ports, app, message)
     for _ in range(MAX_CONFLICTS):
-        schedule_state, now = ports.catalog.schedule_state(full), ports.clock.now()
+        schedule_state, now = ports.rows.get(ScheduleState, full), ports.clock.now()
         alive = schedule_state if schedule_state is not None and schedule_state.exists else None
         if if_match is not None and if_match != (alive.version if alive else None):
             raise errors.changed_meanwhile(f"message {shown(full)}")
@@ -150,7 +150,7 @@ def shown(full: str) -> str:
 def known(ports: Ports, app: str, name: str) -> str:
     """The full name of a message's schedule. Raises ``not_found`` (404) if there never was such a message."""
     full = ids.message_schedule(app, name)
-    if ports.catalog.schedule_state(full) is None:
+    if ports.rows.get(ScheduleState, full) is None:
         raise errors.not_found("message", shown(full), _LISTED.format(app))
     return full
 
@@ -162,7 +162,7 @@ def _check_target(ports: Ports, app: str, message: Message) -> Definition | None
     """
     if message.target is None and message.workflow is None:
         # The default workflow is written with its app, so the app exists if the workflow does.
-        if ports.catalog.definition("workflow", ids.default_workflow(app)) is not None:
+        if ports.rows.get(Definition, "workflow", ids.default_workflow(app)) is not None:
             return None
         lookup.require(ports, "app", app)
         hint = "name a target or a workflow, or deploy the app with a default_target"
@@ -173,7 +173,7 @@ def _check_target(ports: Ports, app: str, message: Message) -> Definition | None
         addresses.check_target(
             ports, app.partition(".")[0], message.target.model_dump(mode="json"), "target", lately=True
         )
-    row = ports.catalog.definition("app", app)
+    row = ports.rows.get(Definition, "app", app)
     if row is None:
         raise errors.not_found("app", app, "create the app first")
     if message.workflow is not None:
@@ -193,7 +193,7 @@ def _check_workflow(ports: Ports, app: str, message: Message) -> None:
         raise errors.invalid(
             "workflow", f"a workflow of namespace {namespace}", full, "name a workflow of the namespace of the message"
         )
-    if ports.catalog.definition("workflow", full) is None:
+    if ports.rows.get(Definition, "workflow", full) is None:
         known = [row.name for row in ports.catalog.definitions("workflow", app, 1000, None).items]
         raise errors.unknown_reference("workflow", "workflow", full, known)
 
@@ -220,7 +220,7 @@ def _first(plan: list[Write]) -> Instant | None:
 
 def _living(ports: Ports, full: str) -> tuple[ScheduleState, Schedule]:
     """The schedule state and definition of a message. Raises ``not_found`` (404) if it does not exist."""
-    schedule_state = ports.catalog.schedule_state(full)
+    schedule_state = ports.rows.get(ScheduleState, full)
     schedule = definition_of(ports, schedule_state)
     if schedule_state is None or schedule is None or not schedule_state.exists:
         raise errors.not_found("message", shown(full), _LISTED.format(full.rpartition(".")[0]))
@@ -239,6 +239,6 @@ def _or_none(ports: Ports, full: str) -> Stored | None:
 
 def _stored(ports: Ports, schedule_state: ScheduleState, schedule: Schedule) -> Stored:
     full = schedule_state.schedule
-    own = ports.catalog.definition("workflow", full) if schedule.workflow == full else None
-    upcoming = fire_upcoming.preview(schedule, ports.clock.now(), 1, ports.catalog.timer(full))
+    own = ports.rows.get(Definition, "workflow", full) if schedule.workflow == full else None
+    upcoming = fire_upcoming.preview(schedule, ports.clock.now(), 1, ports.rows.get(Timer, full))
     return Stored(schedule_state, schedule, messages.target_of(own), upcoming[0] if upcoming else None)

@@ -60,7 +60,7 @@ class Found:
 
 def read(ports: Ports, name: str, sent: Schedule, enabled: bool | None) -> Found:
     """Read what a put of ``sent`` finds. Raises ``invalid`` for bounds that leave no instant."""
-    schedule_state = ports.catalog.schedule_state(name)
+    schedule_state = ports.rows.get(ScheduleState, name)
     alive = schedule_state if schedule_state is not None and schedule_state.exists else None
     old, now = lookup.stored(ports, alive), ports.clock.now()
     if alive is None or old is None:
@@ -70,7 +70,7 @@ def read(ports: Ports, name: str, sent: Schedule, enabled: bool | None) -> Found
         return Found(now, schedule_state, old, old, is_same=True)
     begins = effect.begins(alive, enabled)
     new = _counted(ports, sent, name, None if begins else old, now)
-    found = Found(now, schedule_state, old, new, is_same=False, former=ports.catalog.version(name, alive.version))
+    found = Found(now, schedule_state, old, new, is_same=False, former=ports.rows.get(Version, name, alive.version))
     if begins or effect.acts_alike(old.definition, new.definition):
         return found
     timer = _timer(ports, alive, old.definition)
@@ -87,7 +87,7 @@ def _counted(ports: Ports, sent: Schedule, name: str, old: Counted | None, now: 
 
 def _timer(ports: Ports, alive: ScheduleState, old: Schedule) -> Timer | None:
     """The timer of the present generation, with the last arrivals for its absent leaves."""
-    timer = ports.catalog.timer(alive.schedule)
+    timer = ports.rows.get(Timer, alive.schedule)
     if timer is None or timer.generation != alive.generation:
         return None
     leaves = [leaf.id for leaf in tree.timed_leaves(old.trigger) if leaf.trigger.moved_by == "last_arrival"]

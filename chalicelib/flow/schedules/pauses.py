@@ -108,7 +108,7 @@ def close(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, now: 
     A job whose trigger is met is detached and keeps its position in a queue. An unmet job stays under the tombstone
     until the drain puts it on record.
     """
-    job = ports.jobs.job(schedule_state.schedule, schedule_state.generation, GATHERING)
+    job = ports.rows.get(Job, schedule_state.schedule, schedule_state.generation, GATHERING)
     if job is None:
         blank = Job(
             schedule_state.schedule, schedule_state.generation, GATHERING, "", "gathering", "PENDING_TRIGGER", now
@@ -139,7 +139,7 @@ def _reopened(ports: Ports, schedule_state: ScheduleState) -> list[Write]:
         return []
     for _ in range(MAX_CONFLICTS):
         drain(ports, schedule_state.schedule, schedule_state.generation)
-        tombstone = ports.jobs.job(schedule_state.schedule, schedule_state.generation, GATHERING)
+        tombstone = ports.rows.get(Job, schedule_state.schedule, schedule_state.generation, GATHERING)
         if tombstone is None or not tombstone.closed:
             return []
         if tombstone.wake_at is None:
@@ -149,7 +149,7 @@ def _reopened(ports: Ports, schedule_state: ScheduleState) -> list[Write]:
 
 def _check_occurrence(ports: Ports, name: str, schedule: Schedule, at: Instant, now: Instant) -> None:
     """Raise ``invalid`` unless ``at`` is an upcoming fire of the schedule's times."""
-    timer = ports.catalog.timer(name) or Timer(name, 0, 0, now, {})
+    timer = ports.rows.get(Timer, name) or Timer(name, 0, 0, now, {})
     if fire.is_ahead(timer, schedule, at, now):
         return
     upcoming = ", ".join(iso(nominal) for nominal in fire_upcoming.preview(schedule, now, SHOWN, timer))

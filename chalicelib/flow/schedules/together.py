@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from chalicelib.core import errors
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.limits.writes import TrackRates
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import MAX_WRITES, TrackStarts, Write
 from chalicelib.flow import many
 from chalicelib.flow.definitions import data
@@ -60,7 +61,7 @@ def _put(
     changes = {
         name: actions.planned(seen, name, document, sent[name], by, checked=True)
         for name, document in documents.items()
-        if may_put(name, seen.catalog.schedule_state(name))
+        if may_put(name, seen.rows.get(ScheduleState, name))
     }
     done: Changes = {}
     for group in _groups({name: change for name, change in changes.items() if change.plan}):

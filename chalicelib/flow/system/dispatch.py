@@ -10,16 +10,8 @@ from dataclasses import dataclass
 
 from chalicelib.core import states
 from chalicelib.core.instants import SECOND, Instant, Millis
-from chalicelib.core.rows.ref import (
-    Ref,
-    is_deployment,
-    is_grants,
-    is_of_block,
-    is_of_fires,
-    is_reprocess,
-    is_shard,
-    shard_part,
-)
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.ref import Ref, shard_part
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
 from chalicelib.flow.each import run_each
@@ -51,9 +43,9 @@ def dispatch_together(ports: Ports, refs: Sequence[Ref], due: Instant) -> list[R
 
     Returns the refs that failed. One failure does not stop the others.
     """
-    timers = [ref for ref in refs if is_of_fires(ref)]
+    timers = [ref for ref in refs if ref.kind == "fires"]
     unprepared = _prepared(ports, timers) if timers else []
-    left, failed = _delivered(ports, [ref for ref in refs if not is_of_fires(ref)] if timers else refs, due)
+    left, failed = _delivered(ports, [ref for ref in refs if ref.kind != "fires"] if timers else refs, due)
     failed += unprepared
     _hand_on(ports, left[ONE_BY_ONE:])
     asked = run_follow.among(ports, left[:ONE_BY_ONE])
@@ -150,17 +142,23 @@ def dispatch(ports: Ports, ref: Ref) -> None:
             _job(ports, schedule, int(generation, 36), key)
         case "run":
             _run(ports, ref.parts[0], int(ref.parts[1]))
-        case "limit" if is_of_block(ref):
-            from chalicelib.flow.jobs import queue
-
-            queue.serve_block(ports, ref)
         case "limit":
             from chalicelib.flow.jobs.queue import serve
 
             serve(ports, ref.parts[0])
+        case "queue":
+            from chalicelib.flow.jobs.queue import serve
+
+            serve(ports, ref.parts[0], sent=ref.parts[1:])
+        case "block":
+            from chalicelib.flow.jobs import queue
+
+            queue.send_block(ports, ref)
         case "partition" | "object" | "event":
-            _resume(ports, ref)
-        case "schedule" if is_grants(ref):
+            from chalicelib.flow.ingest import objects
+
+            objects.resume(ports, ports.rows.of(ref))
+        case "grants":
             from chalicelib.flow.definitions import grants
 
             grants.wake_waiting(ports, ref.parts[0])
@@ -170,11 +168,11 @@ def dispatch(ports: Ports, ref: Ref) -> None:
 
             emit.emit_soon(ports, ref.parts[0])
             carried.refresh_all(ports, ref.parts[0])
-        case "backfill" if is_deployment(ref):
+        case "deployment":
             from chalicelib.flow.deploy import uploaded
 
             uploaded.advance(ports, *ref.parts)
-        case "backfill" if is_reprocess(ref):
+        case "reprocess":
             from chalicelib.flow.backfills import reprocess
 
             reprocess.advance(ports, *ref.parts)
@@ -198,11 +196,11 @@ def dispatch(ports: Ports, ref: Ref) -> None:
             from chalicelib.flow.dags import runs
 
             runs.advance(ports, ref.parts[0])
-        case "timer" if is_shard(ref):
+        case "shard":
             from chalicelib.flow.system import sweep
 
             sweep.handle_part(ports, shard_part(ref))
-        case "timer":
+        case "timer" | "fires":
             from chalicelib.flow.fires import emit
             from chalicelib.flow.schedules import lifetime
 
@@ -210,24 +208,12 @@ def dispatch(ports: Ports, ref: Ref) -> None:
             emit.emit_soon(ports, ref.parts[0])
 
 
-def _resume(ports: Ports, ref: Ref) -> None:
-    from chalicelib.flow.ingest import objects
-
-    match ref.kind:
-        case "partition":
-            objects.resume(ports, ports.catalog.partition(ref.parts[0], ref.parts[1:]))
-        case "object":
-            objects.resume(ports, ports.catalog.stored_object(*ref.parts))
-        case "event":
-            objects.resume(ports, ports.jobs.posted(ref.parts[0]))
-
-
 def _job(ports: Ports, schedule: str, generation: int, key: str) -> None:
     from chalicelib.flow.jobs.check import check_job
     from chalicelib.flow.jobs.drop import drain
     from chalicelib.flow.jobs.queue import serve
 
-    job = ports.jobs.job(schedule, generation, key)
+    job = ports.rows.get(Job, schedule, generation, key)
     if job is not None and job.closed:
         drain(ports, schedule, generation)
     elif job is not None:
@@ -239,7 +225,7 @@ def _job(ports: Ports, schedule: str, generation: int, key: str) -> None:
 def _run(ports: Ports, run_id: str, attempt: int) -> None:
     from chalicelib.flow.runs import complete
 
-    run = ports.runs.run(run_id, attempt)
+    run = ports.rows.get(Run, run_id, attempt)
     if run is None:
         return
     steps: list[Callable[[], object]] = []

@@ -6,37 +6,29 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from chalicelib.core.instants import SECOND, Instant, Millis
-from chalicelib.core.rows.backfill import Backfill
-from chalicelib.core.rows.dag import DagRun
-from chalicelib.core.rows.deployment import Deployment
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.event import Outbox
-from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.limit import LimitState
-from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
-from chalicelib.core.rows.ref import Ref, ShardPart, is_deployment, is_grants, is_reprocess, run_ref
-from chalicelib.core.rows.reprocess import Reprocess
-from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.kinds import TableName
+from chalicelib.core.rows.ref import Ref, ShardPart, run_ref
 from chalicelib.core.runs import launch, metrics
 from chalicelib.core.system import sweep
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow import shards
 from chalicelib.flow.each import run_each
 from chalicelib.log import logger
-from chalicelib.ports import Ports, RowRequest
+from chalicelib.ports import Ports
 
 if TYPE_CHECKING:
     from chalicelib.flow.jobs import joining
 
 T = TypeVar("T")
-Row = NoticeWindow | Backfill | DagRun | Deployment | Job | PendingNotice | Reprocess | Run | DeadlineWatch | Outbox
-Found = Row | GrantsRow | LimitState | ScheduleState
+Found = Any  # a row that wakes: it has a `wake_at`
 NEXT_TICK = 75 * SECOND  # a minute, and a margin for a late tick
-GRACES: dict[shards.TableName, Millis] = {
+GRACES: dict[TableName, Millis] = {
     "jobs": sweep.GRACE,
     "runs": 0,  # rows with a grace are filtered when they are read
     "catalog": sweep.GRACE,
@@ -88,7 +80,7 @@ def handle_part(ports: Ports, part: ShardPart) -> None:
 
         refs = emit.split(ports, part)  # its first rows are swept by the tick, too; by then they are leased
     else:
-        table: shards.TableName = "jobs" if part.table == "jobs" else "runs"
+        table: TableName = "jobs" if part.table == "jobs" else "runs"
         page = ports.wakes.due(table, part.shard, part.until, shards.PAGE, part.cursor)
         if page.cursor is not None:
             shards.hand_on(ports, [replace(part, cursor=page.cursor)])
@@ -192,33 +184,19 @@ def _examine(ports: Ports, now: Instant, refs: Sequence[Ref], failed: list[Excep
     found: list[tuple[Ref, Found]] = []
 
     def examine(seen: Ports, ref: Ref) -> None:
-        row = _read(seen, ref)
+        row: Found = seen.rows.of(ref)
         if row is not None and sweep.overdue(row.wake_at, now, sweep.grace_of(row)):
             found.append((ref, row))
 
-    wanted = [request for ref in refs if (request := _request(ref)) is not None]
+    places = [(ref, place) for ref in refs if (place := kinds.at(ref)) is not None and not place[0].unswept]
+    wanted = [key for _, (_, key) in places]
     try:
         seen = ports.prefetch.read(ports, wanted) if len(wanted) > 1 else ports
     except Exception:  # the rows are read one by one then, so only the one that caused the error fails
         logger.exception("rows not read together", extra={"size": len(wanted)})
         seen = ports
-    failed += _failures(refs, partial(examine, seen))
+    failed += _failures([ref for ref, _ in places], partial(examine, seen))
     return found
-
-
-def _request(ref: Ref) -> RowRequest | None:
-    """What to read ahead for a ref; None if its row is read alone."""
-    match ref.kind:
-        case "job":
-            return ("job", ref.parts[0], int(ref.parts[1], 36), ref.parts[2])
-        case "run":
-            return ("run", ref.parts[0], int(ref.parts[1]))
-        case "schedule" if not is_grants(ref):
-            return ("schedule_state", ref.parts[0])
-        case "dag_run":
-            return ("dag_run", ref.parts[0])
-        case _:
-            return None
 
 
 def _lease_all(ports: Ports, now: Instant, found: Sequence[tuple[Ref, Found]]) -> Sequence[Exception]:
@@ -266,10 +244,10 @@ def _lease(ports: Ports, now: Instant, found: tuple[Ref, Found]) -> None:
 
 
 def _leased(ports: Ports, found: tuple[Ref, Found], now: Instant) -> Put | Replace | None:
-    """The write that leases a row. None for a limit, a schedule state and grants: the receiver of the hint leases a
-    limit itself, and clears the ``wake_at`` of the others."""
+    """The write that leases a row. None for a row that counts no ``leases``, such as a limit or a schedule state: the
+    receiver of the hint leases it itself, or clears its ``wake_at``."""
     ref, row = found
-    if isinstance(row, GrantsRow | LimitState | ScheduleState):
+    if not hasattr(row, "leases"):
         return None
     lease = sweep.lease(row, now)
     if lease.parked:
@@ -288,41 +266,3 @@ def _failures(things: Sequence[T], act: Callable[[T], None]) -> Sequence[Excepti
     except ExceptionGroup as group:
         return group.exceptions
     return ()
-
-
-def _read(ports: Ports, ref: Ref) -> Found | None:
-    if ref.kind == "limit":
-        return ports.jobs.limit_state(ref.parts[0])
-    if ref.kind == "schedule":
-        name = ref.parts[0]
-        return ports.catalog.grants(name) if is_grants(ref) else ports.catalog.schedule_state(name)
-    return _row(ports, ref)
-
-
-def _row(ports: Ports, ref: Ref) -> Row | None:
-    match ref.kind:
-        case "job":
-            schedule, generation, sort_key = ref.parts
-            return ports.jobs.job(schedule, int(generation, 36), sort_key)
-        case "backfill" if is_deployment(ref):
-            return ports.jobs.deployment(*ref.parts)
-        case "backfill":
-            return ports.jobs.reprocess(*ref.parts) if is_reprocess(ref) else ports.jobs.backfill(*ref.parts)
-        case "run":
-            return ports.runs.run(ref.parts[0], int(ref.parts[1]))
-        case "notice":
-            return ports.jobs.notice(*ref.parts)
-        case "deadline":
-            return ports.jobs.deadline(ref.parts[0])
-        case "notice_window":
-            return ports.jobs.notice_window(*ref.parts)
-        case "dag_run":
-            return ports.runs.dag_run(ref.parts[0])
-        case "partition":
-            return ports.catalog.partition(ref.parts[0], ref.parts[1:])
-        case "object":
-            return ports.catalog.stored_object(*ref.parts)
-        case "event":
-            return ports.jobs.posted(ref.parts[0])
-        case _:
-            return None

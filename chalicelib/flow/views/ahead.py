@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import Instant, iso
-from chalicelib.core.rows import sort_keys
-from chalicelib.core.rows.schedule import ScheduleState, Timer
+from chalicelib.core.rows import kinds, sort_keys
+from chalicelib.core.rows.kinds import Key
+from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.states import Mode
 from chalicelib.core.views import At, FromAt, View
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.views import waiting
-from chalicelib.ports import Ports, RowRequest, Soonest
+from chalicelib.ports import Ports, Soonest
 
 MAX_TIMERS = 2_000  # that one request reads, each with the state and the definition of its schedule
 MAX_FIRES = 2_000  # of an answer, about 300 kB
@@ -80,9 +81,9 @@ def _timers(ports: Ports, namespace: str, until: Instant, most: int) -> tuple[li
     complete = waking.complete_to if waking.complete_to is not None else waiting.EVER
     complete = min([complete, *(at for _, at in own[most : most + 1])])
     names = [name for name, _ in own[:most]]
-    wanted: list[RowRequest] = [("timer", name) for name in names]
+    wanted: list[Key] = [kinds.key(Timer, name) for name in names]
     known = ports.prefetch.read(ports, wanted, strong=False)
-    found = (known.catalog.timer(name) for name in names)
+    found = (known.rows.get(Timer, name) for name in names)
     return [timer for timer in found if timer is not None], complete
 
 
@@ -118,11 +119,11 @@ def _prepared(
 
 
 def _states(ports: Ports, names: set[str]) -> tuple[Ports, dict[str, ScheduleState]]:
-    wanted: list[RowRequest] = [("schedule_state", name) for name in sorted(names)]
+    wanted: list[Key] = [kinds.key(ScheduleState, name) for name in sorted(names)]
     known = ports.prefetch.read(ports, wanted, strong=False)
-    found = {name: state for name in names if (state := known.catalog.schedule_state(name)) is not None}
+    found = {name: state for name in names if (state := known.rows.get(ScheduleState, name)) is not None}
     living = [state for _, state in sorted(found.items()) if state.exists]
-    versions: list[RowRequest] = [("version", state.schedule, state.version) for state in living]
+    versions: list[Key] = [kinds.key(Version, state.schedule, state.version) for state in living]
     return known.prefetch.read(known, versions, strong=False), {state.schedule: state for state in living}
 
 

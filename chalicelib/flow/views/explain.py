@@ -22,9 +22,11 @@ from chalicelib.core.jobs import check, conditions, timeout
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names
 from chalicelib.core.mentions import Mention
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.run import Record, RecordKind, Run
-from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.states import GATHERING_MODES, JobState, Mode, RunState
 from chalicelib.core.text import count_of
 from chalicelib.core.triggers import nodes, tree
@@ -38,7 +40,7 @@ from chalicelib.flow.views.queues import PlaceInQueueView, Queues, in_words
 from chalicelib.flow.views.refs import RefView
 from chalicelib.flow.views.use import UseOfLimitView, UseView
 from chalicelib.flow.views.views import EndedWorkView, ended_view
-from chalicelib.ports import Ports, RowRequest
+from chalicelib.ports import Ports
 
 MAX_ENDED = 5  # in the explanation of a schedule; the lists of records and of runs have all
 
@@ -167,10 +169,10 @@ def _read_ahead(ports: Ports, jobs: Sequence[Job]) -> Ports:
     limit, and the manifests of each dataset, are read once, however many of the jobs wait for them."""
     if not jobs:
         return ports
-    wanted: list[RowRequest] = [("schedule_state", jobs[0].schedule)]
-    wanted += [("run", job.job_id, job.attempt) for job in jobs]
-    wanted += [("run", job.job_id, job.attempt - 1) for job in jobs if job.traits.retries]
-    wanted += [("record", job.job_id) for job in jobs if job.traits.leaves_record]
+    wanted: list[Key] = [kinds.key(ScheduleState, jobs[0].schedule)]
+    wanted += [kinds.key(Run, job.job_id, job.attempt) for job in jobs]
+    wanted += [kinds.key(Run, job.job_id, job.attempt - 1) for job in jobs if job.traits.retries]
+    wanted += [kinds.key(Record, job.job_id) for job in jobs if job.traits.leaves_record]
     known = ports.prefetch.read(ports, wanted)
     jobs_once: Any = _Once(known.jobs, "limit_state")
     catalog_once: Any = _Once(known.catalog, "manifests")
@@ -205,7 +207,7 @@ def _node(node: nodes.Node) -> PartOfTriggerView:
 
 def _attempt_before(ports: Ports, job: Job) -> Run | None:
     """The attempt that a retry follows, with its error; None for any other job, whose decision says what fires it."""
-    before = ports.runs.run(job.job_id, job.attempt - 1) if job.traits.retries else None
+    before = ports.rows.get(Run, job.job_id, job.attempt - 1) if job.traits.retries else None
     return failures.with_reason(ports, before) if before is not None else None
 
 
@@ -242,7 +244,7 @@ def why_and_count(
     present = [job for job in page.items if not (job.closed or (check.is_prepared(job) and (job.due_at or 0) > now))]
     ahead, queues, parsed = _read_ahead(ports, present[:explained]), Queues(ports), parsed or facts.Parsed()
     waiting = [why_job(ahead, job, queues, searches, parsed) for job in present[:explained]]
-    timer = ports.catalog.timer(name) if schedule_state.mode in GATHERING_MODES else None
+    timer = ports.rows.get(Timer, name) if schedule_state.mode in GATHERING_MODES else None
     upcoming = fire_upcoming.preview(schedule, now, 1, timer) if timer else []
     runs = ports.runs.runs("schedule", name, MAX_ENDED, None).items
     if schedule_state.mode != "enabled":
@@ -330,7 +332,7 @@ def why_work(ports: Ports, run_id: str) -> WhyRunView:
     """Why a run is in its state; or what became of a job that ended without one. Raises ``not_found`` (404) with the
     reason why the job waits, if it still does."""
     attempts = ports.runs.attempts(run_id)
-    record = None if attempts else ports.runs.record(run_id)
+    record = None if attempts else ports.rows.get(Record, run_id)
     if record is not None:
         return _with_refs(why_record(record))
     run = failures.with_reason(ports, lookup.find_run(ports, run_id)[-1])

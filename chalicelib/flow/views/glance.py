@@ -8,7 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from chalicelib.core.instants import iso
+from chalicelib.core.rows import kinds
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import Timer, Version
 from chalicelib.core.states import Mode, RunState
 from chalicelib.core.views import At, View, shown
 from chalicelib.flow.facts import Parsed
@@ -57,12 +60,14 @@ def glance(ports: Ports, names: Sequence[str]) -> GlancesView:
     known = known.prefetch.read(
         known,
         [each for state in states
-         for each in (("version", state.schedule, state.version), ("timer", state.schedule))],
+         for each in (kinds.key(Version, state.schedule, state.version), kinds.key(Timer, state.schedule))],
     )  # fmt: skip
     parsed = Parsed()
     schedules = [schedule for state in states if (schedule := parsed.schedule(known, state)) is not None]
-    named = {("workflow", schedule.workflow) for schedule in schedules}
-    named |= {("dataset", name) for schedule in schedules for name in explain.datasets_of(schedule)}
+    named = {kinds.key(Definition, "workflow", schedule.workflow) for schedule in schedules}
+    named |= {
+        kinds.key(Definition, "dataset", name) for schedule in schedules for name in explain.datasets_of(schedule)
+    }
     known = known.prefetch.read(known, sorted(named))
     with ThreadPoolExecutor(AT_ONCE) as pool:
         items = list(pool.map(lambda state: _glance(known, parsed, state.schedule), states))

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, cast
 from chalicelib.core import errors, ids
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import WAKE
 from chalicelib.core.states import Mode
 from chalicelib.core.triggers import tree
@@ -176,7 +177,7 @@ def _read(ports: Ports, namespace: str, center: Thing | None) -> _Known:
 def _check(ports: Ports, known: _Known, center: Thing) -> None:
     if center in known.down or center in known.up:
         return
-    if center.kind == "schedule" or ports.catalog.definition(cast(Kind, center.kind), center.name) is None:
+    if center.kind == "schedule" or ports.rows.get(Definition, cast(Kind, center.kind), center.name) is None:
         raise unknown(center)
 
 

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable
 
 from chalicelib.core.jobs import holds
 from chalicelib.core.jobs.holds import Hold, HoldKind
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.kinds import Key
+from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.views import At, View, shown
 from chalicelib.flow.facts import Parsed
-from chalicelib.ports import Page, Ports, RowRequest
+from chalicelib.ports import Page, Ports
 
 Read = Callable[[int, str | None], Page[Job]]
 
@@ -66,11 +68,11 @@ def states_and_versions(ports: Ports, names: Iterable[str]) -> tuple[Ports, dict
     """The ports that know the state and the present definition of each of these schedules, and the states of those that
     exist."""
     named = list(names)
-    wanted: list[RowRequest] = [("schedule_state", name) for name in named]
+    wanted: list[Key] = [kinds.key(ScheduleState, name) for name in named]
     known = ports.prefetch.read(ports, wanted, strong=False)
-    found = ((name, known.catalog.schedule_state(name)) for name in named)
+    found = ((name, known.rows.get(ScheduleState, name)) for name in named)
     states = {name: state for name, state in found if state is not None}
-    versions: list[RowRequest] = [("version", name, state.version) for name, state in states.items()]
+    versions: list[Key] = [kinds.key(Version, name, state.version) for name, state in states.items()]
     return known.prefetch.read(known, versions, strong=False), states
 
 

@@ -38,7 +38,7 @@ def ignored(ports: Ports, name: str, schedule: Schedule, now: Instant) -> list[s
     counted = {key for leaf in tree.leaves(schedule.trigger) for key in leaf.trigger.event_keys()}
     datasets = (each for each in datasets_of(schedule) if partition_key(each) in counted)
     own = [each for each in datasets if each.partition(".")[0] == name.partition(".")[0]]
-    rows = [row for row in map(ports.catalog.ignored, own) if row is not None]
+    rows = [row for row in (ports.rows.get(IgnoredObjects, name) for name in own) if row is not None]
     newest = [(row.dataset, row.objects[0]) for row in rows if now - row.noted_at <= SHOWN_FOR]
     return [
         f"{each['key']} came to {name} at {each['at']} and belongs to no partition: {each['why']}"

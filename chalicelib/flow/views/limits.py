@@ -13,6 +13,7 @@ from chalicelib.core.names import name_in
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import RunState
 from chalicelib.core.views import At, View, shown
 from chalicelib.flow import facts, lookup
@@ -133,7 +134,7 @@ def _maximum(
         return _maxima_of_pools(ports, namespace).get(state.limit_name)
     own = [state.limit_name.partition(":")[2]] if names.is_of_workflow(state.limit_name) else []
     for schedule in dict.fromkeys((*waiters[:1], *(run.schedule for run in holders[:1]), *own)):
-        found = ports.catalog.schedule_state(schedule)
+        found = ports.rows.get(ScheduleState, schedule)
         if found is None or not found.exists:
             continue
         asks = {each.limit_name: each for each in _asks_of_schedule(ports, schedule)}

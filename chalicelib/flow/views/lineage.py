@@ -16,6 +16,7 @@ from chalicelib.core.dags import rounds
 from chalicelib.core.events.build import reached, status_event
 from chalicelib.core.ids import parse_job_id
 from chalicelib.core.instants import iso
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, RecordKind, Run
@@ -193,10 +194,10 @@ def became(ports: Ports, job_ids: Sequence[str]) -> tuple[dict[str, Run], dict[s
     met. Rows are read a hundred per call, except the first `MAX_JOBS` waiting jobs."""
     runs = last_attempts(ports, job_ids)
     rest = [job_id for job_id in job_ids if job_id not in runs]
-    read = ports.prefetch.read(ports, [("record", job_id) for job_id in rest])
+    read = ports.prefetch.read(ports, [kinds.key(Record, job_id) for job_id in rest])
     others: dict[str, Job | Record] = {}
     for job_id in rest:
-        record = read.runs.record(job_id)
+        record = read.rows.get(Record, job_id)
         if record is not None:
             others[job_id] = record
     waiting = [job_id for job_id in rest if job_id not in others]

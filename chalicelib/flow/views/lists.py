@@ -10,6 +10,7 @@ from chalicelib.core import errors
 from chalicelib.core.instants import DAY, iso
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.ports import Page, Ports
 
 T = TypeVar("T")
@@ -19,7 +20,7 @@ MAX_DAYS = 14
 
 
 def jobs_of_schedule(ports: Ports, schedule: str, limit: int, cursor: str | None) -> Page[Job]:
-    schedule_state = ports.catalog.schedule_state(schedule)
+    schedule_state = ports.rows.get(ScheduleState, schedule)
     if schedule_state is None:
         return Page(())
     page = ports.jobs.jobs(schedule, schedule_state.generation, limit, cursor)

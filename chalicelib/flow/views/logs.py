@@ -7,7 +7,7 @@ from typing import Any, NotRequired
 from chalicelib.core import states
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import iso
-from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.run import Output, Run
 from chalicelib.core.states import RunState
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.logs import Log, NoLog, Reported, Uploaded
@@ -58,7 +58,7 @@ def _read(ports: Ports, run: Run, log: Log) -> dict[str, Any]:
 
 
 def _reported(ports: Ports, run: Run) -> dict[str, Any]:
-    output = ports.runs.output(run.run_id, run.attempt)
+    output = ports.rows.get(Output, run.run_id, run.attempt)
     if output is None:
         later = "its worker has reported no output yet; it reports when the work ends"
         return {"streams": {}, "why": _unless_over(run, later, "its worker reported no output")}

@@ -13,6 +13,7 @@ from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.events import correlation
 from chalicelib.core.events.values import decoded, has_known_spellings, rank
 from chalicelib.core.instants import iso, iso_or_none
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record
@@ -130,7 +131,7 @@ def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) ->
     waiting job of each other schedule with the same correlation waits for it."""
     known = registered.texts(ports, name, dataset.keys, tuple(values.values()), "values", above=False)
     values = dict(zip(dataset.keys, known, strict=True))
-    row = ports.catalog.partition(name, known)
+    row = ports.rows.get(Partition, name, known)
     event = row.event if row is not None else _missing(name, values)
     page = ports.catalog.subscriptions(partition_key(name), FOLLOWERS, None)
     living = {each.schedule: each for each in page.items if each.leaf != WAKE}
@@ -166,6 +167,6 @@ def _awaiting(ports: Ports, names: Sequence[str], event: Event) -> list[Job]:
         values = correlation.correlate(schedule.by, event) if schedule.by else None
         if not schedule.by or values is not None:
             wanted.append((name, state.generation, correlation.gathering_key(values)))
-    read = ports.prefetch.read(ports, [("job", *place) for place in wanted])
-    jobs = (read.jobs.job(*place) for place in wanted)
+    read = ports.prefetch.read(ports, [kinds.key(Job, *place) for place in wanted])
+    jobs = (read.rows.get(Job, *place) for place in wanted)
     return [job for job in jobs if job is not None and not job.closed and job.met_at is None]

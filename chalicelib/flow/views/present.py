@@ -13,7 +13,10 @@ from chalicelib.core.jobs.check import is_prepared
 from chalicelib.core.jobs.deadlines import due_by
 from chalicelib.core.jobs.holds import Hold
 from chalicelib.core.limits import names
+from chalicelib.core.rows import kinds
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
@@ -23,7 +26,7 @@ from chalicelib.flow.facts import Parsed
 from chalicelib.flow.views import waiting
 from chalicelib.flow.views.holding import HoldView, states_and_versions
 from chalicelib.flow.views.queues import JobView, place_view, waiting_view
-from chalicelib.ports import Ports, RowRequest, Soonest
+from chalicelib.ports import Ports, Soonest
 
 MAX_ROWS = 2_000  # jobs, and runs, that one request reads at most
 MAX_SHOWN = 20  # approvals, runs, overdue work and paused schedules
@@ -215,7 +218,9 @@ def _definitions(ports: Ports, jobs: Sequence[Job]) -> tuple[Ports, Parsed]:
     parsed = Parsed()
     found = (parsed.schedule(known, state) for state in living.values())
     workflows = {schedule.workflow for schedule in found if schedule is not None}
-    return known.prefetch.read(known, [("workflow", name) for name in sorted(workflows)], strong=False), parsed
+    return known.prefetch.read(
+        known, [kinds.key(Definition, "workflow", name) for name in sorted(workflows)], strong=False
+    ), parsed
 
 
 def _only_gathers(job: Job) -> bool:
@@ -228,7 +233,7 @@ def _only_gathers(job: Job) -> bool:
 def _groups(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) -> dict[tuple[str, str, str], Group]:
     groups: dict[tuple[str, str, str], Group] = {}
     for job in jobs:
-        state = ports.catalog.schedule_state(job.schedule) if not _only_gathers(job) else None
+        state = ports.rows.get(ScheduleState, job.schedule) if not _only_gathers(job) else None
         held = holds.holds_of(job, state, parsed.schedule(ports, state), now)
         group = groups.setdefault((held[0].kind, held[0].name, held[0].of), Group(held[0]))
         group.jobs.append(job)
@@ -281,7 +286,7 @@ def _late_jobs(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) 
     for job in jobs:
         if _only_gathers(job):
             continue
-        state = ports.catalog.schedule_state(job.schedule)
+        state = ports.rows.get(ScheduleState, job.schedule)
         schedule = parsed.schedule(ports, state)
         if schedule is None:
             continue
@@ -312,9 +317,9 @@ def _late(row: Job | Run, why: str, by: Instant) -> OverdueWorkView:
 def _paused(ports: Ports, namespace: str) -> PausedNowView:
     """The schedules that Sluice has paused because their runs failed in a row."""
     page = ports.wakes.listed("paused", namespace, MAX_ROWS, None)
-    wanted: list[RowRequest] = [("schedule_state", ref.parts[0]) for ref in page.items]
+    wanted: list[Key] = [kinds.key(ScheduleState, ref.parts[0]) for ref in page.items]
     known = ports.prefetch.read(ports, wanted, strong=False)
-    found = (known.catalog.schedule_state(ref.parts[0]) for ref in page.items)
+    found = (known.rows.get(ScheduleState, ref.parts[0]) for ref in page.items)
     paused = [state for state in found if state is not None and state.mode == "hold" and state.by == BY]
     paused.sort(key=lambda state: state.mode_at)
     shown = [_paused_view(state) for state in paused[:MAX_SHOWN]]

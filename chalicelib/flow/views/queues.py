@@ -199,7 +199,9 @@ def _shared(ports: Ports, policy: str, head: Sequence[Waiter]) -> list[str]:
     found += [names.application_limit(application) for application, _ in ports.settings.emr_run_limits]
     prefix = names.admission_limit(policy, "")
     for waiter in head:
-        job = None if waiter.run else ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
+        job = (
+            None if waiter.run else ports.rows.get(Job, waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
+        )
         found += [held.removeprefix(prefix) for held in (job.held if job else ()) if held.startswith(prefix)]
     return list(dict.fromkeys(found))
 

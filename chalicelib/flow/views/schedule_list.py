@@ -9,13 +9,15 @@ from typing import Any
 from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import iso
+from chalicelib.core.rows import kinds
+from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.states import Mode
 from chalicelib.core.triggers import tree
 from chalicelib.core.views import At, View, shown
 from chalicelib.flow.lookup import definitions_in, require
 from chalicelib.flow.schedules.bulk import Filters
-from chalicelib.ports import Page, Ports, RowRequest
+from chalicelib.ports import Page, Ports
 
 MAX_LIMIT = 2_000  # rows of a page: one MB or less, where API Gateway passes on six
 MAX_READ = 2_000  # schedules that one request reads: 40 calls of a hundred rows
@@ -110,23 +112,23 @@ def _rows(ports: Ports, names: Sequence[str], filters: Filters) -> list[Schedule
     if filters.state is not None:
         living = [state for state in living if state.mode == filters.state]
     unknown = [state for state in living if _key(state) not in _known]
-    known = known.prefetch.read(known, [("version", state.schedule, state.version) for state in unknown])
+    known = known.prefetch.read(known, [kinds.key(Version, state.schedule, state.version) for state in unknown])
     rows = [row for state in living if (row := _row(known, state)) is not None]
     return [row for row in rows if _fits(row, filters)]
 
 
 def states_of(ports: Ports, names: Sequence[str], strong: bool = True) -> tuple[Ports, list[ScheduleState]]:
     """The states of the schedules among these that exist, and the ports that know them."""
-    wanted: list[RowRequest] = [("schedule_state", name) for name in names]
+    wanted: list[Key] = [kinds.key(ScheduleState, name) for name in names]
     known = ports.prefetch.read(ports, wanted, strong=strong)
-    states = (known.catalog.schedule_state(name) for name in names)
+    states = (known.rows.get(ScheduleState, name) for name in names)
     return known, [state for state in states if state is not None and state.exists]
 
 
 def _row(ports: Ports, state: ScheduleState) -> ScheduleInShortView | None:
     summary = _known.get(_key(state))
     if summary is None:
-        version = ports.catalog.version(state.schedule, state.version)
+        version = ports.rows.get(Version, state.schedule, state.version)
         if version is None:
             return None
         if len(_known) >= MAX_KNOWN:

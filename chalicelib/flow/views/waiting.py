@@ -13,11 +13,13 @@ from typing import Any
 
 from chalicelib.core import errors, ids
 from chalicelib.core.instants import Instant
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref
 from chalicelib.flow.views.lists import parse_cursor
-from chalicelib.ports import Page, Ports, RowRequest, Soonest
+from chalicelib.ports import Page, Ports, Soonest
 
 EVER: Instant = 253_402_300_799_000  # the end of the year 9999
 MAX_READ = 2_000  # rows that one request reads
@@ -148,9 +150,9 @@ def _parts_of(waiter: Waiter) -> tuple[str, ...]:
 
 
 def _jobs(ports: Ports, names: Sequence[tuple[str, int, str]]) -> list[Job]:
-    wanted: list[RowRequest] = [("job", *name) for name in names]
+    wanted: list[Key] = [kinds.key(Job, *name) for name in names]
     known = ports.prefetch.read(ports, wanted, strong=False)
-    found = (known.jobs.job(*name) for name in names)
+    found = (known.rows.get(Job, *name) for name in names)
     return [job for job in found if job is not None and not job.closed]
 
 

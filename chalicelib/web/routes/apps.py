@@ -10,6 +10,7 @@ from chalicelib.core.definitions.app import App
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import SECOND, iso
 from chalicelib.core.names import full_name
+from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.time import expressions
 from chalicelib.flow.deploy import deploy, uploaded
 from chalicelib.flow.lookup import require
@@ -104,7 +105,7 @@ def _deploy_upload(request: Request, ns: str, app: str, upload: str) -> Response
     if flag(request, "dry_run"):
         report, changes, effects = deploy.dry_run(ports(), ns, app, content, update)
         return document({"name": f"{ns}.{app}", **report, "changes": changes, "effects": effects})
-    if ports().jobs.deployment(f"{ns}.{app}", upload) is None:
+    if ports().rows.get(Deployment, f"{ns}.{app}", upload) is None:
         check_app(ns, app, content)
     plan = deploy.checked(ports(), ns, app, content, update)
     return document(uploaded.view(uploaded.begin(ports(), plan, upload, sent, caller(request))), 202)

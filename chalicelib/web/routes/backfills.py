@@ -25,7 +25,7 @@ def begin_backfill(request: Request, ns: str, app: str, name: str) -> Response:
     request_data = parse(Backfill, request)
     if request_data.dry_run:
         return answer(plan_view(full, preview(ports(), full, request_data)))
-    check_waiting(ns, lambda: ports().jobs.backfill(full, id_of(full, request_id(request))) is not None)
+    check_waiting(ns, lambda: ports().rows.get(Backfill, full, id_of(full, request_id(request))) is not None)
     row = begin(ports(), full, request_data, caller(request), request_id(request))
     return answer(shown_view(ports(), row), 201)
 

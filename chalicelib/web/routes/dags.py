@@ -10,6 +10,7 @@ from chalice.app import Request, Response
 from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.ids import dag_start
 from chalicelib.core.instants import parse_when
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.dags.actions import dag_view, delete, existing, put
 from chalicelib.flow.dags.runs import begun, page, rerun, view
 from chalicelib.flow.lookup import missing, require
@@ -105,6 +106,6 @@ def _shown(full: str, status: int = 200) -> Response:
 def _known(ns: str, app: str, name: str) -> str:
     """The full name of a DAG that exists or existed. Raises ``not_found`` otherwise."""
     full = f"{ns}.{app}.{name}"
-    if ports().catalog.schedule_state(dag_start(full)) is None:
+    if ports().rows.get(ScheduleState, dag_start(full)) is None:
         raise missing(ports(), "dag", full)
     return full

@@ -16,6 +16,7 @@ from chalicelib.core.kinds import PARENTS, DefinitionKind
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.flow.definitions import access, namespaces, store
 from chalicelib.flow.fires import calendars
 from chalicelib.flow.lookup import require
@@ -112,7 +113,7 @@ def put_dataset(request: Request, ns: str, name: str) -> Response:
 def get_dataset(request: Request, ns: str, name: str) -> Response:
     """Read a dataset, with the last objects in its prefix that belong to no partition."""
     row = store.get(ports(), "dataset", f"{ns}.{name}")
-    return document({**definition_view(row), "ignored": ignored_view(ports().catalog.ignored(row.name))})
+    return document({**definition_view(row), "ignored": ignored_view(ports().rows.get(IgnoredObjects, row.name))})
 
 
 def delete_dataset(request: Request, ns: str, name: str) -> Response:

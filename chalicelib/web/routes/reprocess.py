@@ -37,7 +37,7 @@ def begin_reprocess(request: Request, ns: str) -> Response:
         plan = preview(ports(), ns, request_data)
         check(plan)
         return answer(plan_view(ns, plan))
-    check_waiting(ns, lambda: ports().jobs.reprocess(ns, id_of(ns, request_id(request))) is not None)
+    check_waiting(ns, lambda: ports().rows.get(Reprocess, ns, id_of(ns, request_id(request))) is not None)
     row = begin(ports(), ns, request_data, caller(request), request_id(request), check)
     return answer(unseen.reprocess(shown_view(ports(), row), sees(request)), 201)
 

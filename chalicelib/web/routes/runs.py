@@ -9,6 +9,7 @@ from chalice.app import Request, Response
 
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import iso
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.states import RUN_MOVES
 from chalicelib.flow import lookup
 from chalicelib.flow.lookup import missing, require
@@ -111,7 +112,7 @@ def workflow_runs(request: Request, ns: str, app: str, name: str) -> Json:
     """List the runs of a workflow, newest first. A deleted workflow keeps its history."""
     full = f"{ns}.{app}.{name}"
     read = partial(ports().runs.runs, "workflow", full)
-    if ports().catalog.definition("workflow", full) is None and not read(1, None).items:
+    if ports().rows.get(Definition, "workflow", full) is None and not read(1, None).items:
         raise missing(ports(), "workflow", full)
     return _runs(request, read)
 

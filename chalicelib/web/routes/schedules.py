@@ -11,6 +11,7 @@ from chalice.app import Request, Response
 from chalicelib.core.errors import bad_cursor
 from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import iso
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.triggers import tree
 from chalicelib.flow.lookup import existing, missing
 from chalicelib.flow.views.views import schedule_view, version_view
@@ -51,7 +52,7 @@ def preview(request: Request, ns: str, app: str, name: str) -> Json:
     enabled now."""
     count = number(request, "count", 10, MAX_FIRES)
     _, schedule = existing(ports(), f"{ns}.{app}.{name}")
-    timer = ports().catalog.timer(f"{ns}.{app}.{name}")
+    timer = ports().rows.get(Timer, f"{ns}.{app}.{name}")
     fires = upcoming.fires(schedule, ports().clock.now(), count, timer, f"{ns}.{app}.{name}")
     shown = [fire for fire in fires if fire.due <= LAST_DAY]
     return {
@@ -75,6 +76,6 @@ def shown(ns: str, app: str, name: str, status: int = 200, notes: Sequence[str] 
 def known(ns: str, app: str, name: str) -> str:
     """The full name of a schedule that exists or existed. Raises ``not_found`` otherwise."""
     full = f"{ns}.{app}.{name}"
-    if ports().catalog.schedule_state(full) is None:
+    if ports().rows.get(ScheduleState, full) is None:
         raise missing(ports(), "schedule", full)
     return full

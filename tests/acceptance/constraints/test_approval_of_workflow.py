@@ -10,6 +10,7 @@ import pytest
 from chalicelib.core.constraints.approval import waiters_key
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.jobs import check
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.flow import lookup
 from chalicelib.flow.definitions import store
@@ -171,7 +172,7 @@ def test_c16_an_unchanged_workflow_leaves_what_waits_alone() -> None:
     world.upload(day(1))
     waiting(world)
     rows = world.ports.catalog.subscriptions(waiters_key(CLEAN), 10, None).items
-    workflow = world.ports.catalog.definition("workflow", CLEAN)
+    workflow = world.ports.rows.get(Definition, "workflow", CLEAN)
 
     assert rows
     assert workflow is not None

@@ -8,6 +8,7 @@ import pytest
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import iso, parse_instant
+from chalicelib.core.rows.schedule import ScheduleState
 from tests.acceptance.words import (
     at_least,
     concurrency,
@@ -260,7 +261,7 @@ def test_l12_l19_failures_in_a_backfill_do_not_hold_the_schedule(world: World) -
         world.finish("FAILED")
         world.settle()
     assert counts(world, "nightly", backfill) == {"failed": 2}
-    schedule_state = world.ports.catalog.schedule_state("demo.flights.nightly")
+    schedule_state = world.ports.rows.get(ScheduleState, "demo.flights.nightly")
     assert schedule_state is not None
     assert schedule_state.mode == "enabled"
 

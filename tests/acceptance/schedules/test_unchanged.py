@@ -9,6 +9,7 @@ import pytest
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND, iso
+from chalicelib.core.rows.schedule import ScheduleState
 from tests.acceptance.words import (
     absent,
     all_of,
@@ -49,7 +50,7 @@ def app(name: str, schedule: dict[str, Any]) -> dict[str, Any]:
 
 
 def mode_of(world: World, name: str = "tick") -> str:
-    schedule_state = world.ports.catalog.schedule_state(full(name))
+    schedule_state = world.ports.rows.get(ScheduleState, full(name))
     assert schedule_state is not None
     return schedule_state.mode
 

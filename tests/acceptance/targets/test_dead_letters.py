@@ -8,6 +8,8 @@ import pytest
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import MINUTE, iso
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.run import Record
 from chalicelib.flow.runs import dead_letters
 from tests.acceptance.undelivered import NEVER, ONCE, app, letters, redrive, undelivered
 from tests.acceptance.words import day, event, on, partition, rate, states, time, window
@@ -37,18 +39,18 @@ def test_e6_a_redrive_delivers_under_the_same_id_as_next_attempt(world: World) -
 def test_e6_two_simultaneous_redrives_make_one(world: World) -> None:
     letter = undelivered(world)
     seen: list[Any] = []
-    catalog = world.ports.catalog
+    rows = world.ports.rows
 
-    class SlowCatalog:
+    class SlowRows:
         """Another user redrives the letter, and its job even runs, right before this request's transaction."""
 
-        def __getattr__(self, name: str) -> Any:
-            if name == "definition" and not seen:
+        def get(self, row: type[Any], *values: Any) -> Any:
+            if row is Definition and not seen:
                 seen.append(redrive(world, letter))
                 world.settle()
-            return getattr(catalog, name)
+            return rows.get(row, *values)
 
-    slow = world.with_ports(catalog=SlowCatalog())
+    slow = world.with_ports(rows=SlowRows())
     assert dead_letters.redrive(slow, "demo", letter.run_id) == 2
     world.settle()
     assert seen == [2]
@@ -71,7 +73,7 @@ def test_e6_an_event_dropped_during_its_redrive_is_delivered(world: World) -> No
         dead_letters.drop(crossed, "demo", letter.run_id, "ada")
     assert "redriven or dropped already" in str(answer.value.hint)
     assert (states(world, "tick"), len(world.targets.queue.messages)) == (["FAILED", "SUCCEEDED"], 1)
-    assert world.ports.runs.record(letter.run_id) is None
+    assert world.ports.rows.get(Record, letter.run_id) is None
 
 
 def test_e6_an_event_redriven_during_its_drop_is_not_delivered(world: World) -> None:
@@ -81,7 +83,7 @@ def test_e6_an_event_redriven_during_its_drop_is_not_delivered(world: World) -> 
         dead_letters.redrive(world.with_ports(ledger=dropped), "demo", letter.run_id)
     world.settle()
     assert (world.jobs("tick"), world.targets.queue.messages, letters(world)) == ([], [], [])
-    record = world.ports.runs.record(letter.run_id)
+    record = world.ports.rows.get(Record, letter.run_id)
     assert record is not None
     assert (record.kind, record.reason) == ("DROPPED", "its dead letter was dropped by ada: no such queue")
 

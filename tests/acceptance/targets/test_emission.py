@@ -112,7 +112,7 @@ def test_e2_no_check_of_a_timer_writes_more_than_a_portion(world: World) -> None
     while any(ref.kind == "timer" for ref in world.hints.due(world.clock.now())):
         emit.emit_soon(world.ports, full("batch"))
     assert sum(written) == 6_000
-    timer = world.ports.catalog.timer(full("batch"))
+    timer = world.ports.rows.get(Timer, full("batch"))
     assert timer is not None
     assert timer.begun == ()
 

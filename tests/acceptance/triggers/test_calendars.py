@@ -10,6 +10,8 @@ from chalicelib.core.definitions.calendar import HolidayCalendar
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import DAY, MINUTE, iso, parse_instant
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.schedule import Timer
 from chalicelib.flow import lookup
 from chalicelib.flow.definitions import store
 from chalicelib.flow.fires import calendars
@@ -36,7 +38,7 @@ def put(world: World, *entries: Any) -> None:
 
 def next_fires(world: World, count: int, name: str = "closing") -> list[str]:
     _, schedule = lookup.existing(world.ports, full(name))
-    timer = world.ports.catalog.timer(full(name))
+    timer = world.ports.rows.get(Timer, full(name))
     return [iso(fire.nominal)[5:16] for fire in upcoming.fires(schedule, world.clock.now(), count, timer, full(name))]
 
 
@@ -67,10 +69,10 @@ def test_t30_a_changed_calendar_moves_the_next_fire(world: World, mode: str) -> 
         pauses.pause(world.ports, full("closing"), "hold", "tester")
     assert next_fires(world, 1) == ["03-31T17:00"]
     put(world, {"from": "2026-03-05", "to": "2026-03-31"})
-    timer = world.ports.catalog.timer(full("closing"))
+    timer = world.ports.rows.get(Timer, full("closing"))
     assert timer is not None and iso(timer.next["0"])[5:10] == iso(timer.wake_at or 0)[5:10] == "03-04"
     put(world, {"from": "2026-03-05", "to": "2026-03-31"})
-    assert world.ports.catalog.timer(full("closing")) == timer
+    assert world.ports.rows.get(Timer, full("closing")) == timer
     put(world, "2026-03-31")
     pauses.resume(world.ports, full("closing"), "tester")
     for text in ("03-04T17:00", "03-30T17:00", "03-31T17:00"):
@@ -124,7 +126,7 @@ def test_t30_a_schedule_with_other_leaves_and_jitter_follows(world: World) -> No
     leaves = [{"type": "elapsed", "after": "30d"}, {**LAST, "jitter": "3h"}]
     deploy(world, "12-25", closing=to_queue({"type": "any", "triggers": leaves}))
     put(world, "2026-03-31")
-    timer = world.ports.catalog.timer(full("closing"))
+    timer = world.ports.rows.get(Timer, full("closing"))
     assert timer is not None and iso(timer.next["1"])[5:10] == "03-30"
     assert timer.next["0"] == NOON + 30 * DAY
 
@@ -136,7 +138,7 @@ def test_t30_a_calendar_in_use_is_not_deleted(world: World) -> None:
     assert (refused.value.code, full("closing") in refused.value.message) == ("in_use", True)
     deploy(world, "12-25", closing=to_queue(time("0 17 LW * *")))
     store.delete(world.ports, "calendar", "demo.france")
-    assert world.ports.catalog.definition("calendar", "demo.france") is None
+    assert world.ports.rows.get(Definition, "calendar", "demo.france") is None
 
 
 def test_t30_a_postponed_leaf_keeps_the_fire_of_the_calendar(world: World) -> None:
@@ -150,7 +152,7 @@ def test_t30_a_postponed_leaf_keeps_the_fire_of_the_calendar(world: World) -> No
         world.tick()
         world.pass_by("12h")
     assert len(world.runs("closing")) >= 2
-    timer = world.ports.catalog.timer(full("closing"))
+    timer = world.ports.rows.get(Timer, full("closing"))
     assert timer is not None and iso(timer.next["1"])[5:10] == "03-30"
 
 

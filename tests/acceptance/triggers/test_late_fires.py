@@ -11,6 +11,7 @@ import pytest
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND, Instant
+from chalicelib.core.rows.schedule import Timer
 from chalicelib.flow import lookup
 from chalicelib.flow.schedules import pauses
 from tests.acceptance.words import dues, kinds, on, reasons, time, to_queue
@@ -35,7 +36,7 @@ def go_on(world: World, span: str) -> None:
 
 def due_of(world: World, nominal: Instant, name: str = "tick") -> Instant:
     _, schedule = lookup.existing(world.ports, full(name))
-    timer = world.ports.catalog.timer(full(name))
+    timer = world.ports.rows.get(Timer, full(name))
     return next(one.due for one in upcoming.fires(schedule, NOON, 3, timer) if one.nominal == nominal)
 
 
@@ -92,7 +93,7 @@ def test_l11_a_fire_is_upcoming_until_it_is_due(world: World) -> None:
     world.deploy(flights({"tick": to_queue(LATER)}))
     world.clock.wait_until(NOON + HOUR + SECOND)
     _, schedule = lookup.existing(world.ports, full("tick"))
-    timer = world.ports.catalog.timer(full("tick"))
+    timer = world.ports.rows.get(Timer, full("tick"))
     assert due_of(world, NOON + HOUR) > world.clock.now()
     assert upcoming.preview(schedule, world.clock.now(), 2, timer) == [NOON + HOUR, NOON + 25 * HOUR]
 
@@ -101,7 +102,7 @@ def test_l11_no_fire_from_before_the_schedule_began_is_upcoming(world: World) ->
     world.clock.wait_until(NOON + HOUR + SECOND)
     world.deploy(flights({"tick": to_queue(LATER)}))
     _, schedule = lookup.existing(world.ports, full("tick"))
-    timer = world.ports.catalog.timer(full("tick"))
+    timer = world.ports.rows.get(Timer, full("tick"))
     assert upcoming.preview(schedule, world.clock.now(), 1, timer) == [NOON + 25 * HOUR]
     world.pass_by("2h")
     assert counts(world) == (0, 0)

@@ -9,6 +9,8 @@ import pytest
 from chalicelib.core.backfills.request import Reprocess
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.run import Run
 from chalicelib.flow.backfills import reprocess
 from chalicelib.flow.ingest.partitions import register_values
@@ -164,7 +166,7 @@ def test_l12_a_month_that_no_calendar_has_is_no_range(padded: World) -> None:
 
 
 def test_t7_a_registration_under_another_spelling_is_refused(padded: World) -> None:
-    stored = padded.ports.catalog.definition("dataset", "demo.days")
+    stored = padded.ports.rows.get(Definition, "dataset", "demo.days")
     assert stored is not None
     dataset = Dataset.model_validate(stored.document)
     with pytest.raises(SluiceError, match="month=01/day=05, got 'month=1/day=5'"):
@@ -210,7 +212,7 @@ def test_t7_why_says_what_came_and_is_in_no_partition(world: World) -> None:
 def test_t7_bookkeeping_beside_partitions_is_not_told(world: World, name: str) -> None:
     world.deploy(app_of({}, days=DAYS))
     world.upload(f"raw/days/{name}")
-    assert world.ports.catalog.ignored("demo.days") is None
+    assert world.ports.rows.get(IgnoredObjects, "demo.days") is None
 
 
 @pytest.mark.parametrize(
@@ -219,7 +221,7 @@ def test_t7_bookkeeping_beside_partitions_is_not_told(world: World, name: str) -
 def test_t7_data_in_no_partition_is_told(world: World, name: str) -> None:
     world.deploy(app_of({}, days=DAYS))
     world.upload(f"raw/days/{name}", size=5)
-    row = world.ports.catalog.ignored("demo.days")
+    row = world.ports.rows.get(IgnoredObjects, "demo.days")
     assert row is not None
     assert [(each["key"], each["why"]) for each in row.objects] == [
         (f"raw/days/{name}", "its path has no folders month=.../day=...")
@@ -238,10 +240,10 @@ def test_t7_a_flood_of_ignored_objects_is_a_write_a_minute(world: World) -> None
     world.deploy(app_of({}, days=DAYS))
     written = []
     for number in range(300):
-        before = world.ports.catalog.ignored("demo.days")
+        before = world.ports.rows.get(IgnoredObjects, "demo.days")
         world.upload(f"raw/days/part-{number}", size=5)
         world.clock.pass_by("1s")
-        if world.ports.catalog.ignored("demo.days") != before:
+        if world.ports.rows.get(IgnoredObjects, "demo.days") != before:
             written.append(number)
     assert written == [0, 60, 120, 180, 240]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from chalicelib.core.rows.schedule import Version
 from chalicelib.flow import priority
 from chalicelib.flow.jobs.check import check_job
 from tests.acceptance.words import day
@@ -13,18 +14,19 @@ from tests.support.world import EMR, World, flights
 
 
 class Counting:
-    """A catalog that records whose versions were read."""
+    """Rows, with a record of whose versions were read."""
 
-    def __init__(self, catalog: Any) -> None:
-        self._catalog = catalog
+    def __init__(self, rows: Any) -> None:
+        self._rows = rows
         self.read: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._catalog, name)
+        return getattr(self._rows, name)
 
-    def version(self, schedule: str, version: int) -> Any:
-        self.read.add(schedule)
-        return self._catalog.version(schedule, version)
+    def get(self, row: type[Any], *values: Any) -> Any:
+        if row is Version:
+            self.read.add(values[0])
+        return self._rows.get(row, *values)
 
 
 def test_w2_a_job_that_queues_reads_at_most_a_hundred_waiters() -> None:
@@ -33,12 +35,12 @@ def test_w2_a_job_that_queues_reads_at_most_a_hundred_waiters() -> None:
     world.deploy(flights({"a": partitions(by=["day"], **at_most(1)), **many}))
     world.upload(day(1))
     world.settle()
-    catalog = Counting(world.ports.catalog)
-    world.ports = world.with_ports(catalog=catalog)
+    counting = Counting(world.ports.rows)
+    world.ports = world.with_ports(rows=counting)
     world.upload(day(2))
     world.settle()
     assert [job.state for job in world.jobs("a")] == ["PENDING_LAUNCH"]
-    assert 90 < len(catalog.read - {"demo.flights.a"}) <= priority.MAX_DOWNSTREAM
+    assert 90 < len(counting.read - {"demo.flights.a"}) <= priority.MAX_DOWNSTREAM
 
 
 class Meanwhile:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-from chalicelib.aws.tables import items, keys
+from chalicelib.aws.tables import items
 from chalicelib.aws.tables.dynamo import Dynamo
-from chalicelib.aws.tables.jobs import DynamoJobs
+from chalicelib.aws.tables.rows import DynamoRows
 from chalicelib.aws.tables.runs import DynamoRuns
 from chalicelib.core.constraints.probe import ProbeResult, remembered
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import DeadLetter, Run
 from chalicelib.core.runs import dead_letters
@@ -80,7 +81,7 @@ def test_e6_the_tries_of_job_and_its_last_probe_answer_are_kept(dynamo: Dynamo) 
     said = ProbeResult("failed", NOON, NOON + 60_000, "the probe failed: no answer", 3)
     job = rows.job(tries=2, first_try_at=NOON - 5, probed=said.kept())
     assert dynamo.commit([Create(job)]) is None
-    stored = DynamoJobs(dynamo).job(job.schedule, job.generation, job.sort_key)
+    stored = DynamoRows(dynamo).get(Job, job.schedule, job.generation, job.sort_key)
     assert stored == job
     assert remembered(stored.probed if stored else {}) == said
 
@@ -98,7 +99,7 @@ def test_e6_a_redrive_keeps_the_identity_of_the_event(dynamo: Dynamo) -> None:
     assert job.sort_key == f"REDRIVE#{run.run_id}#2"
     kept = {"due_at", "event", "correlation", "accepted_at", "schedule"} & {each.name for each in fields(job)}
     assert all(getattr(job, name) == getattr(run, name) for name in kept)
-    assert keys.key_of(job).pk == keys.jobs_of(run.schedule, 7)
+    assert kinds.key_of(job).pk == kinds.key(Job, run.schedule, 7, "").pk
 
 
 def test_e6_a_dead_letter_is_removed_once_and_as_it_was_read(dynamo: Dynamo) -> None:

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from chalicelib.aws.tables import keys
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.core.limits.pace import Pace
@@ -22,6 +21,7 @@ from chalicelib.core.limits.writes import (
     LeaveQueue,
     ReleasePermit,
 )
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.delivery_lease import lease_of, renewed
 from chalicelib.core.rows.event import LastArrival, NewestPartition
 from chalicelib.core.rows.job import Job
@@ -63,7 +63,7 @@ def ok(dynamo: Dynamo, *writes: Write) -> bool:
 
 
 def stored(dynamo: Dynamo, place: str = "GATHERING") -> Job | None:
-    return dynamo.get(keys.job(rows.SCHEDULE, rows.GENERATION, place), Job)
+    return dynamo.get(kinds.key(Job, rows.SCHEDULE, rows.GENERATION, place), Job)
 
 
 def test_a_row_is_created_once_and_read_back_as_it_was(dynamo: Dynamo) -> None:
@@ -72,7 +72,7 @@ def test_a_row_is_created_once_and_read_back_as_it_was(dynamo: Dynamo) -> None:
     refused = dynamo.commit([Create(run)])
     assert refused is not None
     assert refused.of(Create)
-    assert dynamo.get(keys.run("r1", 1), Run) == run
+    assert dynamo.get(kinds.key(Run, "r1", 1), Run) == run
 
 
 def test_a_replacement_names_the_revision_it_read(dynamo: Dynamo) -> None:
@@ -94,7 +94,7 @@ def test_a_refused_plan_leaves_nothing_behind(dynamo: Dynamo) -> None:
     assert refused is not None
     assert [type(write) for write in refused.writes] == [ExpectMode]
     assert stored(dynamo) == job
-    assert dynamo.get(keys.run("r1", 1), Run) is None
+    assert dynamo.get(kinds.key(Run, "r1", 1), Run) is None
 
 
 def test_a_schedule_state_is_checked_by_generation_and_mode(dynamo: Dynamo) -> None:
@@ -108,7 +108,7 @@ def test_a_schedule_state_is_checked_by_generation_and_mode(dynamo: Dynamo) -> N
     disabled = replace(schedule_state, mode="disabled")
     assert ok(dynamo, PutState(disabled, schedule_state))
     assert not ok(dynamo, PutState(replace(schedule_state, version=2), schedule_state))
-    assert dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState) == disabled
+    assert dynamo.get(kinds.key(ScheduleState, rows.SCHEDULE), ScheduleState) == disabled
 
 
 def test_l4_a_schedule_state_is_also_checked_by_its_revision(
@@ -119,7 +119,7 @@ def test_l4_a_schedule_state_is_also_checked_by_its_revision(
     resumed = replace(paused, rev=3, mode="enabled", reason="", wake_at=NOON)
     assert ok(dynamo, PutState(schedule_state, None))
     assert ok(dynamo, PutState(paused, schedule_state))
-    assert dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState) == paused
+    assert dynamo.get(kinds.key(ScheduleState, rows.SCHEDULE), ScheduleState) == paused
     assert ok(dynamo, PutState(resumed, paused))
     assert not ok(dynamo, ExpectMode(schedule_state, ("enabled",)), Create(rows.run())), (
         "it looks the same, but it is not"
@@ -132,9 +132,9 @@ def test_l4_a_state_wake_is_cleared_only_if_unchanged(dynamo: Dynamo) -> None:
     awake = rows.schedule_state(rev=2, wake_at=NOON)
     assert ok(dynamo, PutState(awake, None))
     assert not ok(dynamo, ClearStateWake(replace(awake, rev=1)))
-    assert dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState) == awake
+    assert dynamo.get(kinds.key(ScheduleState, rows.SCHEDULE), ScheduleState) == awake
     assert ok(dynamo, ClearStateWake(awake))
-    assert dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState) == replace(awake, wake_at=None)
+    assert dynamo.get(kinds.key(ScheduleState, rows.SCHEDULE), ScheduleState) == replace(awake, wake_at=None)
 
 
 def test_l4_a_cursor_of_waking_counts_for_its_revision(dynamo: Dynamo) -> None:
@@ -142,12 +142,12 @@ def test_l4_a_cursor_of_waking_counts_for_its_revision(dynamo: Dynamo) -> None:
     assert ok(dynamo, PutState(awake, None))
     assert not ok(dynamo, MarkWoken(replace(awake, rev=1), "a"))
     assert ok(dynamo, MarkWoken(awake, "b"))
-    marked = dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState)
+    marked = dynamo.get(kinds.key(ScheduleState, rows.SCHEDULE), ScheduleState)
     assert marked is not None
     assert (marked.woken_to, marked.rev, marked.wake_at) == ("b", 2, NOON)
     assert replace(marked, rev=3).woken_to is None, "there is another reason to wake the jobs"
     assert ok(dynamo, ClearStateWake(awake))
-    assert dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState) == replace(awake, wake_at=None)
+    assert dynamo.get(kinds.key(ScheduleState, rows.SCHEDULE), ScheduleState) == replace(awake, wake_at=None)
 
 
 def test_t18_a_last_arrival_is_written_over_row_that_was_read(dynamo: Dynamo) -> None:
@@ -156,7 +156,9 @@ def test_t18_a_last_arrival_is_written_over_row_that_was_read(dynamo: Dynamo) ->
     assert not ok(dynamo, PutLastArrival(replace(seen, at=NOON + 1), None)), "somebody was first"
     assert ok(dynamo, PutLastArrival(replace(seen, at=NOON + 5), NOON))
     assert not ok(dynamo, PutLastArrival(replace(seen, at=NOON + 3), NOON)), "a late writer does not set it back"
-    assert dynamo.get(keys.last_arrival(rows.SCHEDULE, rows.GENERATION, "0"), LastArrival) == replace(seen, at=NOON + 5)
+    assert dynamo.get(kinds.key(LastArrival, rows.SCHEDULE, rows.GENERATION, "0"), LastArrival) == replace(
+        seen, at=NOON + 5
+    )
 
 
 def test_c18_an_older_partition_does_not_replace_the_newest(dynamo: Dynamo) -> None:
@@ -173,13 +175,13 @@ def test_c18_an_older_partition_does_not_replace_the_newest(dynamo: Dynamo) -> N
 def test_l19_parallel_failures_are_counted_and_reset_at_once(dynamo: Dynamo) -> None:
     for expected in (1, 2):
         assert ok(dynamo, CountFailure(rows.SCHEDULE))
-        assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, expected)
+        assert dynamo.get(kinds.key(Failures, rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, expected)
     assert ok(dynamo, CountFailure(rows.SCHEDULE), Create(rows.run()))
     assert not ok(dynamo, CountFailure(rows.SCHEDULE), Create(rows.run()))
-    assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 3)
+    assert dynamo.get(kinds.key(Failures, rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 3)
     assert ok(dynamo, Put(Failures(rows.SCHEDULE, 0)))
     assert ok(dynamo, CountFailure(rows.SCHEDULE))
-    assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 1)
+    assert dynamo.get(kinds.key(Failures, rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 1)
 
 
 def test_a_job_is_removed_by_its_id_with_any_events(dynamo: Dynamo) -> None:
@@ -352,9 +354,9 @@ def test_a_timer_ends_once_and_as_it_was_read(dynamo: Dynamo) -> None:
         assert not ok(dynamo, EndTimer(read))
         assert not ok(dynamo, EndTimer(read, following))
     assert ok(dynamo, EndTimer(timer, following))
-    assert dynamo.get(keys.timer(timer.schedule), Timer) == following
+    assert dynamo.get(kinds.key(Timer, timer.schedule), Timer) == following
     assert ok(dynamo, EndTimer(following))
-    assert dynamo.get(keys.timer(timer.schedule), Timer) is None
+    assert dynamo.get(kinds.key(Timer, timer.schedule), Timer) is None
 
 
 def test_a_batch_over_the_dynamodb_limit_is_written_repeatably(dynamo: Dynamo) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chalicelib.aws.tables import items
-from chalicelib.aws.tables.jobs import DynamoJobs
+from chalicelib.aws.tables.rows import DynamoRows
 from chalicelib.aws.tables.runs import DynamoWakes
 from chalicelib.core.instants import DAY
 from chalicelib.core.rows.job import Job
@@ -51,7 +51,7 @@ def test_a_listed_job_is_read_as_it_was_written(world: World) -> None:
     asleep = rows.job(wake_at=None)
     world.dynamo.put_all([Put(asleep)])
 
-    found = DynamoJobs(world.dynamo).job(asleep.schedule, asleep.generation, asleep.sort_key)
+    found = DynamoRows(world.dynamo).get(Job, asleep.schedule, asleep.generation, asleep.sort_key)
 
     assert found == asleep
     assert items.from_item(Job, items.to_item(asleep, 4, 4)) == asleep

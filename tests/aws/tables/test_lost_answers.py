@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ConnectionClosedError
 
-from chalicelib.aws.tables import keys
 from chalicelib.aws.tables.dynamo import Dynamo
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import Create, DeleteJob, PutState, Replace, Write
@@ -48,7 +48,7 @@ def test_a_single_write_is_recognized_by_the_item_in_the_refusal(
     assert Dynamo(client, settings(store[1])).commit([write]) is None
 
     assert [arguments.get("ReturnValuesOnConditionCheckFailure") for arguments in client.asked] == [None, "ALL_OLD"]
-    found = dynamo.get(keys.job(rows.SCHEDULE, rows.GENERATION, "GATHERING"), Job)
+    found = dynamo.get(kinds.key(Job, rows.SCHEDULE, rows.GENERATION, "GATHERING"), Job)
     assert found == (write.row if isinstance(write, Replace) else None)
 
 
@@ -59,4 +59,4 @@ def test_a_repeated_transaction_has_the_same_token(store: tuple[Any, dict[str, s
 
     first, second = (arguments["ClientRequestToken"] for arguments in client.asked)
     assert first == second
-    assert dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState) == rows.schedule_state()
+    assert dynamo.get(kinds.key(ScheduleState, rows.SCHEDULE), ScheduleState) == rows.schedule_state()

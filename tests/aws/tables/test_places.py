@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from chalicelib.aws.tables import keys
-from chalicelib.aws.tables.catalog import DynamoCatalog
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
+from chalicelib.aws.tables.rows import DynamoRows
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.limits.rate_window import MOST_RATES
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, LeaveQueue
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.schedule import ScheduleState, Timer
@@ -48,7 +48,7 @@ def ok(dynamo: Dynamo, *writes: Write) -> bool:
 
 
 def stored(dynamo: Dynamo) -> Job | None:
-    return dynamo.get(keys.job(rows.SCHEDULE, rows.GENERATION, "GATHERING"), Job)
+    return dynamo.get(kinds.key(Job, rows.SCHEDULE, rows.GENERATION, "GATHERING"), Job)
 
 
 # -- queues --------------------------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ def test_w2_a_waiter_is_removed_only_by_its_own_job(dynamo: Dynamo, other: dict[
     rest: list[Write] = [Create(rows.run())] if along else []
     assert ok(dynamo, Create(WAITER))
     assert not ok(dynamo, RemoveWaiter(replace(WAITER, **other)), *rest)
-    assert dynamo.get(keys.key_of(WAITER), Waiter) == WAITER
+    assert dynamo.get(kinds.key_of(WAITER), Waiter) == WAITER
     assert ok(dynamo, RemoveWaiter(WAITER), *rest)
     assert not ok(dynamo, RemoveWaiter(WAITER))
 
@@ -86,7 +86,7 @@ def test_w2_a_waiter_is_not_cleared_while_its_job_waits(dynamo: Dynamo, closed: 
     refused = dynamo.commit([ExpectNotWaiting(WAITER, read), RemoveWaiter(WAITER), LeaveQueue(LIMIT)])
     assert refused is not None
     assert [type(write) for write in refused.writes] == [ExpectNotWaiting]
-    assert dynamo.get(keys.key_of(WAITER), Waiter) == WAITER
+    assert dynamo.get(kinds.key_of(WAITER), Waiter) == WAITER
     assert DynamoJobs(dynamo).limit_state(LIMIT).waiters == 1
 
 
@@ -158,13 +158,13 @@ def test_l5_a_drain_removes_the_job_under_a_tombstone_once(world: World) -> None
         world.upload(day(number))
         world.settle()
     assert world.limit_state(CLEAN).waiters == 1
-    schedule_state = world.ports.catalog.schedule_state("demo.flights.daily")
+    schedule_state = world.ports.rows.get(ScheduleState, "demo.flights.daily")
     assert isinstance(schedule_state, ScheduleState)
 
     world.disable("daily")
     world.settle()
 
-    grave = world.ports.jobs.job("demo.flights.daily", schedule_state.generation, "GATHERING")
+    grave = world.ports.rows.get(Job, "demo.flights.daily", schedule_state.generation, "GATHERING")
     assert grave is not None
     assert (grave.closed, grave.job_id, grave.queued_in, grave.held, grave.wake_at) == (True, "", None, (), None)
     assert world.limit_state(CLEAN).waiters == 0
@@ -184,7 +184,7 @@ def test_l4_emitter_stalled_over_drain_and_resume_writes_nothing(dynamo: Dynamo)
     late = replace(before, next={"0": NOON + 20}, rev=2, wake_at=NOON + 20)
     assert not ok(dynamo, Replace(late))
     assert not ok(dynamo, Replace(replace(resumed, generation=1, rev=2)))
-    assert DynamoCatalog(dynamo).timer(rows.SCHEDULE) == resumed
+    assert DynamoRows(dynamo).get(Timer, rows.SCHEDULE) == resumed
     assert ok(dynamo, Replace(replace(resumed, next={"0": NOON + 25}, rev=2, wake_at=NOON + 25)))
 
 
@@ -204,7 +204,7 @@ def test_c5_a_workflow_has_at_most_twenty_different_rates(world: World) -> None:
 
     assert (refused.value.code, refused.value.field) == ("invalid", "constraints")
     assert "at most 20 different rates of one workflow, got 21" in str(refused.value)
-    assert world.ports.catalog.schedule_state("demo.flights.another") is None
+    assert world.ports.rows.get(ScheduleState, "demo.flights.another") is None
     assert len(world.limit_state(CLEAN).rates) == 20
     world.put("another", rated(1, 20))
     world.put("elsewhere", rated(21) | {"workflow": "join"})

@@ -1,9 +1,8 @@
-"""The access patterns of `aws/tables/keys.py`, on both implementations."""
+"""Single rows and lists of the tables, on both implementations."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -12,18 +11,19 @@ from chalicelib.aws.tables import items
 from chalicelib.aws.tables.catalog import ALLOWED_FOR, DynamoCatalog
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
+from chalicelib.aws.tables.rows import DynamoRows
 from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
 from chalicelib.core import ids
 from chalicelib.core.instants import DAY
 from chalicelib.core.limits.writes import TrackRates
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition, PrefixRow
-from chalicelib.core.rows.event import LastArrival
+from chalicelib.core.rows.event import CountedObject, LastArrival, PostedEvent
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import Failures, Subscription, Timer
 from chalicelib.core.writes import Create, Put
-from tests.aws.tables.test_run_rows import ONE_BY_ONE
 from tests.support import rows
 from tests.support.clock import NOON
 
@@ -172,28 +172,13 @@ def test_w11_a_burst_of_one_schedule_is_spread_over_index_shards(dynamo: Dynamo)
         assert len({item[key]["S"] for item in made}) == 4, key
 
 
-def test_o11_runs_from_before_history_shards_are_found_in_order(
-    dynamo: Dynamo, store: tuple[Any, dict[str, str]]
-) -> None:
-    client, names = store
-    runs = [rows.run(f"r{index}", claimed_at=NOON + index) for index in range(6)]
-    dynamo.put_all([Put(run) for run in runs[1::2]])
-    for run in runs[::2]:
-        now = items.to_item(run, 4, 4)
-        own = {name: now[name] for name in ("pk", "sk", "wf_key", "day_key", "at")}
-        own |= {"run_id": {"S": run.run_id}, "claimed_at": {"N": str(run.claimed_at)}}
-        client.put_item(TableName=names["runs_table"], Item=ONE_BY_ONE | own)
-    found = DynamoRuns(dynamo).runs("schedule", rows.SCHEDULE, 10, None).items
-    assert [run.run_id for run in found] == [run.run_id for run in reversed(runs)]
-
-
 def test_records_are_stored_separately_from_runs(dynamo: Dynamo) -> None:
     record = Record("r1", "ABORTED", rows.SCHEDULE, rows.GENERATION, "no slot", NOON)
     dynamo.put_all([Put(rows.run("r2")), Put(record)])
     table = DynamoRuns(dynamo)
     assert table.records("schedule", rows.SCHEDULE, 10, None).items == (record,)
     assert [run.run_id for run in table.runs("schedule", rows.SCHEDULE, 10, None).items] == ["r2"]
-    assert table.record("r1") == record
+    assert DynamoRows(dynamo).get(Record, "r1") == record
 
 
 def test_o1_the_wake_index_has_only_rows_that_need_attention(dynamo: Dynamo) -> None:
@@ -229,45 +214,44 @@ def test_t9_an_object_is_found_by_its_key_and_by_its_digest(dynamo: Dynamo) -> N
     longest = "raw/a/day=1/" + "ü" * 500
     row = rows.sized(longest, cursor="c", leases=3)
     dynamo.put_all([Put(row), Put(rows.sized())])
-    catalog = DynamoCatalog(dynamo)
-    assert catalog.counted_object("demo.flights", longest, "etag") == row
-    assert catalog.stored_object("demo.flights", ids.digest(longest, "etag", length=40)) == row
-    assert catalog.counted_object("demo.flights", "another", "etag") is None
-    assert catalog.counted_object("demo.weather", longest, "etag") is None
+    assert DynamoRows(dynamo).get(CountedObject, "demo.flights", longest, "etag") == row
+    ref = kinds.ref_of(kinds.key_of(row))
+    assert ref is not None and DynamoRows(dynamo).of(ref) == row
+    assert DynamoRows(dynamo).get(CountedObject, "demo.flights", "another", "etag") is None
+    assert DynamoRows(dynamo).get(CountedObject, "demo.weather", longest, "etag") is None
 
 
 def test_t9_where_overwrites_count_each_content_is_an_object(dynamo: Dynamo) -> None:
     """If overwrites do not count, the marker names no content, and the second write of a key finds the first."""
     versions = [rows.sized(etag=etag, cursor=etag or None) for etag in ("", "one", "two")]
     dynamo.put_all([Put(row) for row in versions])
-    catalog, key = DynamoCatalog(dynamo), versions[0].object_key
-    assert [catalog.counted_object("demo.flights", key, etag) for etag in ("", "one", "two")] == versions
-    assert catalog.counted_object("demo.flights", key, "three") is None
+    key = versions[0].object_key
+    assert [DynamoRows(dynamo).get(CountedObject, "demo.flights", key, etag) for etag in ("", "one", "two")] == versions
+    assert DynamoRows(dynamo).get(CountedObject, "demo.flights", key, "three") is None
     assert dynamo.commit([Create(rows.sized(etag="two"))]) is not None
     assert dynamo.commit([Create(rows.sized(etag="three"))]) is None
 
 
 def test_t11_a_posted_event_is_read_back_with_its_payload(dynamo: Dynamo) -> None:
     dynamo.put_all([Put(rows.posted())])
-    jobs = DynamoJobs(dynamo)
-    assert jobs.posted("p1") == rows.posted()
-    assert jobs.posted("p2") is None
+    assert DynamoRows(dynamo).get(PostedEvent, "p1") == rows.posted()
+    assert DynamoRows(dynamo).get(PostedEvent, "p2") is None
 
 
 def test_t18_the_last_arrival_is_known_per_leaf_and_generation(dynamo: Dynamo) -> None:
     dynamo.put_all([Put(LastArrival(rows.SCHEDULE, rows.GENERATION, "0", NOON)), Put(rows.job())])
     jobs = DynamoJobs(dynamo)
-    assert jobs.last_arrival(rows.SCHEDULE, rows.GENERATION, "0") == NOON
-    assert jobs.last_arrival(rows.SCHEDULE, rows.GENERATION, "1") is None
-    assert jobs.last_arrival(rows.SCHEDULE, rows.GENERATION + 1, "0") is None
+    found = DynamoRows(dynamo).get(LastArrival, rows.SCHEDULE, rows.GENERATION, "0")
+    assert found is not None and found.at == NOON
+    assert DynamoRows(dynamo).get(LastArrival, rows.SCHEDULE, rows.GENERATION, "1") is None
+    assert DynamoRows(dynamo).get(LastArrival, rows.SCHEDULE, rows.GENERATION + 1, "0") is None
     assert jobs.jobs(rows.SCHEDULE, rows.GENERATION, 10, None).items == (rows.job(),), "it is no job"
 
 
 def test_l19_failures_in_a_row_are_zero_where_none_were_counted(dynamo: Dynamo) -> None:
-    catalog = DynamoCatalog(dynamo)
-    assert catalog.failures(rows.SCHEDULE) == 0
+    assert DynamoRows(dynamo).get(Failures, rows.SCHEDULE) is None
     dynamo.put_all([Put(Failures(rows.SCHEDULE, 4))])
-    assert catalog.failures(rows.SCHEDULE) == 4
+    assert DynamoRows(dynamo).get(Failures, rows.SCHEDULE) == Failures(rows.SCHEDULE, 4)
 
 
 def test_c11_a_subscription_says_whether_matches_are_detached(dynamo: Dynamo) -> None:
@@ -280,7 +264,7 @@ def test_c11_a_subscription_says_whether_matches_are_detached(dynamo: Dynamo) ->
 def test_l10_a_timer_with_used_up_leaves_is_read_back_empty(dynamo: Dynamo) -> None:
     spent = Timer(rows.SCHEDULE, rows.GENERATION, 1, NOON, {}, rev=3)
     dynamo.put_all([Put(spent)])
-    assert DynamoCatalog(dynamo).timer(rows.SCHEDULE) == spent
+    assert DynamoRows(dynamo).get(Timer, rows.SCHEDULE) == spent
     assert DynamoWakes(dynamo).overdue("catalog", NOON + DAY, 10) == ()
 
 
@@ -298,7 +282,7 @@ def test_o3_the_wake_index_names_each_kind_of_overdue_row(dynamo: Dynamo) -> Non
     digest = ids.digest(rows.sized().object_key, "etag", length=40)
     assert set(wakes.overdue("catalog", NOON, 10)) == {
         Ref("schedule", (rows.SCHEDULE,)),
-        Ref("object", ("demo.flights", digest)),
+        Ref("object", ("demo.flights", digest[:2], digest)),
     }
     assert set(wakes.overdue("jobs", NOON, 10)) == {
         Ref("event", ("p1",)),

@@ -1,8 +1,7 @@
-"""How a run is stored: in attributes that a person can read; packed rows of earlier code still load (H1, O11)."""
+"""How a run is stored: in attributes that a person can read (H1)."""
 
 from __future__ import annotations
 
-import base64
 import json
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.cost.capacity import KB, size
-from chalicelib.aws.tables import items, packing
+from chalicelib.aws.tables import items
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.run import Run, StartRequest
 from tests.support import rows
@@ -117,93 +116,3 @@ json_values = st.recursive(
 def test_l9_properties_and_reasons_of_any_kind_survive(properties: dict[str, Any], reason: str) -> None:
     run = rows.run(request=StartRequest({}, properties, "s3://c", "t", "n"), reason=reason)
     assert items.from_item(Run, items.to_item(run, 4, 4)) == run
-
-
-def test_o11_a_packed_run_can_be_read() -> None:
-    """A row of code that packed runs. A change of a word of the packing would make such rows unreadable."""
-    assert items.from_item(Run, PACKED) == full_run(SQS, event=FIRE, permits=(), wake_at=None, announce=())
-
-
-def test_o11_a_stream_with_base64_gives_the_same_row() -> None:
-    answer = {**PACKED, "packed": {"S": base64.b64encode(PACKED["packed"]["B"]).decode()}}
-    assert items.from_item(Run, answer) == items.from_item(Run, PACKED)
-
-
-def test_o11_a_run_with_separate_attributes_still_loads() -> None:
-    """One attribute per field, documents as JSON text, and without fields that were added later."""
-    run = items.from_item(Run, ONE_BY_ONE)
-    assert run == Run(
-        "demo.flights.clean.mm94n95g.a625ed3b71b36758b8a8", 1, "demo.flights.clean", 1772452820500,
-        "demo.flights.clean_flights", "STARTING",
-        StartRequest({"type": "emr_serverless", "spark": {}}, {"rate": 0.1}, "s3://c/x.json", "e31f", "n-1"),
-        ("workflow:demo.flights.clean_flights", "emr:00f"), "due", 1772452980000, 1772452980000, 5, 1, "fire",
-        rev=3, nominal_at=1772452980000, event=Event("time-1", "time", "time:demo.flights.clean", 5, 6),
-        correlation={"day": "1"}, announce=("STARTED",), wake_at=1772453100000,
-    )  # fmt: skip
-    assert items.from_item(Run, items.to_item(replace(run, rev=4), 4, 4)) == replace(run, rev=4)
-
-
-def test_o11_the_next_write_of_a_packed_run_unpacks_it() -> None:
-    run = replace(items.from_item(Run, PACKED), rev=8)
-    again = items.to_item(run, 4, 4)
-    assert packing.ATTRIBUTE not in again
-    assert again["fired_by"] == {"S": CAME}
-    assert items.from_item(Run, again) == run
-    assert {name: again[name] for name in ("wf_key", "schedule_key", "day_key", "at")} == {
-        name: PACKED[name] for name in ("wf_key", "schedule_key", "day_key", "at")
-    }, "no index changes"
-
-
-PACKED_TEXT = (
-    "pZbJboMwEIbfhTtlPMZbHiCH9tBDe6rUg8GOFGVraBZVVd+9NhCIw3aAo0f+bTMz3z+/LV9nqERNQsoXfnsynrd2StQTxe5tUROcCIEp"
-    "Qwn+Czxg4idFc3Bnz/HV9uCOIE0ZF1IBwaS5QOwaysT7w2m9+okm+kvnjuIPO7d6Y+PmyKR8RlI/wxNWr4uvQ1G10dvy1a08L1+iz9FO"
-    "LYV92HV/fH/t+4PqZp6R5AEOWEpWGZdKoJGGaq6Z1FrmuZDEohZcKMhyy1jLixl3eETNiENP1MyIgQONAd8JLggsQDwxgI+Op7fqV1va"
-    "eGjyjQTIBU1LiQ7hgmIPYReEhrnXM0e0KMQO70pVlw4pBtF3Oxj99pCCVYgShAcg+gAVwCglIRvrAIcBTN4UFYPhWY7Q3lmOVoXQO1iO"
-    "bukZtIhQMqNSAnc3yrnBLBdjw5dxU0BYVOE4FmSvLwdV7K9jE8cNXuRJ6Sw3oBK3UJCNvLAdHIWBrDURDE2EsjRVwHil+g8="
-)
-PACKED: dict[str, Any] = {
-    "pk": {"S": "RUN#analytics.flights.clean_daily.mm94n95g.a625ed3b71b36758b8a8"},
-    "sk": {"S": "A#001"},
-    "format": {"N": "3"},
-    "state": {"S": "STARTING"},
-    "rev": {"N": "7"},
-    "ttl": {"N": "3544905600"},
-    "wf_key": {"S": "analytics.flights.clean_flights#1"},
-    "schedule_key": {"S": "analytics.flights.clean_daily#1"},
-    "day_key": {"S": "analytics#2026-03-02#1"},
-    "at": {"S": "2026-03-02T12:00:00.000Z#analytics.flights.clean_daily.mm94n95g.a625ed3b71b36758b8a8#001"},
-    "packed": {"B": base64.b64decode(PACKED_TEXT)},
-}
-ONE_BY_ONE: dict[str, Any] = {
-    "pk": {"S": "RUN#demo.flights.clean.mm94n95g.a625ed3b71b36758b8a8"},
-    "sk": {"S": "A#001"},
-    "format": {"N": "1"},
-    "run_id": {"S": "demo.flights.clean.mm94n95g.a625ed3b71b36758b8a8"},
-    "attempt": {"N": "1"},
-    "schedule": {"S": "demo.flights.clean"},
-    "generation": {"N": "1772452820500"},
-    "workflow": {"S": "demo.flights.clean_flights"},
-    "state": {"S": "STARTING"},
-    "request": {
-        "S": '{"target":{"type":"emr_serverless","spark":{}},"properties":{"rate":0.1},'
-        '"context_uri":"s3://c/x.json","client_token":"e31f","name":"n-1"}'
-    },
-    "permits": {"L": [{"S": "workflow:demo.flights.clean_flights"}, {"S": "emr:00f"}]},
-    "fired_by": {"S": "due"},
-    "claimed_at": {"N": "1772452980000"},
-    "created_at": {"N": "1772452980000"},
-    "priority": {"N": "5"},
-    "attempts": {"N": "1"},
-    "kind": {"S": "fire"},
-    "rev": {"N": "3"},
-    "nominal_at": {"N": "1772452980000"},
-    "correlation": {"M": {"day": {"S": "1"}}},
-    "event": {"S": '{"id":"time-1","kind":"time","key":"time:demo.flights.clean","instant":5,"accepted_at":6}'},
-    "announce": {"L": [{"S": "STARTED"}]},
-    "wake_shard": {"S": "2"},
-    "wake_at": {"S": "2026-03-02T12:05:00.000Z"},
-    "wf_key": {"S": "demo.flights.clean_flights#2"},
-    "schedule_key": {"S": "demo.flights.clean"},
-    "day_key": {"S": "demo#2026-03-02#2"},
-    "at": {"S": "2026-03-02T12:03:00.000Z#demo.flights.clean.mm94n95g.a625ed3b71b36758b8a8#001"},
-}

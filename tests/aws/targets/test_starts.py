@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from chalicelib.aws.tables import keys
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.core.limits import permits, slots
 from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import AcquirePermit, Ended, JoinQueue, RecordStart, ReleasePermit, TrackRates
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.writes import Create, PutDefinition, TrackStarts, Write
@@ -195,7 +195,7 @@ def test_c5_a_workflow_records_that_its_starts_count(dynamo: Dynamo) -> None:
     assert ok(dynamo, PutDefinition(put, None))
     for _ in range(2):
         assert ok(dynamo, TrackStarts("demo.flights.w"))
-    assert dynamo.get(keys.definition("workflow", "demo.flights.w"), Definition) == replace(put, counted=True)
+    assert dynamo.get(kinds.key(Definition, "workflow", "demo.flights.w"), Definition) == replace(put, counted=True)
     later = replace(put, version=4)
     assert not ok(dynamo, PutDefinition(later, 3)), "who had read it before does not undo that"
     assert ok(dynamo, PutDefinition(replace(later, counted=True), 3))

@@ -117,8 +117,3 @@ def test_e6_a_policy_without_bounds_is_refused(fields: dict[str, Any], field: st
     with pytest.raises(ValidationError) as caught:
         policy(**fields)
     assert from_validation(caught.value).field == field
-
-
-def test_e6_the_former_name_of_the_longest_delay_is_read() -> None:
-    former = Delivery.model_validate({"backoff": {"delay": "10s", "most": "1m"}})
-    assert former == Delivery.model_validate({"backoff": {"delay": "10s", "max_delay": "1m"}})

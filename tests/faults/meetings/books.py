@@ -12,7 +12,7 @@ from chalicelib.aws.tables import items
 from chalicelib.core.fires import fire
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import DeadLetter, Record, Run
-from chalicelib.core.rows.schedule import Timer
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.targets.answers import Started
 from tests.faults.meetings.scheduler import Log
@@ -35,7 +35,7 @@ def accepted(world: World) -> dict[str, Any]:
 
 def _again(world: World, job: Job) -> set[str]:
     """The ids of a fire in later generations, in which an update that keeps the trigger prepares it again."""
-    state = world.ports.catalog.schedule_state(job.schedule)
+    state = world.ports.rows.get(ScheduleState, job.schedule)
     if state is None or job.kind != "fire" or job.leaf is None:
         return set()
     timers = (Timer(job.schedule, generation, 0, 0, {}) for generation in (*state.former, state.generation))
@@ -45,7 +45,7 @@ def _again(world: World, job: Job) -> set[str]:
 
 def _never_came(world: World, job: Job) -> bool:
     """Whether a fire was to be prepared again after an update, and its schedule ended before its nominal instant."""
-    state = world.ports.catalog.schedule_state(job.schedule)
+    state = world.ports.rows.get(ScheduleState, job.schedule)
     if state is None or job.kind != "fire" or job.generation not in state.former:
         return False
     return state.mode not in GATHERING_MODES and fire.nominal_of(job) > state.mode_at

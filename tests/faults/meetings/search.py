@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from math import factorial, prod
@@ -314,13 +314,6 @@ class OfThread(MutableMapping[Any, Any]):
         self._of.clear()
 
 
-class Forgets(set[str]):
-    """A set that a Lambda keeps to save calls, and that saves none: each invocation is another Lambda."""
-
-    def update(self, *others: Iterable[str]) -> None:
-        pass
-
-
 _alone: dict[tuple[int, str], list[Footprint]] = {}  # the calls of an act that meets no other one, by situation
 _worlds: dict[int, tuple[Situation, World, Snapshot]] = {}
 
@@ -329,8 +322,8 @@ def _built(key: int, situation: Situation) -> tuple[World, Snapshot]:
     """The world of a situation, which its meetings share, and its snapshot."""
     if key not in _worlds:
         world = situation.world()
-        vars(world.ports.catalog).update(_versions=OfThread(), _lists=OfThread())
-        world.dynamo.empty_parts = Forgets()
+        vars(world.ports.rows).update(_fixed=OfThread())
+        vars(world.ports.catalog).update(_lists=OfThread())
         _worlds[key] = situation, world, Snapshot(world)
     _, world, begin = _worlds[key]
     begin.restore()

@@ -6,6 +6,7 @@ from typing import Any
 
 from chalicelib.core import states
 from chalicelib.core.limits.names import pool_limit
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.targets.answers import NotNow
 from tests.faults.dying import SMALL
 from tests.faults.meetings import closings
@@ -156,7 +157,7 @@ def resized(size: int, **shares: int) -> Act:
     """Another size. After the acknowledgement no start exceeds it, while it is the size."""
 
     def promise(played: Played, actor: int) -> None:
-        pool = played.world.ports.catalog.definition("pool", "demo.p")
+        pool = played.world.ports.rows.get(Definition, "pool", "demo.p")
         if pool is None or pool.document["size"] != size:
             return  # another update came after this one
         before, alive = played.log.ended[actor].noted, living(played.world, "one", "two")

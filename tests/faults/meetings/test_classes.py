@@ -96,7 +96,7 @@ def _world() -> World:
 
 
 def _count(world: World, name: str) -> int:
-    row = world.ports.catalog.definition("policy", f"demo.{name}")
+    row = world.ports.rows.get(Definition, "policy", f"demo.{name}")
     return row.document["count"] if row else 0
 
 

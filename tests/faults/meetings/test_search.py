@@ -25,7 +25,7 @@ def a_world() -> World:
 
 
 def read(world: World) -> int:
-    row = world.ports.catalog.definition("policy", "demo.counter")
+    row = world.ports.rows.get(Definition, "policy", "demo.counter")
     return row.document["count"] if row else 0
 
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from chalicelib.aws.tables.items import FORMAT
 from chalicelib.core.archive.manifest import MANIFEST, Manifest
 from chalicelib.core.backfills.request import Reprocess
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.flow.archive import export as exports
 from chalicelib.flow.archive import load as loads
 from chalicelib.flow.backfills import reprocess
@@ -67,7 +69,7 @@ def test_l14_every_row_arrives_as_it_was() -> None:
 def test_l14_what_was_waiting_goes_on_in_another_installation() -> None:
     world = busy()
     new = elsewhere(exported(world, "demo"), world)
-    assert new.ports.catalog.definition("namespace", "other") is None
+    assert new.ports.rows.get(Definition, "namespace", "other") is None
     new.pass_by("2m")  # the prepared fire of minute 10 is due
     new.finish()
     new.settle()
@@ -94,7 +96,7 @@ def test_l14_nothing_starts_before_the_last_door_is_open() -> None:
     opened: list[bool] = []
 
     def meanwhile() -> None:
-        if new.ports.catalog.definition("namespace", "demo") is None:
+        if new.ports.rows.get(Definition, "namespace", "demo") is None:
             new.tables.after_write = lambda: None
             new.tick()
             opened.append(len(world.targets.emr.calls) > started)
@@ -191,7 +193,7 @@ def _newer_form(files: dict[str, str]) -> None:
 
 
 def _newer_layout(files: dict[str, str]) -> None:
-    files[MANIFEST] = json.dumps({**json.loads(files[MANIFEST]), "layout": 4})
+    files[MANIFEST] = json.dumps({**json.loads(files[MANIFEST]), "layout": FORMAT + 1})
 
 
 def _truncated(files: dict[str, str]) -> None:
@@ -217,8 +219,8 @@ def _no_manifest(files: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("spoil", "message", "hint"),
     [
-        (_newer_form, "form 1 and layout 3 or lower, got form 2", "deploy the version"),
-        (_newer_layout, "layout 3 or lower, got form 1, layout 4", "deploy the version"),
+        (_newer_form, f"form 1 and layout {FORMAT} or lower, got form 2", "deploy the version"),
+        (_newer_layout, f"layout {FORMAT} or lower, got form 1, layout {FORMAT + 1}", "deploy the version"),
         (_truncated, "the file is truncated", "export"),
         (_changed, "it was changed", "export"),
         (_missing, "expected jobs-000001.jsonl in the export, got none", "export"),
@@ -270,9 +272,9 @@ def test_l14_unknown_namespaces_and_used_folders_are_refused() -> None:
 def test_l14_datasets_get_the_buckets_of_the_new_installation() -> None:
     world = busy()
     new = elsewhere(exported(world, "demo"), world, buckets={"lake-bucket": "new-lake"})
-    row = new.ports.catalog.prefix("new-lake", "raw/flights/")
+    row = new.ports.rows.get(PrefixRow, "new-lake", "raw/flights/")
     assert row is not None and row.dataset == "demo.flights"
-    assert new.ports.catalog.prefix("lake-bucket", "raw/flights/") is None
+    assert new.ports.rows.get(PrefixRow, "lake-bucket", "raw/flights/") is None
     new.upload(day(5), bucket="new-lake")
     new.settle()
     assert len(new.runs("two")) == 1
@@ -370,7 +372,7 @@ def test_o14_what_arrives_beside_others_needs_its_lists(arriving: list[str], her
     assert rows(new) == before
     world = using("demo", "late", queues=LISTED, hosts=["x.example.com"])
     imported(new, exported(world, *arriving))
-    assert new.ports.catalog.definition("namespace", "demo") is not None
+    assert new.ports.rows.get(Definition, "namespace", "demo") is not None
 
 
 def test_o14_a_resumed_import_compares_lists_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -383,18 +385,18 @@ def test_o14_a_resumed_import_compares_lists_again(monkeypatch: pytest.MonkeyPat
     store.put(new.ports, "namespace", "other", {}, "tester")
     with pytest.raises(SluiceError, match="expected that demo uses only what it may use beside others"):
         imported(new, archive)
-    assert new.ports.catalog.definition("namespace", "demo") is None
+    assert new.ports.rows.get(Definition, "namespace", "demo") is None
     store.delete(new.ports, "namespace", "other")
     imported(new, archive)
     store.put(new.ports, "namespace", "system", {}, "tester")
     imported(new, archive)  # all is there: a repetition changes nothing
-    assert new.ports.catalog.definition("namespace", "demo") is not None
+    assert new.ports.rows.get(Definition, "namespace", "demo") is not None
 
 
 def test_o14_what_arrives_alone_needs_no_lists() -> None:
     new = tenants("system")
     imported(new, exported(using("demo"), "demo"))
-    assert new.ports.catalog.definition("namespace", "demo") is not None
+    assert new.ports.rows.get(Definition, "namespace", "demo") is not None
 
 
 def test_o14_only_the_present_schedule_is_compared() -> None:
@@ -410,4 +412,4 @@ def test_o14_an_observed_import_logs_what_would_be_refused(caplog: pytest.LogCap
     new = tenants("other", mode="observe")
     imported(new, exported(using("demo"), "demo"))
     assert "namespace would be refused" in [record.getMessage() for record in caplog.records]
-    assert new.ports.catalog.definition("namespace", "demo") is not None
+    assert new.ports.rows.get(Definition, "namespace", "demo") is not None

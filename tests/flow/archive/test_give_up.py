@@ -6,6 +6,7 @@ import pytest
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import HOUR
+from chalicelib.core.rows.definition import Definition
 from chalicelib.flow.repair.repair import Repair
 from chalicelib.flow.runs import launch
 from tests.flow.archive.test_export import busy, elsewhere, rows
@@ -27,7 +28,7 @@ def test_l14_the_source_starts_nothing_after_it_gave_up() -> None:
     world.pass_by("30m")
     assert len(world.targets.emr.calls) == calls
     assert not [key for key in rows(world) if "demo" in key[1] and key[0] != "RunsTable"]
-    assert world.ports.catalog.definition("namespace", "other") is not None
+    assert world.ports.rows.get(Definition, "namespace", "other") is not None
 
 
 def test_l14_a_moved_namespace_goes_on_once_and_in_one_place() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from chalicelib.core.access.allowed import Allowed
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows.access import AllowedRow
 from chalicelib.flow.definitions import allow_list, store
 from chalicelib.flow.runs import dead_letters
 from chalicelib.flow.views.explain import why_job, why_run
@@ -229,7 +230,7 @@ def test_a_list_goes_with_its_namespace() -> None:
     assert allow(world, "gone", queues=[ARN]) == "unchanged"
     store.delete(world.ports, "namespace", "gone")
     store.put(world.ports, "namespace", "gone", {}, "platform")
-    assert world.ports.catalog.allowed("gone") is None
+    assert world.ports.rows.get(AllowedRow, "gone") is None
 
 
 def test_a_list_needs_its_namespace_and_version() -> None:

@@ -11,6 +11,7 @@ import pytest
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.flow.definitions import prefixes, store
 from chalicelib.flow.definitions.prefixes import Place
 from chalicelib.flow.deploy import deploy
@@ -101,7 +102,7 @@ def test_o14_a_prefix_around_that_of_another_is_refused(way: Callable[..., None]
     hidden = error.concealing(lambda name: name.startswith("alpha"))
     assert "beta" not in str(hidden.to_dict()) and INNER not in str(hidden.to_dict())
     assert f"sluice prefixes give alpha s3://{LAKE}/{OUTER} --nested" in str(hidden.hint)
-    assert world.ports.catalog.definition("dataset", "alpha.orders") is None
+    assert world.ports.rows.get(Definition, "dataset", "alpha.orders") is None
     assert owner_of(world, f"{OUTER}day=03/hour=04/x") is None
 
 
@@ -290,7 +291,7 @@ def test_o14_snapshots_before_a_put_do_not_count_where_given() -> None:
     give(world, "alpha", OUTER)
     world.clock.pass_by("1h")
     put(world, "alpha.orders", OUTER, format="iceberg")
-    row = world.ports.catalog.prefix(LAKE, OUTER)
+    row = world.ports.rows.get(PrefixRow, LAKE, OUTER)
     assert row is not None and row.since == world.clock.now()
 
 
@@ -378,7 +379,7 @@ def test_o14_what_a_new_namespace_gets_stays_with_it() -> None:
             lambda: renewed(world),
             lambda: attempted(lambda: store.delete(world.ports, "namespace", "alpha")),
         )
-        exists = world.ports.catalog.definition("namespace", "alpha") is not None
+        exists = world.ports.rows.get(Definition, "namespace", "alpha") is not None
         assert owners(world) == (["alpha"] if exists else [])
         return calls
 
@@ -503,10 +504,10 @@ def test_o14_a_document_cannot_take_a_prefix_that_it_releases() -> None:
         app = App.model_validate({"datasets": {name: body(prefix) for name, prefix in datasets.items()}})
         deploy.deploy(world.ports, "alpha", "app", app, "tester")
 
-    before = world.ports.catalog.definition("dataset", "alpha.orders")
+    before = world.ports.rows.get(Definition, "dataset", "alpha.orders")
     error = refused(lambda: moved(orders="alpha/orders/", again=OUTER), "invalid", "a prefix in the folder alpha/")
     assert error.field == "datasets.again.prefix"
-    assert world.ports.catalog.definition("dataset", "alpha.orders") == before
+    assert world.ports.rows.get(Definition, "dataset", "alpha.orders") == before
     moved(inner=INNER, orders="alpha/orders/", again=f"{INNER}x/")
     give(world, "alpha", "raw/kept/")
     moved(kept="alpha/kept/", instead="raw/kept/")
@@ -585,7 +586,7 @@ def test_o14_a_resumed_import_compares_prefixes_again(here: str, monkeypatch: py
     put(new, "gamma.x", here)
     refused(lambda: imported(new, archive), "conflict", f"{OUTER} of alpha.orders beside")
     assert owner_of(new, f"{here}hour=04/x") == "gamma.x"
-    assert new.ports.catalog.definition("namespace", "alpha") is None
+    assert new.ports.rows.get(Definition, "namespace", "alpha") is None
     store.delete(new.ports, "dataset", "gamma.x")
     imported(new, archive)
     imported(new, archive)
@@ -767,7 +768,7 @@ def test_o14_a_prefix_given_while_its_dataset_goes_stays_given() -> None:
             lambda: give(world, "alpha", OUTER),
             lambda: store.delete(world.ports, "dataset", "alpha.orders"),
         )
-        row = world.ports.catalog.prefix(LAKE, OUTER)
+        row = world.ports.rows.get(PrefixRow, LAKE, OUTER)
         assert row is not None and (row.owner, row.dataset) == ("alpha", ""), row
         return calls
 

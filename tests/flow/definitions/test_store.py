@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows.definition import Definition
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
 from chalicelib.ports import Kind
@@ -129,7 +130,7 @@ def test_l17_a_delete_of_a_name_deleted_meanwhile_succeeds(world: World) -> None
     world.deploy(flights({}))
     gone = interrupted(world, lambda: store.delete(world.ports, "workflow", WORKFLOW))
     store.delete(world.with_ports(catalog=gone), "workflow", WORKFLOW)
-    assert world.ports.catalog.definition("workflow", WORKFLOW) is None
+    assert world.ports.rows.get(Definition, "workflow", WORKFLOW) is None
 
 
 def test_l8_an_app_that_is_deployed_while_it_is_deleted_stays(world: World) -> None:

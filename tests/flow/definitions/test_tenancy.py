@@ -11,6 +11,7 @@ from chalicelib.aws.tables.catalog import DynamoCatalog
 from chalicelib.core.access.allowed import Allowed, Named
 from chalicelib.core.definitions.app import App
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows.definition import Definition
 from chalicelib.flow.definitions import allow_list, allowed, namespaces, uses
 from chalicelib.flow.deploy import deploy
 from chalicelib.flow.views.explain import why_job, why_run
@@ -81,7 +82,7 @@ def test_o14_beside_another_a_document_names_its_own_things(
         world.deploy(document)
     assert failure.value.field == field
     assert "sluice allowed demo" in str(failure.value.hint)
-    assert world.ports.catalog.definition("workflow", "demo.flights.w") is None
+    assert world.ports.rows.get(Definition, "workflow", "demo.flights.w") is None
 
 
 def test_o14_what_holds_the_name_works_without_lists() -> None:
@@ -218,7 +219,7 @@ def test_o14_a_second_namespace_waits_for_the_list_of_the_first() -> None:
         assert failure.value.code == "conflict"
         assert "target.queue_url of workflow demo.flights.w" in failure.value.message
         assert "sluice allowed demo --propose" in str(failure.value.hint)
-        assert world.ports.catalog.definition("namespace", "demo-b") is None
+        assert world.ports.rows.get(Definition, "namespace", "demo-b") is None
     assert create(world, "demo") == "unchanged"
 
     proposed = uses.of_namespace(world.ports, "demo")
@@ -227,7 +228,7 @@ def test_o14_a_second_namespace_waits_for_the_list_of_the_first() -> None:
     allow_list.put(world.ports, "demo", Allowed.model_validate(proposed.proposed), "platform")
     assert uses.of_namespace(world.ports, "demo").refused == ()
     assert create(world, "demo-b", dry_run=True) == "created"
-    assert world.ports.catalog.definition("namespace", "demo-b") is None
+    assert world.ports.rows.get(Definition, "namespace", "demo-b") is None
     assert create(world, "demo-b") == "created"
     world.pass_by("2m")
     assert len(world.targets.queue.messages) == 1

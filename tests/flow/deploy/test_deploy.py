@@ -9,6 +9,7 @@ import pytest
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import iso
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import PutState
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy.plan import Report
@@ -35,7 +36,7 @@ def without(workflow: str, document: dict[str, Any]) -> dict[str, Any]:
 
 def test_l8_a_redeployment_replaces_changes_and_deletes_absent(world: World) -> None:
     world.deploy(BEFORE)
-    a, b = (world.ports.catalog.schedule_state(f"demo.flights.{name}") for name in "ab")
+    a, b = (world.ports.rows.get(ScheduleState, f"demo.flights.{name}") for name in "ab")
     world.put("by-hand", partitions(workflow="join"))
     world.clock.pass_by("1m")
 
@@ -50,8 +51,8 @@ def test_l8_a_redeployment_replaces_changes_and_deletes_absent(world: World) -> 
         "deleted": schedules("by-hand", "c"),
     }
     assert living(world) == {"a": "enabled", "b": "enabled", "d": "enabled"}
-    assert world.ports.catalog.schedule_state("demo.flights.a") == a
-    assert world.ports.catalog.schedule_state("demo.flights.b") != b
+    assert world.ports.rows.get(ScheduleState, "demo.flights.a") == a
+    assert world.ports.rows.get(ScheduleState, "demo.flights.b") != b
 
 
 def test_l8_a_redeployment_keeps_gathered_events_or_records_drop(world: World) -> None:
@@ -80,7 +81,7 @@ def test_l8_absent_workflows_are_deleted_and_datasets_are_kept(world: World) -> 
 @pytest.mark.parametrize("mode", ["hold", "backlog", "drain", "completed"])
 def test_l8_an_equal_document_keeps_paused_and_completed_modes(world: World, mode: Any) -> None:
     world.deploy(flights({"a": partitions()}))
-    schedule_state = world.ports.catalog.schedule_state("demo.flights.a")
+    schedule_state = world.ports.rows.get(ScheduleState, "demo.flights.a")
     assert schedule_state is not None
     world.ports.ledger.commit([PutState(replace(schedule_state, mode=mode), schedule_state)])
 
@@ -98,7 +99,7 @@ def test_l8_with_update_schedules_false_no_schedule_is_touched(world: World) -> 
     world.deploy(BEFORE)
     world.disable("c")
     world.put("by-hand", partitions(workflow="join"))
-    before = {name: world.ports.catalog.schedule_state(f"demo.flights.{name}") for name in living(world)}
+    before = {name: world.ports.rows.get(ScheduleState, f"demo.flights.{name}") for name in living(world)}
     world.clock.pass_by("1m")
     changed = AFTER | {"owner": "ops", "workflows": {**AFTER["workflows"], "clean": {"target": EMR, "priority": 9}}}
 
@@ -108,7 +109,7 @@ def test_l8_with_update_schedules_false_no_schedule_is_touched(world: World) -> 
     assert report["untouched"] == schedules("b", "d", "by-hand", "c")
     assert report["kept"][-1:] == schedules("a")
     assert (report["created"], report["deleted"]) == ([], [])
-    assert {name: world.ports.catalog.schedule_state(f"demo.flights.{name}") for name in living(world)} == before
+    assert {name: world.ports.rows.get(ScheduleState, f"demo.flights.{name}") for name in living(world)} == before
 
 
 def test_l8_without_update_schedules_only_orphaned_schedules_go(world: World) -> None:
@@ -138,13 +139,6 @@ def test_l8_the_first_deployment_of_an_app_creates_its_schedules(world: World) -
     report = send(world, BEFORE, update_schedules=False)
     assert (report["untouched"], set(living(world))) == ([], {"a", "b", "c"})
     assert send(world, AFTER, update_schedules=False)["created"] == []
-
-
-def test_l8_app_stored_before_deployments_protects_its_schedules(world: World) -> None:
-    store.put(world.ports, "namespace", "demo", {}, "tester")
-    store.put(world.ports, "app", "demo.flights", {"description": "", "tags": {}, "owner": ""}, "tester")
-    assert send(world, BEFORE, update_schedules=False)["untouched"] == schedules("a", "b", "c")
-    assert living(world) == {}
 
 
 def test_l8_the_installation_default_applies_where_none_is_given(make_world: Any) -> None:

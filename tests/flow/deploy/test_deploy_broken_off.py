@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows.definition import Definition
 from chalicelib.flow.deploy import deploy
 from tests.flow.stored import living, note, rows, send, workflows
 from tests.support.crash import Crashing, CrashPoints, lost, redelivered, wrap
@@ -88,7 +89,7 @@ def test_l8_a_deployment_is_recorded_only_when_all_is_done(make_world: MakeWorld
         world = make_world(**SMALL)
         _arm(world, number)
         assert lost(lambda world=world: send(world, AFTER, update_schedules=update))
-        if world.ports.catalog.definition("app", "demo.flights") is not None:
+        if world.ports.rows.get(Definition, "app", "demo.flights") is not None:
             assert note(world) is None
         send(world, AFTER, update_schedules=update)
         assert note(world)["counts"] == {"datasets": 2, "workflows": 2, "schedules": 3}

@@ -8,6 +8,8 @@ import pytest
 
 from chalicelib.core.definitions.app import App
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.schedule import Version
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import status_key
 from chalicelib.flow.definitions import store
@@ -44,13 +46,13 @@ def test_l8_the_catalog_is_checked_as_it_will_be(world: World) -> None:
     made = plan.make_plan(world.ports, "demo.flights", App.model_validate(document), True)
     seen = validate.PlannedCatalog(world.ports, made)
 
-    assert seen.definition("workflow", FULL) is None
+    assert seen.get(Definition, "workflow", FULL) is None
     assert [row.name for row in seen.definitions("workflow", "demo.flights", 10, None).items] == ["demo.flights.clean"]
     assert seen.subscriptions(status_key(FULL, "COMPLETED"), 10, None).items == ()
     assert seen.subscriptions(partition_key("demo.flights"), 10, None).items == ()
     rows = seen.subscriptions(status_key("demo.flights.clean", "COMPLETED"), 10, None).items
     assert [row.schedule for row in rows] == ["demo.flights.stays", "demo.flights.new", "demo.flights.off"]
-    version = seen.version(rows[0].schedule, rows[0].version)
+    version = seen.get(Version, rows[0].schedule, rows[0].version)
     assert version is not None
     assert version.definition["workflow"] == "demo.flights.clean"
 
@@ -121,7 +123,7 @@ def test_l8_deleting_an_app_deletes_its_schedules_and_workflows(world: World) ->
     world.settle()
 
     assert (living(world), workflows(world)) == ({}, [])
-    assert world.ports.catalog.definition("app", "demo.flights") is None
+    assert world.ports.rows.get(Definition, "app", "demo.flights") is None
     assert world.runs("a") == []
     assert [record.kind for record in world.records("a")] == ["DROPPED"]
     assert store.get(world.ports, "dataset", "demo.weather")

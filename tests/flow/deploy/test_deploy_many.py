@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.definitions.schedule import NewSchedule
+from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.writes import MAX_WRITES, Conflict, PutState, Write
 from chalicelib.flow.schedules import actions
 from tests.flow.stored import living, note, rows
@@ -100,8 +101,8 @@ def test_l8_a_refused_schedule_is_put_alone(world: World) -> None:
     world.deploy(many(3, priority=7))
 
     assert [[name[-4:] for name in names] for names in watched.puts] == [["s000", "s002"], ["s001"]]
-    states = [world.ports.catalog.schedule_state(f"demo.flights.s{number:03d}") for number in range(3)]
-    versions = [world.ports.catalog.version(state.schedule, state.version) for state in states if state is not None]
+    states = [world.ports.rows.get(ScheduleState, f"demo.flights.s{number:03d}") for number in range(3)]
+    versions = [world.ports.rows.get(Version, state.schedule, state.version) for state in states if state is not None]
     assert [(row.version, row.definition["priority"], row.by) for row in versions if row is not None] == [
         (2, 7, "tester"),
         (3, 7, "tester"),

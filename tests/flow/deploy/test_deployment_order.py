@@ -19,6 +19,7 @@ from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import HOUR
 from chalicelib.core.rows.deployment import Deployment
+from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.runs import metrics
 from chalicelib.core.writes import PutState
 from chalicelib.flow.dags import actions as dags
@@ -93,9 +94,9 @@ def words(world: World) -> dict[str, str]:
     """The word of each schedule that exists."""
     found = {}
     for name in living(world):
-        state = world.ports.catalog.schedule_state(f"{APP}.{name}")
+        state = world.ports.rows.get(ScheduleState, f"{APP}.{name}")
         if state is not None and "~" not in name:
-            version = world.ports.catalog.version(state.schedule, state.version)
+            version = world.ports.rows.get(Version, state.schedule, state.version)
             found[name] = str(version.definition["properties"]["word"]) if version else ""
     return found
 
@@ -266,7 +267,7 @@ def put_and_deleted(world: World, name: str) -> None:
 
 
 def facts(world: World, name: str) -> tuple[Any, ...]:
-    state = world.ports.catalog.schedule_state(f"{APP}.{name}")
+    state = world.ports.rows.get(ScheduleState, f"{APP}.{name}")
     return (state.version, state.mode) if state is not None else ()
 
 
@@ -287,7 +288,7 @@ def test_l8_an_upload_undoes_no_later_change_of_a_schedule(
         begin(world, NEW, FIRST)
         for _ in range(before):
             work(world, FIRST)
-        found = world.ports.catalog.schedule_state(f"{APP}.{name}")
+        found = world.ports.rows.get(ScheduleState, f"{APP}.{name}")
         if change in NEED_ONE and (found is None or not found.exists):
             continue  # `z` is deleted by now, `f` not created yet
         due = words(world).get(name) == ("old" if name in "aez" else None) and name != "n"
@@ -321,7 +322,7 @@ def test_l8_a_change_before_any_write_of_a_slice_stays(
         found: list[tuple[Any, ...]] = []
 
         def act(world: World = world, found: list[tuple[Any, ...]] = found) -> None:
-            state = world.ports.catalog.schedule_state(f"{APP}.{name}")
+            state = world.ports.rows.get(ScheduleState, f"{APP}.{name}")
             if change is put or (state is not None and state.exists):
                 change(world, name)
             found.append(facts(world, name))
@@ -345,7 +346,7 @@ def test_l8_a_schedule_that_sluice_holds_gets_its_new_document(
     start = _with_old(make_world)
     world = start.again()
     begin(world, NEW, FIRST)
-    state = world.ports.catalog.schedule_state(f"{APP}.a")
+    state = world.ports.rows.get(ScheduleState, f"{APP}.a")
     assert state is not None
     held = replace(state, mode="hold", by="sluice", rev=state.rev + 1, updated_at=world.clock.now())
     world.ports.ledger.commit([PutState(held, state)])

@@ -14,6 +14,7 @@ from chalicelib.core.audit.author import Author
 from chalicelib.core.definitions.app import App
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.deployment import Deployment
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy, uploaded
 from chalicelib.ports import Ports
@@ -121,7 +122,7 @@ def test_l8_a_tick_continues_a_deployment_whose_slice_died(make_world: MakeWorld
 
 
 def _state(world: World, name: str) -> Any:
-    return world.ports.catalog.schedule_state(f"demo.flights.{name}")
+    return world.ports.rows.get(ScheduleState, f"demo.flights.{name}")
 
 
 def test_l8_an_upload_that_was_replaced_is_not_deployed(world: World) -> None:

@@ -11,6 +11,8 @@ from pydantic import ValidationError
 
 from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.schedule import Timer
 from chalicelib.flow.fires.zone_rules import Follower
 from chalicelib.flow.views import explain
 from tests.acceptance.words import absent, calendar, on, partition, time, why, window
@@ -59,11 +61,11 @@ def world(rules: Rules) -> World:
 
 
 def test_t2_nothing_fires_in_an_unknown_zone_and_why_says_it(world: World) -> None:
-    timer = world.ports.catalog.timer(full("tick"))
+    timer = world.ports.rows.get(Timer, full("tick"))
     world.pass_by("5h")
     assert world.runs("tick") == world.runs("late") == world.runs("hours") == world.runs("days") == []
     assert len(world.runs("every")) == 5, "an interval needs no rules"
-    assert world.ports.catalog.timer(full("tick")) == timer
+    assert world.ports.rows.get(Timer, full("tick")) == timer
     shown = explain.why_schedule(world.ports, full("tick"))
     assert (shown["why"].endswith(f"; no fire can be computed: {WHY}"), shown["next_fire"]) == (True, None)
     assert WHY in explain.why_schedule(world.ports, full("late"))["why"]
@@ -115,6 +117,6 @@ def test_t2_a_dag_in_an_unknown_zone_stays_readable(rules: Rules) -> None:
     world = World()
     world.deploy(flights({}) | {"dags": {"daily": dag}})
     rules("2026y")
-    stored = world.ports.catalog.definition("dag", full("daily"))
+    stored = world.ports.rows.get(Definition, "dag", full("daily"))
     assert Dag.model_validate(stored.document).zone == GONE
     world.deploy(flights({}) | {"dags": {"daily": dag | {"zone": KEPT, "trigger": time("0 6 * * *")}}})

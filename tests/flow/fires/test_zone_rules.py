@@ -12,6 +12,8 @@ import pytest
 from chalicelib.core.archive.arriving import Arrival, arriving
 from chalicelib.core.archive.limits import Moving
 from chalicelib.core.instants import HOUR, iso, parse_instant
+from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
+from chalicelib.core.rows.zone_rules import ZoneRules
 from chalicelib.core.writes import Put
 from chalicelib.flow.fires import zone_rules as following
 from chalicelib.flow.fires.zone_rules import Follower
@@ -116,21 +118,21 @@ def test_t2_a_timer_of_another_installation_follows(use: Use) -> None:
     use(-8)
     world = World()
     world.deploy(flights({"tick": daily()}))
-    exported = world.ports.catalog.timer(full("tick"))
+    exported = world.ports.rows.get(Timer, full("tick"))
     use(-7)
     for zone_offset, instant in ((-7, "02T13:00"), (-8, "02T14:00")):
         use(zone_offset)
         [arrived] = arriving(exported, Arrival({}, world.clock.now(), Moving(frozenset({"demo"}))))
         world.ports.ledger.put_all([Put(arrived)])
         world.tick()
-        timer = world.ports.catalog.timer(full("tick"))
+        timer = world.ports.rows.get(Timer, full("tick"))
         assert (iso(timer.next["0"])[8:16], timer.wake_at, timer.rules) == (
             instant,
             timer.next["0"],
             f"2026{zone_offset}",
         )
         world.tick()
-        assert world.ports.catalog.timer(full("tick")) == timer
+        assert world.ports.rows.get(Timer, full("tick")) == timer
 
 
 def test_t2_repeats_count_a_fire_once_that_was_taken_back(use: Use) -> None:
@@ -187,7 +189,7 @@ def test_l19_a_skip_moves_with_its_wall_time(use: Use, old: float, new: float, s
     use(new)
     for _ in range(2):
         Follower().step(world.ports)
-    state = world.ports.catalog.schedule_state(full("tick"))
+    state = world.ports.rows.get(ScheduleState, full("tick"))
     assert [iso(at)[8:16] for at in state.skips] == [skipped]
     world.pass_by("3d")
     of_day = [nominal for nominal in nominals(world) if nominal.startswith("04T")]
@@ -203,18 +205,18 @@ def test_l19_a_skip_of_another_zone_stays_where_it_is(use: Use) -> None:
     world.put("tick", at("", "notify", trigger=time("0 23 * * *", zone="Asia/Tokyo")))
     use(-7)
     Follower().step(world.ports)
-    assert world.ports.catalog.schedule_state(full("tick")).skips == (instant,)
+    assert world.ports.rows.get(ScheduleState, full("tick")).skips == (instant,)
 
 
 def test_t2_zones_whose_rules_stay_the_same_are_not_written(use: Use) -> None:
     use(-8)
     world = World()
     world.deploy(flights({"tick": daily(), "tokyo": at("", "notify", trigger=time("0 6 * * *", zone="Asia/Tokyo"))}))
-    before = world.ports.catalog.timer(full("tokyo"))
+    before = world.ports.rows.get(Timer, full("tokyo"))
     use(-7)
     Follower().step(world.ports)
-    assert world.ports.catalog.timer(full("tokyo")) == before
-    assert world.ports.catalog.timer(full("tick")).rules == "2026-7"
+    assert world.ports.rows.get(Timer, full("tokyo")) == before
+    assert world.ports.rows.get(Timer, full("tick")).rules == "2026-7"
 
 
 def test_t2_a_pass_goes_on_where_it_stopped(use: Use, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +227,7 @@ def test_t2_a_pass_goes_on_where_it_stopped(use: Use, monkeypatch: pytest.Monkey
     world.deploy(flights({f"s{number:02d}": daily() for number in range(23)}))
     use(-7)
     ticks = 0
-    while any(world.ports.catalog.timer(full(f"s{number:02d}")).rules != "2026-7" for number in range(23)):
+    while any(world.ports.rows.get(Timer, full(f"s{number:02d}")).rules != "2026-7" for number in range(23)):
         Follower().step(world.ports)  # each tick is another process
         ticks += 1
     assert 3 < ticks < 15
@@ -236,16 +238,16 @@ def test_t2_a_second_pass_finds_what_code_of_before_wrote(use: Use) -> None:
     use(-8)
     world, follower = World(), Follower()
     world.deploy(flights({"tick": daily("0 18 * * *")}))
-    old = world.ports.catalog.timer(full("tick"))
+    old = world.ports.rows.get(Timer, full("tick"))
     use(-7)
     follower.step(world.ports)
     world.ports.ledger.put_all([Put(old)])
     world.clock.pass_by("10m")
     follower.step(world.ports)
-    assert (world.ports.catalog.timer(full("tick")).next, follower.is_done) == (old.next, False)
+    assert (world.ports.rows.get(Timer, full("tick")).next, follower.is_done) == (old.next, False)
     world.clock.pass_by("11m")
     follower.step(world.ports)
-    assert world.ports.catalog.timer(full("tick")).next == {"0": old.next["0"] - HOUR}
+    assert world.ports.rows.get(Timer, full("tick")).next == {"0": old.next["0"] - HOUR}
     assert follower.is_done
 
 
@@ -257,8 +259,8 @@ def test_t2_once_all_follow_a_tick_reads_nothing(use: Use) -> None:
     world.clock.pass_by("21m")
     follower.step(world.ports)
     assert follower.is_done
-    assert follower.step(replace(world.ports, catalog=None, wakes=None)) == 0
-    another, row = Follower(), world.ports.catalog.zone_rules()
+    assert follower.step(replace(world.ports, rows=None, catalog=None, wakes=None)) == 0
+    another, row = Follower(), world.ports.rows.get(ZoneRules)
     assert (another.step(replace(world.ports, wakes=None)), another.is_done) == (0, True), "one read for each process"
     assert (row.version, row.done) == ("2026-8", True)
 
@@ -267,22 +269,22 @@ def test_t2_a_version_that_is_rolled_back_is_followed_too(use: Use) -> None:
     use(-8)
     world = World()
     world.deploy(flights({"tick": daily("0 18 * * *")}))
-    before = world.ports.catalog.timer(full("tick")).next
+    before = world.ports.rows.get(Timer, full("tick")).next
     for offset, hours in ((-7, 1), (-8, 0)):
         use(offset)
         Follower().step(world.ports)
-        assert world.ports.catalog.timer(full("tick")).next == {"0": before["0"] - hours * HOUR}
+        assert world.ports.rows.get(Timer, full("tick")).next == {"0": before["0"] - hours * HOUR}
 
 
 def test_t2_one_timer_that_fails_does_not_stop_the_others(use: Use) -> None:
     use(-8)
     world = World()
     world.deploy(flights({"bad": daily(), "tick": daily()}))
-    version = world.ports.catalog.version(full("bad"), 1)
+    version = world.ports.rows.get(Version, full("bad"), 1)
     world.ports.ledger.put_all([Put(replace(version, definition={"no": "schedule"}))])
     use(-7)
     Follower().step(world.ports)
-    assert world.ports.catalog.timer(full("tick")).rules == "2026-7"
+    assert world.ports.rows.get(Timer, full("tick")).rules == "2026-7"
 
 
 @pytest.mark.parametrize("mode", ["hold", "backlog", "drain"])

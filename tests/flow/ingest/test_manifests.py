@@ -14,6 +14,7 @@ import pytest
 from chalicelib.core.events.manifests import MAX_MANIFEST
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.instants import HOUR, SECOND
+from chalicelib.core.rows.event import ManifestRow
 from chalicelib.flow.definitions import prefixes
 from chalicelib.flow.definitions.prefixes import Place
 from chalicelib.flow.ingest import objects
@@ -260,10 +261,10 @@ def test_t8_the_row_of_a_complete_manifest_goes_later() -> None:
     world = Delivery()
     world.comes(f"{FOLDER}a.csv")
     world.comes(MANIFEST, "a.csv\nb.csv")
-    waiting = world.ports.catalog.manifest("demo.orders", ("2026", "09"))
+    waiting = world.ports.rows.get(ManifestRow, "demo.orders", ("2026", "09"))
     assert waiting is not None and waiting.waits and waiting.expires_at is None
     world.comes(f"{FOLDER}b.csv")
-    complete = world.ports.catalog.manifest("demo.orders", ("2026", "09"))
+    complete = world.ports.rows.get(ManifestRow, "demo.orders", ("2026", "09"))
     assert complete is not None and not complete.waits
     assert complete.expires_at is not None and complete.expires_at > world.clock.now() + HOUR
 
@@ -296,10 +297,10 @@ class Crossing(Delivery):
         self.chance, self.depth = chance, 0
         self.to_put: list[tuple[str, str]] = []
         self.unread: list[ObjectCreated] = []
-        catalog: Any = Around(self.ports.catalog, ("manifest", "partition", "counted_object"), self._perhaps)
+        rows: Any = Around(self.ports.rows, ("get",), self._perhaps)
         ledger: Any = Around(self.ports.ledger, ("commit",), self._perhaps)
         lake: Any = Around(self.lake, ("names", "stored"), self._perhaps)
-        self.ports = self.with_ports(catalog=catalog, ledger=ledger, lake=lake)
+        self.ports = self.with_ports(rows=rows, ledger=ledger, lake=lake)
 
     def all_of(self, *objects: tuple[str, str]) -> None:
         self.to_put = self.chance.sample(objects, len(objects))

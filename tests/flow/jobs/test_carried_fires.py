@@ -9,6 +9,7 @@ import pytest
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import timer
 from chalicelib.core.instants import MINUTE, SECOND
+from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.writes import Put
 from chalicelib.flow.jobs import batch, deliver
 from tests.acceptance.words import elapsed, on, time
@@ -54,7 +55,7 @@ def test_l6_carry_of_an_earlier_end_drops_later_fires_on_record(world: World) ->
     assert called(world, "tick") == [15, 30, 45]
     assert {record.kind for record in world.records("tick")} == {"DROPPED"}
     assert "2026-03-02T12:00:50.000Z" in world.records("tick")[0].reason
-    assert world.ports.catalog.schedule_state("demo.flights.tick").mode == "deleted"
+    assert world.ports.rows.get(ScheduleState, "demo.flights.tick").mode == "deleted"
 
 
 def test_l6_carry_of_a_later_end_lets_the_times_go_on(world: World) -> None:
@@ -143,12 +144,12 @@ def test_l6_carry_reaches_fires_already_read_by_a_batch(world: World) -> None:
 def test_l6_carry_leaves_no_fire_of_an_emitter_that_wrote_late(world: World) -> None:
     """It has read the timer before the update, and writes its fires after it: its write of the timer fails."""
     world.deploy(flights({"burst": many(10, expression="4 12 2 3 *")}))
-    old = world.ports.catalog.timer("demo.flights.burst")
+    old = world.ports.rows.get(Timer, "demo.flights.burst")
     world.clock.pass_by("3m")
     world.put("burst", many(3, expression="4 12 2 3 *", **CARRY))
     assert old is not None
 
-    version = world.ports.catalog.version("demo.flights.burst", 1)
+    version = world.ports.rows.get(Version, "demo.flights.burst", 1)
     assert version is not None
     late = timer.emit(old, Schedule.model_validate(version.definition), NOON, NOON + 10 * MINUTE)
     world.ports.ledger.put_all([Put(fire) for fire in late.fires])

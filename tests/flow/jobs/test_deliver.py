@@ -11,13 +11,16 @@ import pytest
 from chalicelib import handlers
 from chalicelib.aws.hints import encode
 from chalicelib.core.instants import SECOND
+from chalicelib.core.rows import kinds
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.kinds import Key
 from chalicelib.core.targets.answers import Never
 from chalicelib.core.writes import Write
 from chalicelib.flow.jobs import deliver
 from chalicelib.flow.jobs.batch import prepare
 from chalicelib.flow.system import sweep
 from chalicelib.flow.system.dispatch import dispatch_together
-from chalicelib.ports import Ports, RowRequest
+from chalicelib.ports import Ports
 from tests.support.deliveries_crossed import TARGETS, Interfering, deploy, due, fires, ids, many, spread
 from tests.support.ledgers import LedgerBetween
 from tests.support.world import World, flights
@@ -91,13 +94,13 @@ class _SlowAhead:
         self.sizes: list[int] = []
         self.full_reads = 0
 
-    def read(self, ports: Ports, wanted: list[RowRequest]) -> Ports:
+    def read(self, ports: Ports, wanted: list[Key]) -> Ports:
         self.full_reads += 1
         return self._inner.read(ports, wanted)
 
-    def stamps(self, wanted: list[RowRequest]) -> Any:
+    def stamps(self, wanted: list[Key]) -> Any:
         found = self._inner.stamps(wanted)
-        self.sizes.append(sum(request[0] == "job" for request in wanted))
+        self.sizes.append(sum(kinds.kind_of(key).row is Job for key in wanted))
         if self._takes:
             self._world.clock.pass_by(self._takes.pop(0))
         return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.jobs import queue
 from chalicelib.flow.jobs.check import check_job
 from tests.support.ledgers import Before
@@ -111,7 +112,7 @@ def test_c5_a_job_waiting_for_its_rate_takes_no_slot_from_others(world: World) -
 
 def test_l2_a_completed_schedule_can_be_put_disabled(world: World) -> None:
     world.deploy(flights({"r": at("R3/PT20S")}))
-    schedule_state = world.ports.catalog.schedule_state(full("r"))
+    schedule_state = world.ports.rows.get(ScheduleState, full("r"))
     assert schedule_state is not None and schedule_state.mode == "completed"
     world.put("r", at("R3/PT20S") | {"enabled": False})
     world.pass_by("2m")

@@ -14,6 +14,8 @@ from chalicelib.core.jobs import claim
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.writes import AcquirePermit, JoinQueue
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
 from chalicelib.core.writes import (
     Create,
@@ -70,7 +72,8 @@ NOT_EXPECTED = {
     "repairs": "the check commits them, and reads the facts again",
 }
 # The definitions that are read for the facts. A new one belongs to one of the lists above.
-READ = {"schedule_state", "version", "definition workflow", "definition pool", "definition policy", "grants"}
+DEFINITIONS = {"Definition workflow", "Definition pool", "Definition policy"}
+READ = {"ScheduleState", "Version", *DEFINITIONS, "GrantsRow", "Job", "Run", "Record"}
 
 
 def test_each_fact_is_expected_by_the_claim_or_justified() -> None:
@@ -80,17 +83,17 @@ def test_each_fact_is_expected_by_the_claim_or_justified() -> None:
 
 
 class Reading:
-    """A catalog that records what was read."""
+    """Rows, with a record of what was read."""
 
     def __init__(self, inner: Any) -> None:
         self._inner, self.read = inner, set[str]()
 
     def __getattr__(self, name: str) -> Any:
-        def call(*args: Any) -> Any:
-            self.read.add(f"{name} {args[0]}" if name == "definition" else name)
-            return getattr(self._inner, name)(*args)
+        return getattr(self._inner, name)
 
-        return call
+    def get(self, row: type[Any], *values: Any) -> Any:
+        self.read.add(f"{row.__name__} {values[0]}" if row is Definition else row.__name__)
+        return self._inner.get(row, *values)
 
 
 def a_job_that_asks_for_all(kind: str) -> tuple[World, tuple[str, int, str]]:
@@ -119,7 +122,7 @@ def a_job_that_asks_for_all(kind: str) -> tuple[World, tuple[str, int, str]]:
 
 def plan_of(world: World, sort_key: tuple[str, int, str], **changed: Any) -> Plan:
 
-    found = world.ports.jobs.job(*sort_key)
+    found = world.ports.rows.get(Job, *sort_key)
     assert found is not None
     job = replace(found, **changed)
     known = facts.read(world.ports, job)
@@ -143,8 +146,8 @@ def test_the_claim_of_a_backfill_expects_that_it_runs() -> None:
 
 def test_only_known_definitions_are_read_for_the_facts() -> None:
     world, sort_key = a_job_that_asks_for_all("fire")
-    reading = Reading(world.ports.catalog)
-    job = world.ports.jobs.job(*sort_key)
+    reading = Reading(world.ports.rows)
+    job = world.ports.rows.get(Job, *sort_key)
     assert job is not None
     facts.read(world.with_ports(catalog=reading), job)
     assert reading.read == READ

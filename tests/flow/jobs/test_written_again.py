@@ -11,6 +11,7 @@ import pytest
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.targets.answers import NoAnswer
 from chalicelib.core.writes import Put
 from chalicelib.flow.jobs import actions
@@ -143,7 +144,7 @@ def test_c11_a_waiting_fire_is_recognized_after_completion(world: World) -> None
     [waiting] = [job for job in world.jobs("tick") if job.queued_in is not None]
     assert waiting.job_id == fire.job_id
     world.pass_by("2m")
-    schedule_state = world.ports.catalog.schedule_state(full("tick"))
+    schedule_state = world.ports.rows.get(ScheduleState, full("tick"))
     assert schedule_state is not None and schedule_state.mode == "completed"
 
     written_again(world, fire)

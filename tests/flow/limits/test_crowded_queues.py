@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from chalicelib.core.instants import MINUTE, SECOND, Instant
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import is_of_block
 from chalicelib.flow.definitions import store
@@ -67,7 +68,7 @@ def test_e3_a_leased_head_is_looked_at_once_a_second(monkeypatch: pytest.MonkeyP
     world = one_of_three_sent()
     left = len(world.targets.queue.sent_at)
     [head] = world.ports.jobs.head_of(LIMIT, 1)
-    job = world.ports.jobs.job(head.job_schedule, head.job_generation, head.job_sort_key)
+    job = world.ports.rows.get(Job, head.job_schedule, head.job_generation, head.job_sort_key)
     assert job is not None
     Leases(world.ports).take([job], 30 * SECOND, world.clock.now())  # of an invocation that dies
     store.put(world.ports, "policy", "demo.calm", MINUTELY, "tester")
@@ -99,7 +100,7 @@ def test_e3_a_queue_rests_while_its_head_is_on_its_way() -> None:
     queue.serve(world.ports, LIMIT, sent=on_their_way.texts)
 
     assert len(world.targets.queue.sent_at) == sent
-    [(again, ref)] = [hint for hint in world.hints.sent if hint[1].kind == "limit"]
+    [(again, ref)] = [hint for hint in world.hints.sent if is_of_block(hint[1])]
     assert (again, ref.parts[0]) == (now + queue.AGAIN, LIMIT)
     world.pass_by("1m")
     assert len(world.targets.queue.sent_at) == 3, "their block was lost, so they get permits of their own"

@@ -9,6 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from chalicelib.core.instants import Instant
+from chalicelib.core.rows.event import Partition
 from chalicelib.flow.repair.repair import Finding, Repair
 from chalicelib.ports import Changed, StoredObject
 from sluice.testing.memory import MemoryLake
@@ -98,7 +99,7 @@ def test_o4_the_files_after_an_unreadable_one_count() -> None:
 
     # The file 2 is based on file 1, so it cannot be confirmed; file 3 confirms what is in file 2.
     assert names == {f"s3://{BUCKET}/{file(number)}" for number in (1, 2)}
-    assert world.ports.catalog.partition("demo.orders", ("2",)) is not None
+    assert world.ports.rows.get(Partition, "demo.orders", ("2",)) is not None
     all_ran(world)
 
 

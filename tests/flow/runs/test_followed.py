@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from chalicelib.core.instants import HOUR, SECOND
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.runs import actions
 from tests.acceptance.workflows.test_dags import begin as begin_dag
 from tests.flow.runs.test_run_control import CLEAN, begin, states, world_with
@@ -119,7 +120,7 @@ def test_w15_a_dag_node_rerun_alone_does_not_change_its_dag() -> None:
 
     assert dags.ran(world) == ["a", "b", "c", "d", "b"]
     assert len(dags.views(world)) == 1
-    schedule_state = world.ports.catalog.schedule_state(f"{node.schedule[:-1]}d")
+    schedule_state = world.ports.rows.get(ScheduleState, f"{node.schedule[:-1]}d")
     assert schedule_state is not None
     assert world.ports.jobs.jobs(schedule_state.schedule, schedule_state.generation, 10, None).items == (), (
         "what follows gathers nothing"

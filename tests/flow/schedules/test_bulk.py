@@ -106,7 +106,7 @@ def test_l18_selected_schedules_are_disabled_and_enabled_again(world: World) -> 
     assert living(world) == {"a": "disabled", "b": "enabled", "c": "disabled", "d": "enabled", "e": "enabled"}
     assert bulk.act(world.ports, APP, "enable", team, "ops")["changed"] == names("a", "c")
     assert bulk.act(world.ports, APP, "enable", team, "ops")["unchanged"] == names("a", "c")
-    schedule_state = world.ports.catalog.schedule_state("demo.flights.a")
+    schedule_state = world.ports.rows.get(ScheduleState, "demo.flights.a")
     assert schedule_state is not None
     assert schedule_state.by == "ops"
 

@@ -11,6 +11,8 @@ from chalicelib.core import ids
 from chalicelib.core.definitions import data
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import SECOND
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow import lookup
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
@@ -162,7 +164,7 @@ def test_l17_a_target_used_by_messages_is_not_deleted(world: World) -> None:
     assert "the default target of demo.flights used by message demo.flights.ping" in error.message
     world.message("ping", schedule="@daily", workflow="notify")
     world.deploy(flights({}))
-    assert world.ports.catalog.definition("workflow", ids.default_workflow(APP)) is None
+    assert world.ports.rows.get(Definition, "workflow", ids.default_workflow(APP)) is None
 
     left = refused(lambda: store.delete(world.ports, "workflow", full("notify")))
     assert left.message == "expected a workflow that nothing refers to, got one used by message demo.flights.ping"
@@ -181,8 +183,8 @@ def test_l8_deleting_an_app_deletes_its_messages(world: World) -> None:
     world.pass_by("2m")
 
     assert world.targets.queue.messages == []
-    assert [world.ports.catalog.schedule_state(full(f"~{name}")).mode for name in "abc"] == ["deleted"] * 3
-    assert world.ports.catalog.definition("workflow", ids.default_workflow(APP)) is None
+    assert [world.ports.rows.get(ScheduleState, full(f"~{name}")).mode for name in "abc"] == ["deleted"] * 3
+    assert world.ports.rows.get(Definition, "workflow", ids.default_workflow(APP)) is None
     world.deploy(flights({}) | {"default_target": SQS})
     assert names(world) == []
 
@@ -215,7 +217,7 @@ def test_l13_large_data_is_in_the_bucket_of_the_app(world: World) -> None:
     # The same deployment again changes nothing: data that is stored elsewhere is not replaced.
     assert "schedule demo.flights.nightly" in world.deploy(document)["kept"]
     world.put("nightly", schedule)
-    schedule_state = world.ports.catalog.schedule_state(full("nightly"))
+    schedule_state = world.ports.rows.get(ScheduleState, full("nightly"))
     assert schedule_state is not None
     assert schedule_state.version == 1
 

@@ -9,6 +9,7 @@ import pytest
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import DAY, HOUR, MINUTE, iso
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import past
 from tests.flow.stored import everything, send
 from tests.support.schedules import at
@@ -75,13 +76,13 @@ def test_a_schedule_that_has_become_past_is_not_enabled(world: World) -> None:
     world.put("late", once(world, HOUR, enabled=False))
     world.clock.pass_by("2h")
     refused(world, "trigger.due_time", lambda: world.enable("late"))
-    assert world.ports.catalog.schedule_state("demo.flights.late").mode == "disabled"
+    assert world.ports.rows.get(ScheduleState, "demo.flights.late").mode == "disabled"
 
 
 def test_enable_of_a_completed_schedule_says_what_to_do(world: World) -> None:
     world.put("once", once(world, MINUTE))
     world.pass_by("5m")
-    assert world.ports.catalog.schedule_state("demo.flights.once").mode == "completed"
+    assert world.ports.rows.get(ScheduleState, "demo.flights.once").mode == "completed"
     with pytest.raises(SluiceError) as error:
         world.enable("once")
     assert error.value.hint == past.COMPLETED

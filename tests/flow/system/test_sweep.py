@@ -97,14 +97,16 @@ def test_w10_an_unlaunched_run_is_launched_once(world: World) -> None:
 def test_o1_a_tick_with_nothing_due_reads_no_schedule(world: World) -> None:
     world.deploy(flights({f"s{number}": partitions() for number in range(10)}))
     reads: list[str] = []
-    catalog = world.ports.catalog
 
     class Counting:
+        def __init__(self, port: object) -> None:
+            self._port = port
+
         def __getattr__(self, name: str) -> object:
             reads.append(name)
-            return getattr(catalog, name)
+            return getattr(self._port, name)
 
-    world.ports = world.with_ports(catalog=Counting())
+    world.ports = world.with_ports(rows=Counting(world.ports.rows), catalog=Counting(world.ports.catalog))
     world.pass_by("3m")
 
     assert reads == []

@@ -7,6 +7,7 @@ import pytest
 from chalicelib.core import ids
 from chalicelib.core.instants import SECOND
 from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.system import sweep
 from tests.support.crash import lost, wrap
 from tests.support.schedules import partitions
@@ -64,6 +65,6 @@ def test_a_sweep_ends_before_its_lambda_does(stuck: World) -> None:
 
 
 def _generation(world: World, schedule: str) -> str:
-    schedule_state = world.ports.catalog.schedule_state(schedule)
+    schedule_state = world.ports.rows.get(ScheduleState, schedule)
     assert schedule_state is not None
     return ids.base36(schedule_state.generation)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import SECOND
-from chalicelib.core.rows.ref import Ref, ShardPart, is_of_fires, is_shard, shard_part, shard_ref
+from chalicelib.core.rows.ref import Ref, ShardPart, shard_part, shard_ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.system import sweep as rules
@@ -42,13 +42,13 @@ def stuck(wake_shards: int = 1) -> World:
 
 
 def hinted(world: World) -> Counter[Ref]:
-    return Counter(ref for _, ref in world.hints.sent if not is_shard(ref))
+    return Counter(ref for _, ref in world.hints.sent if ref.kind != "shard")
 
 
 def work(world: World) -> None:
     """Handle the parts that were handed on, and no other hint."""
-    while ready := [ref for _, ref in world.hints.sent if is_shard(ref)]:
-        world.hints.sent = [hint for hint in world.hints.sent if not is_shard(hint[1])]
+    while ready := [ref for _, ref in world.hints.sent if ref.kind == "shard"]:
+        world.hints.sent = [hint for hint in world.hints.sent if hint[1].kind != "shard"]
         for ref in ready:
             dispatch.dispatch(world.ports, ref)
 
@@ -73,7 +73,7 @@ def test_o3_parts_that_are_lost_come_with_the_next_tick() -> None:
     for _ in range(2):
         sweep.sweep_all(world.ports)
         looked_at = len(hinted(world))
-        world.hints.sent = [hint for hint in world.hints.sent if not is_shard(hint[1])]
+        world.hints.sent = [hint for hint in world.hints.sent if hint[1].kind != "shard"]
     assert looked_at == 20, "a page by each tick, even if no part arrives"
 
 
@@ -83,7 +83,7 @@ def test_o3_a_part_out_of_time_is_handed_on_again(monkeypatch: pytest.MonkeyPatc
     part = ShardPart("jobs", 0, world.clock.now() - rules.GRACE)
     ports = world.with_ports(ends_at=world.clock.now())
     sweep.handle_part(ports, part)
-    parts = [shard_part(ref) for _, ref in world.hints.sent if is_shard(ref)]
+    parts = [shard_part(ref) for _, ref in world.hints.sent if ref.kind == "shard"]
     assert parts[0].cursor is not None
     assert parts[1] == part
     assert len(hinted(world)) == 4, "the first slice is handled in any case"
@@ -97,7 +97,7 @@ def test_o3_overdue_rows_beside_many_timers_are_swept_with_them() -> None:
     world.deploy(flights({f"s{number:02d}": at("@every 10m", "notify") for number in range(30)}))
     world.clock.pass_by("9m")
     for number in range(25):
-        row = world.ports.catalog.schedule_state(f"demo.flights.s{number:02d}")
+        row = world.ports.rows.get(ScheduleState, f"demo.flights.s{number:02d}")
         assert isinstance(row, ScheduleState)
         world.ports.ledger.put_all([Put(replace(row, wake_at=NOON + number))])
     world.hints.sent = []
@@ -106,7 +106,7 @@ def test_o3_overdue_rows_beside_many_timers_are_swept_with_them() -> None:
     sweep.sweep_all(ports)
     work(world)
     assert sum(ref.kind == "schedule" for ref in hinted(world)) == 25
-    assert sum(is_of_fires(ref) for ref in hinted(world)) == 30
+    assert sum(ref.kind == "fires" for ref in hinted(world)) == 30
 
 
 def test_w7_only_the_tick_asks_emr_about_silent_runs() -> None:
