@@ -28,6 +28,7 @@ CONSOLE_SOURCES := $(shell find console/src console/public -type f) console/inde
 LOCK = $(BIN)/python -m piptools compile --quiet --generate-hashes --allow-unsafe --no-strip-extras --no-header \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 TYPED := chalicelib sluice infra jobs job_library benchmarks examples app.py
+LINTED := $(TYPED) docs setup.py tests
 
 export PATH := $(abspath $(BIN)):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -71,8 +72,8 @@ example: $(STAMP) ## run one example: NAME=flights.demo, features.build, retrain
 	$(BIN)/python -m examples.$(NAME)
 
 lint: $(STAMP) ## style, formatting and types
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check $(LINTED)
+	$(BIN)/ruff format --check $(LINTED)
 	$(BIN)/mypy --strict $(TYPED)
 
 test: lint docs $(CONSOLE) ## lint, types, the site and all tests but the long ones: the gate
@@ -80,7 +81,7 @@ test: lint docs $(CONSOLE) ## lint, types, the site and all tests but the long o
 
 test-long: $(STAMP) ## the tests that take longer than a minute, and the scenarios once more on moto
 	$(BIN)/python -m pytest -m long
-	SLUICE_TEST_TABLES=moto $(BIN)/python -m pytest -m "not long" tests/acceptance tests/flow tests/docs tests/workers
+	SLUICE_TEST_TABLES=moto $(BIN)/python -m pytest -m "not long" tests/acceptance tests/flow tests/docs tests/workers tests/web
 
 mutants: $(STAMP) ## change the modules that decide in small ways and see whether a test fails: ONLY=jobs.check, MINUTES=8
 	@nice -n 19 $(BIN)/python -m tests.mutants $(ONLY) $(if $(MINUTES),--minutes $(MINUTES))

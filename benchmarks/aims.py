@@ -19,23 +19,7 @@ WHY_DEARER = "missed: [each write that it takes, and why it stays](decisions/009
 MISSED: Mapping[str, str] = {f"a million runs of {path}": WHY_DEARER for path in DOLLARS}
 # Scenarios that are not in the results yet, by what is assumed, group and what they are about, with what was found out
 # so far. The next `make bench ONLY=aws_model` plays them, and a test then demands that they leave this list.
-_NEXT = "`SLUICE_MODEL_ASSUMED=pessimistic make bench ONLY=aws_model` plays it"
-_WAITING = {
-    ("pessimistic", "burst"): (
-        "60,000, warm, 16 shards",
-        "100,000, warm, 16 shards",
-    ),
-    ("pessimistic", "steady"): ("1,667 a second, warm, 16 shards",),
-    ("pessimistic", "emission"): ("10,000 timers",),
-    ("pessimistic", "waking"): (
-        "resume of 10,000",
-        "success of 10,000",
-    ),
-    ("pessimistic", "upload"): ("10,000 uploaded",),
-}
-NOT_PLAYED: Mapping[tuple[str, str, str], str] = {
-    (assumed, group, about): _NEXT for (assumed, group), abouts in _WAITING.items() for about in abouts
-}
+NOT_PLAYED: Mapping[tuple[str, str, str], str] = {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -146,10 +147,10 @@ class Settings:
             "history_days": _between("SLUICE_HISTORY_DAYS", 90, 180),
             "audit_bucket": str,
             "audit_days": _between("SLUICE_AUDIT_DAYS", 1, 3_650),
-            "quota_schedules": int,
-            "quota_fires_per_second": float,
-            "quota_documents": int,
-            "quota_requests_per_second": float,
+            "quota_schedules": _between("SLUICE_QUOTA_SCHEDULES", 0, 10_000_000),
+            "quota_fires_per_second": _rate("SLUICE_QUOTA_FIRES_PER_SECOND", 0, 1_000_000),
+            "quota_documents": _between("SLUICE_QUOTA_DOCUMENTS", 0, 10_000_000),
+            "quota_requests_per_second": _rate("SLUICE_QUOTA_REQUESTS_PER_SECOND", 1, 100_000),
             "quota_waiting_jobs": _between("SLUICE_QUOTA_WAITING_JOBS", 0, 50_000),
             "update_schedules": _switch("SLUICE_UPDATE_SCHEDULES"),
             "http_allow_private": _switch("SLUICE_HTTP_ALLOW_PRIVATE"),
@@ -231,8 +232,21 @@ def _run_limits(text: str) -> tuple[tuple[str, int], ...]:
 def _between(name: str, least: int, most: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not text.isdecimal() or not least <= int(text) <= most:
-            raise RuntimeError(f"expected {least} to {most} in {name}, got {text!r}")
+            raise RuntimeError(f"expected {least:,} to {most:,} in {name}, got {text!r}")
         return int(text)
+
+    return read
+
+
+def _rate(name: str, least: float, most: float) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        try:
+            rate = float(text)
+        except ValueError:
+            rate = math.nan
+        if not least <= rate <= most:  # also for NaN
+            raise RuntimeError(f"expected {least:,} to {most:,} in {name}, got {text!r}")
+        return rate
 
     return read
 

@@ -178,13 +178,13 @@ def _check_concurrency(
     if limit is None:
         return
     total = int(limit["ConcurrentExecutions"])
-    if shortage := _shortage(total, session.region_name, wanted):
+    held = sum(_reserved(functions, f"{stack}-{handler}") for handler in RESERVED.values())
+    free = int(limit["UnreservedConcurrentExecutions"]) + held
+    if shortage := _shortage(total, free, session.region_name, wanted):
         report(Step("concurrent Lambdas", "WARNING", shortage))
     reservations = {name: int(wanted.get(name, 0)) for name in RESERVED}
     if not any(reservations.values()):
         return
-    held = sum(_reserved(functions, f"{stack}-{handler}") for handler in RESERVED.values())
-    free = int(limit["UnreservedConcurrentExecutions"]) + held
     if free - sum(reservations.values()) < UNRESERVED:
         listed = ", ".join(f"{name}={number}" for name, number in reservations.items() if number)
         room = max(0, free - UNRESERVED)
@@ -201,19 +201,21 @@ def account_limit(functions: Any) -> Mapping[str, Any] | None:
     return found
 
 
-def _shortage(total: int, region: str, wanted: Mapping[str, str]) -> str:
-    """What to do if the queues may invoke more Lambdas than the account has; empty if they may not."""
+def _shortage(total: int, free: int, region: str, wanted: Mapping[str, str]) -> str:
+    """What to do if the queues may invoke more Lambdas than the account has, without those that functions of others
+    reserve; empty if they may not."""
     maxima = {name: _at_once(wanted, name)[1] for name in QUEUES}
     needed = OTHERS + sum(QUEUES[name] * maximum for name, maximum in maxima.items())
-    if needed <= total:
+    if needed <= free:
         return ""
-    room = max(2, (total - OTHERS) // sum(QUEUES.values()))
+    room = max(2, (free - OTHERS) // sum(QUEUES.values()))
     lower = " ".join(f"{name}Concurrency={min(maximum, room)}" for name, maximum in maxima.items())
+    others = f", of which functions outside this stack reserve {total - free}" if free < total else ""
     pollers = " BurstMinimumPollers=0" if int(wanted.get("BurstMinimumPollers", 0)) else ""
     return (
-        f"the account has {total} concurrent Lambdas in {region}, and the queues of this stack may invoke {needed}. "
-        f"Beyond that Lambda refuses invocations, and each refusal counts as a try of its message: some then end in "
-        f"the dead letters. Before a burst, {_QUOTA}; until then deploy with {lower}{pollers}"
+        f"the account has {total} concurrent Lambdas in {region}{others}, and the queues of this stack may invoke "
+        f"{needed}. Beyond that Lambda refuses invocations, and each refusal counts as a try of its message: "
+        f"some then end in the dead letters. Before a burst, {_QUOTA}; until then deploy with {lower}{pollers}"
     )
 
 

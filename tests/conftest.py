@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import resource
 import zoneinfo
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -119,9 +120,27 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return OneCloud(config, log)
 
 
+_BEGAN = pytest.StashKey[float]()
+
+
+def _cpu_seconds() -> float:
+    """The CPU time of this process and of those that have ended and were waited for."""
+    used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """In CI a skip is a failure: a test that was skipped has proved nothing."""
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
+    item.stash[_BEGAN] = _cpu_seconds()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Add the CPU seconds of each test and its fixtures, which `tests/support/times.py` reads. In CI a skip is a
+    failure: a test that was skipped has proved nothing."""
+    if call.when == "teardown":
+        item.user_properties.append(("cpu_s", f"{_cpu_seconds() - item.stash[_BEGAN]:.3f}"))
     report: Any = yield
     if report.skipped and os.environ.get("CI") and not hasattr(report, "wasxfail"):
         report.outcome = "failed"

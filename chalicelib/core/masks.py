@@ -37,6 +37,13 @@ _OPTION = re.compile(r"--[A-Za-z][\w.-]*|-[A-Za-z]")
 _PROPERTY = re.compile(r"-D[A-Za-z][\w.-]*")
 _ADDRESS = re.compile(r"\b(?!s3[an]?://)[a-z][a-z0-9+.-]{1,20}://[^\s\"'<>]+", re.I)
 _NAMED = re.compile(rf"((?:{_PASSWORD})=[\"']?)([^\s&;,#\"'<>]+)", re.I)
+# After a colon, as in a log or in JSON. Sentences have colons too, so the value must look like a password: a digit in
+# at least six characters, and neither a path, an address nor an ARN.
+_SAID = re.compile(
+    rf"((?<!:)(?:{_PASSWORD})[\"']?: {{0,3}}[\"']?)"
+    r"(?!arn:|/|[a-z][a-z0-9+.-]{1,20}://)(?=\S{0,200}\d)([^\s&;,#\"'<>]{6,})",
+    re.I,
+)
 # Forms in which services issue credentials; each begins with a text that hardly anything else has. The first parts have
 # a longest length, so that a text of many beginnings costs little time.
 # https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns
@@ -69,6 +76,7 @@ def text(value: str) -> str:
     if "://" in value:
         value = _ADDRESS.sub(lambda found: _address(found[0], lambda path: path), value)
     value = _NAMED.sub(lambda found: f"{found[1]}{_once(found[2])}", value) if "=" in value else value
+    value = _SAID.sub(lambda found: f"{found[1]}{_once(found[2])}", value) if ":" in value else value
     return _TOKENS.sub(lambda found: mask(found[0]), value)
 
 

@@ -123,6 +123,9 @@ def test_a_token_is_masked_wherever_it_stands(secret: str, around: str) -> None:
         ("DB_PASS=hunter2 dbPwd=hunter2", "DB_PASS=*** dbPwd=***"),
         ("clientSecret=hunter2 accessToken='hunter2'", "clientSecret=*** accessToken='***'"),
         ("spark.hadoop.fs.s3a.secret.key=hunter2", "spark.hadoop.fs.s3a.secret.key=***"),
+        ("Password: hunter2, user: ada", "Password: ***, user: ada"),
+        ('{"db_password": "hunter2", "user": "ada7777"}', '{"db_password": "***", "user": "ada7777"}'),
+        ("token:hunter2-of-a-long-name", f"token:{mask('hunter2-of-a-long-name')}"),
     ],
 )
 def test_a_text_loses_credentials_only(given: str, shown: str) -> None:
@@ -139,6 +142,11 @@ def test_a_text_loses_credentials_only(given: str, shown: str) -> None:
         "arn:aws:sqs:eu-west-1:123456789012:sluice-target-x",
         "demo.flights.clean.1k.0f3a9c7d2b1e4f5a6b7c",
         "Basic authentication is off",
+        "the password: a text of 8 characters",
+        "secret: arn:aws:secretsmanager:eu-west-1:123456789012:secret:hook-1a2b3c",
+        "secret: /teams/demo/hook1",
+        "token: https://wiki.example.com/tokens/2026",
+        "expected a token: none for 3 days",
         "the bearer of this run",
         "https://sqs.eu-west-1.amazonaws.com/123456789012/sluice-target-orders.fifo",
     ],
@@ -213,7 +221,8 @@ def test_values_without_text_stay(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["eyJ-", "eyJaaaaa.", "https://a?", "-----BEGIN ", "SG.", "xoxb-", "=Bearer ", "https://"]
+    "part",
+    ["eyJ-", "eyJaaaaa.", "https://a?", "-----BEGIN ", "SG.", "xoxb-", "=Bearer ", "https://", "token: ", "token:a"],
 )
 def test_a_hostile_text_costs_little(part: str) -> None:
     before = time.process_time()

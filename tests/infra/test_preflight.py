@@ -123,7 +123,7 @@ def test_the_lists_of_targets_are_those_with_defaults(template: dict[str, Any]) 
 
 
 def test_a_stack_without_reservations_needs_no_free_concurrency() -> None:
-    assert check(account(1000, 0), {"Stage": "dev"}) == []
+    assert check(account(1000, 100), {"Stage": "dev"}) == []
 
 
 @pytest.mark.parametrize(
@@ -142,6 +142,12 @@ def test_o7_an_account_with_few_lambdas_is_told_what_to_do(concurrency: int, nee
     assert "ask AWS for a higher quota (Service Quotas, AWS Lambda, Concurrent executions)" in step.reason
     assert step.reason.endswith(f"deploy with {lower}")
     assert check(account(needed, needed), {}) == []
+
+
+def test_o7_what_other_functions_reserve_is_not_counted() -> None:
+    [step] = check(account(1000, 40, tick=10), {})
+    assert "has 1000 concurrent Lambdas in eu-west-1, of which functions outside this stack reserve 950" in step.reason
+    assert check(account(1000, 44, tick=10), {}) == []
 
 
 def test_provisioned_pollers_count_as_what_they_may_invoke() -> None:

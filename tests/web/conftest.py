@@ -1,8 +1,11 @@
-"""The whole service behind its HTTP API: the app of app.py on moto's tables, queues and buckets."""
+"""The whole service behind its HTTP API: the app of app.py on tables in memory, and on moto's queues and buckets.
+
+``SLUICE_TEST_TABLES=moto`` plays the same tests on moto's tables, many times as slowly."""
 
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +18,9 @@ from chalice.test import Client, HTTPResponse
 from moto import mock_aws
 
 from app import app
+from chalicelib import wiring
 from chalicelib.wiring import ports
+from sluice.testing.memory_tables import MemoryTables
 from tests.support import tables
 from tests.web import answer_schemas
 
@@ -29,9 +34,9 @@ WEEKDAYS = {"type": "time", "expression": "0 5 * * mon-fri"}
 class Api:
     """Sends requests to the API as a signed caller would, and invokes the Lambdas that the API calls asynchronously."""
 
-    def __init__(self, names: dict[str, str]) -> None:
+    def __init__(self, names: dict[str, str], dynamodb: Any) -> None:
         self.client = Client(app)
-        self.sqs, self.dynamodb = boto3.client("sqs"), boto3.client("dynamodb")
+        self.sqs, self.dynamodb = boto3.client("sqs"), dynamodb
         self.names = names
 
     def send(self, method: str, path: str, body: Any = None, **headers: str) -> HTTPResponse:
@@ -85,10 +90,18 @@ class Api:
     def everything(self) -> list[Any]:
         """Every item of every table, to compare when nothing may be stored."""
         return [
-            sorted(json.dumps(item, sort_keys=True, default=bytes.hex) for page in pages for item in page["Items"])
+            sorted(json.dumps(item, sort_keys=True, default=bytes.hex) for item in self._items(table))
             for table in sorted(self.names.values())
-            for pages in [self.dynamodb.get_paginator("scan").paginate(TableName=table)]
         ]
+
+    def _items(self, table: str) -> Iterator[Any]:
+        start: dict[str, Any] = {}
+        while True:
+            page = self.dynamodb.scan(TableName=table, **start)
+            yield from page["Items"]
+            if "LastEvaluatedKey" not in page:
+                return
+            start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
     def all_but_audit(self) -> list[Any]:
         """The same without audit records: a refused request may write one."""
@@ -149,7 +162,12 @@ def installation() -> Iterator[Api]:
             name="jobs", type="SPARK", releaseLabel="emr-7.1.0", clientToken="jobs"
         )
         boto3.client("s3").create_bucket(Bucket="control")
-        names = tables.create(boto3.client("dynamodb"), "web")
+        if os.environ.get("SLUICE_TEST_TABLES") == "moto":
+            dynamodb = boto3.client("dynamodb")
+            names = tables.create(dynamodb, "web")
+        else:
+            dynamodb, names = tables.in_memory()
+            patch.setattr(wiring, "client", _clients(dynamodb))
         settings = names | {
             "hints_queue_url": boto3.client("sqs").create_queue(QueueName="hints")["QueueUrl"],
             "lake_bucket": "lake-bucket",
@@ -160,13 +178,31 @@ def installation() -> Iterator[Api]:
         for name, value in settings.items():
             patch.setenv(f"SLUICE_{name.upper()}", value)
         ports.cache_clear()
-        yield Api(names)
+        yield Api(names, dynamodb)
         ports.cache_clear()
+
+
+def _clients(dynamodb: MemoryTables) -> Any:
+    """The function that makes clients, with these tables instead of DynamoDB."""
+    make = wiring.client
+    return lambda service, **options: dynamodb if service == "dynamodb" else make(service, **options)
+
+
+_settled: list[Any] = []  # the tables of `settle_in`, made once in each process
 
 
 def settle_in(api: Api) -> None:
     """The namespace ``demo`` with the app ``flights``: two datasets, and a workflow for each kind of target."""
     target = api.sqs.create_queue(QueueName="target")["QueueUrl"]
+    if isinstance(api.dynamodb, MemoryTables) and _settled:
+        api.dynamodb.restore(_settled[0])
+        return
+    _put_all(api, target)
+    if isinstance(api.dynamodb, MemoryTables):
+        _settled.append(api.dynamodb.saved())
+
+
+def _put_all(api: Api, target: str) -> None:
     api.put(NS)
     api.put(
         APP,

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import boto3
 from botocore.awsrequest import AWSResponse
+from botocore.config import Config
 from botocore.exceptions import EndpointConnectionError
 
 from chalicelib.wiring import ports
@@ -47,6 +49,7 @@ def tables_down(how: Callable[..., Any] = answers_503) -> Iterator[None]:
     passed = iter(range(1_000_000))
     patient = tables._patience
     tables._patience = replace(patient, seconds=2, now=lambda: next(passed), sleep=lambda _: None)
+    client, tables._client = tables._client, boto3.client("dynamodb", config=Config(retries={"total_max_attempts": 1}))
     with down(tables._client, how):
         yield
-    tables._patience = patient
+    tables._client, tables._patience = client, patient

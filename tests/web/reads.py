@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from chalicelib.wiring import ports
+from tests.support.aws_rules import TABLE_CALLS
 
 UNIT = 4_096  # bytes: a strongly consistent read of them is one unit, any other half a unit
 
@@ -27,36 +30,36 @@ class Tally:
     def total(self) -> int:
         return self.calls.total()
 
+    def take(self, operation: str, asked: Mapping[str, Any], answered: Mapping[str, Any]) -> None:
+        self.calls[operation] += 1
+        each = asked["RequestItems"].values() if "RequestItems" in asked else [asked]
+        factor = 1.0 if all(one.get("ConsistentRead") for one in each if isinstance(one, Mapping)) else 0.5
+        if operation == "Query":
+            self.units += factor * math.ceil(max(1, sum(map(_size, answered["Items"]))) / UNIT)
+            return
+        rows = [row for rows in answered.get("Responses", {}).values() for row in rows]
+        rows += [answered["Item"]] if "Item" in answered else []
+        self.units += factor * sum(math.ceil(_size(row) / UNIT) for row in rows)
+
 
 @contextmanager
 def counted() -> Iterator[Tally]:
-    """Count the reads of this process until the end of the block."""
+    """Count the calls of this process until the end of the block."""
     client: Any = ports().ledger._ledger._client  # that of DynamoDB, which the audited one wraps
-    tally, strong = Tally(), [True]
-
-    def asked(params: Mapping[str, Any], **_: Any) -> None:
-        requests = params.get("RequestItems")
-        each = list(requests.values()) if isinstance(requests, Mapping) else [params]
-        strong[:] = [bool(isinstance(one, Mapping) and one.get("ConsistentRead")) for one in each]
-
-    def answered(parsed: Mapping[str, Any], model: Any, **_: Any) -> None:
-        tally.calls[model.name] += 1
-        factor = 1.0 if all(strong) else 0.5
-        if model.name == "Query":
-            tally.units += factor * math.ceil(max(1, sum(map(_size, parsed["Items"]))) / UNIT)
-            return
-        rows = [row for rows in parsed.get("Responses", {}).values() for row in rows]
-        rows += [parsed["Item"]] if "Item" in parsed else []
-        tally.units += factor * sum(math.ceil(_size(row) / UNIT) for row in rows)
-
-    events = client.meta.events
-    events.register("provide-client-params.dynamodb", asked, "reads-asked")
-    events.register("after-call.dynamodb", answered, "reads-answered")
-    try:
+    tally = Tally()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, operation in TABLE_CALLS.items():
+            patch.setattr(client, name, _told(getattr(client, name), operation, tally))
         yield tally
-    finally:
-        events.unregister("provide-client-params.dynamodb", asked, "reads-asked")
-        events.unregister("after-call.dynamodb", answered, "reads-answered")
+
+
+def _told(call: Callable[..., Any], operation: str, tally: Tally) -> Callable[..., Any]:
+    def told(**asked: Any) -> Any:
+        answered = call(**asked)
+        tally.take(operation, asked, answered or {})
+        return answered
+
+    return told
 
 
 def _size(item: Mapping[str, Any]) -> int:

@@ -61,6 +61,8 @@ def load(
     was_opened = archive.text(opened) is not None
     if not was_opened:
         _refuse_known(copies, made)
+    is_found = was_opened and not _present(copies).isdisjoint(made.namespaces)  # an import broke off in its last steps
+    if not is_found:
         for namespace in made.namespaces:
             uses.require_room(ports, namespace)
             take_all(ports, namespace)
@@ -68,8 +70,9 @@ def load(
     files = _Files(copies, archive, made, Arrival(buckets, ports.clock.now(), limits, by=by))
     brought = prefixes.brought(copy.row for copy in files.arriving(*made.of("catalog")))
     prefixes.check(ports, brought)
-    if not was_opened:
+    if not is_found:
         lists.check(ports, lambda: (copy.row for copy in files.arriving(*made.of("catalog"))))
+    if not was_opened:
         for table in TABLES:
             files.put(table, tell)
         archive.put(opened, json.dumps({"into": into}))
@@ -95,12 +98,17 @@ def _is_door(copy: StoredCopy) -> bool:
     return isinstance(row, Subscription | PrefixRow) or (isinstance(row, Definition) and row.kind == "namespace")
 
 
-def _refuse_known(copies: Copies, made: Manifest) -> None:
-    names = {
+def _present(copies: Copies) -> set[str]:
+    """The namespaces of this installation."""
+    return {
         copy.row.name
         for copy in pages_of(copies, "catalog")
         if isinstance(copy.row, Definition) and copy.row.kind == "namespace"
     }
+
+
+def _refuse_known(copies: Copies, made: Manifest) -> None:
+    names = _present(copies)
     taken = sorted(names if made.everything else names & set(made.namespaces))
     if taken:
         what = "an installation without namespaces" if made.everything else "an installation without these namespaces"

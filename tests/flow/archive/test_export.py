@@ -373,6 +373,24 @@ def test_o14_what_arrives_beside_others_needs_its_lists(arriving: list[str], her
     assert new.ports.catalog.definition("namespace", "demo") is not None
 
 
+def test_o14_a_resumed_import_compares_lists_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It began in an empty installation. Another namespace came before it was repeated."""
+    archive, new = exported(using("demo"), "demo"), tenants()
+    with monkeypatch.context() as patched:
+        patched.setattr("chalicelib.flow.archive.sharing.count", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            imported(new, archive)
+    store.put(new.ports, "namespace", "other", {}, "tester")
+    with pytest.raises(SluiceError, match="expected that demo uses only what it may use beside others"):
+        imported(new, archive)
+    assert new.ports.catalog.definition("namespace", "demo") is None
+    store.delete(new.ports, "namespace", "other")
+    imported(new, archive)
+    store.put(new.ports, "namespace", "system", {}, "tester")
+    imported(new, archive)  # all is there: a repetition changes nothing
+    assert new.ports.catalog.definition("namespace", "demo") is not None
+
+
 def test_o14_what_arrives_alone_needs_no_lists() -> None:
     new = tenants("system")
     imported(new, exported(using("demo"), "demo"))
