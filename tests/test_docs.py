@@ -110,6 +110,11 @@ def test_a_page_for_users_names_no_test(page: Path) -> None:
     assert re.findall(r"\btests/[\w/.]+", prose(page)) == [], "what shows a promise stands in docs/internals"
 
 
+def test_every_page_of_internals_is_listed() -> None:
+    listed = re.findall(r"^\| \[([\w-]+\.md)\]", (INTERNALS / "README.md").read_text(), flags=re.M)
+    assert sorted(["README.md", *listed]) == sorted(page.name for page in INTERNALS.glob("*.md"))
+
+
 @pytest.mark.parametrize("page", sorted(INTERNALS.glob("*.md")), ids=lambda page: page.name)
 def test_the_tests_named_in_internals_exist(page: Path) -> None:
     """A test in the text is named by its file, below the folder of the repository or below `tests/`."""
