@@ -57,8 +57,12 @@ def _writer(hint: Any) -> Callable[[Any], Any] | None:
         return None
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     kind = options[0]
-    write: Any = iso if kind == At else {list: list, dict: dict}.get(get_origin(kind), str if kind is str else _same)
+    write: Any = iso if kind == At else {list: list, dict: dict}.get(get_origin(kind), _text if kind is str else _same)
     return _or_none(write) if NoneType in options else write
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def _same(value: Any) -> Any:

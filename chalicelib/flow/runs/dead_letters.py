@@ -35,7 +35,7 @@ class DeadLetterView(View):
     tries: int
     size: int
     nominal_at: At | None
-    first_try_at: At
+    first_try_at: At | None
     failed_at: At
 
 

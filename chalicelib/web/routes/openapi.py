@@ -13,23 +13,25 @@ from pydantic import TypeAdapter
 
 from chalicelib.core.access.rights import roles_with
 from chalicelib.core.states import RUN_MOVES, JobKind, JobState
-from chalicelib.flow.views.schedule_list import MAX_LIMIT as MAX_ROWS
+from chalicelib.flow.views import ahead, logs, schedule_list
+from chalicelib.flow.views.present import MAX_ROWS
 from chalicelib.web import answers
 from chalicelib.web.access import SIGNED, Needs
 from chalicelib.web.bodies import BODIES
 from chalicelib.web.filters import STATES
 from chalicelib.web.http import KEY
-from chalicelib.web.own_queries import OWN
 from chalicelib.web.paging import DEFAULT_LIMIT, MAX_FIRES, MAX_LIMIT
-from chalicelib.web.table import IDEMPOTENCY_KEY, IF_MATCH, ROUTES, Route
+from chalicelib.web.routes import audit, graph, present, spans
+from chalicelib.web.table import IDEMPOTENCY_KEY, IF_MATCH, NS, ROUTES, Route
 
 Json = dict[str, Any]
 SCHEMAS = "#/components/schemas/"
 TEXT: Json = {"type": "string"}
+COUNT: Json = {"type": "integer", "minimum": 1}
 QUERY: dict[str, Json] = {
-    "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
+    "limit": COUNT | {"maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
     "cursor": {"type": "string", "description": "`next_cursor` of the previous page"},
-    "count": {"type": "integer", "minimum": 1, "maximum": MAX_FIRES, "default": 10},
+    "count": COUNT | {"maximum": MAX_FIRES, "default": 10},
     "day": {"type": "string", "format": "date", "description": "a day in UTC"},
     "dry_run": {"type": "boolean", "default": False, "description": "report what would change; change nothing"},
     "update_schedules": {
@@ -38,8 +40,8 @@ QUERY: dict[str, Json] = {
     },
     "upload": {"type": "string", "description": "the id of an upload, whose document is deployed instead of a body"},
     "runs": {"type": "string", "enum": ["cancel"], "description": "also cancel the runs that are in progress"},
-    "attempt": {"type": "integer", "minimum": 1, "description": "the number of the attempt; by default the latest"},
-    "lines": {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 100},
+    "attempt": COUNT | {"description": "the number of the attempt; by default the latest"},
+    "lines": COUNT | {"maximum": logs.MAX_LINES, "default": 100},
     "tag": {"type": "string", "description": "`team=a`, or `team` for any value of the tag"},
     "schedule": {"type": "string", "description": "a schedule of the namespace, as `app.name` or as its full name"},
     "workflow": {"type": "string", "description": "the workflow that they run; a short name is one of this app"},
@@ -48,16 +50,62 @@ QUERY: dict[str, Json] = {
     "from": {"type": "string", "format": "date-time", "description": "the begin of the span; by default now"},
     "to": {"type": "string", "format": "date-time", "description": "its end, at most 31 days later; by default a day"},
     "name": {"type": "string", "description": "a limit such as `workflow:demo.flights.clean`, or `schedule:app.name`"},
-    "rows": {
-        "type": "integer",
-        "minimum": 1,
-        "maximum": 2_000,
-        "default": 2_000,
-        "description": "rows to read at most",
-    },
+    "rows": COUNT | {"maximum": MAX_ROWS, "default": MAX_ROWS, "description": "rows to read at most"},
     "bucket": {"type": "string", "description": "the name of a bucket; `lake` is that of the installation"},
     "prefix": {"type": "string", "description": "a folder of the bucket, such as `raw/orders/`"},
+    "kind": {"type": "string", "enum": list(get_args(JobKind))},
+    "state": {"type": "string", "enum": list(RUN_MOVES)},
     "queued_in": {"type": "string", "description": "the limit in whose queue they wait; then in its order"},
+}
+AT: Json = {"type": "string", "format": "date-time"}
+DAY: Json = {"type": "string", "format": "date"}
+STEPS: Json = {"type": "integer", "minimum": 0, "default": graph.STEPS}
+
+# Parameters with another meaning, or other bounds, than elsewhere: by the path of a route, or its last part.
+OWN: dict[str, dict[str, Json]] = {
+    NS + "/schedules": {"limit": COUNT | {"maximum": schedule_list.MAX_LIMIT, "default": present.DEFAULT_SCHEDULES}},
+    "schedules": {"state": {"type": "string", "enum": list(STATES)}},
+    "jobs": {"state": {"type": "string", "enum": list(get_args(JobState))}},
+    "fires": {"limit": COUNT | {"maximum": ahead.MAX_FIRES, "default": ahead.MAX_FIRES}},
+    "audit": {
+        "from": AT | {"description": "the first instant; by default the oldest record, or 31 days before `to` for all"},
+        "to": AT | {"description": "the instant at which the span ends; by default now"},
+        "who": {"type": "string", "description": "a part of the signer's ARN"},
+        "name": {"type": "string", "description": "a full name, or the beginning of one up to a point"},
+        "kind": {"type": "string", "description": "such as `schedule`, `job` or `access`"},
+        "outcome": {"type": "string", "enum": list(audit.OUTCOMES)},
+        "limit": COUNT | {"maximum": audit.MAX_LISTED, "default": DEFAULT_LIMIT},
+    },
+    "timeline": {
+        "from": AT | {"description": "the first instant; by default an hour before `to`, at most 7 days before it"},
+        "to": AT | {"description": "the instant at which the span ends; by default now"},
+        "workflow": {"type": "string", "description": "a workflow of the namespace, as `app.name` or as its full name"},
+        "limit": COUNT | {"maximum": spans.MAX_SPANS, "default": spans.DEFAULT_SPANS},
+        "ids": {"type": "boolean", "description": "whether to answer the ids of the runs, too"},
+    },
+    "partitions": {
+        "from": {"type": "string", "description": "the first partition: values of the first keys, joined by `/`"},
+        "to": {"type": "string", "description": "the last partition, which is included: values as in `from`"},
+        "order": {"type": "string", "enum": ["asc", "desc"], "default": "asc"},
+    },
+    "partition": {
+        "values": {"type": "string", "description": "the value of each key, joined by `/`"},
+    },
+    "graph": {
+        "around": {"type": "string", "description": "`schedule:NAME`, `workflow:NAME` or `dataset:NAME`, full names"},
+        "up": STEPS | {"maximum": graph.MAX_STEPS["graph"]},
+        "down": STEPS | {"maximum": graph.MAX_STEPS["graph"]},
+        "limit": COUNT | {"maximum": graph.MAX_NODES, "default": graph.MAX_NODES},
+    },
+    "lineage": {
+        "up": STEPS | {"maximum": graph.MAX_STEPS["lineage"]},
+        "down": STEPS | {"maximum": graph.MAX_STEPS["lineage"]},
+    },
+    "days": {
+        "from": DAY | {"description": "the first day; by default 26 weeks before `to`, at most 190 days in all"},
+        "to": DAY | {"description": "the last day, which is included; by default today"},
+        "zone": {"type": "string", "default": "UTC", "description": "the time zone of the days"},
+    },
 }
 HEADERS: dict[str, Json] = {
     IF_MATCH: {"type": "string", "description": "the expected ETag; the answer is 412 if the version is another"},
@@ -176,31 +224,16 @@ def _tag(path: str) -> str:
 
 
 def _query(name: str, path: str) -> Json:
-    own = OWN.get(path.rpartition("/")[2], {}).get(name)
-    if own is not None:
-        return own
-    from chalicelib.flow.views.ahead import MAX_FIRES
-
-    if name == "kind":
-        return {"type": "string", "enum": list(get_args(JobKind))}
-    if name == "state":
-        states = {"schedules": STATES, "jobs": get_args(JobState)}.get(path.rpartition("/")[2], RUN_MOVES)
-        return {"type": "string", "enum": list(states)}
-    if name == "limit" and path == "/v1/namespaces/{ns}/schedules":
-        return QUERY[name] | {"maximum": MAX_ROWS, "default": 500}
-    if name == "limit" and path == "/v1/namespaces/{ns}/fires":
-        return QUERY[name] | {"maximum": MAX_FIRES, "default": MAX_FIRES}
-    return QUERY[name]
+    known = (OWN.get(path, {}), OWN.get(path.rpartition("/")[2], {}), QUERY)
+    return next(schemas[name] for schemas in known if name in schemas)
 
 
 def _needs_a_field(body: str) -> bool:
-
     return any(field.is_required() for field in BODIES[body].model_fields.values())
 
 
 def _schemas() -> Json:
     """The JSON Schemas of the bodies, the answers, and all documents within them."""
-
     bodies = {route.body for route in ROUTES if route.body is not None}
     named = {name for route in ROUTES for name in (route.answer, route.begun) if name is not None}
     # Both by the schema of what is read: a default is no required field, and each part has one name for both.

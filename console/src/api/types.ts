@@ -270,7 +270,7 @@ export interface DeadLetter {
   tries: number;
   size: number;
   nominal_at: string | null;
-  first_try_at: string;
+  first_try_at: string | null;
   failed_at: string;
 }
 
