@@ -385,12 +385,12 @@ def test_o14_a_resumed_import_compares_lists_again(monkeypatch: pytest.MonkeyPat
     store.put(new.ports, "namespace", "other", {}, "tester")
     with pytest.raises(SluiceError, match="expected that demo uses only what it may use beside others"):
         imported(new, archive)
-    assert new.ports.catalog.definition("namespace", "demo") is None
+    assert new.ports.rows.get(Definition, "namespace", "demo") is None
     store.delete(new.ports, "namespace", "other")
     imported(new, archive)
     store.put(new.ports, "namespace", "system", {}, "tester")
     imported(new, archive)  # all is there: a repetition changes nothing
-    assert new.ports.catalog.definition("namespace", "demo") is not None
+    assert new.ports.rows.get(Definition, "namespace", "demo") is not None
 
 
 def test_o14_what_arrives_alone_needs_no_lists() -> None:
