@@ -86,37 +86,38 @@ def _more(stage: Stage, space: cast.Space) -> None:
 
 
 def _asked(stage: Stage, name: str) -> Iterator[Asked]:
-    """Requests of an operation: for everything in two namespaces that its path may name, and with drawn queries."""
-    method, path, described = PLAYED[name]
+    """Requests of an operation: for everything in two namespaces that its path may name, and with drawn paths."""
+    inputs = PLAYED[name][2].get("parameters", ())
     draw = Draw(Random(name), stage.spaces, Known(ids_of(stage)), odd=0)
     for draw.own in stage.spaces[:2]:
-        named = [_named(draw, path, each["name"]) for each in described.get("parameters", ()) if each["in"] == "path"]
-        for segments in [*product(*named), *repeat(None, DRAWN if described.get("parameters") else 0)]:
-            parameters, query, headers = draw.inputs(path, described, draw.own)
-            body = draw.body(_content(PLAYED[name])) if _content(PLAYED[name]) else None
-            parameters = dict(zip(parameters, segments, strict=True)) if segments is not None else parameters
-            if not _reads(PLAYED[name]):
-                headers = {}
-                match _dry_run_in(PLAYED[name]):
-                    case "query":
-                        query |= {"dry_run": "true"}
-                    case _:
-                        body |= {"dry_run": True}
-            text = None if body is None else json.dumps(body)
-            yield Asked(ADMINISTRATOR, method, path, parameters, query, headers, text)
+        names = [each["name"] for each in inputs if each["in"] == "path"]
+        named = product(*(_named(draw, PLAYED[name][1], each) for each in names))
+        for segments in [*named, *repeat((), DRAWN if inputs else 0)]:
+            yield _drawn(draw, PLAYED[name], dict(zip(names, segments, strict=bool(segments))))
 
 
 def _named(draw: Draw, path: str, parameter: str) -> list[str]:
     """All that a parameter of a path may name in the draw's own namespace."""
-    kind = {"name": path.split("/{name}")[0].rpartition("/")[2], "run_id": "run_id"}.get(parameter, parameter)
-    special = {"/dags/{name}/runs": "dag_run", "/dead-letters/": "dead_letter"}
-    kind = next((ids for part, ids in special.items() if part in path and parameter == "run_id"), kind)
-    ids = draw.known.ids.get(kind, {}).get(draw.own.name, [])
-    return (
-        {"ns": [draw.own.name], "app": [draw.own.app]}.get(kind)
-        or [draw.own.word(noun) for noun in NOUNS.get(kind, ())]
-        or ids
-    )
+    if parameter == "name":
+        return [draw.own.word(noun) for noun in NOUNS[path.split("/{name}")[0].rpartition("/")[2]]]
+    parts = {"/dags/": "dag_run", "/dead-letters/": "dead_letter"} if parameter == "run_id" else {}
+    kind = next((kind for part, kind in parts.items() if part in path), parameter)
+    known = {"ns": [draw.own.name], "app": [draw.own.app]}
+    return known.get(kind) or draw.known.ids.get(kind, {}).get(draw.own.name, [])
+
+
+def _drawn(draw: Draw, operation: Operation, segments: dict[str, str]) -> Asked:
+    """A request with drawn inputs, but for these parts of its path. A request that writes is a dry run."""
+    method, path, described = operation
+    parameters, query, headers = draw.inputs(path, described, draw.own)
+    body = draw.body(_content(operation)) if _content(operation) else None
+    place = None if _reads(operation) else _dry_run_in(operation)
+    if place == "query":
+        query |= {"dry_run": "true"}
+    elif place == "body":
+        body |= {"dry_run": True}
+    text = None if body is None else json.dumps(body)
+    return Asked(ADMINISTRATOR, method, path, parameters | segments, query, {} if place else headers, text)
 
 
 def _without_effects(stage: Stage, asked: Asked) -> Answer:

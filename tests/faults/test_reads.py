@@ -23,6 +23,8 @@ from chalicelib.flow.dags import runs as dag_runs
 from chalicelib.flow.views import ahead, explain, glance, limits, present
 from chalicelib.ports import Ports
 from sluice.testing.engine import Act
+from tests.docs.story import Story
+from tests.docs.test_examples import EXAMPLES, STORIES, Example
 from tests.faults.dying import SMALL, play
 from tests.faults.invariants import Stock
 from tests.faults.test_crash_points import SCENARIOS
@@ -119,6 +121,12 @@ def _play(name: str) -> set[tuple[str, str, str]]:
 @pytest.mark.parametrize("name", SAMPLE)
 def test_c14_no_read_writes_in_a_scenario(name: str) -> None:
     assert _play(name)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.page}-{example.name}")
+def test_c14_no_read_writes_in_an_example_of_a_page(example: Example) -> None:
+    """Jobs wait for each trigger and each constraint, of a schedule in each mode, and of a backfill."""
+    STORIES[example.page][example.name](Story(Watched(), example.schedules))
 
 
 @pytest.mark.long

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from chalicelib.core import states
@@ -15,7 +15,7 @@ from chalicelib.core.limits import names
 from chalicelib.core.limits.writes import AcquirePermit
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import ScheduleState, Version
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import counting
 from chalicelib.core.writes import PutDefinition, PutState, Replace, Write
 from chalicelib.flow import lookup
@@ -78,17 +78,14 @@ def _of_schedule(after: _After, schedule_state: ScheduleState | None) -> list[Pl
 def _of_workflow(after: _After, row: Definition | None) -> list[Plan]:
     if row is None or not row.uncounted:
         return []
-    plans = _missing(
-        after, row.name, None, Workflow.model_validate(row.document), cache(partial(_last, after.ports))
-    )  # fmt: skip
+
+    @cache
+    def schedule_of(name: str) -> Schedule | None:
+        """The definition of a schedule; of a deleted one, the last definition."""
+        return lookup.definition_of(after.ports, after.ports.rows.get(ScheduleState, name))
+
+    plans = _missing(after, row.name, None, Workflow.model_validate(row.document), schedule_of)
     return [*plans, [PutDefinition(replace(row, uncounted=False), row.version)]]
-
-
-def _last(ports: Ports, name: str) -> Schedule | None:
-    """The definition of a schedule; of a deleted one, the last definition."""
-    schedule_state = ports.rows.get(ScheduleState, name)
-    version = ports.rows.get(Version, name, schedule_state.version) if schedule_state is not None else None
-    return Schedule.model_validate(version.definition) if version is not None else None
 
 
 def _missing(
