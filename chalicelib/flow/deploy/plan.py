@@ -150,15 +150,13 @@ def _schedule_parts(
             yield Part("schedule", full, "kept", schedule=sent, old=gone[full], has_ended=True)
             continue
         schedule_state, old = living.pop(full, (None, None))
-        action: PartAction = "replaced"
+        action: PartAction = "replaced" if update else "untouched"
         if schedule_state is None or old is None:
             action = "created" if update or _is_first(app) else "untouched"
         elif not update and old.definition.workflow in removed:
             action = "deleted"
         elif relative.is_same(sent_as[full], full, old) and _has_wanted_mode(schedule_state, sent):
             action = "kept"
-        elif not update:
-            action = "untouched"
         begins = schedule_state is None or effect.begins(schedule_state, sent.enabled)
         yield Part("schedule", full, action, schedule=sent, old=None if begins else old)
     for full, (_, old) in sorted(living.items()):
