@@ -20,7 +20,7 @@ from chalicelib.core.schedules import effect, relative
 from chalicelib.core.schedules.relative import Counted
 from chalicelib.flow import lookup, many
 from chalicelib.flow.dags import actions
-from chalicelib.flow.definitions import data, kinds
+from chalicelib.flow.definitions import data, of_kind
 from chalicelib.flow.deploy import ended
 from chalicelib.ports import Kind, Ports
 
@@ -104,7 +104,7 @@ def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) ->
     absent = sorted(stored.keys() - workflows.keys())
     parts = [_definition_part("app", name, app, shell_of(document))]
     for short, dataset in document.datasets.items():
-        full, body = f"{namespace}.{short}", kinds.KINDS["dataset"].resolved(ports, dataset.model_dump(mode="json"))
+        full, body = f"{namespace}.{short}", of_kind.KINDS["dataset"].resolved(ports, dataset.model_dump(mode="json"))
         parts.append(_definition_part("dataset", full, ports.catalog.definition("dataset", full), body))
     for short, policy in document.policies.items():
         full = f"{namespace}.{short}"

@@ -8,8 +8,8 @@ from typing import Any
 
 from chalice.app import Blueprint, Response
 
+from chalicelib.core.definition_kinds import PARENTS, DefinitionKind
 from chalicelib.core.errors import invalid
-from chalicelib.core.kinds import PARENTS, DefinitionKind
 from chalicelib.web import unseen
 from chalicelib.web.access import SIGNED, sees, visibility
 from chalicelib.web.http import (
