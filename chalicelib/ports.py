@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from chalicelib.core.audit.author import Author
+from chalicelib.core.definition_kinds import DefinitionKind
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.instants import Instant, Millis
-from chalicelib.core.kinds import DefinitionKind
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill

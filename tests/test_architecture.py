@@ -21,7 +21,7 @@ from typing import NamedTuple, get_args
 import pytest
 
 from chalicelib.core.constraints.registry import CONSTRAINTS
-from chalicelib.core.kinds import PARENTS
+from chalicelib.core.definition_kinds import PARENTS
 from chalicelib.core.states import TRAITS
 from chalicelib.core.triggers.registry import LEAVES
 
@@ -360,7 +360,7 @@ def test_only_the_traits_know_the_kinds_of_jobs_and_runs() -> None:
 
 
 def test_only_their_classes_know_the_kinds_of_definitions() -> None:
-    """Other steps of definitions call `flow/definitions/kinds.py`, or ask to which kind one belongs."""
+    """Other steps of definitions call `flow/definitions/of_kind.py`, or ask to which kind one belongs."""
     homes = ("chalicelib/flow/definitions", "chalicelib/flow/dags", "chalicelib/web/routes")
     found = [
         f"{path.relative_to(ROOT)}:{line} tests for {kind}"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.limits.writes import NewEdition
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.targets.answers import NotNow
 from chalicelib.flow.repair.repair import Finding, Repair
 from tests.faults import invariants

@@ -15,17 +15,7 @@ from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.event import (
-    AppliedEvent,
-    CountedObject,
-    LastArrival,
-    ManifestRow,
-    NewestPartition,
-    Partition,
-    PostedEvent,
-)
-from chalicelib.core.rows.grants import GrantsRow
-from chalicelib.core.rows.ignored import IgnoredObjects
+from chalicelib.core.rows.event import AppliedEvent, ManifestRow, PostedEvent
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.notice import DeadlineWatch
 from chalicelib.core.rows.reprocess import Reprocess
@@ -35,22 +25,7 @@ from chalicelib.core.rows.schedule import ScheduleState, Version
 from tests.support.stored import class_of
 from tests.support.world import World
 
-# These rows are deleted explicitly: no TTL, ever.
-NEVER: frozenset[type] = frozenset({
-    AccessRow, AllowedRow, ClosingCount, NoticeWindow, Definition, Failures, Listing, PendingNotice, Offer,
-    Partition, PrefixLock, PrefixRow, LastArrival, CountedObject, IgnoredObjects, NewestPartition, GrantsRow, QuotasRow,
-    Subscription, Timer, Waiter,
-    ZoneRules,
-})  # fmt: skip
-
-
-class Place(NamedTuple):
-    """The key prefixes of a kind of row, and when a row of it is final."""
-
-    table: str
-    pk: str
-    sk: str
-    is_final: Callable[[Any, Mapping[tuple[str, int], Run]], bool]
+IsFinal = Callable[[Any, Mapping[tuple[str, int], Run]], bool]
 
 
 def _always(row: Any, runs: Mapping[tuple[str, int], Run]) -> bool:

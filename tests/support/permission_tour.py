@@ -25,6 +25,7 @@ from chalicelib.aws.targets.secrets import Secrets
 from chalicelib.core import zones
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.history.lines import Part
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.writes import Put

@@ -134,33 +134,6 @@ def _change(number: int, item: Mapping[str, Any]) -> dict[str, Any]:
             "awsRegion": "us-east-1", "dynamodb": answer, "eventSourceARN": STREAM}  # fmt: skip
 
 
-def class_of(item: dict[str, Any]) -> str:
-    """The class of the row that is stored as an item, by its key."""
-    table, sort_key = item["pk"]["S"].partition("#")[0], item["sk"]["S"].partition("#")[0]
-    if "@" in table:
-        return {"APPLIED": "AppliedEvent", "ARRIVED": "LastArrival"}.get(sort_key, "Job")
-    if sort_key == "STATE":
-        return "LimitState" if table == "LIMIT" else "ScheduleState"
-    by_sort_key = {
-        "TIMER": "Timer", "VERSION": "Version", "FAILURES": "Failures",
-        "PARTITION": "Partition", "A": "Run", "RECORD": "Record", "OUTPUT": "Output", "DAG": "DagRun",
-        "WAIT": "Waiter", "MANIFEST": "ManifestRow", "NEWEST": "NewestPartition", "PREFIX": "PrefixRow",
-        "LOCK": "PrefixLock",
-    }  # fmt: skip
-    by_table = {
-        "NAMESPACES": "Definition", "NS": "Definition", "TRIGGER": "Subscription",
-        "ACCESS": "AccessRow", "GRANTS": "GrantsRow", "ALLOWED": "AllowedRow",
-        "AUDIT": "AuditRow", "QUOTAS": "QuotasRow",
-        "OBJECTS": "CountedObject", "EVENT": "PostedEvent", "DELIVERY": "DeliveryLease", "REQUEST": "Requested",
-        "BACKFILL": "Backfill", "NOTICE": "PendingNotice", "WINDOW": "NoticeWindow", "DEADLINE": "DeadlineWatch",
-        "REPROCESS": "Reprocess", "DEPLOYMENT": "Deployment", "ZONES": "ZoneRules",
-        "CLOSINGS": "ClosingCount", "PLAN": "PlanPart", "OFFER": "Offer", "DEAD": "DeadLetter", "TARGET": "Pointer",
-    }  # fmt: skip
-    if table == "APP" or (table == "SCHEDULE" and sort_key == "WORKFLOW"):
-        return "Listing" if sort_key in ("SCHEDULE", "MESSAGE") else "Definition"
-    return by_table.get(table) or by_sort_key[sort_key]
-
-
 def _plain(content: Any) -> Any:
     """Values of two versions have different classes, even if they are equal; returns comparable ones."""
     if is_dataclass(content) and not isinstance(content, type):

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from chalicelib.core.definition_kinds import DefinitionKind
 from chalicelib.core.instants import Instant
-from chalicelib.core.kinds import DefinitionKind
 from chalicelib.core.rows.authors import Authors
 from chalicelib.core.rows.stored import StoredRow
 

@@ -18,7 +18,7 @@ from chalicelib.core.triggers.program_status import Status, status_key
 from chalicelib.core.triggers.size import size_key
 from chalicelib.core.writes import RemoveDefinition
 from chalicelib.flow import lookup, priority
-from chalicelib.flow.definitions.kinds import KINDS, messages_of, names_in
+from chalicelib.flow.definitions.of_kind import KINDS, messages_of, names_in
 from chalicelib.flow.lookup import every, schedules_of
 from chalicelib.ports import MAX_CONFLICTS, Kind, Ports
 

@@ -20,8 +20,7 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import Version
 from chalicelib.core.triggers import tree
 from chalicelib.flow import lookup, many
-from chalicelib.flow.definitions import allowed
-from chalicelib.flow.definitions.kinds import KINDS, messages_of
+from chalicelib.flow.definitions import allowed, of_kind
 from chalicelib.flow.lookup import definitions_in
 from chalicelib.log import logger
 from chalicelib.ports import Ports
@@ -82,7 +81,7 @@ def of_row(ports: Ports, row: Definition | Version) -> list[Use]:
     if isinstance(row, Version):
         schedule = Schedule.model_validate(row.definition)
         return [(f"schedule {row.schedule}", named) for named in _of_schedule(ports, schedule)]
-    if not KINDS[row.kind].has_target:
+    if not of_kind.KINDS[row.kind].has_target:
         return []
     return [(_named(row.name), named) for named in _of_workflow(ports, row.document)]
 
@@ -174,7 +173,7 @@ def _named(workflow: str) -> str:
 
 
 def _messages(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
-    names = (listing.schedule for listing in messages_of(ports, app))
+    names = (listing.schedule for listing in of_kind.messages_of(ports, app))
     while part := list(islice(names, AT_ONCE)):
         read = ports.prefetch.read(ports, [kinds.key(Definition, "workflow", name) for name in part])
         for name in part:

@@ -20,7 +20,7 @@ from chalicelib.core.schedules import effect, relative
 from chalicelib.core.schedules.relative import Counted
 from chalicelib.flow import lookup, many
 from chalicelib.flow.dags import actions
-from chalicelib.flow.definitions import data, kinds
+from chalicelib.flow.definitions import data, of_kind
 from chalicelib.flow.deploy import ended
 from chalicelib.ports import Kind, Ports
 
@@ -104,7 +104,7 @@ def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) ->
     absent = sorted(stored.keys() - workflows.keys())
     parts = [_definition_part("app", name, app, shell_of(document))]
     for short, dataset in document.datasets.items():
-        full, body = f"{namespace}.{short}", kinds.KINDS["dataset"].resolved(ports, dataset.model_dump(mode="json"))
+        full, body = f"{namespace}.{short}", of_kind.KINDS["dataset"].resolved(ports, dataset.model_dump(mode="json"))
         parts.append(_definition_part("dataset", full, ports.rows.get(Definition, "dataset", full), body))
     for short, policy in document.policies.items():
         full = f"{namespace}.{short}"
@@ -150,15 +150,13 @@ def _schedule_parts(
             yield Part("schedule", full, "kept", schedule=sent, old=gone[full], has_ended=True)
             continue
         schedule_state, old = living.pop(full, (None, None))
-        action: PartAction = "replaced"
+        action: PartAction = "replaced" if update else "untouched"
         if schedule_state is None or old is None:
             action = "created" if update or _is_first(app) else "untouched"
         elif not update and old.definition.workflow in removed:
             action = "deleted"
         elif relative.is_same(sent_as[full], full, old) and _has_wanted_mode(schedule_state, sent):
             action = "kept"
-        elif not update:
-            action = "untouched"
         begins = schedule_state is None or effect.begins(schedule_state, sent.enabled)
         yield Part("schedule", full, action, schedule=sent, old=None if begins else old)
     for full, (_, old) in sorted(living.items()):

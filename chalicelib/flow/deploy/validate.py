@@ -19,7 +19,7 @@ from chalicelib.core.rows.schedule import ScheduleState, Subscription, Version
 from chalicelib.core.schedules import effect, lifecycle, past
 from chalicelib.flow import calendars, lookup, many
 from chalicelib.flow.dags import actions
-from chalicelib.flow.definitions import addresses, buckets, kinds, prefixes, references, store
+from chalicelib.flow.definitions import addresses, buckets, of_kind, prefixes, references, store
 from chalicelib.flow.definitions.prefixes import Place
 from chalicelib.flow.deploy.plan import AS_SENT, Part, Plan
 from chalicelib.flow.limits import pools
@@ -142,11 +142,11 @@ def _check_prefixes(ports: Ports, plan: Plan, problems: Problems) -> None:
         if part.kind != "dataset" or part.document is None:
             continue
         stored = ports.rows.get(Definition, "dataset", part.name)
-        before = kinds.place_of(stored.document) if stored is not None else None
-        place = kinds.place_of(part.document)
+        before = of_kind.place_of(stored.document) if stored is not None else None
+        place = of_kind.place_of(part.document)
         with problems.caught(_field(part)):
             if stored is not None:
-                kinds.check_format(ports, part.name, part.document, stored.document)
+                of_kind.check_format(ports, part.name, part.document, stored.document)
         if place == before:
             continue
         with problems.caught(_field(part)):

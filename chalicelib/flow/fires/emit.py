@@ -321,26 +321,23 @@ def _plan_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> 
     if schedule_state.mode == "enabled" and lifetime.is_used_up(timer, definition):
         # The last repeat was prepared during a pause, or the repeats ended before the schedule began.
         return _moved(TimerStep(schedule), replace(timer, rev=timer.rev + 1), definition, schedule_state, now, now)
-    if not walls.follows(timer, definition) and (gone := walls.unknown(definition)):
+    follows = walls.follows(timer, definition)
+    if not follows and (gone := walls.unknown(definition)):
         logger.warning("zone unknown", extra={"schedule": schedule, "hint": "; ".join(gone)})
         return None
-    stored, timer = (
-        timer,
-        timer if walls.follows(timer, definition) else fire_timer.by_present_rules(timer, definition, now),
-    )
-    has_moved = (timer.next, timer.wake_at) != (stored.next, stored.wake_at)
-    if not has_moved and (timer.wake_at is None or timer.wake_at >= horizon):
+    present = timer if follows else fire_timer.by_present_rules(timer, definition, now)
+    has_moved = (timer.next, timer.wake_at) != (present.next, present.wake_at)
+    if not has_moved and (present.wake_at is None or present.wake_at >= horizon):
         return None
-    emission = fire_timer.emit(timer, definition, now, horizon) if schedule_state.mode in GATHERING_MODES else None
-    if emission is None or not (emission.fires or emission.skipped):
-        if has_moved:
-            return _moved(TimerStep(schedule), replace(timer, rev=timer.rev + 1), definition, schedule_state, now, now)
-        if timer.wake_at is None:
-            return None
-        ends = lifetime.decide(schedule_state, timer, definition, max(now, timer.wake_at)) is not None
-        return TimerStep(schedule, again=timer.wake_at) if ends else None
-    last_due = max((fire.due_at or now for fire in emission.fires), default=now)
-    return _moved(TimerStep(schedule, emission), emission.timer, definition, schedule_state, now, last_due)
+    emission = fire_timer.emit(present, definition, now, horizon) if schedule_state.mode in GATHERING_MODES else None
+    if emission is not None and (emission.fires or emission.skipped):
+        last_due = max((fire.due_at or now for fire in emission.fires), default=now)
+        return _moved(TimerStep(schedule, emission), emission.timer, definition, schedule_state, now, last_due)
+    if has_moved:
+        return _moved(TimerStep(schedule), replace(present, rev=present.rev + 1), definition, schedule_state, now, now)
+    wakes_at = present.wake_at or now
+    ends = lifetime.decide(schedule_state, present, definition, max(now, wakes_at)) is not None
+    return TimerStep(schedule, again=wakes_at) if ends else None
 
 
 def _moved(

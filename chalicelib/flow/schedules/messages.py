@@ -24,7 +24,7 @@ from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import lifecycle, messages
 from chalicelib.core.writes import Write
 from chalicelib.flow import lookup
-from chalicelib.flow.definitions import addresses, data, kinds, store
+from chalicelib.flow.definitions import addresses, data, of_kind, store
 from chalicelib.flow.fires import emit
 from chalicelib.flow.jobs.drop import drain
 from chalicelib.flow.lookup import definition_of
@@ -93,7 +93,7 @@ def delete(ports: Ports, app: str, name: str, by: str, if_match: int | None = No
 
 def delete_all(ports: Ports, app: str, by: str) -> None:
     """Delete every message of an app, one by one. A repeat finishes an interrupted request."""
-    for row in kinds.messages_of(ports, app):
+    for row in of_kind.messages_of(ports, app):
         name = row.schedule.rpartition(".")[2].removeprefix(ids.MESSAGE)
         try:
             delete(ports, app, name, by)

@@ -158,6 +158,23 @@ def dispatch(ports: Ports, ref: Ref) -> None:
             from chalicelib.flow.ingest import objects
 
             objects.resume(ports, ports.rows.of(ref))
+        case "shard":
+            from chalicelib.flow.system import sweep
+
+            sweep.handle_part(ports, shard_part(ref))
+        case "timer" | "fires":
+            from chalicelib.flow.fires import emit
+            from chalicelib.flow.schedules import lifetime
+
+            lifetime.end(ports, ref.parts[0])
+            emit.emit_soon(ports, ref.parts[0])
+        case _:
+            _advance(ports, ref)
+
+
+def _advance(ports: Ports, ref: Ref) -> None:
+    """Go on with what a definition, a request or a notice has begun."""
+    match ref.kind:
         case "grants":
             from chalicelib.flow.definitions import grants
 
@@ -196,16 +213,6 @@ def dispatch(ports: Ports, ref: Ref) -> None:
             from chalicelib.flow.dags import runs
 
             runs.advance(ports, ref.parts[0])
-        case "shard":
-            from chalicelib.flow.system import sweep
-
-            sweep.handle_part(ports, shard_part(ref))
-        case "timer" | "fires":
-            from chalicelib.flow.fires import emit
-            from chalicelib.flow.schedules import lifetime
-
-            lifetime.end(ports, ref.parts[0])
-            emit.emit_soon(ports, ref.parts[0])
 
 
 def _job(ports: Ports, schedule: str, generation: int, key: str) -> None:

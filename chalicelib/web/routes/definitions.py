@@ -9,10 +9,10 @@ from typing import Any
 
 from chalice.app import Request, Response
 
+from chalicelib.core.definition_kinds import PARENTS, DefinitionKind
 from chalicelib.core.definitions.calendar import HolidayCalendar
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.workflow import Namespace, Workflow
-from chalicelib.core.kinds import PARENTS, DefinitionKind
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.rows.definition import Definition

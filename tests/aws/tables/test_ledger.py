@@ -166,10 +166,10 @@ def test_c18_an_older_partition_does_not_replace_the_newest(dynamo: Dynamo) -> N
     assert ok(dynamo, PutNewest(first))
     assert not ok(dynamo, PutNewest(first)), "the same once more"
     assert not ok(dynamo, PutNewest(replace(first, partition={"month": "08", "day": "31"}, at=NOON - 1)))
-    assert dynamo.get(keys.newest_partition("demo.flights"), NewestPartition) == first
+    assert dynamo.get(kinds.key(NewestPartition, "demo.flights"), NewestPartition) == first
     later = replace(first, partition={"month": "09", "day": "02"}, at=NOON + 1)
     assert ok(dynamo, PutNewest(later))
-    assert dynamo.get(keys.newest_partition("demo.flights"), NewestPartition) == later
+    assert dynamo.get(kinds.key(NewestPartition, "demo.flights"), NewestPartition) == later
 
 
 def test_l19_parallel_failures_are_counted_and_reset_at_once(dynamo: Dynamo) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from chalicelib.core import errors, ids
 from chalicelib.core.constraints.approval import waiters_key
-from chalicelib.core.kinds import children
+from chalicelib.core.definition_kinds import children
 from chalicelib.core.limits.names import admission_limit, policy_limit, workflow_limit
 from chalicelib.core.limits.pools import Pool, limits_of
 from chalicelib.core.limits.writes import AdvancePace, LeaseQueue, NewEdition
