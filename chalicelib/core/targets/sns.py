@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from chalicelib.core.access.allowed import Named
-from chalicelib.core.targets.arns import ARN, REGION
-from chalicelib.core.targets.fifo import Group, check_group
+from chalicelib.core.targets.fields import ARN, REGION, Group, check_group
 from chalicelib.core.targets.target import Delivered
 
 
