@@ -170,6 +170,22 @@ def test_the_client_never_imports_the_testing_package() -> None:
     assert found == []
 
 
+@pytest.mark.parametrize(
+    ("apart", "door"), [("sluice/convert", "sluice/cli/convert.py"), ("benchmarks/aws_model", "benchmarks")]
+)
+def test_what_lies_apart_is_imported_through_one_door(apart: str, door: str) -> None:
+    """A reader of the service, the client or the command line needs neither of these packages."""
+    package = apart.replace("/", ".")
+    outside = [path for folder in ("chalicelib", "sluice", "infra", "benchmarks") for path in modules(folder)]
+    found = {
+        path.relative_to(ROOT)
+        for path in outside
+        for each in imports(path)
+        if _is_under(each.module, (package,)) and not path.is_relative_to(ROOT / apart)
+    }
+    assert [path for path in found if not path.is_relative_to(door)] == []
+
+
 def test_the_testing_package_uses_no_api_and_no_aws() -> None:
     outside = ("chalicelib.web", "chalicelib.wiring", "chalicelib.handlers", "chalicelib.aws.s3", "boto3")
     found = [

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Dis
 
 from chalicelib.core import instants
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import duration
+from chalicelib.core.instants import Millis, duration
 from chalicelib.core.text import refuse_controls
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
@@ -93,6 +93,17 @@ Reference = Annotated[str, AfterValidator(check_reference)]
 
 
 Duration = Annotated[str, BeforeValidator(_refuse_number, json_schema_input_type=str), AfterValidator(_check_duration)]
+
+
+def spanning(least: Millis, most: Millis, expected: str, hint: str | None = None) -> AfterValidator:
+    """Refuses a duration that is not from ``least`` to ``most`` ms: ``expected`` names both."""
+
+    def check_span(text: str) -> str:
+        if not least <= duration(text, "") <= most:
+            raise invalid("", expected, text, hint)
+        return text
+
+    return AfterValidator(check_span)
 
 
 def _check_text(text: object, info: ValidationInfo) -> object:

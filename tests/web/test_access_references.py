@@ -15,7 +15,10 @@ import pytest
 from pydantic import AfterValidator, BaseModel
 
 from chalicelib.core import documents
+from chalicelib.core.constraints.registry import CONSTRAINTS
+from chalicelib.core.documents import types_of
 from chalicelib.web.bodies import BODIES
+from tests.support.examples import constraints_shown
 from tests.web.conftest import APP, NS, WEEKDAYS, Api, installation, settle_in
 from tests.web.signed import Signer, enforcing, member, role
 from tests.web.test_uploads import sent
@@ -75,7 +78,6 @@ PARTS: dict[str, tuple[Callable[[str], Body], str]] = {
     "NewSchedule.workflow": (lambda name: {"workflow": name}, WORKFLOW),
     "NewSchedule.policy": (lambda name: {"policy": name}, POLICY),
     "NewSchedule.pool": (lambda name: {"pool": name}, POOL),
-    "Fresh.workflows": (_constrained(type="fresh", workflows=["NAME"], within="1d", on_unmet="wait"), WORKFLOW),
     "Measured.pool": (_constrained(type="load", of={"pool": "NAME"}, below=0.5, on_unmet="wait"), POOL),
     "TimeTrigger.calendar": (_triggered(type="time", expression="0 5 W * *", calendar="NAME"), CALENDAR),
     "PartitionTrigger.dataset": (_triggered(type="partition", dataset="NAME"), DATASET),
@@ -83,6 +85,18 @@ PARTS: dict[str, tuple[Callable[[str], Body], str]] = {
     "ProgramStatusTrigger.workflow": (_triggered(type="program_status", workflow="NAME"), WORKFLOW),
     "ProgramStatusTrigger.schedule": (_triggered(type="program_status", workflow="clean", schedule="NAME"), SCHEDULE),
     "EventTrigger.namespace": (_triggered(type="event", event="sales.paid", namespace="NAME"), "lake"),
+}
+# The fields of constraints that name something, which are tried with each constraint as its page shows it.
+NAMING = {"workflow": WORKFLOW, "workflows": WORKFLOW, "dataset": DATASET, "pool": POOL}
+PARTS |= {
+    f"{kind.__name__}.{field}": (
+        _constrained(**{**shown, field: ["NAME"] if isinstance(shown[field], list) else "NAME"}),
+        NAMING[field],
+    )
+    for shown in constraints_shown()
+    for kind in CONSTRAINTS
+    if shown["type"] in types_of(kind)
+    for field in shown.keys() & NAMING.keys()
 }
 GIVEN: dict[str, tuple[Body, str]] = {
     "GivenPartition.dataset": ({"type": "partition", "dataset": "NAME"}, DATASET),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from chalicelib.core.access.allowed import Named
 from chalicelib.core.constraints.constraint import (
@@ -23,7 +23,7 @@ from chalicelib.core.constraints.constraint import (
     after_failure,
     number_of,
 )
-from chalicelib.core.documents import ONE_LINE, Document, Duration, Line, Reference
+from chalicelib.core.documents import ONE_LINE, Document, Duration, Line, Reference, spanning
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, SECOND, Instant, Millis, duration, iso
 from chalicelib.core.names import Names
@@ -99,15 +99,8 @@ class Load(External):
     of: Measured
     below: float | None = None
     at_least: float | None = None
-    recheck: Duration = "1m"
+    recheck: Annotated[Duration, spanning(10 * SECOND, DAY, "a pause between two measurements from 10s to 1d")] = "1m"
     on_unmet: Literal["abort", "wait"] = "wait"
-
-    @field_validator("recheck")
-    @classmethod
-    def _is_bounded(cls, recheck: str) -> str:
-        if not 10 * SECOND <= duration(recheck, "") <= DAY:
-            raise invalid("", "a pause between two measurements from 10s to 1d", recheck)
-        return recheck
 
     @model_validator(mode="after")
     def _has_one_bound(self) -> Load:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, Tag, field_validator
+from pydantic import Field, Tag
 
 from chalicelib.core import masks
 from chalicelib.core.constraints.constraint import (
@@ -28,7 +28,7 @@ from chalicelib.core.constraints.constraint import (
     Use,
     after_failure,
 )
-from chalicelib.core.documents import Document, Duration, by_type
+from chalicelib.core.documents import Document, Duration, by_type, spanning
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.instants import DAY, SECOND, Instant, Millis, duration, iso
 from chalicelib.core.rows.job import Job
@@ -95,15 +95,8 @@ class Probe(External):
     target: Annotated[
         Annotated[LambdaProbe, Tag("@lambda")] | Annotated[HttpProbe, Tag("@http")], by_type(("lambda", "http"))
     ]
-    retry: Duration = "1m"
+    retry: Annotated[Duration, spanning(MIN_PAUSE, MAX_PAUSE, "a pause between two calls from 10s to 1d")] = "1m"
     on_unmet: OnUnmet = "wait"
-
-    @field_validator("retry")
-    @classmethod
-    def _is_bounded(cls, retry: str) -> str:
-        if not 10 * SECOND <= duration(retry, "") <= DAY:
-            raise invalid("", "a pause between two calls from 10s to 1d", retry)
-        return retry
 
     @property
     def span(self) -> Millis:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from chalicelib.core.access.allowed import Named, host_of
-from chalicelib.core.documents import Duration
+from chalicelib.core.documents import Duration, spanning
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import Millis, duration
 from chalicelib.core.targets import urls
@@ -18,13 +18,10 @@ from chalicelib.core.targets.target import Delivered
 MAX_CALL: Millis = 30_000
 
 
-def _check_span(text: str) -> str:
-    if not 1 <= duration(text, "") <= MAX_CALL:
-        raise invalid("", "a timeout of at most 30s", text, "for longer work, answer at once and continue afterwards")
-    return text
-
-
-CallTimeout = Annotated[Duration, AfterValidator(_check_span)]
+CallTimeout = Annotated[
+    Duration,
+    spanning(1, MAX_CALL, "a timeout of at most 30s", "for longer work, answer at once and continue afterwards"),
+]
 
 
 class HttpTarget(Delivered):

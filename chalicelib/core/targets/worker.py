@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from chalicelib.core.documents import Duration, Name
-from chalicelib.core.errors import invalid
-from chalicelib.core.instants import HOUR, SECOND, duration
+from chalicelib.core.documents import Duration, Name, spanning
+from chalicelib.core.instants import HOUR, SECOND
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import RunState
 from chalicelib.core.targets.logs import Log, Reported
 from chalicelib.core.targets.target import Target
 
-
-def _check_heartbeat(text: str) -> str:
-    if not 10 * SECOND <= duration(text, "") <= HOUR:
-        raise invalid("", "a heartbeat from 10s to 1h", text, "Sluice notices a dead worker after about one heartbeat")
-    return text
-
-
-HeartbeatInterval = Annotated[Duration, AfterValidator(_check_heartbeat)]
+HeartbeatInterval = Annotated[
+    Duration,
+    spanning(10 * SECOND, HOUR, "a heartbeat from 10s to 1h", "Sluice notices a dead worker after about one heartbeat"),
+]
 
 
 class WorkerTarget(Target):

@@ -13,8 +13,8 @@ from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.time import windows
 from chalicelib.core.time.windows import Day
+from chalicelib.core.triggers.gathering import NestedLeaf
 from chalicelib.core.triggers.leaf import TimedLeaf, since
-from chalicelib.core.triggers.nested import NestedLeaf
 from chalicelib.core.triggers.patterns import Flattened
 
 

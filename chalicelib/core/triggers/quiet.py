@@ -8,8 +8,8 @@ from chalicelib.core.documents import Duration
 from chalicelib.core.instants import Instant, Millis, duration, format_duration, iso
 from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Progress
+from chalicelib.core.triggers.gathering import NestedLeaf
 from chalicelib.core.triggers.leaf import LeafState
-from chalicelib.core.triggers.nested import NestedLeaf
 from chalicelib.core.triggers.patterns import Flattened
 
 

@@ -20,8 +20,8 @@ from chalicelib.core.rows.job import Progress
 from chalicelib.core.time.days import Days
 from chalicelib.core.triggers import patterns
 from chalicelib.core.triggers.event import EventTrigger
+from chalicelib.core.triggers.gathering import NestedLeaf
 from chalicelib.core.triggers.leaf import Leaf, TimedLeaf, Upstream
-from chalicelib.core.triggers.nested import NestedLeaf
 from chalicelib.core.triggers.occurrences import Recurrence
 from chalicelib.core.triggers.registry import LEAVES
 

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, get_args, get_origin
 
+import pytest
 from pydantic import AfterValidator, BaseModel
 
+from chalicelib.core.constraints.registry import CONSTRAINTS
 from chalicelib.core.definitions import foreign
 from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.documents import types_of
+from tests.core.builders import PARTITION
 from tests.flow.test_grants import USES
+from tests.support.examples import constraints_shown
 
+OTHER = "lake.core.other"  # a name of another namespace
 REFERENCES = {"check_reference", "_check_stored"}
 # Each field of a document that may name something of another namespace, and the case of `USES` that shows its grant.
 COVERED = {
@@ -24,7 +30,6 @@ COVERED = {
     "PartitionTrigger.dataset": "dataset",
     "SizeTrigger.dataset": "dataset",
     "EventTrigger.namespace": "event",
-    "Fresh.workflows": "freshness",
     "Measured.pool": "load of a pool",
 }
 # The others, with the test that shows the grant, or the reason why none is needed.
@@ -38,8 +43,25 @@ ELSEWHERE = {
 
 def test_each_reference_of_a_document_is_known_to_need_a_grant() -> None:
     found = {name for model in (NewSchedule, NewDag, Workflow) for name in _references(model, set())}
-    assert found == set(COVERED) | set(ELSEWHERE)
+    of_constraints = {f"{kind.__name__}.{field}" for kind in CONSTRAINTS for field in _fields(kind)}
+    assert found == set(COVERED) | set(ELSEWHERE) | of_constraints
     assert set(COVERED.values()) <= set(USES)
+
+
+@pytest.mark.parametrize("shown", constraints_shown(), ids=lambda shown: shown["type"])
+def test_o9_a_foreign_name_in_a_constraint_needs_a_grant(shown: dict[str, Any]) -> None:
+    [kind] = [each for each in CONSTRAINTS if shown["type"] in types_of(each)]
+    for field in _fields(kind):
+        named = [OTHER] if isinstance(shown[field], list) else OTHER
+        document = {"workflow": "clean", "trigger": PARTITION, "constraints": [{**shown, field: named}]}
+        schedule = NewSchedule.model_validate(document).definition().resolved("demo", "flights", 0)
+        assert [use.name for use in foreign.of_claim("demo.flights.mine", schedule, None)] == [OTHER]
+
+
+def _fields(kind: type[BaseModel]) -> list[str]:
+    """The fields of a constraint itself that name another definition."""
+    found = (each.partition(".") for each in _references(kind, set()))
+    return [field for model, _, field in found if model == kind.__name__]
 
 
 def _references(model: type[BaseModel], seen: set[type]) -> Iterator[str]:
