@@ -80,7 +80,7 @@ TESTS = {
     # Modules of the flow, with tests of the flow: their names are longer by the layer.
     "flow.archive.export": "archive/*",
     "flow.archive.give_up": "archive/*",
-    "flow.deploy.uploaded": "deploy/uploaded* deploy/deployment_order",
+    "flow.deploy.uploaded": "deploy/uploaded*",
     "flow.ingest.snapshots": "ingest/snapshots* tests/acceptance/triggers/test_iceberg.py tests/web/test_tables.py",
     "flow.jobs.blocks": "jobs/blocks* limits/* tests/faults/test_blocks_*.py "
     "tests/acceptance/constraints/test_limits_hold.py",
