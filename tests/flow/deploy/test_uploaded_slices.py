@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from chalicelib.core.access.principal import Principal
 from chalicelib.core.audit.author import Author
@@ -97,6 +98,9 @@ def test_l8_the_document_of_an_upload_is_read_as_a_request() -> None:
 
     assert uploaded.parsed(b"sent", document) == App.model_validate(FEW)
     assert read == [b"sent"]
+    red = {**FEW, "description": "\x1b[31mred"}
+    with pytest.raises(ValidationError, match="without control characters"):
+        uploaded.parsed(b"sent", lambda sent: red)
 
 
 def test_l8_two_uploads_with_the_same_bytes_have_one_digest() -> None:
