@@ -82,8 +82,7 @@ TESTS = {
     "flow.archive.give_up": "archive/*",
     "flow.deploy.uploaded": "deploy/uploaded*",
     "flow.ingest.snapshots": "ingest/snapshots* tests/acceptance/triggers/test_iceberg.py tests/web/test_tables.py",
-    "flow.jobs.blocks": "jobs/blocks* limits/* tests/faults/test_blocks_*.py "
-    "tests/acceptance/constraints/test_limits_hold.py",
+    "flow.jobs.blocks": "jobs/blocks* limits/*",
     "flow.jobs.delivery_leases": "jobs/deliver* jobs/batch* tests/faults/test_*_leases.py",
     "flow.system.sweep": "system/sweep*",
 }

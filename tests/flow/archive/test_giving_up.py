@@ -248,7 +248,7 @@ def test_l14_a_run_returns_what_it_holds_of_limits_that_stay() -> None:
     assert {write.limit_name for write in returned} == {OTHER}  # type: ignore[union-attr]
 
 
-def test_l14_who_holds_nothing_of_others_is_deleted_with_the_rest() -> None:
+def test_l14_who_holds_nothing_of_others_goes_with_the_rest() -> None:
     own = rows.job("j1", held=(OWN,), queued_in="policy:demo.calm", rank="R")
     given = Given(of_jobs(named("job", own)), "demo")
     assert given.ledger.plans == []

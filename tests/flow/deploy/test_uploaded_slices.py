@@ -206,7 +206,7 @@ def test_l8_of_two_uploads_accepted_at_once_one_is_refused(world: World) -> None
 
 
 @pytest.mark.parametrize("same", [True, False])
-def test_l8_a_request_that_crosses_another_is_the_same_or_refused(world: World, same: bool) -> None:
+def test_l8_a_request_that_meets_another_is_the_same_or_refused(world: World, same: bool) -> None:
     """The other one comes right before the row is created: the same request again, or a later deployment."""
     begun(world, FEW)
     work(world)

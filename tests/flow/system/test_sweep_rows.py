@@ -395,7 +395,7 @@ def test_o3_outboxes_among_many_rows_are_leased_alone() -> None:
     assert swept.ledger.puts == [[Put(replace(outbox, wake_at=swept.now + 30 * SECOND, leases=1))]]
 
 
-def test_o3_rows_of_many_bytes_are_leased_in_several_transactions() -> None:
+def test_o3_rows_of_many_bytes_need_several_transactions() -> None:
     """DynamoDB takes 4 MB in one."""
     swept = Swept()
     text = "x" * 299_000
@@ -536,7 +536,7 @@ def calling(swept: Swept, run_id: str, ends: Millis, **fields: Any) -> Ref:
     return swept.add(row, run_ref(run_id, row.attempt), "runs", at=row.wake_at)
 
 
-def test_w10_a_call_without_an_answer_is_looked_at_after_its_lease() -> None:
+def test_w10_a_call_without_an_answer_is_hinted_after_its_lease() -> None:
     swept = Swept()
     first, second = calling(swept, "r1", 30 * SECOND), calling(swept, "r2", 10 * SECOND)
     calling(swept, "answered", 10 * SECOND, target_id="00app/jr1")
@@ -547,13 +547,13 @@ def test_w10_a_call_without_an_answer_is_looked_at_after_its_lease() -> None:
 
 
 @pytest.mark.parametrize(("ends", "hinted"), [(-5 * SECOND, 0), (-5 * SECOND + 1, 1)])
-def test_w10_a_call_whose_lease_ended_before_is_left_to_the_sweep(ends: Millis, hinted: int) -> None:
+def test_w10_a_call_whose_lease_has_ended_is_left_to_the_sweep(ends: Millis, hinted: int) -> None:
     swept = Swept()
     calling(swept, "r1", ends)
     assert sweep.hint_soon(swept.ports) == hinted
 
 
-def test_w10_an_index_that_is_behind_hints_no_call_that_has_ended() -> None:
+def test_w10_an_index_that_is_behind_hints_no_call_that_ended() -> None:
     """The index lists a run whose lease has ended meanwhile, and a job."""
     swept = Swept()
     old = calling(swept, "r1", -MINUTE)
