@@ -156,7 +156,7 @@ def test_l8_the_flag_of_a_request_holds_for_its_slices(world: World, update: boo
     plan = deploy.checked(world.ports, "demo", "flights", App.model_validate(FEW), update)
     assert uploaded.begin(world.ports, plan, UPLOAD, sent, "tester").update_schedules is update
     work(world)
-    assert row(world).state == "DONE"
+    assert (row(world).state, row(world).left) == ("DONE", ())
     state = world.ports.catalog.schedule_state(f"{APP}.s000")
     assert state is not None
     assert state.version == (3 if update else 2)
@@ -334,6 +334,19 @@ def test_l8_parts_that_users_changed_are_listed_up_to_a_hundred(world: World) ->
     assert row(world).state == "DONE"
     assert row(world).left == tuple(f"schedule {APP}.s{number:03d}" for number in range(100))
     assert uploaded.view(row(world))["left_alone"] == list(row(world).left)
+
+
+def test_l8_a_workflow_that_a_user_needs_since_is_left_alone(world: World) -> None:
+    """The document has no such workflow any more. After the answer a user lets a schedule start it."""
+    before = many(2)
+    before["workflows"]["gone"] = FEW["workflows"]["notify"]
+    send(world, before)
+    begun(world, {**FEW, "description": "new"})
+    world.put("s000", {**FEW["schedules"]["s000"], "workflow": "gone"})
+    work(world)
+    assert row(world).state == "DONE"
+    assert row(world).left == ("schedule demo.flights.s000", "workflow demo.flights.gone")
+    assert world.ports.catalog.definition("workflow", f"{APP}.gone") is not None
 
 
 # -- the sweep meanwhile -----------------------------------------------------------------------------------------------
