@@ -22,7 +22,7 @@ AFTER: Instant = NOON + 10_000
 
 
 def waiter(number: int, schedule: str = "demo.flights.s", queue: str = LIMIT, sort_key: str = "JOB#x") -> Waiter:
-    return Waiter(queue, f"R{number:03}", schedule, 36, sort_key, f"{schedule}!{number}")
+    return Waiter(queue, f"R{number:03}", schedule, 1_300, sort_key, f"{schedule}!{number}")
 
 
 def slots(*at: Instant) -> list[Slot]:
@@ -65,7 +65,7 @@ def test_e3_a_job_with_another_rank_is_not_on_its_way() -> None:
     """It has queued anew since."""
     sent = OnTheirWay((), NOON)
     sent.add(slots(0), AFTER)
-    assert Waiter(LIMIT, "R777", "demo.flights.s", 36, "JOB#x", waiter(0).job_id) not in sent
+    assert Waiter(LIMIT, "R777", "demo.flights.s", 1_300, "JOB#x", waiter(0).job_id) not in sent
 
 
 # -- the parts of a block ----------------------------------------------------------------------------------------------
@@ -91,6 +91,8 @@ def shares(tolerance: Millis, *at: Instant) -> list[list[Instant]]:
         (20, (0, 5, 10, 15), [[0, 5, 10], [15]]),
         (0, (0, 0, 0), [[0, 0, 0]]),
         (1_000, (0, 1, 2, 3), [[0, 1, 2, 3]]),
+        (1, tuple(range(40)), [[instant] for instant in range(40)]),
+        (1, tuple(range(80)), [[instant, instant + 70][: 1 + (instant < 10)] for instant in range(70)]),
     ],
 )
 def test_e3_a_block_is_shared_by_the_time_of_its_calls(
@@ -121,8 +123,8 @@ def test_e3_the_hint_of_a_part_has_each_job_and_appointment() -> None:
     ref = blocks.ref_of_part(pace, part)
     assert ref == block_ref(
         LIMIT, "170",
-        ids.base36(NOON), "R001", "demo.flights.s", "10", "JOB#x", "demo.flights.s!1",
-        f"{ids.base36(NOON + 20)}/12", "R002", "demo.flights.t", "10", "FIRE#y", "demo.flights.t!2",
+        ids.base36(NOON), "R001", "demo.flights.s", "104", "JOB#x", "demo.flights.s!1",
+        f"{ids.base36(NOON + 20)}/12", "R002", "demo.flights.t", "104", "FIRE#y", "demo.flights.t!2",
     )  # fmt: skip
     assert blocks.read_part(ref) == (part, 170)
 

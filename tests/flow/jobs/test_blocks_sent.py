@@ -18,6 +18,7 @@ from chalicelib.flow.definitions import store
 from chalicelib.flow.jobs import blocks
 from chalicelib.flow.jobs.blocks import Slot
 from chalicelib.flow.jobs.delivery_leases import Leases
+from tests.flow.jobs.test_delivery_leases import Read
 from tests.support.schedules import at
 from tests.support.world import SQS, World, flights
 
@@ -261,6 +262,16 @@ def test_e3_a_job_is_leased_until_the_end_of_its_lease() -> None:
     assert blocks.is_leased(world.ports, one)
     world.clock.wait_until(lease.leased_until)
     assert not blocks.is_leased(world.ports, one)
+
+
+def test_e3_the_leases_of_other_single_jobs_are_not_read() -> None:
+    """There may be thousands of them."""
+    world = queued(1)
+    [slot] = slots(world, 0)
+    read = Read(world.ports.jobs)
+    assert not blocks.is_leased(world.with_ports(jobs=read), slot.waiter)
+    job = job_of(world, slot.waiter)
+    assert read.asked == [(delivery_lease.due_of(job), [delivery_lease.mark(job)])]
 
 
 def test_e3_a_run_in_a_queue_or_a_job_that_has_gone_has_no_lease() -> None:
