@@ -198,5 +198,8 @@ def test_e3_a_block_that_another_invocation_acquired_has_no_slot() -> None:
     assert blocks.acquire(world.ports, pace, 0, waiting) == ([], 0)
     assert world.limit_state(LIMIT).head == after
     assert blocks.acquire(world.ports, pace, after, []) == ([], after)
+    more = [waiter(number) for number in range(6)]
+    found, after = blocks.acquire(world.ports, pace, after, more)
+    assert ([slot.waiter for slot in found], after) == (more[:4], now + 1_050), "a block spans 400 ms"
     far = now + 3_600_000
     assert blocks.acquire(world.ports, pace, far, waiting) == ([], far)
