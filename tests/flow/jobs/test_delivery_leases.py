@@ -219,6 +219,25 @@ def test_e2_jobs_of_the_next_instant_are_leased_after_a_refusal() -> None:
     assert covered(world, SECOND_DUE) == set(marks(*late, *last))
 
 
+def test_e2_jobs_of_two_instants_may_both_be_refused() -> None:
+    world, early, late = World(), jobs(2), jobs(2, SECOND_DUE, "k")
+    leases = Leases(world.with_ports(ledger=Refusing(world.ports.ledger, 1, 2)))
+    assert leases.take_alone([*early, *late], LONGEST, NOON) == frozenset(marks(*early, *late))
+    assert leases.keep([*early, *late], SECOND).lost == set(marks(*early, *late))
+
+
+@pytest.mark.parametrize("how", ["take", "take_alone"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_e2_a_lease_that_has_ended_is_taken_over(count: int, how: str) -> None:
+    world, own = World(), jobs(count)
+    others_take(world, own)
+    [before] = stored(world)
+    world.clock.wait_until(before.leased_until)
+    assert set(getattr(Leases(world.ports), how)(own, LONGEST, NOON)) == set()
+    [after] = stored(world)
+    assert (after.id, after.marks, after.taken_at) == (before.id, before.marks, world.clock.now())
+
+
 # -- two at once -------------------------------------------------------------------------------------------------------
 
 
@@ -245,7 +264,9 @@ def test_e2_a_job_leased_at_once_by_two_is_tried_soon(begin: Instant, passes: st
     assert kept.covered == set(marks(*own[1:]))
     assert kept.id == core.lease_of(own, 0, "", 0).id, "it stays the same row"
     assert leases.keep(own[1:], SECOND) == Kept(frozenset(), False)
-    assert leases.keep(own[:1], SECOND).lost == frozenset(), "the caller does not send it"
+    world.clock.wait_until(kept.leased_until - 5 * SECOND)
+    assert leases.keep(own[1:], 10 * SECOND) == Kept(frozenset(), False)
+    assert {lease.covered for lease in stored(world) if lease.id == kept.id} == {kept.covered}, "also when renewed"
 
 
 def test_e2_a_batch_given_up_whole_leaves_no_row() -> None:
@@ -268,7 +289,9 @@ def test_e2_a_lease_that_cannot_be_made_smaller_stays() -> None:
 
     leases = Leases(world.with_ports(ledger=Crossed(plain, 2)))
     assert set(leases.take(own, LONGEST, NOON)) == set(marks(own[0]))
-    assert frozenset(marks(*own)) in {lease.covered for lease in stored(world)}
+    world.clock.pass_by("31s")
+    leases.keep(own, 10 * SECOND)
+    assert frozenset(marks(*own)) in {lease.covered for lease in stored(world)}, "also when renewed"
     leases.end()
     assert len(stored(world)) == 1, "the own lease is ended"
 
@@ -316,6 +339,39 @@ def test_e2_a_lease_that_another_has_taken_is_lost_for_good(count: int) -> None:
     assert leases.keep(own, SECOND).lost == set(marks(*own))
     assert covered(world) == set()
     assert covered(world, SECOND_DUE) == set(marks(*other))
+
+
+def test_e2_a_lease_that_another_has_taken_and_ended_is_lost() -> None:
+    """The other one has delivered the jobs."""
+    world, own = World(), jobs(3)
+    leases = Leases(world.ports)
+    leases.take(own, LONGEST, NOON)
+    world.clock.pass_by("37s")
+    others_take(world, own).end()
+    assert leases.keep(own, SECOND).lost == set(marks(*own))
+
+
+@pytest.mark.parametrize(("before", "lapsed"), [(1_001, False), (1_000, True), (0, True), (-5_000, True)])
+def test_e2_a_lease_renewed_in_its_last_second_has_lapsed(before: Millis, lapsed: bool) -> None:
+    """By the clock of another invocation it may have ended."""
+    world, own = World(), jobs(3)
+    leases = Leases(world.ports)
+    leases.take(own, LONGEST, NOON)
+    world.clock.wait_until(stored(world)[0].leased_until - before)
+    assert leases.keep(own, SECOND) == Kept(frozenset(), lapsed)
+
+
+@pytest.mark.parametrize(("ended", "counts"), [(0, True), (999, True), (1_000, False)])
+def test_e2_a_lease_that_ended_within_a_second_counts(ended: Millis, counts: bool) -> None:
+    """The clock of the other invocation may be behind: then it is still sending."""
+    world, own = World(), jobs(3)
+    leases = Leases(world.ports)
+    leases.take(own, LONGEST, NOON)
+    world.clock.pass_by("1m")
+    others_take(world, own[:1], MINUTE)
+    [other] = [lease for lease in stored(world) if len(lease.covered) == 1]
+    world.clock.wait_until(other.leased_until + ended)
+    assert leases.keep(own, SECOND) == Kept(other.covered if counts else frozenset(), True)
 
 
 def test_e2_a_job_without_a_lease_is_lost() -> None:
