@@ -269,6 +269,16 @@ def test_e2_a_job_leased_at_once_by_two_is_tried_soon(begin: Instant, passes: st
     assert {lease.covered for lease in stored(world) if lease.id == kept.id} == {kept.covered}, "also when renewed"
 
 
+def test_e2_a_job_that_others_free_meanwhile_is_tried_again() -> None:
+    """It was leased at the first look, so this lease does not cover it."""
+    world, own = World(), jobs(3)
+    other = others_take(world, own[:1])
+    [lease] = stored(world)
+    leases = Leases(meeting(world, other.end))
+    assert leases.take(own, LONGEST, NOON) == {core.mark(own[0]): lease.leased_until}
+    assert covered(world) == set(marks(*own[1:]))
+
+
 def test_e2_a_batch_given_up_whole_leaves_no_row() -> None:
     world, own = World(), jobs(2)
     leases = Leases(meeting(world, lambda: others_take(world, [*own, *jobs(1, FIRST, "k")])))
