@@ -78,12 +78,12 @@ TESTS = {
     "archive.arriving": "archive/* tests/flow/archive/test_*.py",
     "archive.owner": "archive/*",
     # Modules of the flow, with tests of the flow: their names are longer by the layer.
-    "flow.archive.export": "archive/*",
-    "flow.archive.give_up": "archive/*",
+    "flow.archive.export": "archive/export*",
+    "flow.archive.give_up": "archive/giv*",
     "flow.deploy.uploaded": "deploy/uploaded*",
     "flow.ingest.snapshots": "ingest/snapshots* tests/acceptance/triggers/test_iceberg.py tests/web/test_tables.py",
     "flow.jobs.blocks": "jobs/blocks* limits/*",
-    "flow.jobs.delivery_leases": "jobs/deliver* jobs/batch* tests/faults/test_*_leases.py",
+    "flow.jobs.delivery_leases": "jobs/delivery_leases",
     "flow.system.sweep": "system/sweep*",
 }
 MODULES = list(TESTS)
