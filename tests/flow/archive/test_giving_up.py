@@ -12,7 +12,7 @@ from chalicelib.core import ids
 from chalicelib.core.archive.manifest import MANIFEST, Manifest
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant
-from chalicelib.core.limits.writes import LeaveQueue
+from chalicelib.core.limits.writes import Ended, LeaveQueue, ReleasePermit
 from chalicelib.core.rows.backfill import PlanPart
 from chalicelib.core.rows.event import PostedEvent
 from chalicelib.core.rows.limit import LimitState, Waiter
@@ -230,22 +230,39 @@ def test_l14_rows_are_deleted_five_hundred_at_a_time(count: int, sizes: list[int
 # -- limits ------------------------------------------------------------------------------------------------------------
 
 
-def test_l14_a_job_returns_what_it_holds_of_limits_that_stay() -> None:
+class Queue:
+    """Reads of jobs. A waiter is in its queue, or not any more. So many others wait at each limit."""
+
+    def __init__(self, queued: bool = False, waiters: int = 0) -> None:
+        self._inner, self._queued, self._waiters = World().ports.jobs, queued, waiters
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def is_queued(self, waiter: Waiter) -> bool:
+        return self._queued
+
+    def limit_state(self, name: str) -> LimitState:
+        return LimitState(name, active=3, waiters=self._waiters)
+
+
+@pytest.mark.parametrize(("waiters", "wakes"), [(0, None), (1, NOW)])
+def test_l14_a_job_returns_what_it_holds_of_limits_that_stay(waiters: int, wakes: Instant | None) -> None:
+    """If others wait there, they are woken."""
     row = rows.job("j1", held=(OTHER, OWN), units=2)
-    given = Given(of_jobs(named("job", row)), "demo")
-    [[deleted, *returned]] = given.ledger.plans
-    assert deleted == Delete(row)
-    assert {write.limit_name for write in returned} == {OTHER}  # type: ignore[union-attr]
+    given = Given(of_jobs(named("job", row)), "demo", jobs=Queue(waiters=waiters))
+    assert given.ledger.plans == [[Delete(row), ReleasePermit(OTHER, wakes, units=2)]]
 
 
-def test_l14_a_run_returns_what_it_holds_of_limits_that_stay() -> None:
-    row = rows.run("r1", state="RUNNING", permits=(OTHER, OWN, QUEUE))
+@pytest.mark.parametrize(("waiters", "wakes"), [(0, None), (1, NOW)])
+def test_l14_a_run_returns_what_it_holds_of_limits_that_stay(waiters: int, wakes: Instant | None) -> None:
+    """Its start is no longer one of the limit. A run that has ended has returned all."""
+    row = rows.run("r1", state="RUNNING", permits=(OTHER, OWN, QUEUE), units=2)
     ended = rows.run("r2", state="SUCCEEDED", permits=(OTHER,))
     source = Source([namespace("demo"), namespace("lake")], [named("a", row, "runs"), named("b", ended, "runs")])
-    given = Given(source, "demo")
-    [[deleted, *returned]] = given.ledger.plans
-    assert deleted == Delete(row)
-    assert {write.limit_name for write in returned} == {OTHER}  # type: ignore[union-attr]
+    given = Given(source, "demo", jobs=Queue(waiters=waiters))
+    left = Ended(ids.holder_of("r1", 1), LimitState(OTHER, active=3, waiters=waiters))
+    assert given.ledger.plans == [[Delete(row), ReleasePermit(OTHER, wakes, left, 2)]]
 
 
 def test_l14_who_holds_nothing_of_others_goes_with_the_rest() -> None:
@@ -253,19 +270,6 @@ def test_l14_who_holds_nothing_of_others_goes_with_the_rest() -> None:
     given = Given(of_jobs(named("job", own)), "demo")
     assert given.ledger.plans == []
     assert "job" in given.source.gone
-
-
-class Queue:
-    """Reads of jobs. A waiter is in its queue, or not any more."""
-
-    def __init__(self, queued: bool) -> None:
-        self._inner, self._queued = World().ports.jobs, queued
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    def is_queued(self, waiter: Waiter) -> bool:
-        return self._queued
 
 
 @pytest.mark.parametrize("queued", [True, False])
