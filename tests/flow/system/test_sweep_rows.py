@@ -495,6 +495,18 @@ def test_o3_a_part_is_swept_for_40_seconds(passed: Millis, hinted: int) -> None:
     assert len(swept.hinted) == hinted + len(again)
 
 
+def test_o3_a_part_of_the_catalog_is_not_handed_on_again() -> None:
+    """Its first rows are leased by then. The next tick finds the rest."""
+    swept = Swept()
+    for number in range(60):
+        row = Partition("demo.flights", (f"{number:02d}",), rows.event(), "k", wake_at=swept.now - OVERDUE)
+        swept.add(row, refs.partition_ref("demo.flights", row.values), "catalog")
+    swept.world.tables.before_call = _passes(swept.world, 40 * SECOND)
+    sweep.handle_part(swept.ports, ShardPart("catalog", 0, swept.now, "here"))
+    assert len(swept.hinted) == 25
+    assert not any(map(refs.is_shard, swept.hinted))
+
+
 def test_o3_the_errors_of_a_part_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     """Nothing repeats its hint."""
     swept = Swept()
