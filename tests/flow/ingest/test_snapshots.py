@@ -56,9 +56,10 @@ def test_t21_a_dataset_deleted_meanwhile_counts_no_snapshot() -> None:
     world = made({})
     row = world.ports.catalog.definition("dataset", "demo.orders")
     assert row is not None
-    world.deploy(flights({}))
+    gone = Dataset.model_validate({**row.document, "prefix": "warehouse/sales/gone/"})
+    assert world.ports.catalog.prefix(gone.bucket, gone.prefix) is None
     content = parse(after(1, world.clock.now() - 1))
-    assert snapshots.unknown(world.ports, "demo.orders", Dataset.model_validate(row.document), content) == []
+    assert snapshots.unknown(world.ports, "demo.gone", gone, content) == []
 
 
 # -- invocations that die ----------------------------------------------------------------------------------------------
