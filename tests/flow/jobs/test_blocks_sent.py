@@ -72,8 +72,10 @@ class Slow:
         self._world, self._inner, self._takes, self._then = world, world.ports.prefetch, list(takes), then
         self.at: list[Instant] = []
         self.sizes: list[int] = []
+        self.whole = 0  # reads of whole rows
 
     def read(self, *of: Any) -> Any:
+        self.whole += 1
         return self._inner.read(*of)
 
     def stamps(self, wanted: Sequence[Any]) -> Any:
@@ -185,6 +187,26 @@ def test_e3_rows_of_a_block_are_read_shortly_before_a_call(
     assert [instant - block[0].at for instant in slow.at] == reads
     assert slow.sizes == sizes
     assert sent_at(world, block[0].at) == list(after)
+
+
+def test_e3_a_row_that_the_sweep_has_leased_is_read_whole_once() -> None:
+    """Two reads have the second job. The lease changes its stamp, and not the decision."""
+    world = queued(2)
+    block = slots(world, 0, 60)
+    job = job_of(world, block[1].waiter)
+
+    def lease() -> None:
+        assert world.ports.ledger.commit([Replace(replace(job, leases=1, rev=job.rev + 1))]) is None
+
+    world.tables.before_call = _at(world, block[0].at - 40, lease)
+    slow = Slow(world)
+    assert blocks.send(world.with_ports(prefetch=slow), block, TOLERANCE) == []
+    before = queued(2)
+    plain = Slow(before)
+    assert blocks.send(before.with_ports(prefetch=plain), slots(before, 0, 60), TOLERANCE) == []
+    assert (slow.sizes, plain.sizes) == ([2, 1], [2, 1])
+    assert slow.whole == plain.whole + 1
+    assert len(world.targets.queue.messages) == 2
 
 
 @pytest.mark.parametrize(("takes", "reads"), [(80, 1), (81, 2)])
