@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,8 +13,17 @@ from tests.mutants.__main__ import ROOT, explained, path_of
 @pytest.mark.parametrize("module", sorted(explained()))
 def test_each_equivalent_mutant_quotes_the_present_code(module: str) -> None:
     source = (ROOT / path_of(module)).read_text()
-    functions = {node.name: node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)}
+    functions = dict(_functions(ast.parse(source)))
     for mutant in explained()[module]:
-        function = functions[mutant["function"].rpartition(".")[2]]
+        function = functions[mutant["function"]]
         lines = (line.strip() for line in source.splitlines()[function.lineno - 1 : function.end_lineno])
         assert mutant["was"] in "\n".join(lines), mutant
+
+
+def _functions(scope: ast.Module | ast.ClassDef, within: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
+    """The functions of a module, and the methods of its classes with the names of these."""
+    for node in scope.body:
+        if isinstance(node, ast.ClassDef):
+            yield from _functions(node, f"{node.name}.")
+        elif isinstance(node, ast.FunctionDef):
+            yield f"{within}{node.name}", node
