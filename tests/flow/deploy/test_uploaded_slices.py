@@ -16,8 +16,10 @@ from chalicelib.core.audit.author import Author
 from chalicelib.core.definitions.app import App
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import HOUR, MINUTE, Instant, Millis, iso
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.ref import deployment_ref
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import metrics
 from chalicelib.core.writes import Delete, Replace
 from chalicelib.flow.deploy import deploy, uploaded
@@ -121,7 +123,7 @@ def test_l8_a_deployment_that_begins_says_what_it_will_do(world: World) -> None:
     assert (first.update_schedules, first.author, first.slices, first.tries) == (True, {}, 0, 0)
     assert first.digest == uploaded.digest_of(world.payloads.uploads[APP, UPLOAD])
     assert first.counts["created"] == 8
-    app = world.ports.catalog.definition("app", APP)
+    app = world.ports.rows.get(Definition, "app", APP)
     assert app is not None and app.edition == first.edition != 0
     assert set(world.payloads.stamps[APP, UPLOAD, first.seen]) == {
         "schedule demo.flights.s000",
@@ -157,7 +159,7 @@ def test_l8_the_flag_of_a_request_holds_for_its_slices(world: World, update: boo
     assert uploaded.begin(world.ports, plan, UPLOAD, sent, "tester").update_schedules is update
     work(world)
     assert (row(world).state, row(world).left) == ("DONE", ())
-    state = world.ports.catalog.schedule_state(f"{APP}.s000")
+    state = world.ports.rows.get(ScheduleState, f"{APP}.s000")
     assert state is not None
     assert state.version == (3 if update else 2)
 
@@ -202,7 +204,7 @@ def test_l8_of_two_uploads_accepted_at_once_one_is_refused(world: World) -> None
         uploaded.begin(world.ports, two, "u3", sent, "eve")
     assert refused.value.code == "changed_meanwhile"
     assert "app demo.flights" in refused.value.message
-    assert world.ports.jobs.deployment(APP, "u3") is None
+    assert world.ports.rows.get(Deployment, APP, "u3") is None
 
 
 @pytest.mark.parametrize("same", [True, False])
@@ -297,7 +299,7 @@ def test_l8_a_done_deployment_is_due_no_more(world: World, caplog: pytest.LogCap
     ended = row(world)
     assert (ended.state, ended.busy_until, ended.wake_at, ended.left, ended.error) == ("DONE", 0, None, (), {})
     assert (ended.ended_at, ended.expires_at) == (now, now + 30 * 24 * HOUR)
-    app = world.ports.catalog.definition("app", APP)
+    app = world.ports.rows.get(Definition, "app", APP)
     assert app is not None and app.edition == 0, "the next deployment need not wait"
     [line] = [vars(record) for record in caplog.records if record.message == "deployment ended"]
     said = {name: line[name] for name in ("app", "deployment", "state", "error", "left")}
@@ -346,7 +348,7 @@ def test_l8_a_workflow_that_a_user_needs_since_is_left_alone(world: World) -> No
     work(world)
     assert row(world).state == "DONE"
     assert row(world).left == ("schedule demo.flights.s000", "workflow demo.flights.gone")
-    assert world.ports.catalog.definition("workflow", f"{APP}.gone") is not None
+    assert world.ports.rows.get(Definition, "workflow", f"{APP}.gone") is not None
 
 
 # -- the sweep meanwhile -----------------------------------------------------------------------------------------------
@@ -363,7 +365,7 @@ def test_l8_a_slice_that_the_sweep_has_leased_stores_its_end(world: World) -> No
     uploaded.advance(world.with_ports(ledger=crossed), APP, UPLOAD)
     ended = row(world)
     assert (ended.state, ended.wake_at) == ("DONE", None)
-    app = world.ports.catalog.definition("app", APP)
+    app = world.ports.rows.get(Definition, "app", APP)
     assert app is not None and app.edition == 0
 
 
@@ -380,9 +382,9 @@ def test_l8_a_slow_slice_leaves_a_row_that_another_has(world: World, gone: bool)
 
     crossed = Before(world.ports.ledger, taken, has_kind("PutState"))
     uploaded.advance(world.with_ports(ledger=crossed), APP, UPLOAD)
-    found = world.ports.jobs.deployment(APP, UPLOAD)
+    found = world.ports.rows.get(Deployment, APP, UPLOAD)
     assert found is None if gone else (found is not None and (found.state, found.slices) == ("RUNNING", 2))
-    app = world.ports.catalog.definition("app", APP)
+    app = world.ports.rows.get(Definition, "app", APP)
     assert app is not None and app.edition != 0
 
 
@@ -503,4 +505,4 @@ def test_l8_a_deployment_of_a_deleted_app_is_superseded(world: World) -> None:
     deploy.delete_app(world.ports, APP, "tester")
     work(world)
     assert row(world).superseded_by == "the deletion of the app"
-    assert world.ports.catalog.definition("app", APP) is None
+    assert world.ports.rows.get(Definition, "app", APP) is None

@@ -13,6 +13,7 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.events.iceberg import parse
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.instants import MINUTE, Millis
+from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.flow.ingest import snapshots
 from chalicelib.flow.ingest.objects import match_object
 from chalicelib.flow.ingest.snapshots import NotCommittedYet
@@ -54,10 +55,10 @@ def test_t21_a_snapshot_of_the_datasets_own_instant_counts(after_the_dataset: in
 def test_t21_a_dataset_deleted_meanwhile_counts_no_snapshot() -> None:
     """The invocation has read the document, and the row of the prefix is gone."""
     world = made({})
-    row = world.ports.catalog.definition("dataset", "demo.orders")
+    row = world.ports.rows.get(Definition, "dataset", "demo.orders")
     assert row is not None
     gone = Dataset.model_validate({**row.document, "prefix": "warehouse/sales/gone/"})
-    assert world.ports.catalog.prefix(gone.bucket, gone.prefix) is None
+    assert world.ports.rows.get(PrefixRow, gone.bucket, gone.prefix) is None
     content = parse(after(1, world.clock.now() - 1))
     assert snapshots.unknown(world.ports, "demo.gone", gone, content) == []
 
@@ -91,7 +92,7 @@ def test_t21_a_tick_counts_what_a_dead_invocation_registered() -> None:
 
 def test_t21_a_snapshot_stored_meanwhile_has_no_outbox_to_apply() -> None:
     world = made({})
-    row = world.ports.catalog.definition("dataset", "demo.orders")
+    row = world.ports.rows.get(Definition, "dataset", "demo.orders")
     assert row is not None
     dataset = Dataset.model_validate(row.document)
     [snapshot] = parse(after(1, world.clock.now())).snapshots.values()

@@ -55,7 +55,7 @@ def sent_at(world: World, since: Instant) -> list[Millis]:
 
 
 def job_of(world: World, waiter: Waiter) -> Job:
-    job = world.ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
+    job = world.ports.rows.get(Job, waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
     assert job is not None
     return job
 

@@ -117,7 +117,7 @@ class Swept:
 
     def stored(self, ref: Ref) -> Job:
         schedule, generation, sort_key = ref.parts
-        found = self.world.ports.jobs.job(schedule, int(generation, 36), sort_key)
+        found = self.world.ports.rows.get(Job, schedule, int(generation, 36), sort_key)
         assert found is not None
         return found
 
@@ -464,7 +464,7 @@ def test_w7_a_tick_asks_about_500_runs_and_hints_other_rows() -> None:
     other = swept.run("z1", 9 * MINUTE, state="STARTING", lease_until=None)
     assert swept.sweep() == 501
     assert set(swept.hinted) == {*found[:500], other}
-    left = swept.world.ports.runs.run("r500", 1)
+    left = swept.world.ports.rows.get(Run, "r500", 1)
     assert left is not None and left.leases == 0, "the next tick asks about it"
 
 
