@@ -12,10 +12,11 @@ by_workflow, by_schedule and by_day (.., at). Parts `waits#<ns>#<shard>` (jobs) 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from string import Formatter
+from functools import cached_property
+from itertools import count
 from typing import Any, Final, Literal, NamedTuple
 
 from chalicelib.core import ids
@@ -64,6 +65,9 @@ _TEXTS: Mapping[str, Callable[[Any], str]] = {
 }
 
 
+_PART = re.compile(r"\{(\w+)\}")  # of a template
+
+
 class Key(NamedTuple):
     table: TableName
     pk: str
@@ -102,54 +106,55 @@ class Kind:
     @cached_property
     def parts(self) -> tuple[str, ...]:
         """The parts of a key of this kind, in their order there."""
-        return tuple(name for _, name in (*_segments(self.pk), *_segments(self.sk)) if name is not None)
+        return tuple(_PART.findall(self.pk + self.sk))
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
         """The fields of a row from which its key follows."""
         return self.by or self.parts
 
+    @cached_property
+    def beginnings(self) -> tuple[tuple[str, str], ...]:
+        """How the two keys begin."""
+        return self.heads or ((self.pk.partition("{")[0], self.sk.partition("{")[0]),)
+
+    @cached_property
+    def _writers(self) -> tuple[Callable[[Any], str], ...]:
+        return tuple(_TEXTS.get(name, str) for name in self.parts)
+
+    @cached_property
+    def _forms(self) -> tuple[str, str]:
+        """The templates of both keys, which take the texts of all parts in their order."""
+        numbers = count()
+        pk, sk = (_PART.sub(lambda _: f"{{{next(numbers)}}}", template) for template in (self.pk, self.sk))
+        return pk, sk
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        """Matches both keys, with a line end between them. A part ends where the text behind it first comes."""
+        form = re.escape(f"{self.pk}\n{self.sk}").replace(r"\{", "{").replace(r"\}", "}")
+        return re.compile(_PART.sub("(.*?)", form), re.DOTALL)
+
     def written(self, *values: Part) -> tuple[str, ...]:
         """The texts of the parts of the key of the row that has these values in its `fields`."""
         if self.computed is not None:
             return self.computed(*values)
-        named = zip(self.parts, values, strict=True)
-        return tuple(_TEXTS[name](value) if name in _TEXTS else str(value) for name, value in named)
+        return tuple(write(value) for write, value in zip(self._writers, values, strict=True))
 
-    def key(self, texts: Iterable[str]) -> Key:
+    def key(self, texts: Sequence[str]) -> Key:
         """The key with these texts for its parts."""
-        filled = dict(zip(self.parts, texts, strict=True))
-        return Key(self.table, self.pk.format_map(filled), self.sk.format_map(filled))
+        if len(texts) != len(self.parts):
+            raise ValueError(f"expected {self.parts} of a key of {self.row.__name__}, got {texts}")
+        pk, sk = self._forms
+        return Key(self.table, pk.format(*texts), sk.format(*texts))
 
     def texts(self, key: Key) -> tuple[str, ...] | None:
         """The texts of the parts of a key; None for a key of another kind."""
-        if self.heads and not any(key.pk.startswith(pk) and key.sk.startswith(sk) for pk, sk in self.heads):
-            return None
-        of_pk, of_sk = _read(self.pk, key.pk), _read(self.sk, key.sk)
-        return None if of_pk is None or of_sk is None else (*of_pk, *of_sk)
-
-
-@cache
-def _segments(template: str) -> tuple[tuple[str, str | None], ...]:
-    """The texts of a template, each with the part that follows it; None after the last text."""
-    return tuple((text, name) for text, name, _, _ in Formatter().parse(template))
-
-
-def _read(template: str, text: str) -> tuple[str, ...] | None:
-    """The parts in a text that was made from a template; None if it was not."""
-    segments, found = _segments(template), []
-    for number, (before, name) in enumerate(segments):
-        if not text.startswith(before):
-            return None
-        text = text[len(before) :]
-        if name is not None and number + 1 < len(segments):
-            part, after, rest = text.partition(segments[number + 1][0])
-            found.append(part)
-            text = after + rest
-        elif name is not None:
-            found.append(text)
-            text = ""
-    return None if text else tuple(found)
+        for pk, sk in self.beginnings:
+            if key.sk.startswith(sk) and key.pk.startswith(pk):
+                found = self._pattern.fullmatch(f"{key.pk}\n{key.sk}")
+                return found.groups() if found is not None else None
+        return None
 
 
 def _of_definition(kind: str, name: str) -> tuple[str, str]:
@@ -242,7 +247,7 @@ _OF_REFS: Final = {kind.ref: kind for kind in KINDS if kind.ref is not None}
 
 def _heads(kind: Kind) -> set[str]:
     """How the partition keys of a kind begin, up to the first ``#``; empty if they begin with a part."""
-    return {pk.partition("#")[0] for pk, _ in kind.heads} or {_segments(kind.pk)[0][0].partition("#")[0]}
+    return {pk.partition("#")[0] for pk, _ in kind.beginnings}
 
 
 _BY_HEAD: Final = {
