@@ -7,7 +7,7 @@ from chalice.app import Request, Response
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.errors import too_costly
 from chalicelib.core.instants import parse_instant, parse_when
-from chalicelib.core.jobs.dry_run import dry_run as rehearsed
+from chalicelib.core.jobs.dry_run import dry_run as evaluated
 from chalicelib.core.steps import OverBudget
 from chalicelib.core.time import expressions
 from chalicelib.flow.lookup import existing, require
@@ -104,7 +104,7 @@ def dry_run(request: Request, ns: str, app: str, name: str) -> Json:
     _, schedule = existing(ports(), full)
     events = parse(DryRun, request).events
     try:
-        steps, left = rehearsed(full, schedule, events, now)
+        steps, left = evaluated(full, schedule, events, now)
     except OverBudget as error:
         hint = "send fewer events in a request, or events with smaller payloads"
         raise too_costly("events", "a dry run", error, hint) from None
