@@ -57,13 +57,13 @@ def became(ports: Ports, job_id: str) -> dict[str, Any]:
     """The present state of the job of a request: of the waiting job, of its run, or of the record why it never ran."""
     job = ports.jobs.find(job_id)
     if job is not None and not job.closed:
-        return {"job_id": job_id, "state": job.state, "reason": job.reason}
+        return {"job_id": job_id, "state": job.state, "reason": job.reason.text}
     attempts = ports.runs.attempts(job_id)
     if attempts:
-        return {"job_id": job_id, "state": attempts[-1].state, "reason": attempts[-1].reason}
+        return {"job_id": job_id, "state": attempts[-1].state, "reason": attempts[-1].reason.text}
     record = ports.runs.record(job_id)
     if record is not None:
-        return {"job_id": job_id, "state": record.kind, "reason": record.reason}
+        return {"job_id": job_id, "state": record.kind, "reason": record.reason.text}
     return {"job_id": job_id, "state": None, "reason": "the history of the job has expired"}
 
 

@@ -28,6 +28,7 @@ from chalicelib.core.rows.run import DeadLetter, Record, Run, StartRequest
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.rows.stored import StoredRow, Unknown
 from chalicelib.core.states import PAUSED_MODES
+from chalicelib.core.why import Why, parse
 from chalicelib.core.writes import Row
 
 R = TypeVar("R")
@@ -147,6 +148,7 @@ def from_item(kind: type[R], item: Item) -> R:
     if former := FORMER.get(kind):
         hidden = hidden | {name: stored[old] for name, old in former.items() if old in stored}
     values = {name: _decode(name, content) for name, content in hidden.items() if name in known}
+    values |= {name: parse(values[name]) for name in _reasons(kind) & values.keys()}  # type: ignore[arg-type]  # as above
     unknown: list[tuple[str, Any]] = [(name, content) for name, content in item.items() if name not in written]
     unknown += [(name, _unpacked(hidden[name])) for name in hidden.keys() - stored.keys() - known]
     return kind(**values, **({_CARRIED: tuple(unknown)} if unknown and issubclass(kind, StoredRow) else {}))
@@ -165,6 +167,12 @@ def picked(item: Item, names: Sequence[str]) -> tuple[Any, ...]:
 @cache
 def _names(kind: type[Any]) -> frozenset[str]:
     return frozenset(name.name for name in fields(kind)) - {_CARRIED}
+
+
+@cache
+def _reasons(kind: type[Any]) -> frozenset[str]:
+    """The attributes of a row class that are reasons."""
+    return frozenset(item.name for item in fields(kind) if item.type == "Why")
 
 
 @cache
@@ -212,6 +220,8 @@ def _encode(name: str, content: Any) -> Any:
 
 
 def _to_plain(name: str, content: Any) -> Any:
+    if isinstance(content, Why):
+        return content.kept()
     if isinstance(content, Event | StartRequest):
         # None is not stored: a reader fills in None for a missing attribute.
         parts = ((part.name, getattr(content, part.name)) for part in fields(content) if part.name != _CARRIED)

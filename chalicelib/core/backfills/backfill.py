@@ -29,6 +29,7 @@ from chalicelib.core.time import exclusions, expressions
 from chalicelib.core.triggers import occurrences, tree
 from chalicelib.core.triggers.occurrences import Recurrence
 from chalicelib.core.triggers.program_status import status_key
+from chalicelib.core.why import Why, mention
 
 # A user who needs more starts several backfills: planning takes time, and the caller waits for the answer.
 MAX_ENTRIES = 10_000
@@ -240,7 +241,7 @@ def job_of(row: Backfill, index: int, event: Event, by: tuple[str, ...], created
         event=event,
         backfill=row.id,
         requested_by=row.requested_by,
-        reason=f"backfill {row.id}",
+        reason=Why.of("backfill", f"backfill {row.id}"),
         wake_at=now,
     )
 
@@ -262,7 +263,7 @@ def job_of_run(row: Backfill, run: Run, now: Instant) -> Job:
         backfill=row.id,
         requested_by=row.requested_by,
         rerun_of=run.rerun_of or run.run_id,
-        reason=f"runs {run.run_id} again",
+        reason=Why.of("run_again", "runs ", mention("run", run.run_id), " again"),
         wake_at=now,
     )
 

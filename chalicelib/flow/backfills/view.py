@@ -35,7 +35,7 @@ def failed_runs(ports: Ports, schedule: str, backfill_id: str) -> list[View]:
     attempts = ports.runs.runs("schedule", schedule, MAX_SEARCHED, None).items
     failed = [run for run in attempts if run.backfill == backfill_id and run.state == "FAILED"]
     return [
-        {"run_id": run.run_id, "partition": rounds.without(run.partition), "reason": run.reason}
+        {"run_id": run.run_id, "partition": rounds.without(run.partition), "reason": run.reason.text}
         for run in (failures.with_reason(ports, run) for run in failed[:MAX_FAILED])
     ]
 

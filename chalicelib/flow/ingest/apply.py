@@ -24,6 +24,7 @@ from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.steps import DOCUMENT, OverBudget, Steps, values_in
 from chalicelib.core.triggers.event import custom_key
 from chalicelib.core.triggers.patterns import MAX_FOREIGN_STEPS, MAX_STEPS, Flattened
+from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, DeleteJob, ExpectOpen, Put, PutLastArrival, Replace, Write
 from chalicelib.flow import grants, wake
 from chalicelib.flow.each import run_each
@@ -151,7 +152,9 @@ def apply_event(
     for _ in range(MAX_CONFLICTS):
         granted = grants.used_of(ports, [use for leaf in uses for use in uses[leaf]])
         if granted.missing:
-            logger.info("event not granted", extra={"schedule": rows[0].schedule, "why": waiting_for(granted.missing)})
+            logger.info(
+                "event not granted", extra={"schedule": rows[0].schedule, "why": waiting_for(granted.missing).text}
+            )
         met, against = (_granted(leaves, uses, granted) for leaves in touched)
         if not met and not against:
             return None
@@ -326,14 +329,14 @@ def _set_aside(event: Event, row: Subscription, why: str, now: Instant) -> Recor
         f"trigger takes {why}; use fewer operators, or run the schedule now"
     )
     logger.warning("event set aside", extra={"schedule": row.schedule, "event": event.id, "why": why})
-    return new_record(record_id, "DROPPED", row.schedule, row.generation, reason, now)
+    return new_record(record_id, "DROPPED", row.schedule, row.generation, Why.of("event_not_counted", reason), now)
 
 
 def _not_allowed(event: Event, row: Subscription, why: str, now: Instant) -> Record:
     """The record of an event that the namespace of a schedule may no longer wait for."""
     record_id = ids.job_id(row.schedule, row.generation, event.id)
     reason = f"event {event.id} of {event.key} does not count: {why}"
-    return new_record(record_id, "DROPPED", row.schedule, row.generation, reason, now)
+    return new_record(record_id, "DROPPED", row.schedule, row.generation, Why.of("event_not_counted", reason), now)
 
 
 def _uncorrelated(event: Event, row: Subscription, schedule: Schedule, now: Instant) -> Record:
@@ -343,4 +346,4 @@ def _uncorrelated(event: Event, row: Subscription, schedule: Schedule, now: Inst
         f"event {event.id} of {event.key} carries no value of every correlation key ({', '.join(keys)}) "
         "and does not count"
     )
-    return new_record(record_id, "DROPPED", row.schedule, row.generation, reason, now)
+    return new_record(record_id, "DROPPED", row.schedule, row.generation, Why.of("event_not_counted", reason), now)

@@ -77,7 +77,7 @@ def advance_run(
             {limit_name: ports.jobs.limit_state(limit_name) for limit_name in run.permits} if step.ended else {}
         )
         if ports.ledger.commit(complete.plan(run, step, limit_states, now)) is None:
-            logger.info("run moved", extra={**run_fields(run), "state": step.run.state, "why": step.run.reason})
+            logger.info("run moved", extra={**run_fields(run), "state": step.run.state, "why": step.run.reason.text})
             _measure_cost(ports, run, step.run)
             woken = [
                 limit_ref(limit_name)

@@ -15,6 +15,7 @@ from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.run import DeadLetter, Run
 from chalicelib.core.runs import dead_letters
 from chalicelib.core.states import CLAIMABLE
+from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, DeleteDeadLetter, ExpectMode, Put, Write
 from chalicelib.flow import lookup
 from chalicelib.ports import MAX_CONFLICTS, Page, Ports
@@ -117,7 +118,7 @@ def drop(ports: Ports, namespace: str, run_id: str, by: str) -> None:
         letter = existing(ports, namespace, run_id)
         run = ports.runs.run(run_id, letter.attempt)
         now = ports.clock.now()
-        reason = f"its dead letter was dropped by {by}: {letter.reason}"
+        reason = Why.of("letter_dropped", f"its dead letter was dropped by {by}: ", letter.reason)
         generation = run.generation if run else 0
         dropped = new_record(run_id, "DROPPED", letter.schedule, generation, reason, now)
         if ports.ledger.commit([DeleteDeadLetter(letter), Put(dropped)]) is None:
@@ -133,7 +134,7 @@ def view(letter: DeadLetter) -> dict[str, Any]:
         "schedule": letter.schedule,
         "workflow": letter.workflow,
         "target": letter.target,
-        "reason": letter.reason,
+        "reason": letter.reason.text,
         "tries": letter.tries,
         "nominal_at": iso_or_none(letter.nominal_at),
         "first_try_at": iso_or_none(letter.first_try_at),
@@ -156,8 +157,9 @@ def _refused(why: str, hint: str) -> SluiceError:
     return SluiceError("conflict", f"expected an event that can be delivered again, but {why}", None, hint)
 
 
-def put_back(ports: Ports, job: Job, why: str, now: Instant) -> list[Write]:
+def put_back(ports: Ports, job: Job, why: Why, now: Instant) -> list[Write]:
     """The writes that restore the dead letter of an event whose redrive is dropped before it was tried."""
     run = ports.runs.run(job.job_id, job.attempt - 1)
-    letter = dead_letters.of(run, now, f"{run.reason}; not delivered again: {why}") if run else None
+    reason = Why.of("not_delivered", run.reason, "; not delivered again: ", why) if run else why
+    letter = dead_letters.of(run, now, reason) if run else None
     return [Put(letter)] if letter else []

@@ -22,7 +22,7 @@ def account(run: Run, prices: Prices) -> dict[str, Any]:
     billed = {**asdict(usage), "cost_usd": cost_usd(usage, prices)} if usage else None
     return {
         "number": run.number or None,
-        "waited_for": run.waited_for or None,
+        "waited_for": run.waited_for.text or None,
         "waited_ms": waited(run),
         "start_by": None if run.start_by is None else iso(run.start_by),
         "end_by": None if run.end_by is None else iso(run.end_by),

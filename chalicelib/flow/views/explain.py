@@ -21,13 +21,13 @@ from chalicelib.core.instants import Instant, iso, iso_or_none
 from chalicelib.core.jobs import check, conditions, timeout
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names
-from chalicelib.core.mentions import Mention
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.text import count_of
 from chalicelib.core.triggers import nodes, tree
+from chalicelib.core.why import Mention
 from chalicelib.flow import facts, grants, lookup
 from chalicelib.flow.definitions import buckets, store
 from chalicelib.flow.jobs import arrangers
@@ -56,7 +56,7 @@ def why_job(
     until = decision.until if isinstance(decision, check.Wait) else None
     queue = (queues or Queues(ports)).of(job)
     before = _attempt_before(ports, job)
-    why = f"{_failed(before)}; attempt {job.attempt}: {decision.why}" if before is not None else decision.why
+    why = f"{_failed(before)}; attempt {job.attempt}: {decision.why}" if before is not None else decision.why.text
     if searches and known.schedule is not None and verdict is not None and not verdict.met:
         listed = manifests.waiting(ports, job.schedule, known.schedule, job.correlation)
         why = "; ".join([why, *upstreams.of_job(ports, job, known.schedule, now), *listed])
@@ -70,7 +70,7 @@ def why_job(
         "decision": type(decision).__name__.lower(),
         "why": f"{why}{in_words(queue)}",
         "queue": queue,
-        "fired_by": before.fired_by if before is not None else None,
+        "fired_by": before.fired_by.text if before is not None else None,
         "arrived": list(verdict.arrived) if verdict else [],
         "missing": list(verdict.missing) if verdict and not verdict.met else [],
         "since": iso(job.created_at),
@@ -141,7 +141,7 @@ def _attempt_before(ports: Ports, job: Job) -> Run | None:
 
 def _failed(before: Run) -> str:
     """Which attempt failed, and why."""
-    reason = f": {before.reason}" if before.reason else ""
+    reason = f": {before.reason}" if before.reason.text else ""
     return f"attempt {before.attempt} of {before.attempts} failed{reason}"
 
 
@@ -212,7 +212,7 @@ def _not_granted(ports: Ports, name: str, schedule: Schedule) -> list[str]:
     """Why events of other namespaces do not count for a schedule, if their grants are missing."""
     uses = (use for leaf in tree.leaves(schedule.trigger) for use in foreign.of_leaf(name, leaf.trigger))
     missing = grants.used_of(ports, uses).missing
-    return [waiting_for(missing)] if missing else []
+    return [waiting_for(missing).text] if missing else []
 
 
 def _reasons(waiting: Sequence[View]) -> list[str]:
@@ -282,7 +282,7 @@ def why_record(record: Record) -> View:
         "kind": "record",
         "schedule": record.schedule,
         "state": record.kind,
-        "why": record.reason,
+        "why": record.reason.text,
         "at": iso(record.recorded_at),
         "fired_by": None,
         "waited_ms": None if record.created_at is None else max(0, record.recorded_at - record.created_at),
@@ -304,8 +304,8 @@ def why_run(run: Run) -> View:
         "schedule": run.schedule,
         "state": run.state,
         "at": iso_or_none(run.ended_at) if states.is_terminal(run.state) else None,
-        "why": run.reason or texts.get(run.state, "no reason was recorded"),
-        "fired_by": run.fired_by,
+        "why": run.reason.text or texts.get(run.state, "no reason was recorded"),
+        "fired_by": run.fired_by.text,
         "waited_ms": waited(run),
     }
 
@@ -316,7 +316,7 @@ def _constraints(job: Job, known: Facts, now: Instant) -> list[View]:
         {
             "type": condition.constraint.type,
             "met": condition.met,
-            "why": condition.why,
+            "why": condition.why.text,
             "until": iso_or_none(condition.until),
             **use.of_constraint(condition.constraint, job, known, now),
         }

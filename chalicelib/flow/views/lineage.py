@@ -193,7 +193,7 @@ def _run(run: Run) -> View:
         "schedule": run.schedule,
         "workflow": run.workflow,
         "state": run.state,
-        "reason": run.reason,
+        "reason": run.reason.text,
         "at": iso(run.claimed_at),
         "ended_at": iso_or_none(run.ended_at),
     }
@@ -201,7 +201,7 @@ def _run(run: Run) -> View:
 
 def _other(row: Job | Record) -> View:
     """A job that waits, or the record of one that never ran."""
-    common = {"schedule": row.schedule, "workflow": None, "reason": row.reason}
+    common = {"schedule": row.schedule, "workflow": None, "reason": row.reason.text}
     if isinstance(row, Job):
         return {
             "id": row.job_id,

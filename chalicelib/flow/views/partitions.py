@@ -111,7 +111,7 @@ def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) ->
         "ready_at": iso_or_none(row.event.accepted_at) if row is not None else None,
         "path": row.event.path if row is not None else None,
         "waiting": [
-            {"job_id": job.job_id, "schedule": job.schedule, "state": job.state, "reason": job.reason}
+            {"job_id": job.job_id, "schedule": job.schedule, "state": job.state, "reason": job.reason.text}
             for job in (*jobs, *awaiting)
         ],
         "runs": [
@@ -119,7 +119,7 @@ def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) ->
                 "run_id": run.run_id,
                 "schedule": run.schedule,
                 "state": run.state,
-                "reason": run.reason,
+                "reason": run.reason.text,
                 "at": iso(run.claimed_at),
                 "ended_at": iso_or_none(run.ended_at),
             }

@@ -117,7 +117,7 @@ def job_view(job: Job) -> View:
         "schedule": job.schedule,
         "kind": job.kind,
         "state": job.state,
-        "reason": job.reason,
+        "reason": job.reason.text,
         "created_at": iso(job.created_at),
         "due_at": iso_or_none(job.due_at),
         "nominal_at": iso_or_none(job.nominal_at if job.nominal_at is not None else job.due_at),
@@ -128,7 +128,7 @@ def job_view(job: Job) -> View:
         "correlation": rounds.without(job.correlation),
         "dag": rounds.dag_view(job),
         "attempt": job.attempt,
-        "inherited_priority": job.inherited or None,
+        "inherited_priority": job.inherited.text or None,
         "approvals": [{"for": key, "by": given["by"], "at": iso(given["at"])} for key, given in job.approved.items()],
         "backfill": job.backfill,
         "progress": {leaf: gathered.count for leaf, gathered in job.leaves.items()},
@@ -145,8 +145,8 @@ def run_view(run: Run, prices: Prices = LIST) -> View:
         "workflow": run.workflow,
         "workflow_version": run.workflow_version or None,
         "state": run.state,
-        "reason": run.reason,
-        "fired_by": run.fired_by,
+        "reason": run.reason.text,
+        "fired_by": run.fired_by.text,
         "kind": run.kind,
         **account(run, prices),
         "backfill": run.backfill,
@@ -181,7 +181,7 @@ def record_view(record: Record) -> View:
         "id": record.id,
         "kind": record.kind,
         "schedule": record.schedule,
-        "reason": record.reason,
+        "reason": record.reason.text,
         "at": iso(record.recorded_at),
         "count": record.count,
     }
@@ -193,7 +193,7 @@ def ended_view(run: Run) -> View:
         "id": run.run_id,
         "kind": run.state,
         "schedule": run.schedule,
-        "reason": run.reason,
+        "reason": run.reason.text,
         "at": iso(run.ended_at if run.ended_at is not None else run.claimed_at),
         "count": 1,
     }
@@ -214,7 +214,7 @@ def dry_run_view(schedule: Schedule, steps: Sequence[Step], left: Sequence[Job],
     """The dry run of a trigger: its state after each event, and the events that it still waits for after the last."""
     fires, end = sum(step.fires for step in steps), steps[-1].at if steps else now
     waiting = [tree.evaluate(schedule.trigger, job.leaves, end) for job in left]
-    why = "; ".join(verdict.why for verdict in waiting[:3]) or f"waits for {tree.describe(schedule.trigger)}"
+    why = "; ".join(verdict.why.text for verdict in waiting[:3]) or f"waits for {tree.describe(schedule.trigger)}"
     return {
         "steps": [
             {
@@ -231,7 +231,7 @@ def dry_run_view(schedule: Schedule, steps: Sequence[Step], left: Sequence[Job],
         "fires": fires,
         "left": [
             {
-                "why": verdict.why,
+                "why": verdict.why.text,
                 "changes_at": iso_or_none(verdict.changes_at),
                 "correlation": rounds.without(job.correlation),
             }

@@ -34,4 +34,4 @@ def refuse_job(job_id: str) -> dict[str, Any]:
 
     request = routes.current_request
     why = refuse(ports(), job_id, caller(request), parse(Verdict, request).reason, access.duty(request))
-    return {"job_id": job_id, "state": "ABORTED", "reason": why}
+    return {"job_id": job_id, "state": "ABORTED", "reason": why.text}

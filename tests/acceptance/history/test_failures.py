@@ -42,7 +42,7 @@ def test_a_cut_reason_is_completed_as_soon_as_the_log_is_there(details: str) -> 
     assert why(world) == details
     logs(world)
     assert why(world) == f"exit code 1: {ERROR}"
-    assert failures.with_reason(world.ports, world.runs("a")[0]).reason == f"exit code 1: {ERROR}"
+    assert failures.with_reason(world.ports, world.runs("a")[0]).reason.text == f"exit code 1: {ERROR}"
 
 
 def test_an_error_that_was_read_from_a_log_stays_in_lists() -> None:
@@ -50,11 +50,11 @@ def test_an_error_that_was_read_from_a_log_stays_in_lists() -> None:
     world = failed(CUT)
     why(world)
     [run] = world.runs("a")
-    assert run.reason == CUT
+    assert run.reason.text == CUT
     logs(world)
     assert why(world) == f"exit code 1: {ERROR}"
     [kept] = world.runs("a")
-    assert (kept.reason, kept.rev, kept.state) == (f"exit code 1: {ERROR}", run.rev + 1, "FAILED")
+    assert (kept.reason.text, kept.rev, kept.state) == (f"exit code 1: {ERROR}", run.rev + 1, "FAILED")
     world.payloads.logs.clear()
     assert why(world) == f"exit code 1: {ERROR}"
 
@@ -76,7 +76,7 @@ def test_each_attempt_has_the_error_of_its_own_log() -> None:
     world = failed(CUT, attempts=2)
     logs(world)
     [first] = world.runs("a")
-    assert failures.with_reason(world.ports, first).reason == f"exit code 1: {ERROR}"
+    assert failures.with_reason(world.ports, first).reason.text == f"exit code 1: {ERROR}"
     world.pass_by("31s")
     second = world.runs("a")[-1]
     assert (second.attempt, failures.with_reason(world.ports, second)) == (2, second), "it runs"
@@ -92,4 +92,4 @@ def test_a_run_that_ended_for_its_timeout_keeps_that_reason() -> None:
     [run] = world.runs("a")
     logs(world)
     assert run.outcome == "timed_out"
-    assert why(world) == run.reason
+    assert why(world) == run.reason.text

@@ -26,6 +26,7 @@ from chalicelib.core.writes import Create, Put
 from tests.aws.tables.test_run_rows import ONE_BY_ONE
 from tests.support import rows
 from tests.support.clock import NOON
+from tests.support.reasons import says
 
 DATASET = {"bucket": "lake", "prefix": "raw/a/", "keys": ["event-day"]}
 
@@ -188,7 +189,7 @@ def test_o11_runs_from_before_history_shards_are_found_in_order(
 
 
 def test_records_are_stored_separately_from_runs(dynamo: Dynamo) -> None:
-    record = Record("r1", "ABORTED", rows.SCHEDULE, rows.GENERATION, "no slot", NOON)
+    record = Record("r1", "ABORTED", rows.SCHEDULE, rows.GENERATION, says("no slot"), NOON)
     dynamo.put_all([Put(rows.run("r2")), Put(record)])
     table = DynamoRuns(dynamo)
     assert table.records("schedule", rows.SCHEDULE, 10, None).items == (record,)

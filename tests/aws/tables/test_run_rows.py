@@ -17,6 +17,7 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.run import Run, StartRequest
 from tests.support import rows
 from tests.support.clock import NOON
+from tests.support.reasons import says
 
 FIRE = Event("time-1798b38806724c6d2bc7", "time", "time:demo.flights.clean", NOON, NOON)
 EMR = {
@@ -53,8 +54,8 @@ def full_run(target: dict[str, Any], **reported: Any) -> Run:
     keys = {"year": "2013", "month": "1", "day": "31"}
     plain = replace(
         rows.run(run_id), request=request, permits=("workflow:analytics.flights.clean_flights", "emr:00fqk2v8t9abcd09"),
-        schedule="analytics.flights.clean_daily", workflow="analytics.flights.clean_flights", fired_by=CAME, version=12,
-        accepted_at=NOON - 9_123, start_requested_at=NOON + 212, started_at=NOON + 31_207,
+        schedule="analytics.flights.clean_daily", workflow="analytics.flights.clean_flights", fired_by=says(CAME),
+        version=12, accepted_at=NOON - 9_123, start_requested_at=NOON + 212, started_at=NOON + 31_207,
         running_seen_at=NOON + 31_950,
         ended_at=NOON + 905_331, state_at=NOON + 906_017, correlation=keys, partition=keys, calls=2, rev=7,
         target_id="00fqk2v8t9abcd09/00fr1k8v5m0q7d0b", announce=("STARTED", "COMPLETED"), expires_at=NOON * 2,
@@ -136,7 +137,7 @@ def test_o11_a_run_with_separate_attributes_still_loads() -> None:
         "demo.flights.clean.mm94n95g.a625ed3b71b36758b8a8", 1, "demo.flights.clean", 1772452820500,
         "demo.flights.clean_flights", "STARTING",
         StartRequest({"type": "emr_serverless", "spark": {}}, {"rate": 0.1}, "s3://c/x.json", "e31f", "n-1"),
-        ("workflow:demo.flights.clean_flights", "emr:00f"), "due", 1772452980000, 1772452980000, 5, 1, "fire",
+        ("workflow:demo.flights.clean_flights", "emr:00f"), says("due"), 1772452980000, 1772452980000, 5, 1, "fire",
         rev=3, nominal_at=1772452980000, event=Event("time-1", "time", "time:demo.flights.clean", 5, 6),
         correlation={"day": "1"}, announce=("STARTED",), wake_at=1772453100000,
     )  # fmt: skip

@@ -16,15 +16,17 @@ from chalicelib.aws.tables import items
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job, Progress
 from chalicelib.core.rows.run import Run, StartRequest
+from chalicelib.core.why import Why
 from chalicelib.core.writes import Row
 from tests.support.clock import NOON
 from tests.support.packed_rows import packed
+from tests.support.reasons import says
 
 KINDS: tuple[Any, ...] = get_args(Row)
 PACKED_RUN: dict[str, Any] = {
     "pk": "RUN#demo.flights.clean.mm94n95g.a625", "sk": "A#001", "format": 3, "rev": 3, "state": "STARTING",
     "run_id": "demo.flights.clean.mm94n95g.a625", "attempt": 1, "schedule": "demo.flights.clean", "generation": 5,
-    "workflow": "demo.flights.clean_flights", "permits": ["emr:00f"], "fired_by": "due", "claimed_at": NOON,
+    "workflow": "demo.flights.clean_flights", "permits": ["emr:00f"], "fired_by": '["due","due"]', "claimed_at": NOON,
     "created_at": NOON, "priority": 5, "attempts": 1, "kind": "fire", "wf_key": "demo.flights.clean_flights#1",
     "schedule_key": "demo.flights.clean#1", "day_key": "demo#2026-03-02#1", "at": "2026-03-02T12:00:00.000Z#demo#001",
     "request": {"target": {}, "properties": {"rate": 0.1}, "context_uri": "s3://c", "client_token": "t", "name": "n"},
@@ -53,6 +55,8 @@ def _value(hint: Any) -> Any:
         return NOON
     if hint is str:
         return "demo.flights.clean"
+    if hint is Why:
+        return says("a test")
     return {} if get_origin(hint) is Mapping else ()
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from chalicelib.aws.tables import prefetch
 from chalicelib.core.writes import Put
 from tests.support import rows
+from tests.support.reasons import says
 from tests.support.world import World
 
 
@@ -17,7 +18,7 @@ def test_a_row_that_changed_is_read_as_it_is_now() -> None:
     job = rows.job()
     assert world.ports.prefetch.read(world.ports, [want]).jobs.job(*place) is None
     for reason in ("one", "one", "two"):
-        job = replace(job, reason=reason)
+        job = replace(job, reason=says(reason))
         world.ports.ledger.put_all([Put(job)])
         seen = world.ports.prefetch.read(world.ports, [want])
         assert seen.jobs.job(*place) == job
