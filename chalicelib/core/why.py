@@ -43,6 +43,7 @@ CODES: Mapping[str, str] = {
     "redriven": "a user asked to deliver an event again",
     "repaired": "a repair found it after a restore of the tables",
     "started": "nothing else is known than its kind",
+    "unknown": "a former version stored the reason without a code",
     "inherited": "its priority is that of a schedule that waits for it, or of a dataset",
     # A job ends without a run.
     "duplicate": "it has a run or a record already",
@@ -173,9 +174,11 @@ _OWNED: tuple[MentionKind, ...] = ("run", "schedule", "dataset")  # those whose 
 
 
 def parse(text: str) -> Why:
-    """The inverse of ``Why.kept``."""
+    """The inverse of ``Why.kept``. A plain text, which former code stored, is a reason without a known code."""
     if not text:
         return NONE
+    if not text.startswith('["'):
+        return Why("unknown", (text,))
     code, *parts = json.loads(text)
     return Why(code, tuple(part if isinstance(part, str) else _long(*part) for part in parts))
 

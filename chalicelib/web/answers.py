@@ -32,6 +32,7 @@ from chalicelib.core.states import FailureKind, JobKind, JobState, Mode, RunStat
 from chalicelib.core.targets.registry import AnyTarget
 
 At = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+Code = Annotated[str, Field(description="the code of the reason: see docs/reference.md")]
 Keys = dict[str, str]  # a partition
 Properties = dict[str, Any]
 
@@ -410,6 +411,7 @@ class Job(Answer):
     kind: JobKind
     state: JobState
     reason: str
+    code: Code | None
     created_at: At
     due_at: At | None
     nominal_at: At | None
@@ -488,6 +490,7 @@ class WhyJob(Answer):
     state: JobState
     decision: str
     why: str
+    code: Code
     queue: PlaceInQueue | None
     fired_by: str | None
     arrived: list[str]
@@ -508,6 +511,7 @@ class EndedWork(Answer):
     kind: str
     schedule: str
     reason: str
+    code: Code | None
     at: At
     count: int
 
@@ -533,6 +537,7 @@ class WhyRun(Answer):
     schedule: str
     state: RunState | RecordKind
     why: str
+    code: Code | None
     at: At | None
     fired_by: str | None
     waited_ms: int | None
@@ -572,6 +577,7 @@ class Run(Answer):
     workflow_version: int | None
     state: RunState
     reason: str
+    code: Code | None
     fired_by: str
     kind: JobKind
     number: int | None
@@ -628,6 +634,7 @@ class Record(Answer):
     kind: RecordKind
     schedule: str
     reason: str
+    code: Code | None
     at: At
     count: int
 

@@ -21,6 +21,7 @@ from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.runs.costs import LIST, Prices
 from chalicelib.core.triggers import tree
+from chalicelib.core.why import Why
 from chalicelib.flow.runs import context
 from chalicelib.flow.views.account import account
 from chalicelib.ports import Ports
@@ -111,13 +112,18 @@ def schedule_view(schedule_state: ScheduleState, schedule: Schedule) -> View:
     }
 
 
+def reason_view(reason: Why) -> View:
+    """A reason for people, and its code for programs."""
+    return {"reason": reason.text, "code": reason.code or None}
+
+
 def job_view(job: Job) -> View:
     return {
         "job_id": job.job_id,
         "schedule": job.schedule,
         "kind": job.kind,
         "state": job.state,
-        "reason": job.reason.text,
+        **reason_view(job.reason),
         "created_at": iso(job.created_at),
         "due_at": iso_or_none(job.due_at),
         "nominal_at": iso_or_none(job.nominal_at if job.nominal_at is not None else job.due_at),
@@ -145,7 +151,7 @@ def run_view(run: Run, prices: Prices = LIST) -> View:
         "workflow": run.workflow,
         "workflow_version": run.workflow_version or None,
         "state": run.state,
-        "reason": run.reason.text,
+        **reason_view(run.reason),
         "fired_by": run.fired_by.text,
         "kind": run.kind,
         **account(run, prices),
@@ -181,7 +187,7 @@ def record_view(record: Record) -> View:
         "id": record.id,
         "kind": record.kind,
         "schedule": record.schedule,
-        "reason": record.reason.text,
+        **reason_view(record.reason),
         "at": iso(record.recorded_at),
         "count": record.count,
     }
@@ -193,7 +199,7 @@ def ended_view(run: Run) -> View:
         "id": run.run_id,
         "kind": run.state,
         "schedule": run.schedule,
-        "reason": run.reason.text,
+        **reason_view(run.reason),
         "at": iso(run.ended_at if run.ended_at is not None else run.claimed_at),
         "count": 1,
     }
