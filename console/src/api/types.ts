@@ -363,6 +363,7 @@ export interface EndedWork {
   kind: string;
   schedule: string;
   reason: string;
+  code: string | null;
   at: string;
   count: number;
 }
@@ -634,6 +635,7 @@ export interface Job {
   kind: "gathering" | "fire" | "detached" | "run_now" | "retry" | "redrive" | "backfill";
   state: "PENDING_TRIGGER" | "PENDING_CONSTRAINTS" | "PENDING_LAUNCH";
   reason: string;
+  code: string | null;
   created_at: string;
   due_at: string | null;
   nominal_at: string | null;
@@ -1145,6 +1147,7 @@ export interface RecordOfWork {
   kind: "ABORTED" | "DROPPED" | "COALESCED" | "SKIPPED" | "EXPIRED" | "LATE";
   schedule: string;
   reason: string;
+  code: string | null;
   at: string;
   count: number;
 }
@@ -1274,6 +1277,7 @@ export interface Run {
   workflow_version: number | null;
   state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
   reason: string;
+  code: string | null;
   fired_by: string;
   kind: "gathering" | "fire" | "detached" | "run_now" | "retry" | "redrive" | "backfill";
   number: number | null;
@@ -1317,6 +1321,7 @@ export interface RunInFull {
   workflow_version: number | null;
   state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
   reason: string;
+  code: string | null;
   fired_by: string;
   kind: "gathering" | "fire" | "detached" | "run_now" | "retry" | "redrive" | "backfill";
   number: number | null;
@@ -1943,6 +1948,7 @@ export interface WhyJob {
   state: "PENDING_TRIGGER" | "PENDING_CONSTRAINTS" | "PENDING_LAUNCH";
   decision: string;
   why: string;
+  code: string;
   queue: PlaceInQueue | null;
   fired_by: string | null;
   arrived: string[];
@@ -1962,6 +1968,7 @@ export interface WhyRun {
   schedule: string;
   state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED" | "ABORTED" | "DROPPED" | "COALESCED" | "SKIPPED" | "EXPIRED" | "LATE";
   why: string;
+  code: string | null;
   at: string | null;
   fired_by: string | null;
   waited_ms: number | null;
