@@ -1,4 +1,4 @@
-"""What holds a waiting job, in few kinds, by its row and its schedule: the stored reason names the constraint.
+"""What holds a waiting job, in few kinds, by its row and its schedule: the stored reason names the constraints.
 
 The decision itself needs many reads for each job. A view of thousands of jobs groups them by this instead, and shows
 the reasons as they are stored.
