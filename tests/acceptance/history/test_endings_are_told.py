@@ -198,6 +198,7 @@ def test_c14_a_cancelled_run_is_shown_with_reason_and_time() -> None:
             "kind": "CANCELLED",
             "schedule": full("a"),
             "reason": run.reason.text,
+            "code": "cancelled",
             "at": ended,
             "count": 1,
         }
