@@ -916,6 +916,7 @@ class StepOfReprocess(Answer):
     workflow: str
     after: list[int]
     why: str
+    registered: bool
     total: int
 
 
