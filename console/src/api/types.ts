@@ -1052,6 +1052,7 @@ export interface PlannedStepOfReprocess {
   workflow: string;
   after: number[];
   why: string;
+  registered: boolean;
   total: number;
   first: unknown[];
   last: unknown[];
@@ -1810,6 +1811,7 @@ export interface StoredStepOfReprocess {
   workflow: string;
   after: number[];
   why: string;
+  registered: boolean;
   total: number;
   state: "waiting" | "running" | "succeeded" | "failed" | "skipped" | "cancelled";
   reason: string | null;
