@@ -453,6 +453,56 @@ def _class_names(node: ast.AST) -> Iterator[tuple[int, str]]:
             yield each.lineno, each.id
 
 
+REASONS = {"reason", "why", "fired_by", "waited_for", "inherited"}
+
+
+def _reads_of_reasons(tree: ast.Module) -> Iterator[int]:
+    """The lines that compare, search, split or loop over the text of a reason, or use the parts of one."""
+    for node in ast.walk(tree):
+        inner: list[ast.expr] = []
+        if isinstance(node, ast.Compare):
+            inner = [node.left, *node.comparators]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
+            inner = [node.value]  # a method of the text
+        elif isinstance(node, ast.For | ast.comprehension):
+            inner = [node.iter]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in PATTERNS:
+            inner = list(node.args)
+        for each in inner:
+            owner = each.value if isinstance(each, ast.Attribute) else None
+            name = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
+            if isinstance(each, ast.Attribute) and name in REASONS and each.attr in ("text", "parts"):
+                yield each.lineno
+
+
+PATTERNS = ("match", "search", "fullmatch", "sub", "split", "findall", "finditer")
+
+
+def test_no_module_reads_the_text_of_a_reason() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in sorted((ROOT / "chalicelib").rglob("*.py"))
+        for line in _reads_of_reasons(ast.parse(path.read_text()))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "'a' in job.reason.text",
+        "job.reason.text == 'a'",
+        "decision.why.text.startswith('a')",
+        "why.text in other",
+        "run.fired_by.parts == ()",
+        "[word for word in job.reason.text]",
+        "PATTERN.search(record.reason.text)",
+    ],
+)
+def test_each_way_to_read_the_text_of_a_reason_is_detected(code: str) -> None:
+    assert list(_reads_of_reasons(ast.parse(code))) == [1]
+
+
 def test_no_module_has_a_catch_all_name() -> None:
     drawers = {"utils", "util", "helpers", "helper", "manager", "managers", "common", "misc"}
     assert [str(path.relative_to(ROOT)) for path in kept() if path.suffix == ".py" and path.stem in drawers] == []

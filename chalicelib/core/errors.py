@@ -167,11 +167,14 @@ def _nearest(name: str, known: Iterable[str]) -> list[str]:
     return get_close_matches(name, list(islice(alike, MAX_COMPARED)), n=1)
 
 
-def not_found(kind: str, name: str, hint: str | None = None, known: Iterable[str] = ()) -> SluiceError:
-    """An error for a name that nothing has. ``known`` are the names that exist: the hint has the nearest of them."""
+def not_found(
+    kind: str, name: str, hint: str | None = None, known: Iterable[str] = (), mentions: Iterable[str] = ()
+) -> SluiceError:
+    """An error for a name that nothing has. ``known`` are the names that exist: the hint has the nearest of them.
+    ``mentions`` are those of the other hint."""
     near = _nearest(name, known)
     hint = f"did you mean {near[0]!r}?" if near else hint
-    return SluiceError("not_found", f"no {kind} named {name!r}", None, hint, mentions=near)
+    return SluiceError("not_found", f"no {kind} named {name!r}", None, hint, mentions=near or mentions)
 
 
 def unknown_reference(field: str, kind: str, name: str, known: Iterable[str] = ()) -> SluiceError:
@@ -211,7 +214,8 @@ def from_validation(error: ValidationError, model: type[BaseModel] | None = None
     found = list(_problems(faults, model))
     meant = {problem.field: suggestion for problem, suggestion in found if suggestion is not None}
     replaced = {_sibling(field, name) for field, name in meant.items()}
-    kept = [problem for problem, _ in found if not (_is_missing(problem) and problem.field in replaced)]
+    lacking = {".".join(_path(_location(fault))) for fault in faults if fault["type"] == "missing"}
+    kept = [problem for problem, _ in found if problem.field not in replaced & lacking]
     return several(kept)
 
 
@@ -219,12 +223,7 @@ def _sibling(field: str | None, name: str) -> str:
     return ".".join([*(field or "").split(".")[:-1], name])
 
 
-def _is_missing(problem: SluiceError) -> bool:
-    return problem.message == _MISSING
-
-
 MAX_GUESSED = 100  # unknown fields for which a known one is searched, a millisecond each
-_MISSING = "expected a value, got nothing"
 
 
 def _problems(
@@ -253,7 +252,7 @@ def _problems(
             yield _unknown_field(fault, field, model if guessed <= MAX_GUESSED else None)
             continue
         if fault["type"] == "missing":
-            yield SluiceError("invalid", _MISSING, field, "add the field"), None
+            yield SluiceError("invalid", "expected a value, got nothing", field, "add the field"), None
             continue
         if field in named:
             continue

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from chalicelib.core import ids
+from chalicelib.core.why import Mention
 
 # The fields of views that hold sentences.
 SENTENCES = ("why", "wakes", "arrived", "missing", "text", "reason", "fired_by")
 DIGEST = 20  # characters, at the end of a job id
 
 _ID = re.compile(r"[a-z0-9][\w~-]*(?:\.[\w~-]+){4}", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class Mention:
-    """A text as sentences write it, such as ``pool demo.spark``, and what it names."""
-
-    text: str
-    kind: str
-    name: str
 
 
 def sentences(view: Any, fields: Iterable[str] = SENTENCES) -> Iterator[str]:

@@ -17,6 +17,7 @@ from typing_extensions import TypedDict  # pydantic wants this one on Python 3.1
 from chalicelib.core.instants import iso
 
 At = Annotated[str, Field(json_schema_extra={"format": "date-time"})]  # an instant in RFC 3339
+Code = Annotated[str, Field(description="the code of the reason: see docs/reference.md")]
 
 V = TypeVar("V")
 

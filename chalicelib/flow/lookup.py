@@ -88,7 +88,7 @@ def missing(ports: Ports, kind: Kind | Literal["schedule"], name: str) -> Sluice
     above: Kind = "app" if parent.count(".") else "namespace"
     if parent and ports.rows.get(Definition, above, parent) is None:
         reason = missing(ports, above, parent)
-        return errors.not_found(kind, name, f"{reason.message}: {reason.hint}")
+        return errors.not_found(kind, name, f"{reason.message}: {reason.hint}", mentions=reason.mentions)
     known = (
         [full for full in ports.catalog.schedules(parent, MAX_KNOWN, None).items if ids.DAG not in full]
         if kind == "schedule"
@@ -117,11 +117,7 @@ def require(ports: Ports, kind: Kind, name: str) -> None:
     """Raise ``not_found`` (404) if a definition, such as a namespace or an app, does not exist."""
     if ports.rows.get(Definition, kind, name) is None:
         error = missing(ports, kind, name)
-        raise (
-            error
-            if error.hint and "did you mean" in error.hint
-            else errors.not_found(kind, name, f"create the {kind} first")
-        )
+        raise error if error.mentions else errors.not_found(kind, name, f"create the {kind} first")
 
 
 def schedules_of(ports: Ports, app: str, beginning: str = "") -> list[str]:

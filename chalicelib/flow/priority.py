@@ -65,7 +65,7 @@ def _of_datasets(ports: Ports, job: Job, schedule: Schedule) -> list[InheritedPr
     names = {dataset.name for leaf in leaves for dataset in leaf.datasets()}
     rows = [ports.rows.get(Definition, "dataset", name) for name in sorted(names)]
     known = [(row.name, Dataset.model_validate(row.document).priority) for row in rows if row is not None]
-    return [InheritedPriority(priority, f"dataset {name}") for name, priority in known if priority is not None]
+    return [InheritedPriority(priority, name, "dataset") for name, priority in known if priority is not None]
 
 
 def _of_downstreams(ports: Ports, starter: str, workflow: str) -> list[InheritedPriority]:

@@ -46,6 +46,7 @@ const STEP = {
   workflow: `${NS}.flights.clean`,
   after: [],
   why: `counts partitions of ${NS}.weather`,
+  registered: true,
   total: 1,
 };
 
@@ -123,7 +124,15 @@ export function actsOf({ schedule, dag, dagRun }: Definitions): Record<string, A
     [`POST ${S}/backfills/{id}/cancel`]: () => [200, { ...BACKFILL, state: "CANCELLED" }],
     "POST /v1/jobs/{id}/cancel": ({ id }) => [
       200,
-      { id, kind: "DROPPED", schedule: job(1).schedule, reason: "cancelled by user/ada", at: iso(NOW), count: 1 },
+      {
+        id,
+        kind: "DROPPED",
+        schedule: job(1).schedule,
+        reason: "cancelled by user/ada",
+        code: "cancelled",
+        at: iso(NOW),
+        count: 1,
+      },
     ],
     "POST /v1/jobs/{id}/approve": ({ id }) => [200, { ...job(1), job_id: id }],
     "POST /v1/jobs/{id}/refuse": ({ id }) => [200, { job_id: id, state: "ABORTED", reason: "refused by user/ada" }],

@@ -102,6 +102,7 @@ export function run(number: number) {
       state === "FAILED"
         ? pick(["exit code 1: the file is empty", "exit code 137: out of memory", "timed out after 2 h"], number)
         : "",
+    code: state === "FAILED" ? "target_failed" : null,
     fired_by: "1 partition arrived",
     kind: "gathering",
     number,
@@ -141,24 +142,28 @@ const WAITS = [
   {
     state: "PENDING_LAUNCH",
     reason: "waits for a slot of workflow demo.flights.clean: 2 of 2 in use",
+    code: "limit",
     queued_in: "workflow:demo.flights.clean",
     holds: [{ kind: "limit", name: "workflow:demo.flights.clean", of: "workflow demo.flights.clean" }],
   },
   {
     state: "PENDING_TRIGGER",
     reason: "waits for 1 partition of demo.weather (demo.flights.clean reached COMPLETED)",
+    code: "trigger_unmet",
     queued_in: null,
     holds: [{ kind: "data", name: "demo.flights.join", of: "schedule demo.flights.join" }],
   },
   {
     state: "PENDING_CONSTRAINTS",
     reason: "waits for its window: between 22:00 and 06:00 Europe/Paris",
+    code: "time_window",
     queued_in: null,
     holds: [{ kind: "window", name: "time_window", of: "between 22:00 and 06:00 in Europe/Paris" }],
   },
   {
     state: "PENDING_CONSTRAINTS",
     reason: "approved by a lead, else wait: waits for approval",
+    code: "approval",
     queued_in: null,
     holds: [{ kind: "approval", name: "approval", of: "approved by a lead" }],
   },
@@ -174,6 +179,7 @@ export function job(number: number) {
     kind: waits.state === "PENDING_TRIGGER" ? "gathering" : "detached",
     state: waits.state,
     reason: waits.reason,
+    code: waits.code,
     created_at: iso(NOW - (JOBS - number) * 9_000),
     due_at: null,
     nominal_at: null,

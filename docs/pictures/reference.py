@@ -38,6 +38,7 @@ from chalicelib.core.targets.retries import Retries
 from chalicelib.core.targets.secrets import SecretReference, SecretUrl
 from chalicelib.core.triggers.registry import LEAVES
 from chalicelib.core.triggers.tree import AllTrigger, AnyOfTrigger, AtLeastTrigger
+from chalicelib.core.why import CODES
 from sluice import yaml12
 
 PAGE = Path(__file__).parents[1] / "reference.md"
@@ -131,6 +132,12 @@ def page_part() -> str:
                 f"### {heading}\n{_summary(model)}\n\n"
                 f"| field | type | default | allowed | meaning |\n|---|---|---|---|---|\n{rows}\n"
             )
+    codes = "\n".join(f"| `{code}` | {meaning} |" for code, meaning in CODES.items())
+    parts.append(
+        "## Codes of reasons\nThe `code` beside a `reason` or a `why`, which stays the same when a sentence changes. "
+        "A job that waits for a constraint has the type of the constraint as its code.\n\n"
+        f"| code | meaning |\n|---|---|\n{codes}\n"
+    )
     return "\n".join(parts)
 
 

@@ -134,7 +134,7 @@ def begin(
     else:
         print(answer["reprocess_id"])
         for step in answer["steps"]:
-            if "not registered" in str(step.get("why")):
+            if step.get("registered") is False:
                 render.note(f"{step['schedule']} {step['why']}; sluice reprocess cancel, if that is a typing error")
         if render.stderr().is_terminal:
             render.note(f"sluice reprocess show {answer['reprocess_id']} -n {answer['namespace']}")

@@ -282,7 +282,7 @@ class App(Engine):
             for row in lookup.every(partial(self.ports.runs.records, "schedule", name))
         ]
         ordered = sorted(found, key=lambda row: (row.recorded_at, row.id))
-        return [Record(row.schedule, row.kind, row.reason, moment(row.recorded_at)) for row in ordered]
+        return [Record(row.schedule, row.kind, row.reason.text, moment(row.recorded_at)) for row in ordered]
 
     def why(self, schedule: str, /, **partition: Any) -> str:
         """Why a schedule has not run, as ``sluice why`` explains it. ``partition`` selects jobs with these values."""

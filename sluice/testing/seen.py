@@ -83,7 +83,7 @@ class Run:
     @property
     def reason(self) -> str:
         """Why the run failed or was cancelled; empty for other states."""
-        return self._row.reason
+        return self._row.reason.text
 
     @property
     def at(self) -> datetime:
@@ -93,7 +93,7 @@ class Run:
     @property
     def fired_by(self) -> str:
         """What started the run, as text for people."""
-        return self._row.fired_by
+        return self._row.fired_by.text
 
     @property
     def properties(self) -> dict[str, Any]:

@@ -165,7 +165,7 @@ def test_acceptance_6(world: World) -> None:
     assert world.runs("daily") == []
     assert world.targets.emr.calls == []
     [record] = world.records("daily")
-    assert (record.kind, record.reason) == ("DROPPED", "the schedule was deleted")
+    assert (record.kind, record.reason.text) == ("DROPPED", "the schedule was deleted")
 
 
 def test_acceptance_7(world: World) -> None:

@@ -134,7 +134,7 @@ def test_story_8(world: World) -> None:
     world.settle()
     [run] = world.runs("join")
     assert len(world.context(run)["events"]) == 3
-    assert run.fired_by.startswith("trigger met")
+    assert run.fired_by.text.startswith("trigger met")
 
     world.clock.pass_by("1m")
     world.upload(day(2, "weather", "a.csv"))
@@ -145,7 +145,7 @@ def test_story_8(world: World) -> None:
 
     world.pass_by("1m")
     late = world.runs("join")[1]
-    assert late.fired_by.startswith("run in spite of its timeout")
+    assert late.fired_by.text.startswith("run in spite of its timeout")
     assert late.claimed_at == NOON + 6 * HOUR + MINUTE
     assert days(world, late) == ["2"]
 

@@ -12,6 +12,7 @@ from chalicelib.flow.runs import dead_letters
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import Played, PlayedApi
 from tests.cli.recorded import past
+from tests.support.reasons import says
 
 LETTERS = "/v1/namespaces/demo/dead-letters"
 RUN = "demo.flights.notify.m3k2j9x1.0123456789abcdef0123"
@@ -34,7 +35,7 @@ def letter(run_id: str = RUN) -> dict[str, Any]:
 
 
 def test_recorded_letters_have_the_fields_of_the_service() -> None:
-    real = dead_letters.view(DeadLetter("r", 1, "s", "w", "sqs", "why", 1, 0))
+    real = dead_letters.view(DeadLetter("r", 1, "s", "w", "sqs", says("why"), 1, 0))
     assert set(letter()) == set(real)
 
 

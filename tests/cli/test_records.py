@@ -13,6 +13,7 @@ from sluice.cli import records
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import PlayedApi
 from tests.cli.recorded import CLEAN, JOB, SCHEDULES, record, run
+from tests.support.reasons import says
 
 NS = "/v1/namespaces/demo"
 
@@ -118,4 +119,4 @@ def test_an_unknown_kind_of_record_sends_nothing(api: PlayedApi, sluice: Sluice)
 
 def test_the_command_knows_every_kind_of_record() -> None:
     assert set(records.KINDS) == {*get_args(RecordKind), *records.OF_RUNS}
-    assert set(record("ABORTED")) == set(views.record_view(Record("i", "ABORTED", "s", 1, "", 0)))
+    assert set(record("ABORTED")) == set(views.record_view(Record("i", "ABORTED", "s", 1, says(""), 0)))

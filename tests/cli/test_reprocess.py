@@ -55,6 +55,7 @@ def test_l21_after_a_lost_answer_request_repeats_with_its_key(api: PlayedApi, sl
 def test_l21_a_partition_that_may_be_a_typing_error_is_told(api: PlayedApi, sluice: Sluice) -> None:
     view = reprocess()
     view["steps"][0]["why"] = "counts partitions of demo.flights; this partition is not registered"
+    view["steps"][0]["registered"] = False
     api.play("POST", ALL, Played(201, view))
     result = sluice("reprocess", "demo.flights", "year=2013/day=99")
     assert (result.stdout, "this partition is not registered" in result.stderr) == ("326ca05653517d0b\n", True)

@@ -20,10 +20,11 @@ from chalicelib.core.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.flow.schedules import messages
 from chalicelib.flow.views import explain, queues, views
 from tests.cli import recorded
+from tests.support.reasons import says
 
 TRIGGER = {"type": "partition", "dataset": "demo.flights"}
 REQUEST = StartRequest({}, {}, "s3://control/context/x.json", "token", "name")
-RUN = Run("r", 1, "s", 1, "w", "RUNNING", REQUEST, (), "due", 0, 0, 5, 1, "fire")
+RUN = Run("r", 1, "s", 1, "w", "RUNNING", REQUEST, (), says("due"), 0, 0, 5, 1, "fire")
 
 
 def document(made: documents.Described) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from chalicelib.core.rows.run import Run, StartRequest
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.triggers.tree import AnyTrigger, Composite
+from tests.support.reasons import with_reasons
 
 NOON = parse_instant("2026-03-02T12:00:00Z")
 NAME = "demo.flights.clean"
@@ -95,7 +96,7 @@ def job(kind: str = "gathering", **fields: Any) -> Job:
     place = places.get(kind, "JOB#1")
     state = "PENDING_TRIGGER" if kind == "gathering" else "PENDING_CONSTRAINTS"
     given = {"schedule": NAME, "generation": 7, "sort_key": place, "job_id": f"{NAME}.7.first", "kind": kind}
-    return Job(**{**given, "state": state, "created_at": NOON, **fields})
+    return Job(**with_reasons({**given, "state": state, "created_at": NOON, **fields}))
 
 
 def met(**fields: Any) -> Job:
@@ -124,7 +125,7 @@ def run(state: str = "STARTING", **fields: Any) -> Run:
     given = {"run_id": f"{NAME}.7.first", "attempt": 1, "schedule": NAME, "generation": 7, "workflow": NAME}
     answer = {"state": state, "request": request, "permits": (LIMIT, EMR_LIMIT), "fired_by": "trigger met"}
     counted = {"claimed_at": NOON, "created_at": NOON, "priority": 5, "attempts": 1, "kind": "gathering"}
-    return Run(**{**given, **answer, **counted, **fields})
+    return Run(**with_reasons({**given, **answer, **counted, **fields}))
 
 
 def came(count: int = 1, first: Instant = NOON, last: Instant | None = None, amount: int = 0) -> Progress:

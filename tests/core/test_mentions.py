@@ -1,6 +1,7 @@
 """References of sentences: which names and ids they contain, as whole words."""
 
-from chalicelib.core.mentions import Mention, found_in, sentences
+from chalicelib.core.mentions import found_in, sentences
+from chalicelib.core.why import Mention
 
 CLEAN, FLIGHTS = Mention("demo.flights.clean", "workflow", "demo.flights.clean"), Mention("demo.f", "dataset", "demo.f")
 RUN = "demo.flights.clean.mf3k0p2q.0a1b2c3d4e5f60718293"

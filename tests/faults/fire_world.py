@@ -182,7 +182,7 @@ class Life:
 
 def _is_of_fires(record: Record) -> bool:
     """Whether the count of a record is one of fires; else it is one of events."""
-    return record.kind == "SKIPPED" and " missed" in record.reason
+    return record.kind == "SKIPPED" and record.reason.code == "fires_skipped"
 
 
 def play(seed: int, acts: int = 8) -> Life:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from chalicelib.aws.tables import items
 from chalicelib.core import ids, states
-from chalicelib.core.access.grants import is_waiting_for
+from chalicelib.core.access.grants import MISSING
 from chalicelib.core.constraints import approval
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
@@ -45,7 +45,6 @@ from tests.support.world import World
 R = TypeVar("R")
 # The next tick hints all overdue rows. So no row is overdue for longer than a tick and the grace period, unless it
 # keeps failing.
-DROPPED_LETTER = "its dead letter was dropped"
 MAX_OVERDUE = 2 * MINUTE + 10 * SECOND
 
 
@@ -200,7 +199,7 @@ def check_awake(world: World, beside: Sequence[World] = ()) -> None:
         else:
             known = facts.read(world.ports, job)
             rows = known.granted.rows.values()
-            if is_waiting_for(job.reason) and any(row is not None and row.wake_at is not None for row in rows):
+            if job.reason.code == MISSING and any(row is not None and row.wake_at is not None for row in rows):
                 continue  # the grants are an outbox, which wakes the job
             _is_woken_in_time(job, known, now)
             _is_woken_by_its_grants(job, known, stock, now)
@@ -220,10 +219,10 @@ def _is_woken_by_its_grants(job: Job, known: Facts, stock: Stock, at: Instant) -
     listed = {(row.event_key, row.schedule, row.generation) for row in stock.subscriptions}
     asks = known.workflow is not None and known.workflow.approval is not None
     sleeps = job.wake_at is None or job.wake_at > at
-    if asks and sleeps and known.schedule and approval.is_for_workflow(job.reason, known.schedule.workflow):
+    if asks and sleeps and known.schedule and known.schedule.workflow in job.reason.named("approval"):
         key = approval.waiters_key(known.schedule.workflow)
         assert (key, job.schedule, job.generation) in listed, f"no change of its workflow wakes {job}"
-    if not is_waiting_for(job.reason) or job.wake_at is not None:
+    if job.reason.code != MISSING or job.wake_at is not None:
         return
     for use in known.granted.missing:
         assert (waiters_key(use.owner), job.schedule, job.generation) in listed, f"no grant of {use.owner} wakes {job}"
@@ -346,7 +345,7 @@ def _events_are_accounted_for(stock: Stock) -> None:
     did_well = {run.run_id for run in stock.runs if run.state != "FAILED"}
     for record in stock.records:
         # A dropped dead letter has a record in addition to its run. All attempts of that run have failed.
-        known = did_well if record.reason.startswith(DROPPED_LETTER) else ran
+        known = did_well if record.reason.code == "letter_dropped" else ran
         assert record.kind == "COALESCED" or record.id not in known, "what ran has no record of not having run"
 
 

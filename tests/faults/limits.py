@@ -90,7 +90,7 @@ def _check_gap(rule: Constraint, started: list[Run]) -> None:
 
 
 def _is_too_soon(rule: SinceLastRun, other: Run, run: Run) -> bool:
-    if run.backfill is not None or run.fired_by.startswith("run in spite of"):
+    if run.backfill is not None or run.fired_by.code == "timeout_passed":
         return False
     counts = rule.of == "any" or other.state == "SUCCEEDED" or (_ended(other) or 10**15) > run.claimed_at
     return counts and run.claimed_at - other.claimed_at < rule.span and not _beside(other, run)

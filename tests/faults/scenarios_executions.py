@@ -11,6 +11,7 @@ from chalicelib.flow.system import sweep
 from tests.faults.dying import Scenario, passes, people, upload
 from tests.faults.scenarios_basic import CLEAN
 from tests.support.crash import lost
+from tests.support.reasons import says
 from tests.support.state_machines import TARGET, Execution
 from tests.support.world import World
 
@@ -50,7 +51,9 @@ def _disable_with_an_unheard_start(world: World) -> None:
 def _cancel(world: World) -> None:
     upload(world, 1)
     for run in world.runs("clean"):
-        people(world, lambda run=run: cancel.request_cancel(world.ports, run.run_id, run.attempt, "cancelled by ada"))
+        people(
+            world, lambda run=run: cancel.request_cancel(world.ports, run.run_id, run.attempt, says("cancelled by ada"))
+        )
 
 
 def _one_for_each_attempt(world: World) -> bool:

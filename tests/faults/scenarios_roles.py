@@ -9,6 +9,7 @@ from chalicelib.flow.runs.cancel import request_cancel
 from tests.faults.dying import Scenario, passes, people, tick
 from tests.faults.scenarios_delivered import SENT_ONCE
 from tests.support.crash import lost, redelivered
+from tests.support.reasons import says
 from tests.support.schedules import at
 from tests.support.world import World
 
@@ -69,7 +70,7 @@ def _cancelled(world: World) -> None:
     _until_one(world)
     for run in world.targets.emr.runs.values():
         run_id = run.name.rpartition("-")[0]
-        redelivered(partial(request_cancel, world.ports, run_id, 1, "no longer needed"))
+        redelivered(partial(request_cancel, world.ports, run_id, 1, says("no longer needed")))
     world.settle(lost)
     passes(world, "1m", "1m")
 

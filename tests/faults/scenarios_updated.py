@@ -89,7 +89,7 @@ def _approved_and_tried(world: World) -> None:
 
 def _approved(world: World) -> bool:
     [run] = world.runs("executed")
-    return f"approved by {ADA}" in run.fired_by
+    return f"approved by {ADA}" in run.fired_by.text
 
 
 UPDATED = {

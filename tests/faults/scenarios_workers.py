@@ -11,6 +11,7 @@ from chalicelib.flow.runs import cancel
 from tests.faults.dying import Scenario, passes, people, tick
 from tests.support.crash import done_before, lost, redelivered
 from tests.support.pull_workers import POOL, PullWorker
+from tests.support.reasons import says
 from tests.support.world import World
 
 NOW: dict[str, Any] = {"workflow": "pulled", "enabled": True, "trigger": {"type": "time", "expression": "1 12 2 3 *"}}
@@ -80,7 +81,9 @@ def _cancelled(world: World) -> None:
     if ann.leases:
         _asks(ann.beat)
     for run in world.runs("night"):
-        people(world, lambda run=run: cancel.request_cancel(world.ports, run.run_id, run.attempt, "somebody said so"))
+        people(
+            world, lambda run=run: cancel.request_cancel(world.ports, run.run_id, run.attempt, says("somebody said so"))
+        )
     if ann.leases:
         _asks(lambda: ann.fail(exit_code=-15))
 

@@ -163,7 +163,7 @@ def test_o9_a_revocation_at_any_point_holds_a_delivery(names: tuple[str, ...]) -
         # The grants are read again right before a call, so that at most one call was on its way.
         late = len(world.targets.queue.tried) - sent[0]
         assert late in (0, len(names))
-        waiting = [job.reason.partition(" to ")[0] for name in names for job in world.jobs(name)]
+        waiting = [job.reason.text.partition(" to ")[0] for name in names for job in world.jobs(name)]
         assert waiting == ["waits for a grant of lake"] * (len(names) - len(world.targets.queue.tried))
         world.grant("lake", GRANTED)
         world.settle()
@@ -202,7 +202,7 @@ def test_o9_a_revocation_at_any_point_holds_a_block_of_permits() -> None:
         world.tick()
         world.settle()
         assert all(at <= revoked[0] + FRESH for at in after), "one read of the grants covers the calls of 100 ms"
-        waiting = [job.reason for name in names for job in world.jobs(name)]
+        waiting = [job.reason.text for name in names for job in world.jobs(name)]
         assert len(waiting) == len(names) - len(world.targets.queue.tried)
         assert all(reason.startswith("waits for a grant of lake to ") for reason in waiting), waiting
         world.grant("lake", GRANTED)
@@ -321,7 +321,7 @@ def _cross(start: Start, before: int | None, channel: Channel) -> int:
     if channel.gathers:
         assert passed <= in_flight, "only a call that was on record may pass"
     for job in world.jobs(watched):
-        assert job.reason.startswith("waits for a grant of lake to "), job.reason
+        assert job.reason.text.startswith("waits for a grant of lake to "), job.reason.text
         assert job.held == (), "what is held holds no permit"
 
     world.grant("lake", GRANTED)

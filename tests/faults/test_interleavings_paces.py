@@ -170,7 +170,7 @@ def test_e8_a_run_whose_role_is_not_visible_yet_delays_no_other() -> None:
     world.settle()
     [waiting] = world.runs("daily")
     assert (waiting.state, waiting.target_id, waiting.calls) == ("STARTING", None, 1)
-    assert waiting.reason == "the role is not visible"
+    assert waiting.reason.text == "the role is not visible"
 
     world.upload(day(1, "weather", "x.csv"))
     world.settle()

@@ -62,7 +62,7 @@ def test_interleaving_15_an_active_run_counts_a_failed_does_not(world: World) ->
     assert len(world.runs("a")) == 1
     [record] = world.records("a")
     assert record.kind == "ABORTED"
-    assert "5m since the last successful run started" in record.reason
+    assert "5m since the last successful run started" in record.reason.text
 
     world.finish("FAILED", "broken")
     world.upload(day(3))

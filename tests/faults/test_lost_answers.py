@@ -34,6 +34,7 @@ from chalicelib.core.writes import (
 from tests.faults.unreliable_tables import Unreliable, no_answer
 from tests.support import rows
 from tests.support.clock import NOON
+from tests.support.reasons import says
 from tests.support.schedules import at_most, partitions
 from tests.support.world import World, day, flights
 
@@ -45,7 +46,7 @@ LETTER = rows.dead_letter()
 # A single write of each kind, after the writes that it expects.
 SINGLE: list[tuple[list[Write], Write]] = [
     ([], Create(JOB)),
-    ([Create(JOB)], Replace(replace(JOB, rev=2, reason="second"))),
+    ([Create(JOB)], Replace(replace(JOB, rev=2, reason=says("second")))),
     ([], Put(JOB)),
     ([], PutState(rows.schedule_state(), None)),
     (

@@ -157,7 +157,7 @@ def test_w7_a_run_unknown_to_its_target_fails_and_frees_its_slot(world: World) -
     world.pass_by("5m")
 
     [run] = world.runs("a")
-    assert (run.state, run.reason) == ("FAILED", "the target no longer knows this run")
+    assert (run.state, run.reason.text) == ("FAILED", "the target no longer knows this run")
     assert world.limit_state(LIMIT).active == 0
 
 

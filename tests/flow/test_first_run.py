@@ -63,7 +63,7 @@ def test_the_join_of_a_day_waits_for_the_weather_of_that_day(world: World) -> No
     assert world.context(run)["upstream"]["schedule"] == "demo.flights.clean"
     [waiting] = world.jobs("join")
     assert waiting.correlation == {"year": "2013", "month": "1", "day": "1"}
-    assert "1 partition of demo.weather" in waiting.reason
+    assert "1 partition of demo.weather" in waiting.reason.text
 
 
 def test_slots_are_queued_for_and_released(world: World) -> None:

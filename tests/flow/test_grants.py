@@ -198,8 +198,8 @@ def test_o9_a_revocation_holds_and_a_grant_lets_go_on(use: str) -> None:
     grant(world)
     fire(world)
     [job] = world.jobs("mine")
-    assert job.reason.startswith(f"waits for a grant of {OWNER} to {what} ")
-    assert job.reason.endswith(f"sluice grants {OWNER})")
+    assert job.reason.text.startswith(f"waits for a grant of {OWNER} to {what} ")
+    assert job.reason.text.endswith(f"sluice grants {OWNER})")
     assert (job.state, world.runs("mine")) == ("PENDING_CONSTRAINTS", [])
     now = world.clock.now()
 
@@ -353,7 +353,7 @@ def test_o9_making_room_cancels_no_foreign_run(mode: str) -> None:
     if mode == "off":
         return
     [job] = world.jobs("mine")
-    assert job.reason.startswith(f"waits for a slot of workflow {CLEAN}")
+    assert job.reason.text.startswith(f"waits for a slot of workflow {CLEAN}")
     world.finish()
     world.settle()
     world.run_now("mine", "r2")
@@ -433,6 +433,6 @@ def test_o9_a_job_that_times_out_while_held_is_on_record() -> None:
         world.settle()
     [record] = world.records("mine")
     assert record.kind == "ABORTED"
-    assert record.reason.startswith(
+    assert record.reason.text.startswith(
         f"not launched within its timeout of 1h: waits for a grant of {OWNER} to run {CLEAN}"
     )

@@ -18,6 +18,7 @@ from chalicelib.flow.runs import cancel, dead_letters
 from chalicelib.flow.views.explain import why_job, why_run
 from tests.support.deliveries_crossed import fires
 from tests.support.fakes import FakeEmr, FakeQueue, FakeTargets
+from tests.support.reasons import says
 from tests.support.schedules import at
 from tests.support.state_machines import MACHINE
 from tests.support.world import EMR, SQS, World, flights
@@ -146,10 +147,10 @@ def test_o10_a_dead_letter_says_what_to_do_about_a_role() -> None:
     world.pass_by("40m")
     [run] = world.runs("s")
     assert (run.state, world.targets.queue.messages) == ("FAILED", [])
-    assert "may not assume the target role of namespace demo (AccessDenied)" in run.reason
-    assert "sluice allowed demo" in run.reason
-    assert "external id sluice/test/demo" in run.reason
-    assert ONE not in run.reason, "its reader may lack the right to read the allow-list"
+    assert "may not assume the target role of namespace demo (AccessDenied)" in run.reason.text
+    assert "sluice allowed demo" in run.reason.text
+    assert "external id sluice/test/demo" in run.reason.text
+    assert ONE not in run.reason.text, "its reader may lack the right to read the allow-list"
     world.targets.sts.denied.clear()
     dead_letters.redrive(world.ports, "demo", run.run_id)
     world.settle()
@@ -255,7 +256,7 @@ def test_o10_a_run_is_launched_and_cancelled_with_its_role() -> None:
     world.targets.emr.runs["jr00001"].state = "RUNNING"
     world.pass_by("10m")  # Sluice polls it
     assert world.runs("s")[0].state == "RUNNING"
-    cancel.request_cancel(world.ports, run.run_id, 1, "no longer needed")
+    cancel.request_cancel(world.ports, run.run_id, 1, says("no longer needed"))
     world.settle()
     assert world.runs("s")[0].state == "CANCELLED"
     assert {role for _, role in called(world)} == {ONE}
@@ -268,7 +269,7 @@ def test_o10_the_end_of_a_run_is_read_with_its_role() -> None:
     before = len(called(world, "status"))
     assert world.finish("FAILED", "no such file") == 1
     assert called(world, "status")[before:] == [("status", ONE)]
-    assert world.runs("s")[0].reason == "no such file"
+    assert world.runs("s")[0].reason.text == "no such file"
 
 
 def test_o10_a_run_keeps_the_role_that_launched_it() -> None:
@@ -310,7 +311,7 @@ def test_o10_an_outage_of_sts_leaves_runs_to_later_polls() -> None:
     [run] = world.runs("s")
     forget(world)
     world.targets.sts.down = "ServiceUnavailable"
-    cancel.request_cancel(world.ports, run.run_id, 1, "no longer needed")
+    cancel.request_cancel(world.ports, run.run_id, 1, says("no longer needed"))
     world.pass_by("15m")
     assert world.runs("s")[0].state == "STARTING"
     assert world.runs("s")[0].cancel
@@ -325,8 +326,8 @@ def test_o10_an_outage_of_sts_loses_and_doubles_no_start() -> None:
     world.pass_by("4m")
     [run] = world.runs("s")
     assert (run.state, world.targets.emr.calls) == ("STARTING", [])
-    assert run.reason == "STS refused the target role of namespace demo for now: Throttling"
-    assert run.reason in str(why_run(run))
+    assert run.reason.text == "STS refused the target role of namespace demo for now: Throttling"
+    assert run.reason.text in str(why_run(run))
     world.targets.sts.down = ""
     world.pass_by("10m")
     assert len(world.targets.emr.runs) == 1
@@ -348,7 +349,7 @@ def test_o10_a_run_whose_role_stays_refused_fails() -> None:
     world.pass_by("40m")
     [run] = world.runs("s")
     assert (run.state, world.targets.emr.calls) == ("FAILED", [])
-    assert "may not assume the target role of namespace demo (AccessDenied)" in run.reason
+    assert "may not assume the target role of namespace demo (AccessDenied)" in run.reason.text
     assert world.limit_state("workflow:demo.flights.clean").active == 0
 
 

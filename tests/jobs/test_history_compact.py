@@ -25,6 +25,7 @@ from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.runs.costs import Prices
 from tests.support import rows
 from tests.support.clock import NOON
+from tests.support.reasons import says
 
 pytestmark = pytest.mark.spark
 
@@ -73,7 +74,7 @@ def test_h3_the_latest_revision_of_attempt_counts_in_any_order(
 
 
 def test_h3_a_record_that_its_run_withdraws_is_left_out(spark: SparkSession, lake: Any, run: Any) -> None:
-    dropped = Record("r1", "DROPPED", "demo.flights.clean", 1, "disabled", NOON)
+    dropped = Record("r1", "DROPPED", "demo.flights.clean", 1, says("disabled"), NOON)
     for order in ((dropped, ended("r1", dropped_at=NOON)), (ended("r1", dropped_at=NOON), dropped)):
         land(lake, 1, *order)
         run(work, properties(lake), **NO_EVENTS)
@@ -82,7 +83,7 @@ def test_h3_a_record_that_its_run_withdraws_is_left_out(spark: SparkSession, lak
 
 def test_h3_the_job_reads_what_the_lambda_writes(spark: SparkSession, lake: Any, run: Any) -> None:
     answer = ended("r1", number=3, billed=(100, 200, 0), claimed_at=NOON - 5_000, correlation={"day": "1"})
-    land(lake, 1, answer, Record("j1", "SKIPPED", "demo.flights.clean", 1, "it was skipped", NOON, count=2))
+    land(lake, 1, answer, Record("j1", "SKIPPED", "demo.flights.clean", 1, says("it was skipped"), NOON, count=2))
     summary = run(work, properties(lake), **NO_EVENTS)
 
     assert (summary["rows_in"], summary["rows_out"], summary["duplicates"], summary["rejected"]) == (2, 2, 0, 0)
@@ -107,7 +108,7 @@ def whole() -> Run:
 
 
 def test_h3_every_field_of_a_history_line_is_a_column(spark: SparkSession, lake: Any, run: Any) -> None:
-    record = Record("j1", "SKIPPED", "demo.flights.clean", 1, "it was skipped", NOON, created_at=NOON, count=2)
+    record = Record("j1", "SKIPPED", "demo.flights.clean", 1, says("it was skipped"), NOON, created_at=NOON, count=2)
     answer = history_lines.line_of(whole(), Prices()) | history_lines.line_of(record, Prices())
     assert set(answer) == set(spark.createDataFrame([], LINE_SCHEMA).columns)
 

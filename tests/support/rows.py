@@ -12,6 +12,7 @@ from chalicelib.core.rows.notice import PendingNotice
 from chalicelib.core.rows.run import DeadLetter, Run, StartRequest
 from chalicelib.core.rows.schedule import ScheduleState
 from tests.support.clock import NOON
+from tests.support.reasons import says, with_reasons
 
 SCHEDULE = "demo.flights.clean"
 GENERATION = NOON
@@ -23,7 +24,7 @@ def schedule_state(**fields: Any) -> ScheduleState:
 
 def job(job_id: str = "j1", **fields: Any) -> Job:
     plain = Job(SCHEDULE, GENERATION, "GATHERING", job_id, "gathering", "PENDING_CONSTRAINTS", NOON, wake_at=NOON)
-    return replace(plain, **fields)
+    return replace(plain, **with_reasons(fields))
 
 
 def event(event_id: str = "e1", **fields: Any) -> Event:
@@ -63,8 +64,8 @@ def notice(notice_id: str = "j1", **fields: Any) -> PendingNotice:
 
 
 def dead_letter(run_id: str = "demo.flights.tell.1.e1", **fields: Any) -> DeadLetter:
-    plain = DeadLetter(run_id, 1, "demo.flights.tell", "demo.flights.tell", "sqs", "no such queue", 3, NOON)
-    return replace(plain, **fields)
+    plain = DeadLetter(run_id, 1, "demo.flights.tell", "demo.flights.tell", "sqs", says("no such queue"), 3, NOON)
+    return replace(plain, **with_reasons(fields))
 
 
 def run(run_id: str = "r1", **fields: Any) -> Run:
@@ -73,6 +74,6 @@ def run(run_id: str = "r1", **fields: Any) -> Run:
     )
     plain = Run(
         run_id, 1, SCHEDULE, GENERATION, "demo.flights.w", "STARTING", request, ("workflow:demo.flights.w",),
-        "a test", NOON, NOON, 5, 1, "gathering", wake_at=NOON,
+        says("a test"), NOON, NOON, 5, 1, "gathering", wake_at=NOON,
     )  # fmt: skip
-    return replace(plain, **fields)
+    return replace(plain, **with_reasons(fields))

@@ -22,6 +22,7 @@ from chalicelib.flow.history.reports import LINES_A_FILE, ROOT
 from chalicelib.flow.schedules import messages
 from tests.support import dags, rows
 from tests.support.clock import NOON
+from tests.support.reasons import says
 from tests.support.world import World, day
 from tests.web.many_schedules import names
 
@@ -90,7 +91,7 @@ def _runs() -> list[Put]:
 
 def _records() -> list[Put]:
     return [
-        Put(new_record(f"{ONE}.k.{n:019d}r", "SKIPPED", ONE, NOON, "skipped by ada", NOON - n * MINUTE))
+        Put(new_record(f"{ONE}.k.{n:019d}r", "SKIPPED", ONE, NOON, says("skipped by ada"), NOON - n * MINUTE))
         for n in range(RECORDS)
     ]
 

@@ -20,6 +20,7 @@ from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.run import Pointer, Record, Run
 from tests.support import rows
 from tests.support.clock import NOON
+from tests.support.reasons import says
 from tests.web.conftest import Api
 
 STREAM = "arn:aws:dynamodb:us-east-1:123456789012:table/runs/stream/2026-03-02T00:00:00.000"
@@ -80,7 +81,7 @@ def lines(s3: Any) -> list[Any]:
 
 
 def test_h3_ended_runs_and_records_are_written_to_the_lake(lake: Any) -> None:
-    record = Record("j1", "EXPIRED", "demo.flights.clean", 1, "too late", NOON)
+    record = Record("j1", "EXPIRED", "demo.flights.clean", 1, says("too late"), NOON)
     assert invoke(change(1, ended("r1")), change(2, record, "INSERT"), change(3, ended("r2"))) == []
     assert [(line["kind"], line["id"], line["state"]) for line in lines(lake)] == [
         ("run", "r1", "SUCCEEDED"),

@@ -15,6 +15,7 @@ from chalicelib.core.writes import Put
 from chalicelib.flow.views import spans
 from chalicelib.wiring import ports
 from tests.core.builders import run as plain_run
+from tests.support.reasons import says
 from tests.web.conftest import APP, NS, Api, installation, settle_in
 from tests.web.reads import counted
 
@@ -150,7 +151,14 @@ def test_a_wrong_timeline_request_is_refused(past: Past, query: str, field: str)
 
 def test_h1_days_count_runs_and_records_by_state(past: Past) -> None:
     record = Record(
-        "demo.flights.s0.1.00000000000000000000", "SKIPPED", "demo.flights.s0", 1, "x", past.now, past.now, count=3
+        "demo.flights.s0.1.00000000000000000000",
+        "SKIPPED",
+        "demo.flights.s0",
+        1,
+        says("x"),
+        past.now,
+        past.now,
+        count=3,
     )
     ports().ledger.put_all([Put(record)])
     view = past.api.get(f"{APP}/schedules/s0/days")

@@ -19,7 +19,7 @@ from tests.workers.conftest import AFTER, NIGHTLY, TWICE
 def test_w5_a_run_stays_in_its_pool_until_a_worker_claims_it(world: World, ann: PullWorker) -> None:
     run_id = run_now(world, day="2026-03-01")
     offered = world.runs("nightly")[0]
-    assert (offered.state, offered.reason) == ("STARTING", "waits for a worker of pool demo.etl")
+    assert (offered.state, offered.reason.text) == ("STARTING", "waits for a worker of pool demo.etl")
 
     lease = ann.claim()[0]
 
@@ -47,7 +47,7 @@ def test_w5_the_first_heartbeat_begins_the_work_a_report_ends_it(world: World, a
     world.settle()
     running = world.runs("nightly")[0]
     assert (answer["state"], answer["cancel"], running.state) == ("RUNNING", False, "RUNNING")
-    assert (running.reason, dict(running.metrics or {})) == ("read 3 files", {"rows": 3})
+    assert (running.reason.text, dict(running.metrics or {})) == ("read 3 files", {"rows": 3})
 
     world.clock.pass_by("20s")
     ended = ann.succeed(output="a\nall is well", metrics={"rows": 12})
@@ -75,14 +75,14 @@ def test_w5_a_repeated_report_counts_once(world: World, ann: PullWorker) -> None
     assert ann.succeed()["state"] == "RETRYING", "what was said first holds"
     world.pass_by("11s")
     assert [run.state for run in world.runs("nightly")] == ["RETRYING", "STARTING"]
-    assert world.runs("nightly")[0].reason == "exit code 1: boom"
+    assert world.runs("nightly")[0].reason.text == "exit code 1: boom"
 
 
 def test_w5_work_released_unstarted_goes_to_another_worker(world: World, ann: PullWorker, bob: PullWorker) -> None:
     run_id = run_now(world)
     ann.claim()
     ann.release(why="shutting down")
-    assert world.runs("nightly")[0].reason == "released by worker ann: shutting down"
+    assert world.runs("nightly")[0].reason.text == "released by worker ann: shutting down"
 
     assert [(each["run_id"], each["attempt"]) for each in bob.claim()] == [(run_id, 1)], "no attempt is used up"
     assert bob.leases[0]["lease"] != ann.leases[0]["lease"]

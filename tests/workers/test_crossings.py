@@ -19,6 +19,7 @@ from tests.faults.meetings.situation import two
 from tests.faults.meetings.situations_queues import made
 from tests.faults.meetings.situations_runs import worker
 from tests.support.pull_workers import POOL
+from tests.support.reasons import says
 from tests.support.world import World, flights
 from tests.workers.conftest import TWICE
 
@@ -54,7 +55,7 @@ class Pool:
         dispatch.dispatch(self.world.ports, Ref("run", (self.run_id, "001")))
 
     def request_cancel(self) -> None:
-        cancel.request_cancel(self.world.ports, self.run_id, 1, "somebody said so")
+        cancel.request_cancel(self.world.ports, self.run_id, 1, says("somebody said so"))
 
     def quietly(self, act: Callable[[], object]) -> None:
         """A request that may be refused."""

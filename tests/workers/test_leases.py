@@ -8,6 +8,7 @@ from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.core.writes import Delete, Put
 from chalicelib.flow.runs import cancel, follow
 from tests.support.pull_workers import POOL, PULLED, PullWorker, lease_lost, run_now
+from tests.support.reasons import says
 from tests.support.world import World, flights, full
 from tests.workers.conftest import NIGHTLY
 
@@ -35,7 +36,7 @@ def test_w5_a_dead_worker_is_noticed_and_its_job_goes_to_another(
 
     lost = world.runs("nightly")[0]
     assert (lost.state, lost.outcome) == ("RETRYING", "lost")
-    assert lost.reason.startswith("lost: worker ann has sent no heartbeat since ")
+    assert lost.reason.text.startswith("lost: worker ann has sent no heartbeat since ")
     assert lost.ended_at is not None
     assert lost.ended_at - died <= 1 * MINUTE + 1 * MINUTE + 6 * SECOND
     world.pass_by("10s")
@@ -64,7 +65,7 @@ def test_w5_a_claim_whose_answer_is_lost_uses_up_no_attempt(world: World, ann: P
     world.pass_by("2m")
     [run] = world.runs("nightly")
     assert (run.state, run.target_id) == ("STARTING", None)
-    assert run.reason == "offered again: worker ann claimed it and sent no heartbeat"
+    assert run.reason.text == "offered again: worker ann claimed it and sent no heartbeat"
 
     assert [(each["run_id"], each["attempt"]) for each in bob.claim()] == [(run_id, 1)]
     assert "is held by bob under lease" in lease_lost(ann.beat)
@@ -98,7 +99,7 @@ def test_w5_a_run_that_nobody_begins_is_lost_after_ten_leases(world: World, ann:
 def test_w6_a_cancelled_run_not_begun_is_not_offered_again(world: World, ann: PullWorker) -> None:
     run_id = run_now(world)
     ann.claim()
-    cancel.request_cancel(world.ports, run_id, 1, "somebody said so")
+    cancel.request_cancel(world.ports, run_id, 1, says("somebody said so"))
     world.pass_by("2m")
     assert [run.state for run in world.runs("nightly")] == ["CANCELLED"]
     assert ann.claim() == []
@@ -135,7 +136,7 @@ def test_w5_a_late_report_is_refused_naming_the_holder_on_record(
     assert [run.state for run in world.runs("nightly")] == ["RETRYING", "SUCCEEDED"]
     late = world.records("nightly")
     assert [(record.kind, record.id) for record in late] == [("LATE", ann.leases[0]["lease"])]
-    assert "a report of worker ann came too late" in late[0].reason
+    assert "a report of worker ann came too late" in late[0].reason.text
 
 
 def test_w5_a_late_heartbeat_not_yet_noticed_keeps_the_lease(world: World, ann: PullWorker) -> None:
@@ -162,10 +163,10 @@ def test_w5_a_heartbeat_during_the_poll_keeps_the_lease(world: World, ann: PullW
 
 def test_w5_a_cancel_of_an_unclaimed_run_ends_it_at_once(world: World, ann: PullWorker) -> None:
     run_id = run_now(world)
-    cancel.request_cancel(world.ports, run_id, 1, "somebody said so")
+    cancel.request_cancel(world.ports, run_id, 1, says("somebody said so"))
     world.settle()
     run = world.runs("nightly")[0]
-    assert (run.state, run.reason) == ("CANCELLED", "somebody said so")
+    assert (run.state, run.reason.text) == ("CANCELLED", "somebody said so")
     assert ann.claim() == []
     assert world.ports.jobs.offers(POOL, 10) == ()
 
@@ -174,7 +175,7 @@ def test_w5_a_cancel_of_a_claimed_run_comes_with_next_heartbeat(world: World, an
     run_id = run_now(world)
     ann.claim()
     ann.beat()
-    cancel.request_cancel(world.ports, run_id, 1, "somebody said so")
+    cancel.request_cancel(world.ports, run_id, 1, says("somebody said so"))
     world.settle()
 
     answer = ann.beat()
@@ -189,20 +190,20 @@ def test_w5_a_cancel_of_a_claimed_run_comes_with_next_heartbeat(world: World, an
 def test_w5_a_release_during_a_cancel_ends_the_run_at_once(world: World, ann: PullWorker, hints: str) -> None:
     run_id = run_now(world)
     ann.claim()
-    cancel.request_cancel(world.ports, run_id, 1, "somebody said so")
+    cancel.request_cancel(world.ports, run_id, 1, says("somebody said so"))
     world.settle()
     world.hints.lose = hints == "lost"
     ann.release()
     world.hints.lose = False
     world.pass_by("70s" if hints == "lost" else "1s")
-    assert [(run.state, run.reason) for run in world.runs("nightly")] == [("CANCELLED", "somebody said so")]
+    assert [(run.state, run.reason.text) for run in world.runs("nightly")] == [("CANCELLED", "somebody said so")]
 
 
 def test_w5_a_worker_that_dies_during_a_cancel_ends_it(world: World, ann: PullWorker) -> None:
     run_id = run_now(world)
     ann.claim()
     ann.beat()
-    cancel.request_cancel(world.ports, run_id, 1, "somebody said so")
+    cancel.request_cancel(world.ports, run_id, 1, says("somebody said so"))
     world.pass_by("2m6s")
     assert world.runs("nightly")[0].state == "CANCELLED"
 
@@ -233,7 +234,7 @@ def test_w5_unclaimed_work_is_withdrawn_after_a_delete(world: World) -> None:
     world.delete("nightly")
     world.pass_by("12m")
     run = world.runs("nightly")[0]
-    assert (run.state, "deleted" in run.reason) == ("ABORTED", True)
+    assert (run.state, "deleted" in run.reason.text) == ("ABORTED", True)
     assert world.ports.jobs.offers(POOL, 10) == ()
 
 

@@ -26,6 +26,7 @@ from chalicelib.core.rows.run import DeadLetter, Record, Run, StartRequest
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.rows.stored import StoredRow, Unknown
 from chalicelib.core.states import PAUSED_MODES
+from chalicelib.core.why import Why, parse
 from chalicelib.core.writes import Row
 
 R = TypeVar("R")
@@ -140,6 +141,7 @@ def from_item(kind: type[R], item: Item) -> R:
     if is_listed(item):
         del stored["wake_at"]
     values = {name: _decode(name, content) for name, content in stored.items() if name in known}
+    values |= {name: parse(values[name]) for name in _reasons(kind) & values.keys()}  # type: ignore[arg-type]  # as above
     unknown = tuple((name, content) for name, content in item.items() if name not in written)
     return kind(**values, **({_CARRIED: unknown} if unknown and issubclass(kind, StoredRow) else {}))
 
@@ -152,6 +154,12 @@ def picked(item: Item, names: Sequence[str]) -> tuple[Any, ...]:
 @cache
 def _names(kind: type[Any]) -> frozenset[str]:
     return frozenset(name.name for name in fields(kind)) - {_CARRIED}
+
+
+@cache
+def _reasons(kind: type[Any]) -> frozenset[str]:
+    """The attributes of a row class that are reasons."""
+    return frozenset(item.name for item in fields(kind) if item.type == "Why")
 
 
 @cache
@@ -197,6 +205,8 @@ def _encode(name: str, content: Any) -> Any:
 
 
 def _to_plain(name: str, content: Any) -> Any:
+    if isinstance(content, Why):
+        return content.kept()
     if isinstance(content, Event | StartRequest):
         # None is not stored: a reader fills in None for a missing attribute.
         parts = ((part.name, getattr(content, part.name)) for part in fields(content) if part.name != _CARRIED)

@@ -107,7 +107,7 @@ class StepFunctionsTarget:
         return arn if self._describe(arn) is not None else None
 
     def cancel(self, run: Run) -> None:
-        why = {"error": STOPPED, "cause": run.reason[:MAX_CAUSE]}
+        why = {"error": STOPPED, "cause": run.reason.text[:MAX_CAUSE]}
         try:
             self._twice(self._client.stop_execution, executionArn=run.target_id, **why)
         except ClientError as error:

@@ -25,9 +25,11 @@ from pydantic import Field, field_validator, model_validator
 
 from chalicelib.core.documents import Document, check_name
 from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.why import Why, joined, mention
 
 GrantKind = Literal["run", "follow", "context", "datasets", "events", "pools", "policies"]
 KINDS: tuple[GrantKind, ...] = get_args(GrantKind)
+MISSING = "grant_missing"  # the code of `waiting_for`
 MAX_GRANTS = 200
 MAX_NAMES = 100  # of one kind in one grant
 
@@ -47,7 +49,6 @@ _FITTING: dict[bool, re.Pattern[str]] = {
     True: re.compile(rf"{_SHORT}\.{_SHORT}\*?|{_SHORT}\.\*|{_SHORT}\*|\*"),
     False: re.compile(rf"{_SHORT}\*?|\*"),
 }
-_OWNER = re.compile(r"(?:^|; )waits for a grant of (\S+) to ")
 _EVENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]*\*?|\*")
 
 
@@ -151,22 +152,15 @@ class Grants(Document):
                 raise invalid(f"grants.{number}.to", "another namespace", namespace, hint)
 
 
-def waiting_for(uses: tuple[ForeignUse, ...]) -> str:
-    """Why something waits that lacks the grants for these uses, with the next command."""
-    each = "; ".join(f"waits for a grant of {use.owner} to {use.what}" for use in uses)
+def waiting_for(uses: tuple[ForeignUse, ...]) -> Why:
+    """Why something waits that lacks the grants for these uses, with the next command. It names the namespaces whose
+    grants are missing."""
     owners = dict.fromkeys(use.owner for use in uses)
     commands = " and ".join(f"sluice grants {owner}" for owner in owners)
-    return f"{each} (an administrator of {' and '.join(owners)} can give it: {commands})"
-
-
-def is_waiting_for(reason: str) -> bool:
-    """Whether a stored reason is one of `waiting_for`."""
-    return reason.startswith("waits for a grant of ")
-
-
-def owners_in(reason: str) -> tuple[str, ...]:
-    """The namespaces whose grants a stored reason waits for; none if it is no reason of `waiting_for`."""
-    return tuple(dict.fromkeys(_OWNER.findall(reason))) if is_waiting_for(reason) else ()
+    lacking = joined(
+        Why.of(MISSING, "waits for a grant of ", mention("namespace", use.owner), f" to {use.what}") for use in uses
+    )
+    return lacking.then(f" (an administrator of {' and '.join(owners)} can give it: {commands})")
 
 
 def missing_hint(owner: str) -> str:

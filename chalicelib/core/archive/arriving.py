@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from chalicelib.core import zones
-from chalicelib.core.access.grants import is_waiting_for
+from chalicelib.core.access.grants import MISSING
 from chalicelib.core.archive.limits import Moving, Use, as_used, is_active
 from chalicelib.core.archive.outboxes import notifies, posted, unheard
 from chalicelib.core.instants import Instant
@@ -78,7 +78,7 @@ def _of_namespaces(row: Row | LimitState, arrival: Arrival) -> Row | LimitState 
             units = row.units if any(map(names.is_pool, held)) else 0
             job = _out_of_other_queues(replace(row, held=held, units=units), arrival)
             # The grants may be here already, so that no change of them wakes it.
-            return replace(job, wake_at=arrival.now) if is_waiting_for(job.reason) else job
+            return replace(job, wake_at=arrival.now) if job.reason.code == MISSING else job
         case Run() if is_active(row):
             other = set(lacking(row, limits))
             kept = replace(row, permits=tuple(name for name in row.permits if name not in other))

@@ -224,9 +224,9 @@ def _of_target(plan: Sequence[Write], target: str) -> Change | None:
     before = _job(gone[0]) if gone else None
     for row in puts:
         if isinstance(row, Record) and row.id == target:
-            return Change("job", target, before, {"state": row.kind, "reason": masks.text(row.reason)})
+            return Change("job", target, before, {"state": row.kind, "reason": masks.text(row.reason.text)})
         if isinstance(row, Run) and row.run_id == target:
-            reason = masks.text(row.reason)
+            reason = masks.text(row.reason.text)
             after = {"attempt": row.attempt, "state": row.state, "cancel": row.cancel, "reason": reason}
             return Change("run", target, before, after)
     return Change("job", target, before) if gone else None

@@ -29,6 +29,7 @@ from chalicelib.core.time import exclusions, expressions
 from chalicelib.core.triggers import occurrences, tree
 from chalicelib.core.triggers.occurrences import Recurrence
 from chalicelib.core.triggers.program_status import status_key
+from chalicelib.core.why import Why, mention
 
 # A user who needs more starts several backfills: planning takes time, and the caller waits for the answer.
 MAX_ENTRIES = 10_000
@@ -228,14 +229,16 @@ def job_of(row: Backfill, index: int, event: Event, by: tuple[str, ...], created
     """The job of an entry."""
     correlated = correlation.correlate(by, event) if by else None
     job = replace(_job(row, index, now), created_at=created_at, event=event, accepted_at=event.accepted_at)
-    return replace(job, correlation=correlated, properties=row.properties, reason=f"backfill {row.id}")
+    reason = Why.of("backfill", f"backfill {row.id}")
+    return replace(job, correlation=correlated, properties=row.properties, reason=reason)
 
 
 def job_of_run(row: Backfill, run: Run, now: Instant) -> Job:
     """The job of a step that begins with a run (L21): the data, properties and correlation of that run."""
     job = replace(_job(row, 0, now), event=run.event, accepted_at=now, correlation=run.correlation)
     properties = {**run.request.properties, **row.properties}
-    return replace(job, properties=properties, rerun_of=run.rerun_of or run.run_id, reason=f"runs {run.run_id} again")
+    reason = Why.of("run_again", "runs ", mention("run", run.run_id), " again")
+    return replace(job, properties=properties, rerun_of=run.rerun_of or run.run_id, reason=reason)
 
 
 def _job(row: Backfill, index: int, now: Instant) -> Job:

@@ -73,7 +73,7 @@ class Step:
 
     ``after`` are the numbers of the steps that must have succeeded. ``upstream`` is the workflow whose status starts
     the schedule, and ``parent`` the number of the step that runs it; None for a first step. ``why`` says the reason in
-    words.
+    words. ``registered`` is false for a first step whose partition has not been registered.
     """
 
     schedule: str
@@ -86,6 +86,7 @@ class Step:
     upstream: str | None
     why: str
     parent: int | None = None
+    registered: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ class StoredStep:
     failed: int = 0
     cancelled: int = 0
     parent: int = -1
+    registered: bool = True
 
     @property
     def ran(self) -> bool:
@@ -71,6 +72,7 @@ def store(reprocess_id: str, steps: Sequence[Step]) -> tuple[tuple[StoredStep, .
                 upstream=step.upstream or "",
                 why=step.why,
                 parent=-1 if step.parent is None else step.parent,
+                registered=step.registered,
             )
         )
     return tuple(stored), tuple(rows)

@@ -14,6 +14,7 @@ from chalicelib.core.documents import Duration
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import duration, format_duration, iso
 from chalicelib.core.states import WaitReason
+from chalicelib.core.why import Mention
 
 _PERSON = r"^arn:aws[a-z-]*:(iam|sts)::\d{12}:(user|role|assumed-role)/.{1,512}$"
 
@@ -108,6 +109,9 @@ class WorkflowApproval(Approval):
     def place(self, job: str) -> str:
         return self.workflow
 
+    def mention(self, key: str) -> Mention:
+        return Mention(self.rule, "approval", self.workflow)
+
 
 def of_workflow(approval: Approval | None, workflow: str) -> tuple[Constraint, ...]:
     """The approval that a workflow asks for, as a constraint of each job that runs it; empty without one."""
@@ -118,11 +122,6 @@ def waiters_key(workflow: str) -> str:
     """The event key under which the reverse index lists the schedules whose jobs wait for the approval of a
     workflow."""
     return f"approval:{workflow}"
-
-
-def is_for_workflow(reason: str, workflow: str) -> bool:
-    """Whether a stored reason of a job is that it waits for the approval of its workflow."""
-    return f" for workflow {workflow}, else wait: waits for approval" in reason
 
 
 def approvals_of(constraints: Iterable[Constraint]) -> list[Approval]:

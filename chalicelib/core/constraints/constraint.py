@@ -23,6 +23,7 @@ from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.states import WaitReason
 from chalicelib.core.targets import backoff
 from chalicelib.core.targets.answers import Never, NoAnswer
+from chalicelib.core.why import Mention, Why
 
 OnUnmet = Literal["abort", "wait"]
 
@@ -57,6 +58,10 @@ class Constraint(Document):
     def rule(self) -> str:
         """The condition, and what happens if it is unmet, as text for users."""
         return f"{self.describe()}, else {self.on_unmet.replace('_', ' ')}"
+
+    def mention(self, key: str) -> Mention:
+        """The constraint as reasons name it; ``key`` is its key in its schedule."""
+        return Mention(self.rule, "constraint", key)
 
     def evaluate(self, s: Situation) -> Condition:
         """Whether the constraint is met, why, and when it may be met."""
@@ -114,11 +119,11 @@ class Constraint(Document):
 
     def met(self, why: str = "met") -> Condition:
         """A met condition of this constraint."""
-        return Condition(self, met=True, why=f"{self.rule}: {why}")
+        return Condition(self, met=True, said=why)
 
     def unmet(self, why: str, until: Instant | None = None, *, abort: bool = False, open: bool = False) -> Condition:
         """An unmet condition of this constraint; `Condition` describes the arguments."""
-        return Condition(self, met=False, why=f"{self.rule}: {why}", until=until, abort=abort, open=open)
+        return Condition(self, met=False, said=why, until=until, abort=abort, open=open)
 
     def met_from(self, opens: Instant, now: Instant) -> Condition:
         """A condition that is met from the instant ``opens`` on."""
@@ -134,14 +139,20 @@ class Constraint(Document):
 class Condition:
     """The result of a constraint's evaluation. ``until`` is when time alone meets it, if it can, or when to request
     another answer. ``abort``: the job aborts; ``on_unmet`` does not apply. ``open``: no valid answer from outside is
-    known, so the condition decides nothing yet."""
+    known, so the condition decides nothing yet. ``key`` names the constraint among those of its schedule."""
 
     constraint: Constraint
     met: bool
-    why: str
+    said: str
     until: Instant | None = None
     abort: bool = False
     open: bool = False
+    key: str = field(default="", compare=False)
+
+    @property
+    def why(self) -> Why:
+        """The constraint with the state that the evaluation has found. The code is the type of the constraint."""
+        return Why.of(self.constraint.type, self.constraint.mention(self.key), f": {self.said}")
 
     @property
     def waits(self) -> bool:
@@ -294,14 +305,18 @@ class External(Constraint):
         raise NotImplementedError
 
 
-def externals_of(constraints: Iterable[Constraint]) -> dict[str, External]:
-    """The external constraints of a schedule by their keys: the kind, and the number among those of the kind."""
-    found: dict[str, External] = {}
+def keyed(constraints: Iterable[Constraint]) -> dict[str, Constraint]:
+    """The constraints of a schedule by their keys: the kind, and the number among those of the kind."""
+    found: dict[str, Constraint] = {}
     for each in constraints:
-        if isinstance(each, External):
-            number = sum(key.partition(":")[0] == each.type for key in found)
-            found[f"{each.type}:{number}"] = each
+        number = sum(key.partition(":")[0] == each.type for key in found)
+        found[f"{each.type}:{number}"] = each
     return found
+
+
+def externals_of(constraints: Iterable[Constraint]) -> dict[str, External]:
+    """The external constraints of a schedule by their keys."""
+    return {key: each for key, each in keyed(constraints).items() if isinstance(each, External)}
 
 
 def number_of(key: str) -> str:

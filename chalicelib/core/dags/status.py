@@ -130,11 +130,11 @@ def _state_of_node(
     node: str, dag: Dag, latest: Mapping[str, Round], seen: NodeRows, before: Mapping[str, NodeStatus]
 ) -> tuple[NodeState, str]:
     if seen.run is not None:
-        return seen.run.state, seen.run.reason or seen.run.fired_by
+        return seen.run.state, (seen.run.reason or seen.run.fired_by).text
     if seen.record is not None:
         return "ABORTED", f"{seen.record.kind.lower()}: {seen.record.reason}"
     if seen.job is not None and seen.job.met_at is not None:
-        return "WAITING", seen.job.reason
+        return "WAITING", seen.job.reason.text
     edges = dag.into(node)
     lost = [edge for edge in edges if _is_lost(edge, before[edge.from_])]
     if lost:

@@ -8,6 +8,9 @@ from chalicelib.core.fires.fire import Begun
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.why import Why
+
+UNCHECKED = "it was not checked in time"
 
 
 def as_before(old: Schedule, new: Schedule, one: Begun) -> int:
@@ -44,9 +47,10 @@ def last_chance(job: Job, schedule: Schedule) -> Instant | None:
     return job.window_end if schedule.spread and schedule.spread.overflow == "drop" else None
 
 
-def overflow(job: Job, schedule: Schedule, now: Instant) -> str | None:
+def overflow(job: Job, schedule: Schedule, now: Instant) -> Why | None:
     """Why an event is dropped at the end of its window; None if it is not."""
     end = last_chance(job, schedule)
     if end is None or now < end:
         return None
-    return f"not started within its window, which ended at {iso(end)}: {job.reason or 'it was not checked in time'}"
+    ended = f"not started within its window, which ended at {iso(end)}: "
+    return Why.of("window_over", ended, job.reason or UNCHECKED)

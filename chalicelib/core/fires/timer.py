@@ -19,6 +19,7 @@ from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import TimedLeaf
 from chalicelib.core.triggers.occurrences import Recurrence, Series
 from chalicelib.core.triggers.tree import NumberedLeaf
+from chalicelib.core.why import Why
 
 # How many fire events of one timer one emit prepares; the next emit prepares the rest.
 MAX_FIRES = 500
@@ -202,15 +203,17 @@ def may_have_moved(timer: Timer, schedule: Schedule, now: Instant) -> bool:
     return False
 
 
-def unwanted(job: Job, schedule: Schedule) -> str | None:
+def unwanted(job: Job, schedule: Schedule) -> Why | None:
     """Why a prepared fire is dropped, if an update that carries its schedule no longer has it (L6); else None."""
     nominal = fire.nominal_of(job)
     if schedule.ends_at is not None and nominal > schedule.ends_at:
-        return f"the schedule was updated to end at {iso(schedule.ends_at)}, before this fire of {iso(nominal)}"
+        ends = iso(schedule.ends_at)
+        return Why.of("fire_removed", f"the schedule was updated to end at {ends}, before this fire of {iso(nominal)}")
     count = fire.events_of(schedule)
     if job.index >= count:
         events = "1 event" if count == 1 else f"{count} events"
-        return f"the schedule was updated to {events} per fire, and this is number {job.index + 1}"
+        why = f"the schedule was updated to {events} per fire, and this is number {job.index + 1}"
+        return Why.of("fire_removed", why)
     return None
 
 
@@ -319,7 +322,8 @@ def rearm(timer: Timer, schedule: Schedule, leaf: str, at: Instant) -> Timer:
 
 def _record(timer: Timer, leaf: str, missed: Skipped, now: Instant) -> Record:
     record_id = ids.job_id(timer.schedule, timer.generation, f"skipped:{leaf}:{missed.first}:{timer.rev}")
-    return new_record(record_id, "SKIPPED", timer.schedule, timer.generation, missed.reason, now, count=missed.count)
+    why = Why.of("fires_skipped", missed.reason)
+    return new_record(record_id, "SKIPPED", timer.schedule, timer.generation, why, now, count=missed.count)
 
 
 def _next(leaf: TimedLeaf, schedule: Schedule, timer: Timer, after: Instant) -> Instant | None:

@@ -28,6 +28,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import GATHERING_MODES, PAUSED_MODES, JobState, WaitReason, claimable
 from chalicelib.core.triggers import tree
+from chalicelib.core.why import Why, joined, mention
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Launch:
     """Claim the job now, with a permit of each of these limits."""
 
     asks: tuple[PermitRequest, ...]
-    why: str
+    why: Why
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Wait:
 
     until: Instant | None
     state: JobState
-    why: str
+    why: Why
     yields: bool = False
     # Two waits that differ in the class alone are equal.
     reason: WaitReason | None = field(default=None, compare=False)
@@ -58,35 +59,35 @@ class Wait:
 class Abort:
     """End the job on record: a condition is not met, and its ``on_unmet`` is to abort."""
 
-    why: str
+    why: Why
 
 
 @dataclass(frozen=True, slots=True)
 class Expire:
     """End the job on record: its partial match is older than ``within`` (T14). The next event begins another match."""
 
-    why: str
+    why: Why
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
     """End the job on record: its schedule, or its backfill, no longer lets it run."""
 
-    why: str
+    why: Why
 
 
 @dataclass(frozen=True, slots=True)
 class Skip:
     """End the job on record: a user asked to skip this occurrence (L19)."""
 
-    why: str
+    why: Why
 
 
 @dataclass(frozen=True, slots=True)
 class Coalesce:
     """End the fire on record: it is added to another job of the schedule, which still waits (C11)."""
 
-    why: str
+    why: Why
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +96,14 @@ class MakeRoom:
     and no fire joins it any more. Then decide on this fire again."""
 
     over: Job
-    why: str
+    why: Why
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
     """Delete the job: it has run, is on record or waits under another key, and a stalled emitter wrote it again."""
 
-    why: str
+    why: Why
 
 
 Decision = Launch | Wait | Abort | Expire | Drop | Skip | Coalesce | MakeRoom | Duplicate
@@ -111,17 +112,18 @@ Decision = Launch | Wait | Abort | Expire | Drop | Skip | Coalesce | MakeRoom | 
 def decide(job: Job, facts: Facts, now: Instant, serving: str | None = None) -> Decision:
     """What to do with a job. ``serving`` names the limit whose queue serves it at present, if one does."""
     if job.due_at is not None and job.due_at > now:
-        return Wait(job.due_at, job.state, f"due at {iso(job.due_at)}")
+        return Wait(job.due_at, job.state, Why.of("due_later", f"due at {iso(job.due_at)}"))
     if facts.already is not None:
-        return Duplicate(f"duplicate: this job already has {facts.already}")
+        return Duplicate(Why.of("duplicate", f"duplicate: this job already has {facts.already}"))
     reason = _not_claimable(job, facts)
-    if reason:
+    if reason is not None:
         return Drop(reason)
     if job.retry_at is not None and job.retry_at > now:
         return Wait(job.retry_at, job.state, job.reason)
     schedule_state, schedule = facts.schedule_state, facts.schedule
     if schedule_state is None or schedule is None or facts.workflow is None:
-        return Abort(f"workflow {schedule.workflow if schedule else 'unknown'} no longer exists")
+        gone = schedule.workflow if schedule else "unknown"
+        return Abort(Why.of("workflow_deleted", f"workflow {gone} no longer exists"))
     overflow = too_late(job, schedule, now)
     if overflow is not None:
         return Drop(overflow)
@@ -158,24 +160,26 @@ def detaches(schedule: Schedule, schedule_state: ScheduleState) -> bool:
 def _decide_fire(job: Job, facts: Facts, schedule_state: ScheduleState, schedule: Schedule) -> Decision | None:
     nominal = job.nominal_at if job.nominal_at is not None else job.due_at
     if nominal in schedule_state.skips:
-        return Skip(f"the occurrence of {iso(nominal or 0)} was skipped on request")
+        return Skip(Why.of("occurrence_skipped", f"the occurrence of {iso(nominal or 0)} was skipped on request"))
     unwanted = timer.unwanted(job, schedule)
     if unwanted is not None:
         return Drop(unwanted)
     if schedule_state.mode == "drain" and (job.due_at or 0) >= schedule_state.mode_at:
-        return Drop("the fire was due after the schedule was paused to drain")
+        return Drop(Why.of("drained", "the fire was due after the schedule was paused to drain"))
     if schedule_state.mode not in GATHERING_MODES and not tree.is_single_time(schedule.trigger):
-        return Drop(f"the schedule takes no new fires: its mode is {schedule_state.mode}")
+        why = f"the schedule takes no new fires: its mode is {schedule_state.mode}"
+        return Drop(Why.of("schedule_ended", why))
     waiting = facts.gathering if is_prepared(job) else None
     if waiting is None or waiting.closed:
         return None
     if waiting.job_id == job.job_id:
-        return Duplicate("duplicate: this fire is already waiting")
+        return Duplicate(Why.of("duplicate", "duplicate: this fire is already waiting"))
     if not coalesces(schedule, schedule_state):
         return None
     if is_over(waiting, schedule, schedule_state, job.due_at or 0):
-        return MakeRoom(waiting, f"job {waiting.job_id} timed out before this fire was due")
-    return Coalesce(f"joined job {waiting.job_id}, which was still waiting")
+        over = Why.of("waiting_job_over", "job ", mention("run", waiting.job_id), " timed out before this fire was due")
+        return MakeRoom(waiting, over)
+    return Coalesce(Why.of("coalesced", "joined job ", mention("run", waiting.job_id), ", which was still waiting"))
 
 
 def _decide_open(job: Job, facts: Facts, schedule: Schedule, now: Instant, serving: str | None) -> Decision:
@@ -201,7 +205,8 @@ def _decide_open(job: Job, facts: Facts, schedule: Schedule, now: Instant, servi
     until = None if forced else deadline
     queued = job.queued_in is not None and job.queued_in != serving
     unmet = _decide_constraints(job, facts, schedule, now, until, forced) if not queued else None
-    why = f"run in spite of its timeout: {job.reason}" if forced else _reason(job, schedule, verdict, now)
+    passed = Why.of("timeout_passed", "run in spite of its timeout: ", job.reason)
+    why = passed if forced else _reason(job, schedule, verdict, now)
     return unmet or _decide_limits(job, facts, now, serving, until, why, forced)
 
 
@@ -222,16 +227,14 @@ def _decide_constraints(
 
 
 def _decide_limits(
-    job: Job, facts: Facts, now: Instant, serving: str | None, deadline: Instant | None, why: str, forced: bool
+    job: Job, facts: Facts, now: Instant, serving: str | None, deadline: Instant | None, why: Why, forced: bool
 ) -> Decision:
     asks = facts.asks(job.schedule.partition(".")[0])
     queue = names.whole(job.queued_in) if job.queued_in is not None and job.queued_in != serving else None
     waiting = next((ask for ask in asks if ask.limit_name == queue), None)
     if waiting is not None:
-        inherited = f"; {job.inherited}" if job.inherited else ""
-        return Wait(
-            deadline, "PENDING_LAUNCH", f"{permits.why(waiting, facts.limit_state(waiting.limit_name))}{inherited}"
-        )
+        blocked = permits.why(waiting, facts.limit_state(waiting.limit_name))
+        return Wait(deadline, "PENDING_LAUNCH", joined([blocked, job.inherited]))
     too_large = next((ask for ask in asks if permits.never_fits(ask) and not permits.is_held(ask, job.held)), None)
     if too_large is not None:
         # At the head of a queue the job would block all others. The pool may grow, so Sluice checks the job again.
@@ -241,13 +244,13 @@ def _decide_limits(
     used_up = next((ask for ask in asks if ask.records_claim and _is_void(ask, job, facts, now)), None)
     if used_up is not None:
         rate = permits.why(used_up, facts.limit_state(used_up.limit_name))
-        why = f"the rate limit was reached while this job was queued: {rate}"
+        why = Why.of("limit_used_up", "the rate limit was reached while this job was queued: ", rate)
         return Wait(now, "PENDING_CONSTRAINTS", why, yields=True)
     if _is_out_of_order(asks, job) or permits.holds_other_units(asks, job.held, job.units):
         # A changed schedule may need a limit that comes before a limit whose permit the job holds: if jobs acquired
         # permits out of order, two of them could wait for each other. Or it may need other units of a pool: a run
         # releases exactly the units that it requested at its claim.
-        why = "limits changed; requesting permits again from the first"
+        why = Why.of("limits_changed", "limits changed; requesting permits again from the first")
         return Wait(now, "PENDING_CONSTRAINTS", why, yields=True)
     # The constraints have checked the gap. The claim expects it as it was read, unless a timeout overrides it (C10).
     return Launch(tuple(ask.without_gap() for ask in asks) if forced else asks, why)
@@ -276,33 +279,37 @@ def verdict_of(job: Job, schedule: Schedule, now: Instant) -> tree.Verdict | Non
     return replace(verdict, met=True, missing=()) if gather.is_locked(job, schedule) else verdict
 
 
-def _reason(job: Job, schedule: Schedule, verdict: tree.Verdict | None, now: Instant) -> str:
+def _reason(job: Job, schedule: Schedule, verdict: tree.Verdict | None, now: Instant) -> Why:
     """What started the job, without the waits since."""
     if verdict is not None:
         return verdict.why
     if job.traits.of_events:
         arrived = "; ".join(tree.evaluate(schedule.trigger, job.leaves, now).arrived)
-        return f"trigger met: {arrived}"
+        return Why.of("trigger_met", f"trigger met: {arrived}")
     if job.traits.replays:
-        return f"backfill {job.backfill}"
+        return Why.of("backfill", f"backfill {job.backfill}")
     if job.traits.redelivers:
-        return "delivered again on request"
+        return Why.of("redriven", "delivered again on request")
     if job.traits.requested:
-        return "run now" if job.due_at is None else f"run requested for {iso(job.due_at)}"
-    return f"attempt {job.attempt - 1} failed" if job.traits.retries else "due"
+        return Why.of("requested", "run now" if job.due_at is None else f"run requested for {iso(job.due_at)}")
+    if job.traits.retries:
+        return Why.of("attempt_failed", f"attempt {job.attempt - 1} failed")
+    return Why.of("due", "due")
 
 
-def _not_claimable(job: Job, facts: Facts) -> str | None:
+def _not_claimable(job: Job, facts: Facts) -> Why | None:
     schedule_state = facts.schedule_state
     if schedule_state is None or not schedule_state.exists:
-        return "the schedule was deleted"
+        return Why.of("schedule_deleted", "the schedule was deleted")
     if schedule_state.generation != job.generation:
-        return "the schedule was replaced, or enabled again, since the job began"
+        return Why.of("schedule_replaced", "the schedule was replaced, or enabled again, since the job began")
     if job.backfill is not None and (facts.backfill is None or facts.backfill.state != "RUNNING"):
-        return facts.backfill.reason if facts.backfill else "the backfill of this job no longer exists"
+        if facts.backfill is not None:
+            return Why.of("backfill_over", facts.backfill.reason)
+        return Why.of("backfill_deleted", "the backfill of this job no longer exists")
     if schedule_state.mode not in claimable(job.kind, job.backfill) and schedule_state.mode not in PAUSED_MODES:
-        return f"the schedule was {schedule_state.mode}"
-    return "the schedule was disabled" if job.closed else None
+        return Why.of("schedule_ended", f"the schedule was {schedule_state.mode}")
+    return Why.of("schedule_ended", "the schedule was disabled") if job.closed else None
 
 
 def _paused(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:
@@ -312,7 +319,7 @@ def _paused(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:
         return None
     reason = f" ({schedule_state.reason})" if schedule_state.reason else ""
     why = f"the schedule has been paused ({schedule_state.mode}) since {iso(schedule_state.mode_at)}{reason}"
-    return Wait(deadline, "PENDING_CONSTRAINTS", why, job.queued_in is not None, "paused")
+    return Wait(deadline, "PENDING_CONSTRAINTS", Why.of("paused", why), job.queued_in is not None, "paused")
 
 
 def _planned_anew(
@@ -326,7 +333,8 @@ def _planned_anew(
         return None
     since = iso(schedule_state.mode_at)
     why = f"the rest of this fire is spread again since the schedule was resumed at {since}; due at {iso(due)}"
-    return Wait(_earliest(deadline, due), "PENDING_CONSTRAINTS", why, job.queued_in is not None, "paused")
+    again = Why.of("spread_again", why)
+    return Wait(_earliest(deadline, due), "PENDING_CONSTRAINTS", again, job.queued_in is not None, "paused")
 
 
 def _ungranted(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:
@@ -346,8 +354,8 @@ def _queues(condition: Condition) -> bool:
     return condition.constraint.queues == "always"
 
 
-def _why(unmet: Sequence[Condition]) -> str:
-    return "; ".join(condition.why for condition in unmet)
+def _why(unmet: Sequence[Condition]) -> Why:
+    return joined(condition.why for condition in unmet)
 
 
 def _earliest(*instants: Instant | None) -> Instant | None:

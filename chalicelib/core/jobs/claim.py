@@ -33,6 +33,7 @@ from chalicelib.core.runs import launch
 from chalicelib.core.runs import queued as run_queued
 from chalicelib.core.states import claimable
 from chalicelib.core.triggers import tree
+from chalicelib.core.why import NONE, Why, joined
 from chalicelib.core.writes import (
     Create,
     DeleteJob,
@@ -98,7 +99,7 @@ def build_run(
         request=request,
         permits=permits,
         units=units,
-        fired_by=job.reason or job.kind,
+        fired_by=job.reason or Why.of("started", job.kind),
         claimed_at=now,
         created_at=job.created_at,
         priority=effective(job, schedule, workflow),
@@ -150,12 +151,12 @@ def wants_number(job: Job, asks: tuple[PermitRequest, ...]) -> str | None:
     )
 
 
-def waited_for(job: Job, now: Instant) -> str:
-    """The last reason why a job waited; empty if it waited less than `WAITED` (H1). A job of a backfill that was
+def waited_for(job: Job, now: Instant) -> Why:
+    """The last reason why a job waited; none if it waited less than `WAITED` (H1). A job of a backfill that was
     launched as it was written did not wait: its instant is past."""
     since = ready_at(job)
     waited = since is not None and now - since >= WAITED and not (job.traits.replays and job.rev == 1)
-    return job.reason[:MAX_WAITED] if waited else ""
+    return job.reason.cut(MAX_WAITED) if waited else NONE
 
 
 def parse_holder(holder: str) -> tuple[str, int]:
@@ -235,7 +236,7 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
         queued_in=queue_name,
         rank=sort_key,
         met_at=met_at,
-        reason=f"{why_blocked(route, facts)}{inheritance(job)}",
+        reason=joined([why_blocked(route, facts), job.inherited]),
         rev=job.rev + 1,
         wake_at=timeout.deadline_of(job, schedule, schedule_state),
     )
@@ -297,7 +298,7 @@ def asks_otherwise(job: Job, asks: tuple[PermitRequest, ...]) -> bool:
 
 def request_again(job: Job, states: Mapping[str, LimitState], now: Instant) -> tuple[Job, list[Write]]:
     """The job without its queue and permits, and the writes for this, because the limits of its schedule changed."""
-    why = "limits changed; requesting permits again from the first"
+    why = Why.of("limits_changed", "limits changed; requesting permits again from the first")
     later = replace(job, state="PENDING_CONSTRAINTS", reason=why, wake_at=now, leases=0, rev=job.rev + 1)
     return later, yield_queue(job, later, states, now)
 
@@ -317,19 +318,14 @@ def rank_again(job: Job, raised: Job, facts: Facts) -> list[Write]:
     return [later, RemoveWaiter(before), Create(after)]
 
 
-def why_blocked(route: Route, facts: Facts) -> str:
+def why_blocked(route: Route, facts: Facts) -> Why:
     """Why a job waits at the limit that blocks its route; empty if none does."""
     ask = route.behind or route.blocked
-    return limit_permits.why(ask, facts.limit_state(ask.limit_name)) if ask is not None else ""
+    return limit_permits.why(ask, facts.limit_state(ask.limit_name)) if ask is not None else NONE
 
 
 def _limits_of(asks: tuple[PermitRequest, ...]) -> tuple[str, ...]:
     return tuple(ask.limit_name for ask in asks)
-
-
-def inheritance(job: Job) -> str:
-    """The text on a job's inherited priority, which follows the reason why it waits."""
-    return f"; {job.inherited}" if job.inherited else ""
 
 
 def _only_counts(ask: PermitRequest) -> bool:

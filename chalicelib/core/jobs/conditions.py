@@ -6,7 +6,9 @@ The result depends only on the job, the facts and ``now``. `core/jobs/check.py` 
 
 from __future__ import annotations
 
-from chalicelib.core.constraints.constraint import Condition, Situation, externals_of
+from dataclasses import replace
+
+from chalicelib.core.constraints.constraint import Condition, Situation, externals_of, keyed
 from chalicelib.core.definitions import overrides
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import Instant
@@ -32,5 +34,5 @@ def evaluate(job: Job, facts: Facts, schedule: Schedule, now: Instant) -> tuple[
         content=overrides.content_of(schedule, facts.workflow) if job.approvals else "",
     )
     constraints = overrides.constraints_of(schedule, facts.workflow)
-    asked = [each for each in constraints if job.backfill is None or each.for_backfill]
-    return tuple(constraint.evaluate(situation) for constraint in asked)
+    asked = [(key, each) for key, each in keyed(constraints).items() if job.backfill is None or each.for_backfill]
+    return tuple(replace(constraint.evaluate(situation), key=key) for key, constraint in asked)

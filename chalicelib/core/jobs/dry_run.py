@@ -105,7 +105,7 @@ def _play(
     if lost:
         why = f"the event does not carry a value of every correlation key ({', '.join(schedule.by)})"
         return Step(at, description, verdict, why, touched=False, fires=fires)
-    return Step(at, description, verdict, verdict.why, touched=True, fires=fires)
+    return Step(at, description, verdict, verdict.why.text, touched=True, fires=fires)
 
 
 def _let_time_pass(
@@ -122,7 +122,7 @@ def _let_time_pass(
                 break
             at = verdict.changes_at
         if at is not None and at <= until and not gather.has_expired(job, schedule, at):
-            steps.append(Step(at, "time passes", verdict, verdict.why, touched=True, fires=True))
+            steps.append(Step(at, "time passes", verdict, verdict.why.text, touched=True, fires=True))
             del waiting[sort_key]
         else:
             waiting[sort_key] = _Waiting(job, None if at is None or at <= until else at)

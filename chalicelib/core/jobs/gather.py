@@ -25,6 +25,7 @@ from chalicelib.core.rows.schedule import Subscription
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Leaf
 from chalicelib.core.triggers.patterns import Flattened
+from chalicelib.core.why import Why
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +198,7 @@ def expiry(job: Job, schedule: Schedule, now: Instant) -> Record:
     span = format_duration(tree.window_of(schedule.trigger) or 0)
     arrived = "; ".join(tree.evaluate(schedule.trigger, job.leaves, now).arrived)
     reason = f"the partial match was not completed within {span} and is dropped: {arrived}"
-    return record_of(job, "EXPIRED", reason, now)
+    return record_of(job, "EXPIRED", Why.of("match_expired", reason), now)
 
 
 def _timed_out(job: Job, schedule: Schedule, now: Instant) -> Record:
@@ -206,7 +207,7 @@ def _timed_out(job: Job, schedule: Schedule, now: Instant) -> Record:
 
 
 def _arrived(job: Job, now: Instant) -> Record:
-    reason = "the absent event arrived before the job was launched"
+    reason = Why.of("absence_over", "the absent event arrived before the job was launched")
     return record_of(job, "DROPPED", reason, now)
 
 

@@ -1,4 +1,4 @@
-"""What holds a waiting job, in few kinds, by its row and its schedule: the stored reason names the constraint.
+"""What holds a waiting job, in few kinds, by its row and its schedule: the stored reason names the constraints.
 
 The decision itself needs many reads for each job. A view of thousands of jobs groups them by this instead, and shows
 the reasons as they are stored.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from chalicelib.core.access import grants
-from chalicelib.core.constraints import approval
+from chalicelib.core.constraints.constraint import keyed
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.limits import names
@@ -58,15 +58,15 @@ def holds_of(job: Job, state: ScheduleState | None, schedule: Schedule | None, n
     own = f"schedule {job.schedule}"
     if state is not None and state.mode in PAUSED_MODES and state.mode not in claimable(job.kind, job.backfill):
         return (Hold("pause", job.schedule, own),)
-    owners = grants.owners_in(job.reason)
-    if owners:
-        return tuple(Hold("grant", owner, f"a grant of {owner}") for owner in owners)
+    if job.reason.code == grants.MISSING:
+        return tuple(Hold("grant", owner, f"a grant of {owner}") for owner in job.reason.named("namespace"))
+    unmet = job.reason.named("constraint")
     found = [
         Hold(_KINDS.get(constraint.wait_reason, "condition"), constraint.type, constraint.describe(), job.wake_at)
-        for constraint in (schedule.constraints if schedule is not None else ())
-        if f"{constraint.rule}: " in job.reason
+        for key, constraint in keyed(schedule.constraints if schedule is not None else ()).items()
+        if key in unmet
     ]
-    if schedule is not None and approval.is_for_workflow(job.reason, schedule.workflow):
+    if schedule is not None and schedule.workflow in job.reason.named("approval"):
         found.append(Hold("approval", "approval", f"approved for workflow {schedule.workflow}", job.wake_at))
     return tuple(found) or (Hold("condition", job.schedule, own, job.wake_at),)
 
@@ -74,4 +74,4 @@ def holds_of(job: Job, state: ScheduleState | None, schedule: Schedule | None, n
 def why(job: Job, now: Instant) -> str:
     """The reason why a job waits, as its row has it. A fire that was prepared and not checked yet waits for its
     instant."""
-    return f"due at {iso(job.due_at)}" if job.due_at is not None and job.due_at > now else job.reason
+    return f"due at {iso(job.due_at)}" if job.due_at is not None and job.due_at > now else job.reason.text

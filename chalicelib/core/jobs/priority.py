@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from chalicelib.core.definitions.overrides import priority_of
 from chalicelib.core.definitions.schedule import Schedule
@@ -11,6 +12,7 @@ from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.jobs.deadlines import latest_start
 from chalicelib.core.limits import permits
 from chalicelib.core.rows.job import Job
+from chalicelib.core.why import NONE, Why, mention
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +21,13 @@ class InheritedPriority:
 
     priority: int
     by: str
+    kind: Literal["schedule", "dataset"] = "schedule"
 
     @property
-    def why(self) -> str:
+    def why(self) -> Why:
         """The text that follows the reason of a waiting job."""
-        return f"priority {self.priority}, inherited from {self.by}"
+        of = "" if self.kind == "schedule" else "dataset "
+        return Why.of("inherited", f"priority {self.priority}, inherited from {of}", mention(self.kind, self.by))
 
 
 def carried(priority: int, before: int, own: int) -> int:
@@ -41,7 +45,7 @@ def raised(job: Job, inherited_one: InheritedPriority | None) -> Job:
     its run at least."""
     floor = job.priority if job.traits.retries and not job.inherited else None
     if inherited_one is None or (floor is not None and floor >= inherited_one.priority):
-        return replace(job, priority=floor, inherited="")
+        return replace(job, priority=floor, inherited=NONE)
     return replace(job, priority=inherited_one.priority, inherited=inherited_one.why)
 
 

@@ -7,6 +7,7 @@ from chalicelib.core.fires import spread
 from chalicelib.core.instants import Instant, format_duration
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.why import Why
 
 
 def deadline_of(job: Job, schedule: Schedule, schedule_state: ScheduleState | None = None) -> Instant | None:
@@ -15,7 +16,7 @@ def deadline_of(job: Job, schedule: Schedule, schedule_state: ScheduleState | No
     return min((end for end in ends if end is not None), default=None)
 
 
-def too_late(job: Job, schedule: Schedule, now: Instant) -> str | None:
+def too_late(job: Job, schedule: Schedule, now: Instant) -> Why | None:
     """Why a job is dropped that was not started within its window; None if it is not. A repeated job never is."""
     return None if is_repeated(job) else spread.overflow(job, schedule, now)
 
@@ -25,10 +26,10 @@ def runs_anyway(schedule: Schedule) -> bool:
     return schedule.timeout != "never" and schedule.timeout.then == "run"
 
 
-def timed_out(job: Job, schedule: Schedule) -> str:
+def timed_out(job: Job, schedule: Schedule) -> Why:
     """The reason on the record of a job that its timeout has aborted."""
     span = format_duration(schedule.timeout_millis or 0)
-    return f"not launched within its timeout of {span}: {job.reason or 'it was not checked in time'}"
+    return Why.of("timed_out", f"not launched within its timeout of {span}: ", job.reason or spread.UNCHECKED)
 
 
 def is_over(job: Job, schedule: Schedule, schedule_state: ScheduleState | None, at: Instant) -> bool:

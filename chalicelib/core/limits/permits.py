@@ -22,6 +22,7 @@ from chalicelib.core.limits.pace import LEAD, Pace
 from chalicelib.core.limits.rate_window import RateWindow, frees_at
 from chalicelib.core.limits.slots import SLOTS_RECHECK, Slots
 from chalicelib.core.rows.limit import LimitState
+from chalicelib.core.why import Mention, Why
 
 # How long one invocation alone serves the queue of a limit. It renews the lease while it serves. If it crashes,
 # another invocation serves the queue once the lease is over.
@@ -122,26 +123,28 @@ def priority_in(rank: str) -> int:
     return 9 - int(second if first.startswith(AGED) else first)
 
 
-def why(ask: PermitRequest, state: LimitState) -> str:
+def why(ask: PermitRequest, state: LimitState) -> Why:
     """Why a job queues for this limit, as ``sluice why`` shows it: state, cause, and what changes it.
 
     Not how many jobs wait: a row keeps this text for as long as it queues. The views add the present place."""
+    limit = Mention(describe(ask.limit_name), "limit", ask.limit_name)
     match ask:
         case Slots() if is_admission(ask.limit_name):
-            return f"waits for admission to {describe(ask.limit_name)}: other jobs are next"
+            return Why.of("limit", "waits for admission to ", limit, ": other jobs are next")
         case Slots():
             fit = "; more than the whole pool: request less, or enlarge the pool" if never_fits(ask) else ""
             if ask.overdrawn:
                 fit += f"; {ask.overdrawn} more are still in use in parts that were made smaller"
             in_use = f"{state.active} of {ask.limit} in use"
-            return f"waits for {_wanted(ask)} of {describe(ask.limit_name)}: {in_use}{fit}"
+            code = "limit_too_small" if never_fits(ask) else "limit"
+            return Why.of(code, f"waits for {_wanted(ask)} of ", limit, f": {in_use}{fit}")
         case RateWindow():
             rule = f"at most {ask.limit} runs claimed per {format_duration(ask.span)}"
             frees = iso(frees_at(ask, state))
-            return f"waits for the rate limit of {describe(ask.limit_name)}: {rule}, the next at {frees}"
+            return Why.of("limit", "waits for the rate limit of ", limit, f": {rule}, the next at {frees}")
         case Pace():
             rule = ask.rule or f"one start every {format_duration(ask.spacing)}, burst {ask.burst}"
-            return f"waits for a permit of {describe(ask.limit_name)}: {rule}"
+            return Why.of("limit", "waits for a permit of ", limit, f": {rule}")
 
 
 def _wanted(ask: Slots) -> str:

@@ -94,4 +94,4 @@ def _why(job: Job | None, run: Run | None) -> str:
         return f": {job.reason or job.state}"
     if run is None:
         return ""
-    return f": the run is {run.state}{f', {run.reason}' if run.reason and not is_terminal(run.state) else ''}"
+    return f": the run is {run.state}{f', {run.reason}' if run.reason.text and not is_terminal(run.state) else ''}"

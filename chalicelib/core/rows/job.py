@@ -15,6 +15,7 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.stored import StoredRow
 from chalicelib.core.states import TRAITS, JobKind, JobState, Traits
+from chalicelib.core.why import NONE, Why
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class Job(StoredRow):
     units: int = 0
     queued_in: str | None = None
     rank: str | None = None
-    reason: str = ""
+    reason: Why = NONE
     closed: bool = False
     backfill: str | None = None
     rerun_of: str | None = None
@@ -101,7 +102,7 @@ class Job(StoredRow):
     retry_at: Instant | None = None
     probed: Mapping[str, Any] = field(default_factory=dict)
     priority: int | None = None
-    inherited: str = ""
+    inherited: Why = NONE
     measured: Mapping[str, Any] = field(default_factory=dict)
     approvals: Mapping[str, Any] | None = None
     requested_by: str | None = None

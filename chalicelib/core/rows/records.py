@@ -6,9 +6,10 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, RecordKind
 from chalicelib.core.rows.schedule import HISTORY
+from chalicelib.core.why import Why
 
 
-def record_of(job: Job, kind: RecordKind, reason: str, now: Instant) -> Record:
+def record_of(job: Job, kind: RecordKind, reason: Why, now: Instant) -> Record:
     """The record of a job."""
     return new_record(job.job_id, kind, job.schedule, job.generation, reason, now, created_at=job.created_at)
 
@@ -18,7 +19,7 @@ def new_record(
     kind: RecordKind,
     schedule: str,
     generation: int,
-    reason: str,
+    reason: Why,
     now: Instant,
     *,
     created_at: Instant | None = None,

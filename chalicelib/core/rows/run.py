@@ -14,6 +14,7 @@ from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.stored import StoredRow
 from chalicelib.core.states import TRAITS, FailureKind, JobKind, RunState, Traits
+from chalicelib.core.why import NONE, Why
 
 RecordKind = Literal["ABORTED", "DROPPED", "COALESCED", "SKIPPED", "EXPIRED", "LATE"]
 
@@ -26,7 +27,7 @@ class Record(StoredRow):
     kind: RecordKind
     schedule: str
     generation: int
-    reason: str
+    reason: Why
     recorded_at: Instant
     created_at: Instant | None = None
     count: int = 1
@@ -80,7 +81,7 @@ class DeadLetter(StoredRow):
     schedule: str
     workflow: str
     target: str
-    reason: str
+    reason: Why
     tries: int
     failed_at: Instant
     first_try_at: Instant | None = None
@@ -156,7 +157,7 @@ class Run(StoredRow):
     state: RunState
     request: StartRequest
     permits: tuple[str, ...]
-    fired_by: str
+    fired_by: Why
     claimed_at: Instant
     created_at: Instant
     priority: int
@@ -194,12 +195,12 @@ class Run(StoredRow):
     paced_until: Instant | None = None
     queued_in: str | None = None
     rank: str | None = None
-    reason: str = ""
+    reason: Why = NONE
     announce: tuple[str, ...] = ()
     cursor: str | None = None
     leases: int = 0
     number: int = 0
-    waited_for: str = ""
+    waited_for: Why = NONE
     billed: tuple[int, ...] = ()
     bill_checks: int = 0
     start_by: Instant | None = None

@@ -20,7 +20,9 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import HISTORY, WAKE, Failures, Subscription
 from chalicelib.core.runs import costs, dead_letters, follow, queued, workers
 from chalicelib.core.states import FailureKind, RunState
+from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import RunUpdate
+from chalicelib.core.why import NONE, UNCLEAR, Why
 from chalicelib.core.writes import CountFailure, Create, Put, Replace, WakeBackfill, Write
 
 
@@ -52,7 +54,7 @@ def advance(run: Run, update: RunUpdate, now: Instant, retry_delay: Millis | Non
     state = update.state
     retry: Job | None = None
     if state == "FAILED" and retry_delay is not None and run.attempt < run.attempts and not run.cancel:
-        state, retry = "RETRYING", retry_of(run, update.reason, now + retry_delay)
+        state, retry = "RETRYING", retry_of(run, _said(run, update), now + retry_delay)
     if not states.may_move(run.state, state):
         return None
     moved = replace(
@@ -114,11 +116,22 @@ def interpret(run: Run, update: RunUpdate) -> RunUpdate:
     return replace(update, state=state)
 
 
-def _reason(run: Run, state: RunState, update: RunUpdate) -> str:
+def _reason(run: Run, state: RunState, update: RunUpdate) -> Why:
     """The reason that the row keeps. For a cancelled run, the reason of the cancel comes before that of the target."""
-    if not run.cancel or (state != "CANCELLED" and update.reason) or run.reason in update.reason:
+    said = _said(run, update)
+    return said if not run.cancel or (state != "CANCELLED" and update.reason) else run.reason.before(said)
+
+
+def _said(run: Run, update: RunUpdate) -> Why:
+    """The reason of an update. The text of a target is read here once, so that later steps know whether it names the
+    error or whether the log of the run has to be read for it."""
+    if isinstance(update.reason, Why):
         return update.reason
-    return "; ".join(why for why in (run.reason, update.reason) if why)
+    failed = update.state in ("FAILED", "RETRYING")
+    if failed and update.outcome == "failed" and registry.of_run(run).wants_log(update.reason):
+        return Why.of(UNCLEAR, update.reason)
+    codes = {"FAILED": "target_failed", "CANCELLED": "target_cancelled"}
+    return Why.of(codes.get(update.state, "target_reported"), update.reason) if update.reason else NONE
 
 
 def _outcome_of(run: Run, state: RunState, update: RunUpdate) -> FailureKind | None:
@@ -234,7 +247,7 @@ def _hears_anyway(run: Run, row: Subscription) -> bool:
     return row.leaf == WAKE or (ids.is_of_dag(row.schedule) and ids.dag_of(row.schedule) == own)
 
 
-def retry_of(run: Run, reason: str, due: Instant) -> Job:
+def retry_of(run: Run, reason: Why, due: Instant) -> Job:
     """The job of the next attempt of a run that failed."""
     return Job(
         schedule=run.schedule,
@@ -256,6 +269,6 @@ def retry_of(run: Run, reason: str, due: Instant) -> Job:
         priority=run.priority,
         approvals=run.approvals,
         number=run.number,
-        reason=f"attempt {run.attempt} of {run.attempts} failed: {reason}",
+        reason=Why.of("attempt_failed", f"attempt {run.attempt} of {run.attempts} failed: ", reason),
         wake_at=due,
     )

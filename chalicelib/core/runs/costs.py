@@ -15,6 +15,7 @@ from chalicelib.core import states
 from chalicelib.core.instants import MINUTE, Instant, Millis
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets import registry
+from chalicelib.core.why import UNCLEAR
 
 AFTER: tuple[Millis, ...] = (2 * MINUTE, 15 * MINUTE)
 
@@ -47,8 +48,7 @@ def lacks_bill(run: Run) -> bool:
 
 def lacks_error(run: Run) -> bool:
     """Whether an attempt failed by itself, and its reason names no error or was cut. Its log may have the error."""
-    failed = run.state in ("FAILED", "RETRYING") and run.outcome is None
-    return failed and registry.of_run(run).wants_log(run.reason)
+    return run.state in ("FAILED", "RETRYING") and run.outcome is None and run.reason.code == UNCLEAR
 
 
 def _due(run: Run) -> Instant | None:

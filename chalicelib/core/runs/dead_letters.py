@@ -10,9 +10,10 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import DeadLetter, Run
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.targets import registry
+from chalicelib.core.why import NONE, Why
 
 
-def of(run: Run, now: Instant, reason: str = "") -> DeadLetter | None:
+def of(run: Run, now: Instant, reason: Why = NONE) -> DeadLetter | None:
     """The dead letter of a failed delivery, to be written in the transaction of the failure; None for any other run.
     A run with a lifecycle gets none: it has retries, and its failure is announced."""
     if run.state != "FAILED" or registry.of_run(run).has_lifecycle:
@@ -50,6 +51,6 @@ def redrive(run: Run, generation: int, now: Instant) -> Job:
         properties=run.request.properties,
         attempt=run.attempt + 1,
         event=run.event,
-        reason="delivered again on request",
+        reason=Why.of("redriven", "delivered again on request"),
         wake_at=now,
     )

@@ -13,6 +13,7 @@ from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis, duration, 
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import RunState
 from chalicelib.core.targets import registry
+from chalicelib.core.why import Why
 
 # Sluice polls a run whose state event did not arrive after the first pause, and from then on after the second.
 SILENT_FIRST: Millis = 2 * MINUTE
@@ -50,7 +51,9 @@ def has_run_out(run: Run, now: Instant) -> bool:
 def timed_out(run: Run, now: Instant) -> Run:
     """The run marked as timed out, and due at once, so that Sluice cancels it at its target. It ends as FAILED."""
     why = f"timed out: the run took longer than {format_duration(run.run_timeout or 0)} and was cancelled"
-    return replace(run, outcome="timed_out", reason=why, wake_at=now, leases=0, rev=run.rev + 1)
+    return replace(
+        run, outcome="timed_out", reason=Why.of("run_timed_out", why), wake_at=now, leases=0, rev=run.rev + 1
+    )
 
 
 def is_silent(run: Run, now: Instant) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -22,10 +21,9 @@ from chalicelib.core.runs import follow, workers
 from chalicelib.core.runs import queued as run_queued
 from chalicelib.core.targets.answers import NoAnswer, NotNow, Started
 from chalicelib.core.targets.backoff import backoff
+from chalicelib.core.why import NONE, Mention, Why
 from chalicelib.core.writes import Create, Replace, Write
 
-# The end of the reason of a run that waits for a pace, behind the answer to its last call.
-_WAITS = re.compile("(^|; )waits for a permit of .*")
 # Longer than any start call takes: two reads and writes of rows before it, and the clients' timeouts (see `wiring.py`;
 # for EMR 2 s to connect and 6 s to read, twice). Each tick hints the runs whose lease ends before the next one, so that
 # they go on when it ends.
@@ -256,8 +254,8 @@ def queue(run: Run, route: Route, states: Mapping[str, LimitState], now: Instant
     rank = queued_rank(run, blocked.aging)
     cause = limit_permits.why(ask, states.get(ask.limit_name) or LimitState(ask.limit_name))
     # After a refused call, the reason begins with the answer of the target, and ends with what the run waits for.
-    said = _WAITS.sub("", run.reason)
-    why = f"{said}; {cause}" if run.calls and said else cause
+    said = next((each for each in run.reason.names if each.kind == "answer"), None)
+    why = Why.of(run.reason.code, said, "; ", cause) if run.calls and said is not None else cause
     # The limit wakes the run. If its waiter row is lost, its own wake_at does.
     queued = replace(
         run, queued_in=blocked.limit_name, rank=rank, reason=why, rev=run.rev + 1, wake_at=now + follow.SILENT_LATER
@@ -302,7 +300,7 @@ def uncalled(before: Run, called: Run, span: Span | None, now: Instant) -> Run:
         lease_until=before.lease_until,
         unknown_answer=before.unknown_answer,
         start_requested_at=before.start_requested_at,
-        reason="" if waited else called.reason,
+        reason=NONE if waited else called.reason,
         paced_from=span.since if span is not None else None,
         paced_until=span.until if span is not None else None,
         rev=called.rev + 1,
@@ -322,15 +320,19 @@ def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run
             later,
             target_id=answer.target_id,
             lease_until=None,
-            reason="",
+            reason=NONE,
             wake_at=follow.next_poll(later, now, first=True),
         )
     delay = answer.retry_after if answer.retry_after is not None else backoff(run.calls, run.run_id)
     if isinstance(answer, NotNow):
-        return replace(later, lease_until=None, reason=answer.why, wake_at=now + delay)
+        return replace(later, lease_until=None, reason=_of("target_busy", answer.why), wake_at=now + delay)
     # An unknown answer stays on record after later calls, too: the client token makes a repeated call harmless,
     # but to release the slot while the run may exist would exceed the limit.
-    return replace(later, unknown_answer=True, reason=answer.why, wake_at=now + delay)
+    return replace(later, unknown_answer=True, reason=_of("no_answer", answer.why), wake_at=now + delay)
+
+
+def _of(code: str, answer: str) -> Why:
+    return Why.of(code, Mention(answer, "answer", ""))
 
 
 def may_pass(run: Run) -> bool:

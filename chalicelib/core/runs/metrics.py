@@ -12,6 +12,7 @@ from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.limits.names import is_pool, is_target_pace
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import WaitReason
+from chalicelib.core.why import Why
 
 NAMESPACE = "Sluice"
 QUEUES: tuple[WaitReason, ...] = ("slots", "pool", "rate", "emr_start")
@@ -44,13 +45,13 @@ ALL = (
 )
 
 
-def start_of(run: Run, waited_for: str, at: Instant) -> tuple[Measure, Millis] | None:
+def start_of(run: Run, waited_for: Why, at: Instant) -> tuple[Measure, Millis] | None:
     """How late, in ms, the first start call or send of a run is at ``at``. ``waited_for`` is the last reason to wait
     that its job had.
 
     None for later attempts, and for a run that neither a timer nor an event started. None also if a constraint, a limit
     or a pause held the job back: that wait is intended, and `WAITS_BEGUN` counts it."""
-    if run.attempt != 1 or run.calls != 1 or (waited_for and not run.fired_by.startswith(waited_for)):
+    if run.attempt != 1 or run.calls != 1 or (waited_for and run.fired_by.code != waited_for.code):
         return None
     if run.traits.timed and run.due_at is not None:
         return FIRE_LATENESS, max(0, at - run.due_at)

@@ -24,6 +24,7 @@ from chalicelib.core.limits import permits
 from chalicelib.core.rows.run import Offer, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.targets import registry
+from chalicelib.core.why import Why
 from chalicelib.core.writes import Delete, ExpectBackfillRunning, ExpectMode, Write
 
 # Sluice checks an offer that no worker claims again: its schedule may be closed, or a restore may have lost its row.
@@ -122,7 +123,7 @@ def offered(run: Run, now: Instant) -> Run:
         run,
         calls=run.calls + 1,
         start_requested_at=first,
-        reason=f"waits for a worker of pool {pool_of(run)}",
+        reason=Why.of("worker_awaited", f"waits for a worker of pool {pool_of(run)}"),
         paced_from=None,
         paced_until=None,
         queued_in=None,
@@ -143,14 +144,15 @@ def offered_again(run: Run, now: Instant) -> Run:
 def leased(run: Run, worker: str, now: Instant, member: str | None = None, secret: str = "") -> Run:
     """The run leased to a worker, which has to send its first heartbeat within one heartbeat interval. ``member`` is
     the user or role that claims it, and ``secret`` a random text of the claim. Only a digest of the token is stored."""
-    until, why = now + heartbeat_of(run), f"claimed by worker {worker}, which has not begun the work yet"
+    until = now + heartbeat_of(run)
+    why = Why.of("worker_claimed", f"claimed by worker {worker}, which has not begun the work yet")
     taken = replace(run, target_id=worker, lease=run.lease + 1, lease_until=until, reason=why, metrics=None)
     key = ids.digest(token_of(taken, secret), length=TOKEN) if secret else None
     taken = replace(taken, leased_by=member, lease_key=key)
     return replace(taken, leases=0, rev=run.rev + 1, wake_at=until)
 
 
-def given_back(run: Run, why: str, now: Instant) -> Run:
+def given_back(run: Run, why: Why, now: Instant) -> Run:
     """The run on offer again, because its worker has not begun it. A run to be cancelled keeps the reason for that."""
     free = replace(run, target_id=None, lease_until=None, metrics=None, leases=0, rev=run.rev + 1)
     free = replace(free, leased_by=None, lease_key=None)
@@ -196,10 +198,10 @@ def holder(run: Run | None, lease: LeaseId, worker: str, later: Run | None = Non
     return Holder("lost", _holder_text(run))
 
 
-def lost(run: Run) -> str:
+def lost(run: Run) -> Why:
     """The reason of an attempt whose worker was lost: ``lost: worker w1 has sent no heartbeat since <instant>``."""
     last = (run.lease_until or run.claimed_at) - heartbeat_of(run)
-    return f"lost: worker {run.target_id} has sent no heartbeat since {iso(last)}"
+    return Why.of("worker_lost", f"lost: worker {run.target_id} has sent no heartbeat since {iso(last)}")
 
 
 def is_expired(run: Run, now: Instant) -> bool:
@@ -211,9 +213,9 @@ def is_unbegun(run: Run, now: Instant) -> bool:
     return is_pulled(run) and run.state == "STARTING" and run.lease < MAX_LEASES and is_expired(run, now)
 
 
-def unbegun(run: Run) -> str:
+def unbegun(run: Run) -> Why:
     """The reason of a run that is offered again because its worker has not begun it."""
-    return f"offered again: worker {run.target_id} claimed it and sent no heartbeat"
+    return Why.of("worker_lost", f"offered again: worker {run.target_id} claimed it and sent no heartbeat")
 
 
 def _holder_text(run: Run) -> str:

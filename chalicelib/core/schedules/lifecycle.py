@@ -30,6 +30,7 @@ from chalicelib.core.schedules import effect
 from chalicelib.core.schedules.effect import Effect
 from chalicelib.core.states import GATHERING_MODES, HOLDING_MODES, Mode
 from chalicelib.core.triggers import tree
+from chalicelib.core.why import Why
 from chalicelib.core.writes import (
     CloseGeneration,
     Create,
@@ -371,7 +372,7 @@ def _with_rest(
         return plan
     ended = [EndTimer(timer, _put_timer(write)) if _is_of_timer(write) else write for write in plan]
     record_id = ids.job_id(timer.schedule, timer.generation, f"unprepared:{now}")
-    text = f"{rest.text} had not been prepared when {why}"
+    text = Why.of("fires_unprepared", f"{rest.text} had not been prepared when {why}")
     record = new_record(record_id, "DROPPED", timer.schedule, timer.generation, text, now, count=rest.events)
     return [*ended, Put(record)]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.states import FailureKind, RunState
+from chalicelib.core.why import Why
 
 # The reason of a failed run for which its target gave none, or none yet.
 NOT_GIVEN = "the target gave no reason"
@@ -20,7 +21,7 @@ NOT_YET_GIVEN = "the target has not given the reason; see its log"
 @dataclass(frozen=True, slots=True)
 class RunUpdate:
     """A report about a run: its state, and the instant of that state by the target's clock. Of a failure it has the
-    ``reason`` and the kind, ``outcome`` (W1).
+    ``reason`` and the kind, ``outcome`` (W1). A reason that is a plain text is the target's own.
 
     ``billed`` is the target's bill, in the form of a run's row (H1); empty until the target has computed it.
     ``started_at`` is the start of a run that has ended, in case no update reported the start. A worker reports on its
@@ -29,7 +30,7 @@ class RunUpdate:
 
     state: RunState
     at: Instant
-    reason: str = ""
+    reason: Why | str = ""
     target_id: str | None = None
     _: KW_ONLY
     lease: int | None = None

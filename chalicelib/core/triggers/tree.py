@@ -24,6 +24,7 @@ from chalicelib.core.triggers.gathering import NestedLeaf
 from chalicelib.core.triggers.leaf import Leaf, TimedLeaf, Upstream
 from chalicelib.core.triggers.occurrences import Recurrence
 from chalicelib.core.triggers.registry import LEAVES
+from chalicelib.core.why import Why
 
 L = TypeVar("L", bound=Leaf, covariant=True)
 
@@ -91,9 +92,11 @@ class Verdict:
     changes_at: Instant | None = None
 
     @property
-    def why(self) -> str:
+    def why(self) -> Why:
         arrived = "; ".join(self.arrived) or "no event has arrived"
-        return f"trigger met: {arrived}" if self.met else f"waits for {'; '.join(self.missing)} ({arrived})"
+        if self.met:
+            return Why.of("trigger_met", f"trigger met: {arrived}")
+        return Why.of("trigger_unmet", f"waits for {'; '.join(self.missing)} ({arrived})")
 
 
 def leaves(trigger: AnyTrigger) -> tuple[NumberedLeaf[Leaf], ...]:

@@ -26,6 +26,7 @@ from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import effect
 from chalicelib.core.states import CLAIMABLE
+from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, ExpectMode, Put, Replace, WakeBackfill, Write
 from chalicelib.flow import dag_states, lookup
 from chalicelib.flow.backfills import dag_nodes
@@ -233,17 +234,17 @@ def _ended_because(ports: Ports, row: Backfill, schedule_state: ScheduleState | 
 def _close(ports: Ports, row: Backfill) -> bool:
     """Drop, on record, the jobs of a finished backfill that have not started, and cancel its runs if requested. Returns
     whether any job was dropped."""
-    dropped = False
+    dropped, why = False, Why.of("backfill_over", row.reason)
     for entry, lives_in in row.live.items():
         run_id = backfill.job_id(row, int(entry), lives_in)
         attempts = ports.runs.attempts(run_id)
         last = attempts[-1] if attempts else None
         key = sort_keys.retry(run_id, last.attempt + 1) if last else sort_keys.backfill(row.id, int(entry))
-        dropped = drop_at(ports, (row.schedule, lives_in, key), row.reason) or dropped
+        dropped = drop_at(ports, (row.schedule, lives_in, key), why) or dropped
         if row.cancel_runs and last is not None and not states.is_terminal(last.state):
-            cancel.request_cancel(ports, run_id, last.attempt, row.reason)
+            cancel.request_cancel(ports, run_id, last.attempt, why)
         elif row.cancel_runs and last is not None and last.state == "SUCCEEDED" and backfill.is_dag_step(row):
-            dag_nodes.cancel_nodes(ports, last, row.reason)
+            dag_nodes.cancel_nodes(ports, last, why)
     return dropped
 
 

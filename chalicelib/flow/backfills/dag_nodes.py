@@ -13,6 +13,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.schedules.lifecycle import TOMBSTONE_LIFE
+from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, DeleteJob, ExpectNoRun, Put, Replace, Write
 from chalicelib.flow import dag_states
 from chalicelib.flow.dag_states import NodeKey
@@ -22,7 +23,7 @@ from chalicelib.flow.runs import cancel
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 
-def cancel_nodes(ports: Ports, begun: Run, why: str) -> None:
+def cancel_nodes(ports: Ports, begun: Run, why: Why) -> None:
     """Cancel the active runs of a DAG run's nodes, and let no other node of it start. Idempotent.
 
     The last nodes come first, so that the end of a cancelled run reaches no node that waits for it. Raises RuntimeError
@@ -45,7 +46,7 @@ def cancel_nodes(ports: Ports, begun: Run, why: str) -> None:
             cancel.request_cancel(ports, run.run_id, run.attempt, why)
 
 
-def _close(ports: Ports, key: NodeKey, why: str) -> None:
+def _close(ports: Ports, key: NodeKey, why: Why) -> None:
     """Put a node on record that has no run yet, and a tombstone over its job. So no status of an upstream node makes
     another job. A node that has become a run meanwhile is cancelled."""
     for _ in range(MAX_CONFLICTS):
@@ -58,7 +59,7 @@ def _close(ports: Ports, key: NodeKey, why: str) -> None:
     raise too_many_conflicts(f"cancelling the node of {key.run_id}", "the sweep will try again")
 
 
-def _closing(ports: Ports, key: NodeKey, job: Job | None, why: str) -> list[Write]:
+def _closing(ports: Ports, key: NodeKey, job: Job | None, why: Why) -> list[Write]:
     now = ports.clock.now()
     if job is None:
         named = Job(key.schedule, key.generation, key.sort_key, key.run_id, "gathering", "PENDING_TRIGGER", now)
@@ -71,6 +72,6 @@ def _closing(ports: Ports, key: NodeKey, job: Job | None, why: str) -> list[Writ
     return [Replace(replace(_tombstone(job, why, now), rev=job.rev + 1), over=job), *left]
 
 
-def _tombstone(job: Job, why: str, now: Instant) -> Job:
+def _tombstone(job: Job, why: Why, now: Instant) -> Job:
     bare = replace(job, closed=True, job_id="", queued_in=None, rank=None, held=(), reason=why, wake_at=None)
     return replace(bare, expires_at=now + TOMBSTONE_LIFE)

@@ -25,6 +25,7 @@ class StepOfReprocessView(View):
     workflow: str
     after: list[int]
     why: str
+    registered: bool
     total: int
 
 

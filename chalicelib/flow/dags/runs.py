@@ -27,6 +27,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import HISTORY, WAKE, ScheduleState
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.views import At, View, shown
+from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, Replace
 from chalicelib.flow import lookup
 from chalicelib.flow.dag_states import graph_of, node_keys, node_states, node_states_of
@@ -154,7 +155,8 @@ def advance(ports: Ports, run_id: str) -> None:
         _apply_upstreams(ports, run, dag, node, round_, upstream, row.reruns[-1])
         waiting = states[node].rows.job
         if waiting is not None:  # a job of the former round must not time out later and send a notice
-            drop_job(ports, waiting, "DROPPED", f"runs again, in round {round_.number}", ports.clock.now(), exact=True)
+            why = Why.of("round_repeated", f"runs again, in round {round_.number}")
+            drop_job(ports, waiting, "DROPPED", why, ports.clock.now(), exact=True)
     # A conflict means that another invocation has begun the re-run.
     after = replace(row, rev=row.rev + 1, leases=0, wake_at=None, expires_at=ports.clock.now() + HISTORY)
     ports.ledger.commit([Replace(after)])

@@ -409,5 +409,5 @@ def _commit(ports: Ports, steps: list[TimerStep]) -> list[TimerStep]:
 
 def _log_skipped(step: TimerStep) -> None:
     for record in step.emission.skipped if step.emission else ():
-        fields = {"schedule": record.schedule, "skipped_fires": record.count, "why": record.reason}
+        fields = {"schedule": record.schedule, "skipped_fires": record.count, "why": record.reason.text}
         logger.warning("fires skipped", extra=fields)

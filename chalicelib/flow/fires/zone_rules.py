@@ -25,6 +25,7 @@ from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.rows.zone_rules import ZoneRules
 from chalicelib.core.states import GATHERING_MODES
+from chalicelib.core.why import Why
 from chalicelib.core.writes import DeleteJob, Put, PutState, Replace, Write
 from chalicelib.flow import calendars
 from chalicelib.flow.fires import emit
@@ -148,9 +149,10 @@ def _prepare_again(ports: Ports, timer: Timer, schedule: Schedule, now: Instant)
     return ports.ledger.commit(plan) is None
 
 
-def _why(job: Job) -> str:
+def _why(job: Job) -> Why:
     nominal = fire.nominal_of(job)
-    return f"by version {zones.version()} of the time zones, {iso(nominal)} is no longer the instant of this fire"
+    why = f"by version {zones.version()} of the time zones, {iso(nominal)} is no longer the instant of this fire"
+    return Why.of("fire_removed", why)
 
 
 def _check_waits(ports: Ports, refs: Sequence[Ref]) -> None:

@@ -25,6 +25,7 @@ from chalicelib.core.rows.schedule import WAKE, ScheduleState, Subscription, Ver
 from chalicelib.core.steps import DOCUMENT, OverBudget, Steps, values_in
 from chalicelib.core.triggers.event import custom_key
 from chalicelib.core.triggers.patterns import MAX_FOREIGN_STEPS, MAX_STEPS, Flattened
+from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, DeleteJob, ExpectOpen, Put, PutLastArrival, Replace, Write
 from chalicelib.flow import grants, wake
 from chalicelib.flow.each import run_each
@@ -213,7 +214,8 @@ def _granted(ports: Ports, match: _Match) -> tuple[_Match, UsedGrants]:
     granted = grants.used_of(ports, [use for leaf in match.uses for use in match.uses[leaf]])
     if not granted.missing:
         return match, granted
-    logger.info("event not granted", extra={"schedule": match.row.schedule, "why": waiting_for(granted.missing)})
+    why = waiting_for(granted.missing).text
+    logger.info("event not granted", extra={"schedule": match.row.schedule, "why": why})
     lacking = {leaf for leaf, uses in match.uses.items() if set(uses) & set(granted.missing)}
     met, against = (tuple(leaf for leaf in leaves if leaf not in lacking) for leaves in (match.met, match.against))
     return replace(match, met=met, against=against), granted
@@ -389,4 +391,5 @@ def _set_aside(event: Event, row: Subscription, cost: str, now: Instant) -> Reco
 def _dropped(event: Event, row: Subscription, why: str, now: Instant) -> Record:
     """The record of an event that does not count for a schedule."""
     record_id = ids.job_id(row.schedule, row.generation, event.id)
-    return new_record(record_id, "DROPPED", row.schedule, row.generation, f"event {event.id} of {event.key} {why}", now)
+    reason = Why.of("event_not_counted", f"event {event.id} of {event.key} {why}")
+    return new_record(record_id, "DROPPED", row.schedule, row.generation, reason, now)

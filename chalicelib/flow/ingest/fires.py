@@ -20,6 +20,7 @@ from chalicelib.core.rows.schedule import ScheduleState, Subscription, Timer
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import TimedLeaf, timed
+from chalicelib.core.why import Why
 from chalicelib.core.writes import DeleteJob, Put, Replace
 from chalicelib.flow import lookup
 from chalicelib.flow.fires.emit import emit_soon
@@ -90,7 +91,8 @@ def _record(ports: Ports, job: Job, event_id: str, schedule: Schedule, now: Inst
     missing = missing_grants(ports, schedule, job.schedule, str(job.leaf))
     if not missing or ports.jobs.applied([(job.schedule, job.generation, event_id)]):
         return []
-    return [Put(record_of(job, "DROPPED", f"the absence does not count: {waiting_for(missing)}", now))]
+    why = Why.of("event_not_counted", "the absence does not count: ", waiting_for(missing))
+    return [Put(record_of(job, "DROPPED", why, now))]
 
 
 def _has_run(ports: Ports, job: Job, schedule_state: ScheduleState, leaf: TimedLeaf) -> bool:

@@ -22,6 +22,7 @@ from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.triggers import tree
+from chalicelib.core.why import Why, mention
 from chalicelib.flow import lookup
 from chalicelib.flow.jobs import arrangers
 from chalicelib.flow.jobs.drop import drop_job
@@ -61,13 +62,13 @@ def approve(ports: Ports, job_id: str, by: str, reason: str = "", duty: Duty = _
     raise errors.changed_meanwhile(f"job {job_id}")
 
 
-def refuse(ports: Ports, job_id: str, by: str, reason: str = "", duty: Duty = _everywhere) -> str:
+def refuse(ports: Ports, job_id: str, by: str, reason: str = "", duty: Duty = _everywhere) -> Why:
     """Drop a job that waits for an approval, as ABORTED. Returns the reason on record. Raises as ``approve`` does."""
     for _ in range(MAX_CONFLICTS):
         now = ports.clock.now()
         job = lookup.find_job(ports, job_id)
         _given(_asked(ports, job), job, by, duty)
-        why = f"refused by {by} at {iso(now)}{f': {reason}' if reason else ''}"
+        why = Why.of("refused", f"refused by {by} at {iso(now)}{f': {reason}' if reason else ''}")
         # It may be a prepared fire whose workflow did not ask for an approval yet.
         ports.ledger.count_closing(job.schedule.partition(".")[0])
         if drop_job(ports, job, "ABORTED", why, now) is not None:
@@ -145,10 +146,14 @@ def withdraw(ports: Ports, job_id: str, by: str) -> Record:
     A repeat by the same caller returns that record. Raises ``not_found`` (404) with the outcome of the job if it no
     longer waits. Cancelling a retry ends its run as FAILED.
     """
-    why = f"cancelled by {by}"
+    why = Why.of("cancelled", "cancelled by ", mention("person", by))
     for _ in range(MAX_CONFLICTS):
         before, now = ports.rows.get(Record, job_id), ports.clock.now()
-        if before is not None and (before.kind, before.reason) == ("DROPPED", why):
+        if (
+            before is not None
+            and before.kind == "DROPPED"
+            and (before.reason.code, *before.reason.named("person")) == (why.code, by)
+        ):
             return before
         job = find_job(ports, job_id)
         ports.ledger.count_closing(job.schedule.partition(".")[0])

@@ -29,6 +29,7 @@ from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.runs import queued
 from chalicelib.core.schedules import closings
 from chalicelib.core.schedules.closings import Counts
+from chalicelib.core.why import Why
 from chalicelib.core.writes import ExpectOpen
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow.facts import Parsed
@@ -132,7 +133,7 @@ def prepare_queued(ports: Ports, waiters: Sequence[Waiter], at: Instant) -> list
     found = ((waiter, seen.rows.get(Job, *key)) for waiter, key in named.items())
     jobs = {waiter: job for waiter, job in found if job is not None and queued.waiter_of(job) == waiter}
     seen = seen.prefetch.read(seen, _needs(seen, jobs.values()))
-    decided: list[tuple[Waiter, Job, Facts, str]] = []
+    decided: list[tuple[Waiter, Job, Facts, Why]] = []
     parsed = Parsed()
     for waiter, job in jobs.items():
         facts = facts_of.read(seen, job, parsed)
@@ -148,7 +149,7 @@ def prepare_queued(ports: Ports, waiters: Sequence[Waiter], at: Instant) -> list
     return ready
 
 
-def _queued(ports: Ports, job: Job, facts: Facts, why: str, at: Instant) -> Ready:
+def _queued(ports: Ports, job: Job, facts: Facts, why: Why, at: Instant) -> Ready:
     """A job in the queue of a policy as the delivery that it will be."""
     run = replace(called_run(ports, job, facts, why, at), waited_for=claim.waited_for(job, at))
     if job.traits.timed:

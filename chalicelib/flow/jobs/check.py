@@ -23,6 +23,7 @@ from chalicelib.core.rows.ref import limit_ref, ref_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.runs import complete, metrics
+from chalicelib.core.why import Why, joined, mention
 from chalicelib.core.writes import DeleteJob, ExpectDefinition, Put, Replace, Write
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import priority
@@ -62,7 +63,7 @@ def check_job(
             job = waiting.regained(ports, job)
         facts = _repaired(ports, job)
         if fires.is_event(job, facts, now):
-            return CheckResult("applied", fires.apply(ports, job, facts, now))
+            return CheckResult("applied", Why.of("applied", fires.apply(ports, job, facts, now)))
         deadlines.begin(ports, job, facts, now)
         job, facts = external.ask(ports, job, facts, now, serving)
         decision = check.decide(job, facts, now, serving)
@@ -88,7 +89,7 @@ def _repaired(ports: Ports, job: Job) -> Facts:
 
 def _log(job: Job, outcome: CheckResult) -> None:
     """Log a decision that changed something at level info. The others are frequent and repeat the same ``why``."""
-    fields = {**job_fields(job), "outcome": outcome.ended, "why": outcome.why}
+    fields = {**job_fields(job), "outcome": outcome.ended, "why": outcome.why.text}
     if outcome.ended in ("launched", "delivered"):
         fields["run"] = job.job_id
     (logger.debug if outcome.same else logger.info)("checked", extra=fields)
@@ -145,7 +146,7 @@ def _launch(
     return _queue(ports, job, facts, route, now, why)
 
 
-def _claim(ports: Ports, job: Job, facts: Facts, route: Route, why: str, now: Instant) -> CheckResult | None:
+def _claim(ports: Ports, job: Job, facts: Facts, route: Route, why: Why, now: Instant) -> CheckResult | None:
     """Make a run of the job, in one transaction, and start it. Returns None after a conflict."""
     before = ports.rows.get(Run, job.job_id, job.attempt - 1) if job.traits.retries else None
     run = _run_of(ports, job, facts, route, why, before, now)
@@ -159,13 +160,12 @@ def _claim(ports: Ports, job: Job, facts: Facts, route: Route, why: str, now: In
 
 
 def _run_of(
-    ports: Ports, job: Job, facts: Facts, route: Route, why: str, before: Run | None, now: Instant
+    ports: Ports, job: Job, facts: Facts, route: Route, why: Why, before: Run | None, now: Instant
 ) -> Run:  # fmt: skip
     """The run that the job becomes. ``before`` is the attempt that a retry follows."""
     named = (*job.held, *(ask.limit_name for ask in route.take))
     taken = tuple(limit_name for limit_name in named if not names.is_admission(limit_name))
-    reason = f"{why}{approval.words_of(job.approved)}"
-    ready = replace(job, reason=reason, event=fire.event_of(job))
+    ready = replace(job, reason=why.then(approval.words_of(job.approved)), event=fire.event_of(job))
     uri, units = ports.payloads.context_uri(job.job_id), returns.units_of(route.take, job.units)
     made = claim.build_run(
         ready, facts, taken, uri, now, limit_route.paces_of(route.take), units, route.appointment
@@ -174,19 +174,19 @@ def _run_of(
     run = replace(
         made,
         waited_for=claim.waited_for(job, now),
-        fired_by=f"{before.fired_by}{again}" if before is not None else made.fired_by,
+        fired_by=before.fired_by.then(again) if before is not None else made.fired_by,
         calls=job.tries,  # of a fire that was tried without a claim
         start_requested_at=job.first_try_at,
     )
     return with_named(ports, run, before or facts.origin)
 
 
-def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why: str) -> CheckResult | None:
+def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why: Why) -> CheckResult | None:
     """Join the queue of the limit that blocks. A released slot wakes that queue, or the instant of a pace's next
     permit. Returns None after a conflict."""
     if facts.schedule is not None and facts.workflow is not None:
         job = priority.with_inherited(ports, job, facts.schedule, facts.workflow)
-    outcome = committed(ports, claim.queue(job, facts, route, now), "queued", f"{why}{claim.inheritance(job)}")
+    outcome = committed(ports, claim.queue(job, facts, route, now), "queued", joined([why, job.inherited]))
     if outcome is None or route.blocked is None:
         return outcome
     ports.metrics.add(metrics.WAITS_BEGUN, 1, metrics.wait_reason_of(route.blocked.limit_name))
@@ -218,7 +218,7 @@ def _make_room(ports: Ports, job: Job, facts: Facts, blocked: PermitRequest) -> 
         for ask in constraint.permits(schedule.workflow, namespace):
             maximum, _ = ask.maximum
             if maximum is not None and ask.limit_name == blocked.limit_name:
-                why = f"cancelled to make room for job {job.job_id}"
+                why = Why.of("room_made", "cancelled to make room for job ", mention("run", job.job_id))
                 own = namespace if ports.settings.authorization == "enforce" else None
                 cancel.oldest(ports, facts.limit_state(blocked.limit_name), maximum, why, own)
 
@@ -235,12 +235,12 @@ def _awaiting_grants(job: Job, facts: Facts) -> list[Write]:
     return [*waiting, *facts.granted.expected]
 
 
-def _awaiting_workflow(facts: Facts, why: str) -> list[Write]:
+def _awaiting_workflow(facts: Facts, why: Why) -> list[Write]:
     """The writes because of which a change of the workflow wakes a job that waits for its approval. They expect the
     definition that was read: a change in this moment may not know of the job yet. The row has its edition, so that only
     another definition wakes the job."""
     row, state, schedule = facts.workflow_row, facts.schedule_state, facts.schedule
-    if row is None or state is None or schedule is None or not approval.is_for_workflow(why, schedule.workflow):
+    if row is None or state is None or schedule is None or schedule.workflow not in why.named("approval"):
         return []
     key = approval.waiters_key(row.name)
     waiting = Subscription(key, state.schedule, state.generation, state.version, WAKE, row.edition)

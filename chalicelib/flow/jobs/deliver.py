@@ -37,6 +37,7 @@ from chalicelib.core.runs.target_roles import MAX_ASSUME
 from chalicelib.core.schedules.closings import Counts
 from chalicelib.core.targets import sub_batches
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow
+from chalicelib.core.why import Why
 from chalicelib.flow import lookup
 from chalicelib.flow.definitions import allowed, target_roles
 from chalicelib.flow.jobs.delivery_books import Answered, Books, Ready
@@ -58,7 +59,7 @@ BOOKS_TIME: Millis = 10 * SECOND
 HANDED_ON = 250  # jobs per hint
 
 
-BUSY = "another invocation is delivering it"
+BUSY = Why.of("leased", "another invocation is delivering it")
 
 
 NONE: Counts = {}
@@ -68,7 +69,7 @@ NONE: Counts = {}
 Refused = Mapping[Ref, Never | NotNow]
 
 
-NO_TIME = "handed on: this invocation has no time left to deliver it"
+NO_TIME = Why.of("leased", "handed on: this invocation has no time left to deliver it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +95,15 @@ class Sent:
     the lease of this one had ended. It is hinted, in case the other one gives it up, too.
     """
 
-    ends: dict[Ref, str | None]
+    ends: dict[Ref, Why | None]
     changed: tuple[Ref, ...]
     failed: dict[Ref, Exception]
     lost: frozenset[Ref] = frozenset()
 
 
 def deliver(
-    ports: Ports, job: Job, facts: Facts, why: str, now: Instant, serving: str | None = None
-) -> tuple[bool, str] | None:  # fmt: skip
+    ports: Ports, job: Job, facts: Facts, why: Why, now: Instant, serving: str | None = None
+) -> tuple[bool, Why] | None:  # fmt: skip
     """Deliver one job, as a batch of one.
 
     Returns whether the delivery is final, with its reason or the reason why the job still waits. Returns None if the
@@ -125,7 +126,7 @@ def deliver(
     return False, BUSY if delivery.ref in sent.lost else NO_TIME
 
 
-def called_run(ports: Ports, job: Job, facts: Facts, why: str, now: Instant) -> Run:
+def called_run(ports: Ports, job: Job, facts: Facts, why: Why, now: Instant) -> Run:
     """The run that a job becomes if it is delivered now, with this call counted as its next try."""
     ready = replace(job, reason=why, event=fire.event_of(job))
     run = claim.build_run(ready, facts, (), ports.payloads.context_uri(job.job_id), now)

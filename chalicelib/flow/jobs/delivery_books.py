@@ -28,6 +28,7 @@ from chalicelib.core.runs import complete, dead_letters, queued
 from chalicelib.core.targets import delivery
 from chalicelib.core.targets.answers import Answer, Never, RunUpdate, Started
 from chalicelib.core.targets.delivery import Delivery, GiveUp
+from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, Delete, DeleteJob, Put, RemoveWaiter, Replace, WakeBackfill, Write
 from chalicelib.flow.jobs.delivery_leases import Leases
 from chalicelib.flow.limits import waiting
@@ -86,7 +87,7 @@ class Books:
         self._ports = ports
         self._leases = leases
         self._open: list[Answered] = []
-        self.ends: dict[Ref, str | None] = {}
+        self.ends: dict[Ref, Why | None] = {}
         self.failed: dict[Ref, Exception] = {}
 
     def add(self, answered: Sequence[Answered]) -> None:
@@ -177,7 +178,11 @@ def _is_plain(each: Answered) -> bool:
 
 def ended(run: Run, answer: Started | Never, now: Instant) -> Run:
     """The final run, without announcements, of a delivery that the target accepted or that Sluice gave up."""
-    state = RunUpdate("SUCCEEDED", now) if isinstance(answer, Started) else RunUpdate("FAILED", now, answer.why)
+    state = (
+        RunUpdate("SUCCEEDED", now)
+        if isinstance(answer, Started)
+        else RunUpdate("FAILED", now, Why.of("not_delivered", answer.why))
+    )
     step = complete.advance(run, state, now, None)
     if step is None:
         raise ValueError("expected a run that is STARTING")
@@ -260,7 +265,7 @@ def _taken_off(ports: Ports, job: Job, now: Instant) -> list[Write]:
     return [Replace(bare, over=job), *(write for write in plan if not isinstance(write, DeleteJob))]
 
 
-def _not_taken(ports: Ports, each: Answered) -> str | None:
+def _not_taken(ports: Ports, each: Answered) -> Why | None:
     """Schedule the next try and return its reason, or give the delivery up and return None.
 
     Giving up writes a failed run and a dead letter, in one transaction with the end of the job.
@@ -285,11 +290,12 @@ def _not_taken(ports: Ports, each: Answered) -> str | None:
         if ports.ledger.commit([*kept, *claim.delete_plan(job, held, now), *woken]) is None:
             notices.hint(ports, notices_due)
         return None
+    why = Why.of("try_failed", after.why)
     for _ in range(MAX_CONFLICTS):
         later = replace(
             job,
             wake_at=after.at,
-            reason=after.why,
+            reason=why,
             tries=called.calls,
             first_try_at=called.start_requested_at,
             retry_at=after.at,
@@ -307,7 +313,7 @@ def _not_taken(ports: Ports, each: Answered) -> str | None:
         if found is None or found.closed or (found.job_id, found.tries) != (job.job_id, job.tries):
             break
         job = replace(job, rev=found.rev, queued_in=found.queued_in, rank=found.rank)
-    return after.why
+    return why
 
 
 def _groups(answered: Sequence[Answered]) -> Iterator[list[Answered]]:

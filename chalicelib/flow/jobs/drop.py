@@ -21,6 +21,7 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import complete
 from chalicelib.core.schedules.lifecycle import TOMBSTONE_LIFE
 from chalicelib.core.targets.answers import RunUpdate
+from chalicelib.core.why import NONE, Why
 from chalicelib.core.writes import DeleteJob, Put, Replace, WakeBackfill, Write
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import lookup
@@ -32,7 +33,7 @@ from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 BATCH_SIZE = 100  # jobs per page
 
 
-REPLACED = "the schedule was replaced or enabled again"
+REPLACED = Why.of("schedule_replaced", "the schedule was replaced or enabled again")
 
 
 def drain(ports: Ports, schedule: str, generation: int) -> int:
@@ -51,7 +52,7 @@ def drain(ports: Ports, schedule: str, generation: int) -> int:
             # Another closed row refuses the statuses of one cancelled DAG run; it has nothing to drop.
             tombstone = job if job.sort_key == sort_keys.GATHERING else tombstone
         elif same and _comes_after_drain(job, schedule_state):
-            left = committed(ports, [DeleteJob(job)], "gone", "") is None or left
+            left = committed(ports, [DeleteJob(job)], "gone", NONE) is None or left
         elif not same or not _may_stay(job, schedule_state) or _is_unmet(ports, job, schedule_state):
             is_dropped = drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None
             dropped, left = dropped + is_dropped, left or not is_dropped
@@ -59,11 +60,11 @@ def drain(ports: Ports, schedule: str, generation: int) -> int:
     return dropped if tombstone is None or left else dropped + _close(ports, tombstone, why)
 
 
-def _why(schedule_state: ScheduleState | None) -> str:
+def _why(schedule_state: ScheduleState | None) -> Why:
     mode = schedule_state.mode if schedule_state else "deleted"
-    return (
-        "the schedule was paused to drain before its trigger was met" if mode == "drain" else f"the schedule was {mode}"
-    )
+    if mode == "drain":
+        return Why.of("drained", "the schedule was paused to drain before its trigger was met")
+    return Why.of("schedule_deleted" if mode == "deleted" else "schedule_ended", f"the schedule was {mode}")
 
 
 def _may_stay(job: Job, schedule_state: ScheduleState | None) -> bool:
@@ -87,7 +88,7 @@ def _is_unmet(ports: Ports, job: Job, schedule_state: ScheduleState | None) -> b
     return verdict is not None and not verdict.met
 
 
-def _close(ports: Ports, job: Job, why: str) -> int:
+def _close(ports: Ports, job: Job, why: Why) -> int:
     """Drop the job under a tombstone on record and release its permits. Returns how many jobs were dropped, 0 or 1.
 
     The tombstone itself stays, so that no event joins it.
@@ -123,13 +124,13 @@ class CheckResult:
     """
 
     ended: Ended
-    why: str = ""
+    why: Why = NONE
     overdue: str | None = None
     same: bool = False
 
 
 def drop_job(
-    ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, exact: bool = False
+    ports: Ports, job: Job, kind: RecordKind, why: Why, now: Instant, exact: bool = False
 ) -> CheckResult | None:
     """Drop a job on record and release what it holds. Returns None after a conflict.
 
@@ -139,13 +140,17 @@ def drop_job(
     job = waiting.regained(ports, job)
     held = states_of_held(ports, job)
     if job.traits.timed and _is_again(ports, job):
-        return committed(ports, claim.delete_plan(job, held, now), "gone", "prepared again after an update")
+        again = Why.of("duplicate", "prepared again after an update")
+        return committed(ports, claim.delete_plan(job, held, now), "gone", again)
     if check.is_prepared(job) and (already := facts_of.already(ports, job)) is not None:
-        return committed(ports, claim.delete_plan(job, held, now), "gone", f"has {already} already")
+        return committed(
+            ports, claim.delete_plan(job, held, now), "gone", Why.of("duplicate", f"has {already} already")
+        )
     plan: list[Write] = claim.drop_plan(job, record_of(job, kind, why, now), held, now, exact)
     if job.traits.retries:
         run = ports.rows.get(Run, job.job_id, job.attempt - 1)
-        update = RunUpdate("FAILED", now, f"{run.reason if run else ''}; not attempted again: {why}")
+        before = run.reason if run is not None else ""
+        update = RunUpdate("FAILED", now, Why.of("not_attempted_again", before, "; not attempted again: ", why))
         step = complete.advance(run, update, now, None) if run else None
         plan = [write for write in plan if not isinstance(write, Put)]
         plan += [Replace(step.run)] if step else []
@@ -170,7 +175,7 @@ def drop_job(
     return outcome
 
 
-def drop_at(ports: Ports, key: tuple[str, int, str], why: str) -> bool:
+def drop_at(ports: Ports, key: tuple[str, int, str], why: Why) -> bool:
     """Drop the job under a key, if there is one, in whatever revision. Returns whether there was."""
     for _ in range(MAX_CONFLICTS):
         job = ports.rows.get(Job, *key)
@@ -196,5 +201,5 @@ def queues_to_wake(held: dict[str, LimitState]) -> list[Ref]:
     return [limit_ref(limit_name) for limit_name, state in held.items() if state.waiters]
 
 
-def committed(ports: Ports, plan: list[Write], ended: Ended, why: str) -> CheckResult | None:
+def committed(ports: Ports, plan: list[Write], ended: Ended, why: Why) -> CheckResult | None:
     return CheckResult(ended, why) if ports.ledger.commit(plan) is None else None

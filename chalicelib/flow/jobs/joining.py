@@ -29,6 +29,7 @@ from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref, block_ref, limit_ref
 from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.runs import metrics
+from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, ExpectDefinition, ExpectGrants, ExpectMode, Write
 from chalicelib.flow import lookup, priority
 from chalicelib.flow.limits import parts, policies
@@ -56,7 +57,7 @@ class Joining:
     job: Job
     facts: Facts
     pace: Pace
-    why: str
+    why: Why
 
 
 def join(ports: Ports, joining: Sequence[Joining]) -> list[Ref]:

@@ -27,6 +27,7 @@ from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import messages
+from chalicelib.core.why import Why
 from chalicelib.core.writes import MAX_WRITES, Create, DeleteNotice, Put, Replace, Write
 from chalicelib.flow import lookup
 from chalicelib.flow.fires import emit
@@ -46,11 +47,13 @@ def of_run(ports: Ports, run: Run, what: str, now: Instant) -> list[Write]:
     schedule = lookup.definition_of(ports, replace(schedule_state, version=run.version)) if schedule_state else None
     rules = rules_of(schedule, lookup.workflow_of(ports, run.workflow))
     return pending(
-        rules, what, PendingNotice(run.workflow, what, run.run_id, run.schedule, _short(run.reason), now, wake_at=now)
+        rules,
+        what,
+        PendingNotice(run.workflow, what, run.run_id, run.schedule, _short(run.reason.text), now, wake_at=now),
     )
 
 
-def of_job(ports: Ports, job: Job, what: str, reason: str, now: Instant) -> list[Write]:
+def of_job(ports: Ports, job: Job, what: str, reason: Why, now: Instant) -> list[Write]:
     """The pending notice to write together with the end of a job, if a rule wants it."""
     schedule_state = ports.rows.get(ScheduleState, job.schedule)
     schedule = lookup.definition_of(ports, schedule_state)
@@ -58,7 +61,9 @@ def of_job(ports: Ports, job: Job, what: str, reason: str, now: Instant) -> list
         return []
     rules = rules_of(schedule, lookup.workflow_of(ports, schedule.workflow))
     return pending(
-        rules, what, PendingNotice(schedule.workflow, what, job.job_id, job.schedule, _short(reason), now, wake_at=now)
+        rules,
+        what,
+        PendingNotice(schedule.workflow, what, job.job_id, job.schedule, _short(reason.text), now, wake_at=now),
     )
 
 

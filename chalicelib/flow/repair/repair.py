@@ -36,6 +36,7 @@ from chalicelib.core.rows.schedule import HISTORY, WAKE
 from chalicelib.core.runs import complete, queued
 from chalicelib.core.states import GATHERING_MODES, JobKind
 from chalicelib.core.triggers.event import custom_key
+from chalicelib.core.why import Why
 from chalicelib.core.writes import Delete, DeleteJob, Put, Replace, Write
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import lookup
@@ -131,7 +132,7 @@ class Repair:
         done = "adopted" if self.unknown == "adopt" else "to be cancelled"
         self._found("unknown run", begun.name, f"{done} ({begun.target_id})")
         if self.unknown == "cancel":
-            made = replace(made, cancel=True, reason="cancelled by a repair: no table had this run")
+            made = replace(made, cancel=True, reason=Why.of("repaired", "cancelled by a repair: no table had this run"))
         self.stock.ended.add(run_id)
         self._known(made, begun, new=True)
 
@@ -143,7 +144,10 @@ class Repair:
         context = self._context(run_id) or {}
         fired = next((each for each in context.get("events", ()) if each["kind"] == "time"), None)
         kind: JobKind = "retry" if attempt > 1 else "fire" if fired is not None else "gathering"
-        key, why = (parsed.schedule, parsed.generation, sort_keys.GATHERING), "found at EMR by a repair"
+        key, why = (
+            (parsed.schedule, parsed.generation, sort_keys.GATHERING),
+            Why.of("repaired", "found at EMR by a repair"),
+        )
         job = Job(*key, run_id, kind, "PENDING_LAUNCH", begun.at, attempt=attempt, reason=why)
         job = replace(job, correlation=self._correlation(context))
         if fired is not None:

@@ -13,6 +13,7 @@ from chalicelib.core.rows.request import request_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import CLAIMABLE
+from chalicelib.core.why import Why, mention
 from chalicelib.core.writes import ExpectMode
 from chalicelib.flow import lookup, requests
 from chalicelib.flow.lookup import find_run
@@ -29,7 +30,7 @@ def cancel(ports: Ports, run_id: str, by: str) -> Run:
     """
     run = find_run(ports, run_id)[-1]
     if not states.is_terminal(run.state):
-        cancelling.request_cancel(ports, run_id, run.attempt, f"cancelled by {by}")
+        cancelling.request_cancel(ports, run_id, run.attempt, Why.of("cancelled", f"cancelled by {by}"))
         return find_run(ports, run_id)[-1]
     if run.cancel and run.state == "CANCELLED":
         return run
@@ -105,6 +106,6 @@ def _job(run: Run, generation: int, request_id: str, now: int, by: str | None) -
         properties=dict(run.request.properties),
         rerun_of=origin,
         requested_by=by,
-        reason=f"runs {run.run_id} again",
+        reason=Why.of("run_again", "runs ", mention("run", run.run_id), " again"),
         wake_at=now,
     )

@@ -9,11 +9,12 @@ from chalicelib.core.jobs import claim
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import run_ref
 from chalicelib.core.rows.run import Run
+from chalicelib.core.why import Why
 from chalicelib.core.writes import Replace
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 
-def oldest(ports: Ports, state: LimitState, limit: int, why: str, within: str | None = None) -> int:
+def oldest(ports: Ports, state: LimitState, limit: int, why: Why, within: str | None = None) -> int:
     """Cancel as many of the oldest runs of a limit as one more run needs; with ``within``, only those of this
     namespace. Returns how many cancels were requested."""
     own = [start for start in state.starts.items() if within is None or start[0].startswith(f"{within}.")]
@@ -25,7 +26,7 @@ def oldest(ports: Ports, state: LimitState, limit: int, why: str, within: str | 
     return requested
 
 
-def request_cancel(ports: Ports, run_id: str, attempt: int, why: str) -> bool:
+def request_cancel(ports: Ports, run_id: str, attempt: int, why: Why) -> bool:
     """Store a cancel request on a run and hint the run. Returns False if the run has ended or has such a request.
 
     Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.

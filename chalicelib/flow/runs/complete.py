@@ -97,7 +97,7 @@ def _step(ports: Ports, run: Run, update: RunUpdate, now: Instant, may_retry: bo
 
 def _follow(ports: Ports, before: Run, step: Advance, limit_states: Mapping[str, LimitState], now: Instant) -> None:
     """Measure a run that has moved, and wake what waits for the permits and the job that it leaves."""
-    logger.info("run moved", extra={**run_fields(before), "state": step.run.state, "why": step.run.reason})
+    logger.info("run moved", extra={**run_fields(before), "state": step.run.state, "why": step.run.reason.text})
     _measure_cost(ports, before, step.run)
     woken = [limit_ref(name) for name, state in limit_states.items() if state.waiters and returns_permit(name)]
     if before.backfill is not None and step.final:

@@ -16,6 +16,7 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import dead_letters
 from chalicelib.core.states import CLAIMABLE
 from chalicelib.core.views import At, View, shown
+from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, DeleteDeadLetter, ExpectMode, Put, Write
 from chalicelib.flow import lookup
 from chalicelib.ports import MAX_CONFLICTS, Page, Ports
@@ -136,7 +137,7 @@ def drop(ports: Ports, namespace: str, run_id: str, by: str) -> None:
         letter = existing(ports, namespace, run_id)
         run = ports.rows.get(Run, run_id, letter.attempt)
         now = ports.clock.now()
-        reason = f"its dead letter was dropped by {by}: {letter.reason}"
+        reason = Why.of("letter_dropped", f"its dead letter was dropped by {by}: ", letter.reason)
         generation = run.generation if run else 0
         dropped = new_record(run_id, "DROPPED", letter.schedule, generation, reason, now)
         if ports.ledger.commit([DeleteDeadLetter(letter), Put(dropped)]) is None:
@@ -163,8 +164,9 @@ def _refused(why: str, hint: str) -> SluiceError:
     return SluiceError("conflict", f"expected an event that can be delivered again, but {why}", None, hint)
 
 
-def put_back(ports: Ports, job: Job, why: str, now: Instant) -> list[Write]:
+def put_back(ports: Ports, job: Job, why: Why, now: Instant) -> list[Write]:
     """The writes that restore the dead letter of an event whose redrive is dropped before it was tried."""
     run = ports.rows.get(Run, job.job_id, job.attempt - 1)
-    letter = dead_letters.of(run, now, f"{run.reason}; not delivered again: {why}") if run else None
+    reason = Why.of("not_delivered", run.reason, "; not delivered again: ", why) if run else why
+    letter = dead_letters.of(run, now, reason) if run else None
     return [Put(letter)] if letter else []

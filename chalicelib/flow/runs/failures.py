@@ -8,6 +8,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import costs
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.logs import Uploaded
+from chalicelib.core.why import UNCLEAR, Why
 from chalicelib.ports import Ports
 
 
@@ -21,4 +22,5 @@ def with_reason(ports: Ports, run: Run) -> Run:
         return run
     found = {stream: ports.payloads.log(f"{log.folder}/{stream}.gz") for stream in log.streams}
     streams = {stream: text for stream, text in found.items() if text is not None}
-    return replace(run, reason=target.reason_with_log(run.reason, streams))
+    text = target.reason_with_log(run.reason.text, streams)
+    return replace(run, reason=Why.of(UNCLEAR if target.wants_log(text) else "target_failed", text))

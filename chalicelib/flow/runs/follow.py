@@ -10,6 +10,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow, workers
 from chalicelib.core.runs.target_roles import TargetRole, role_of
 from chalicelib.core.targets.answers import RunUpdate
+from chalicelib.core.why import Why
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow.definitions.target_roles import adapter_of_begun
 from chalicelib.flow.each import run_each
@@ -70,7 +71,7 @@ def poll(ports: Ports, run: Run) -> None:
     ingest_status(ports, run, adapter_of_begun(ports, run).status(run))
 
 
-def give_back(ports: Ports, run: Run, why: str) -> Run | None:
+def give_back(ports: Ports, run: Run, why: Why) -> Run | None:
     """Offer a run again that its worker has not begun. Returns None if the run has changed since it was read."""
     now = ports.clock.now()
     free = workers.given_back(run, why, now)
@@ -89,7 +90,7 @@ def time_out(ports: Ports, run: Run) -> None:
         return
     late = follow.timed_out(run, now)
     if ports.ledger.commit([Replace(late)]) is None:
-        logger.info("run timed out", extra={**run_fields(run), "why": late.reason})
+        logger.info("run timed out", extra={**run_fields(run), "why": late.reason.text})
         cancel(ports, late)
 
 

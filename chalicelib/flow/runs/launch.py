@@ -27,6 +27,7 @@ from chalicelib.core.runs.launch import Call, GiveBack, Hold, Leave, Offer, Queu
 from chalicelib.core.targets import backoff, delivery, registry
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
 from chalicelib.core.targets.delivery import Delivery, GiveUp
+from chalicelib.core.why import Why
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow import grants, lookup
 from chalicelib.flow.definitions import allowed, target_roles
@@ -224,7 +225,7 @@ def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant, refu
     """Make the start call and record its answer; ``refused`` is the answer if the target may not be called, or if its
     role has no credentials."""
     answer = target_roles.adapter(ports, run).start(run, context) if refused is None else refused
-    fields = {**run_fields(run), "why": run.fired_by, "answer": str(answer)}
+    fields = {**run_fields(run), "why": run.fired_by.text, "answer": str(answer)}
     if measured := metrics.start_of(run, run.waited_for, now):
         ports.metrics.add(*measured)
         fields["late_ms"] = measured[1]
@@ -237,7 +238,13 @@ def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant, refu
         answer = Started(found) if found is not None else answer
     if isinstance(answer, Never):
         # No start of this run can succeed, so no other attempt follows (C12).
-        completing.advance_run(ports, run.run_id, run.attempt, RunUpdate("FAILED", now, answer.why), may_retry=False)
+        completing.advance_run(
+            ports,
+            run.run_id,
+            run.attempt,
+            RunUpdate("FAILED", now, Why.of("target_refused", answer.why)),
+            may_retry=False,
+        )
     elif isinstance(answer, Started) and answer.done:
         update = RunUpdate("SUCCEEDED", now, target_id=answer.target_id)
         completing.advance_run(ports, run.run_id, run.attempt, update, may_retry=False)
@@ -310,19 +317,20 @@ def as_updated(ports: Ports, run: Run, schedule_state: ScheduleState | None) -> 
 def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
     """End a run whose schedule was closed after the claim. Its slot is released only if certainly nothing runs."""
     closed = "its backfill was cancelled, or its schedule" if run.backfill is not None else "the schedule was disabled,"
-    why = run.reason if run.cancel else f"{closed} replaced or deleted before the run was started"
+    before = Why.of("closed_before_start", f"{closed} replaced or deleted before the run was started")
+    why = run.reason if run.cancel else before
     found = _found(ports, run)
     if found is not None:
         _cancel_found(ports, run, found, now)
         return
     if not launch.surely_not_started(run):
-        why += "; no run of this name was found at the target"
+        why = why.then("; no run of this name was found at the target")
     # An earlier attempt did start, so the run ends as FAILED and schedules that wait for that status must get it.
     update = RunUpdate("CANCELLED" if run.cancel else "ABORTED" if run.attempt == 1 else "FAILED", now, why)
     completing.advance_run(ports, run.run_id, run.attempt, update, may_retry=False)
 
 
-def _hold(ports: Ports, run: Run, why: str, now: Instant) -> None:
+def _hold(ports: Ports, run: Run, why: Why, now: Instant) -> None:
     """End an attempt that was never started because a grant was taken back. Its next attempt is a job, which waits for
     the grant without permits. If an earlier call without an answer has started the run, it goes on: it had the
     grant."""
@@ -343,7 +351,7 @@ def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:
     """Record a run that did start although its call got no answer, and cancel it. Its slot is released when the target
     reports its end."""
     closed = "the schedule was closed while its start call was unanswered; the run was found and is being cancelled"
-    why = run.reason if run.cancel else closed
+    why = run.reason if run.cancel else Why.of("closed_before_start", closed)
     found = replace(run, target_id=target_id, cancel=True, reason=why, lease_until=None, queued_in=None, rank=None)
     found = replace(found, leases=0, rev=run.rev + 1, wake_at=now)
     if ports.ledger.commit([Replace(found), Put(_pointer(found, target_id, now)), *queued.leave(run)]) is None:

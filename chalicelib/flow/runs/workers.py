@@ -18,6 +18,7 @@ from chalicelib.core.states import RunState
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.views import At, View, shown
+from chalicelib.core.why import Why
 from chalicelib.core.writes import Delete, Put, Replace
 from chalicelib.flow import grants, lookup
 from chalicelib.flow.runs import complete as completing
@@ -242,7 +243,9 @@ def heartbeat(
         later = _renewed(run, message, metrics, now)
         if ports.ledger.commit([Replace(later)]) is None:
             if later.outcome != run.outcome:
-                logger.info("run timed out", extra={"run": run.run_id, "attempt": run.attempt, "why": later.reason})
+                logger.info(
+                    "run timed out", extra={"run": run.run_id, "attempt": run.attempt, "why": later.reason.text}
+                )
             return _kept(later, lease)
     raise _too_busy()
 
@@ -278,7 +281,8 @@ def release(ports: Ports, lease: LeaseId, worker: str, why: str = "") -> Reporte
         if run.state != "STARTING":
             hint = "end the work, and report that it failed"
             raise SluiceError("conflict", "expected a run that has not begun, got one that is RUNNING", None, hint)
-        free = following.give_back(ports, run, f"released by worker {worker}{f': {why}' if why else ''}")
+        released = Why.of("worker_released", f"released by worker {worker}{f': {why}' if why else ''}")
+        free = following.give_back(ports, run, released)
         if free is not None:
             return {"run_id": run.run_id, "attempt": run.attempt, "state": free.state}
     raise _too_busy()
@@ -315,7 +319,8 @@ def _refuse(ports: Ports, lease: LeaseId, worker: str, what: str) -> NoReturn:
     if run is not None and what == "a report":
         now = ports.clock.now()
         reason = f"{what} of worker {worker} came too late: {why}"
-        late = new_record(str(lease), "LATE", run.schedule, run.generation, reason, now)
+        lost = Why.of("lease_lost", reason)
+        late = new_record(str(lease), "LATE", run.schedule, run.generation, lost, now)
         ports.ledger.put_all([Put(late)])
     hint = "stop its work and claim again; the run may execute twice, so make it idempotent"
     raise SluiceError("lease_lost", f"expected a lease that this worker holds, but it is lost: {why}", None, hint)
@@ -327,7 +332,7 @@ def _renewed(run: Run, message: str, metrics: Mapping[str, Any] | None, now: Ins
     if follow.has_run_out(run, now):
         alive = replace(follow.timed_out(alive, now), rev=run.rev)
     elif message and not follow.ends(run):
-        alive = replace(alive, reason=message)
+        alive = replace(alive, reason=Why.of("target_reported", message))
     return replace(alive, rev=run.rev + 1, wake_at=complete.wake_of(alive, now))
 
 
@@ -338,12 +343,12 @@ def _kept(run: Run, lease: LeaseId) -> StateOfLeaseView:
         lease=lease.secret,
         expires_at=iso_or_none(run.lease_until),
         cancel=follow.ends(run),
-        reason=run.reason if follow.ends(run) else None,
+        reason=run.reason.text if follow.ends(run) else None,
     )
 
 
 def _end(run: Run) -> ReportedEndView:
-    return shown(ReportedEndView, run, reason=run.reason or None)
+    return shown(ReportedEndView, run, reason=run.reason.text or None)
 
 
 def _lease_view(run: Run, run_context: Mapping[str, Any], secret: str) -> LeaseView:

@@ -20,6 +20,7 @@ from chalicelib.core.rows.request import request_of
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import effect, lifecycle, past
 from chalicelib.core.states import CLAIMABLE, GATHERING_MODES, PAUSED_MODES
+from chalicelib.core.why import Why
 from chalicelib.core.writes import ExpectMode, Put, Write
 from chalicelib.flow import lookup, priority, registered, requests, wake
 from chalicelib.flow.backfills import backfill
@@ -208,7 +209,7 @@ def run_now(
             event=event,
             properties=dict(properties),
             requested_by=ports.requester,
-            reason=f"due at {iso(due)}" if due > now else "run now",
+            reason=Why.of("due_later", f"due at {iso(due)}") if due > now else Why.of("requested", "run now"),
             wake_at=due,
         )
         return requests.NewRequest(job, [ExpectMode(schedule_state, CLAIMABLE["run_now"])])

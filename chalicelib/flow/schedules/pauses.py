@@ -18,6 +18,7 @@ from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.schedules.lifecycle import PauseMode
 from chalicelib.core.states import PAUSED_MODES
+from chalicelib.core.why import NONE
 from chalicelib.core.writes import Create, DeleteJob, Put, Replace, Write
 from chalicelib.flow import lookup, wake
 from chalicelib.flow.fires import calendars
@@ -122,7 +123,7 @@ def close(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, now: 
     if verdict is not None and not verdict.met:
         return [Replace(under, over=job)]
     detached = gather.detach(job)
-    empty = replace(under, job_id="", held=(), queued_in=None, rank=None, reason="")
+    empty = replace(under, job_id="", held=(), queued_in=None, rank=None, reason=NONE)
     plan: list[Write] = [Replace(empty, over=job), Create(detached)]
     if job.queued_in is not None and job.rank is not None:
         plan.append(Put(Waiter(job.queued_in, job.rank, job.schedule, job.generation, detached.sort_key, job.job_id)))

@@ -21,7 +21,6 @@ from chalicelib.core.instants import Instant, iso, iso_or_none
 from chalicelib.core.jobs import check, conditions, timeout
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names
-from chalicelib.core.mentions import Mention
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.kinds import Key
@@ -30,7 +29,8 @@ from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.states import GATHERING_MODES, JobState, Mode, RunState
 from chalicelib.core.text import count_of
 from chalicelib.core.triggers import nodes, tree
-from chalicelib.core.views import At, View, shown
+from chalicelib.core.views import At, Code, View, shown
+from chalicelib.core.why import Mention
 from chalicelib.flow import facts, grants, lookup
 from chalicelib.flow.definitions import buckets, store
 from chalicelib.flow.jobs import arrangers
@@ -79,6 +79,7 @@ class WhyJobView(View):
     state: JobState
     decision: str
     why: str
+    code: Code
     queue: PlaceInQueueView | None
     fired_by: str | None
     arrived: list[str]
@@ -113,6 +114,7 @@ class WhyRunView(View):
     schedule: str
     state: RunState | RecordKind
     why: str
+    code: Code | None
     at: At | None
     fired_by: str | None
     waited_ms: int | None
@@ -135,7 +137,7 @@ def why_job(
     until = decision.until if isinstance(decision, check.Wait) else None
     queue = (queues or Queues(ports)).of(job)
     before = _attempt_before(ports, job)
-    why = f"{_failed(before)}; attempt {job.attempt}: {decision.why}" if before is not None else decision.why
+    why = f"{_failed(before)}; attempt {job.attempt}: {decision.why}" if before is not None else decision.why.text
     if searches and known.schedule is not None and verdict is not None and not verdict.met:
         listed = manifests.waiting(ports, job.schedule, known.schedule, job.correlation)
         why = "; ".join([why, *upstreams.of_job(ports, job, known.schedule, now), *listed])
@@ -148,8 +150,9 @@ def why_job(
         "state": job.state,
         "decision": type(decision).__name__.lower(),
         "why": f"{why}{in_words(queue)}",
+        "code": decision.why.code,
         "queue": queue,
-        "fired_by": before.fired_by if before is not None else None,
+        "fired_by": before.fired_by.text if before is not None else None,
         "arrived": list(verdict.arrived) if verdict else [],
         "missing": list(verdict.missing) if verdict and not verdict.met else [],
         "since": iso(job.created_at),
@@ -213,7 +216,7 @@ def _attempt_before(ports: Ports, job: Job) -> Run | None:
 
 def _failed(before: Run) -> str:
     """Which attempt failed, and why."""
-    reason = f": {before.reason}" if before.reason else ""
+    reason = f": {before.reason}" if before.reason.text else ""
     return f"attempt {before.attempt} of {before.attempts} failed{reason}"
 
 
@@ -285,7 +288,7 @@ def _not_granted(ports: Ports, name: str, schedule: Schedule) -> list[str]:
     """Why events of other namespaces do not count for a schedule, if their grants are missing."""
     uses = (use for leaf in tree.leaves(schedule.trigger) for use in foreign.of_leaf(name, leaf.trigger))
     missing = grants.used_of(ports, uses).missing
-    return [waiting_for(missing)] if missing else []
+    return [waiting_for(missing).text] if missing else []
 
 
 def _reasons(waiting: Sequence[WhyJobView]) -> list[str]:
@@ -313,7 +316,10 @@ def _ended(ports: Ports, schedule: str, runs: Sequence[Run]) -> tuple[list[Ended
     last other run was claimed, or an empty text."""
     records = ports.runs.records("schedule", schedule, MAX_ENDED, None).items
     cut = [run for run in runs if run.state in ("ABORTED", "CANCELLED")]
-    ended = [*(shown(EndedWorkView, record, at=iso(record.recorded_at)) for record in records), *map(ended_view, cut)]
+    never = [
+        shown(EndedWorkView, record, code=record.reason.code or None, at=iso(record.recorded_at)) for record in records
+    ]
+    ended = [*never, *map(ended_view, cut)]
     ran_at = max((iso(run.claimed_at) for run in runs if run not in cut), default="")
     return sorted(ended, key=lambda view: str(view["at"]), reverse=True)[:MAX_ENDED], ran_at
 
@@ -358,7 +364,8 @@ def why_record(record: Record) -> WhyRunView:
         run_id=record.id,
         kind="record",
         state=record.kind,
-        why=record.reason,
+        why=record.reason.text,
+        code=record.reason.code,
         at=iso(record.recorded_at),
         fired_by=None,
         waited_ms=None if record.created_at is None else max(0, record.recorded_at - record.created_at),
@@ -380,7 +387,8 @@ def why_run(run: Run) -> WhyRunView:
         run,
         kind="run",
         at=iso_or_none(run.ended_at) if states.is_terminal(run.state) else None,
-        why=run.reason or texts.get(run.state, "no reason was recorded"),
+        why=run.reason.text or texts.get(run.state, "no reason was recorded"),
+        code=run.reason.code or None,
         waited_ms=waited(run),
         refs=[],
     )

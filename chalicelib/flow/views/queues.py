@@ -17,7 +17,7 @@ from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.queued import waiter_of
 from chalicelib.core.states import JobKind, JobState
-from chalicelib.core.views import At, ForMaybe, View, shown
+from chalicelib.core.views import At, Code, ForMaybe, View, shown
 from chalicelib.flow.limits import parts
 from chalicelib.flow.lookup import definitions_in
 from chalicelib.flow.views.holding import Holding, HoldView, hold_view
@@ -54,6 +54,7 @@ class JobView(View):
     kind: JobKind
     state: JobState
     reason: str
+    code: Code | None
     created_at: At
     due_at: At | None
     nominal_at: At | None
@@ -138,11 +139,12 @@ def waiting_view(job: Job, queue: PlaceInQueueView | None, holds: Sequence[Hold]
         JobView,
         job,
         reason=f"{job.reason}{in_words(queue)}",
+        code=job.reason.code or None,
         nominal_at=iso_or_none(job.nominal_at if job.nominal_at is not None else job.due_at),
         holds=list(job.held),
         correlation=rounds.without(job.correlation),
         dag=rounds.dag_view(job),
-        inherited_priority=job.inherited or None,
+        inherited_priority=job.inherited.text or None,
         approvals=[{"for": key, "by": given["by"], "at": iso(given["at"])} for key, given in job.approved.items()],
         progress={leaf: gathered.count for leaf, gathered in job.leaves.items()},
         waits_for=[hold_view(hold) for hold in holds],

@@ -9,10 +9,10 @@ from chalicelib.core import mentions
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.limits import names, permits
 from chalicelib.core.limits.permits import PermitRequest
-from chalicelib.core.mentions import Mention
 from chalicelib.core.rows.job import Job
 from chalicelib.core.triggers import tree
 from chalicelib.core.views import View, shown
+from chalicelib.core.why import Mention
 
 # A limit's name begins with its kind. A share of a pool leads to the pool; an EMR application has no page.
 _KINDS = {"workflow": "workflow", "rate": "workflow", "group": "group", "pool": "pool"}
@@ -43,9 +43,7 @@ def of_job(job: Job, schedule: Schedule | None, asks: Iterable[PermitRequest]) -
         yield from of_limit(job.queued_in)
     if job.backfill is not None:
         yield Mention(f"backfill {job.backfill}", "backfill", job.backfill)
-    if job.inherited:
-        by = job.inherited.rpartition(" ")[2]
-        yield Mention(by, "schedule" if by.count(".") > 1 else "dataset", by)
+    yield from job.inherited.names
 
 
 def of_schedule(name: str, schedule: Schedule) -> Iterator[Mention]:

@@ -63,5 +63,5 @@ def _phrase(run: Run, values: Mapping[str, str] | None) -> str:
     of = f" for {' '.join(f'{key}={value}' for key, value in own.items())}" if own else ""
     at = run.ended_at if run.ended_at is not None else run.state_at
     when = f" at {iso(at)}" if at is not None else ""
-    reason = f": {run.reason}" if run.reason else ""
+    reason = f": {run.reason}" if run.reason.text else ""
     return f"the last run of {run.workflow}{of} {run.state}{when}{reason} (run {run.run_id})"

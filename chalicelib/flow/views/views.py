@@ -24,7 +24,7 @@ from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.runs.costs import LIST, Prices, Usage, cost_usd
 from chalicelib.core.states import FailureKind, JobKind, RunState
 from chalicelib.core.triggers import tree
-from chalicelib.core.views import At, View, shown, stored
+from chalicelib.core.views import At, Code, View, shown, stored
 from chalicelib.flow.runs import context
 from chalicelib.ports import Ports
 
@@ -89,6 +89,7 @@ class RunView(View):
     workflow_version: int | None
     state: RunState
     reason: str
+    code: Code | None
     fired_by: str
     kind: JobKind
     number: int | None
@@ -145,6 +146,7 @@ class RecordView(View):
     kind: RecordKind
     schedule: str
     reason: str
+    code: Code | None
     at: At
     count: int
 
@@ -156,6 +158,7 @@ class EndedWorkView(View):
     kind: str
     schedule: str
     reason: str
+    code: Code | None
     at: At
     count: int
 
@@ -248,6 +251,7 @@ def run_view(run: Run, prices: Prices = LIST) -> RunView:
     return shown(
         RunView,
         run,
+        code=run.reason.code or None,
         workflow_version=run.workflow_version or None,
         number=run.number or None,
         waited_ms=waited(run),
@@ -278,13 +282,14 @@ def _billed(run: Run, prices: Prices) -> BilledView | None:
 
 
 def record_view(record: Record) -> RecordView:
-    return shown(RecordView, record, at=iso(record.recorded_at))
+    return shown(RecordView, record, code=record.reason.code or None, at=iso(record.recorded_at))
 
 
 def ended_view(run: Run) -> EndedWorkView:
     """A run that was aborted or cancelled, in the form of a record."""
     at = run.ended_at if run.ended_at is not None else run.claimed_at
-    return shown(EndedWorkView, run, id=run.run_id, kind=run.state, at=iso(at), count=1)
+    code = run.reason.code or None
+    return shown(EndedWorkView, run, id=run.run_id, kind=run.state, code=code, at=iso(at), count=1)
 
 
 def version_view(row: Version, before: Version | None) -> VersionOfScheduleView:
@@ -297,7 +302,7 @@ def dry_run_view(schedule: Schedule, steps: Sequence[Step], left: Sequence[Job],
     """The dry run of a trigger: its state after each event, and the events that it still waits for after the last."""
     fires, end = sum(step.fires for step in steps), steps[-1].at if steps else now
     waiting = [tree.evaluate(schedule.trigger, job.leaves, end) for job in left]
-    why = "; ".join(verdict.why for verdict in waiting[:3]) or f"waits for {tree.describe(schedule.trigger)}"
+    why = "; ".join(verdict.why.text for verdict in waiting[:3]) or f"waits for {tree.describe(schedule.trigger)}"
     return {
         "steps": [
             shown(StepView, step, arrived=list(step.verdict.arrived), missing=list(step.verdict.missing))

@@ -370,6 +370,7 @@ export interface EndedWork {
   kind: string;
   schedule: string;
   reason: string;
+  code: string | null;
   at: string;
   count: number;
 }
@@ -641,6 +642,7 @@ export interface Job {
   kind: "gathering" | "fire" | "detached" | "run_now" | "retry" | "redrive" | "backfill";
   state: "PENDING_TRIGGER" | "PENDING_CONSTRAINTS" | "PENDING_LAUNCH";
   reason: string;
+  code: string | null;
   created_at: string;
   due_at: string | null;
   nominal_at: string | null;
@@ -1057,6 +1059,7 @@ export interface PlannedStepOfReprocess {
   workflow: string;
   after: number[];
   why: string;
+  registered: boolean;
   total: number;
   first: unknown[];
   last: unknown[];
@@ -1152,6 +1155,7 @@ export interface RecordOfWork {
   kind: "ABORTED" | "DROPPED" | "COALESCED" | "SKIPPED" | "EXPIRED" | "LATE";
   schedule: string;
   reason: string;
+  code: string | null;
   at: string;
   count: number;
 }
@@ -1281,6 +1285,7 @@ export interface Run {
   workflow_version: number | null;
   state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
   reason: string;
+  code: string | null;
   fired_by: string;
   kind: "gathering" | "fire" | "detached" | "run_now" | "retry" | "redrive" | "backfill";
   number: number | null;
@@ -1324,6 +1329,7 @@ export interface RunInFull {
   workflow_version: number | null;
   state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
   reason: string;
+  code: string | null;
   fired_by: string;
   kind: "gathering" | "fire" | "detached" | "run_now" | "retry" | "redrive" | "backfill";
   number: number | null;
@@ -1812,6 +1818,7 @@ export interface StoredStepOfReprocess {
   workflow: string;
   after: number[];
   why: string;
+  registered: boolean;
   total: number;
   waiting: number;
   running: number;
@@ -1950,6 +1957,7 @@ export interface WhyJob {
   state: "PENDING_TRIGGER" | "PENDING_CONSTRAINTS" | "PENDING_LAUNCH";
   decision: string;
   why: string;
+  code: string;
   queue: PlaceInQueue | null;
   fired_by: string | null;
   arrived: string[];
@@ -1969,6 +1977,7 @@ export interface WhyRun {
   schedule: string;
   state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED" | "ABORTED" | "DROPPED" | "COALESCED" | "SKIPPED" | "EXPIRED" | "LATE";
   why: string;
+  code: string | null;
   at: string | null;
   fired_by: string | null;
   waited_ms: number | null;

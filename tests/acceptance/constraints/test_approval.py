@@ -42,7 +42,7 @@ def test_c16_an_approved_job_starts_at_once_and_waits_before() -> None:
     world.settle()
     [run] = world.runs("a")
     assert run.run_id == job_id
-    assert run.fired_by.endswith(f"; approved by {ADA} at 2026-03-02T15:00:00.000Z: the figures are in")
+    assert run.fired_by.text.endswith(f"; approved by {ADA} at 2026-03-02T15:00:00.000Z: the figures are in")
 
 
 def test_c16_approval_is_for_one_job_and_all_attempts_of_its_run() -> None:
@@ -63,7 +63,10 @@ def test_c16_a_refusal_drops_the_job_on_record() -> None:
     world.settle()
     assert world.jobs("a") == []
     [record] = world.records("a")
-    assert (record.kind, record.reason) == ("ABORTED", f"refused by {BOB} at 2026-03-02T12:00:00.000Z: not this week")
+    assert (record.kind, record.reason.text) == (
+        "ABORTED",
+        f"refused by {BOB} at 2026-03-02T12:00:00.000Z: not this week",
+    )
     with pytest.raises(SluiceError, match="job"):
         actions.approve(world.ports, job_id, BOB)
 
@@ -90,7 +93,7 @@ def test_c16_no_approval_in_time_aborts_and_a_second_is_ignored() -> None:
     world, job_id = wanting(role="DataOwner", timeout="2h")
     world.pass_by("2h1m")
     assert [record.kind for record in world.records("a")] == ["ABORTED"]
-    assert "not approved by 2026-03-02T14:00:00.000Z" in world.records("a")[0].reason
+    assert "not approved by 2026-03-02T14:00:00.000Z" in world.records("a")[0].reason.text
 
     other, job_id = wanting(role="DataOwner")
     first = actions.approve(other.ports, job_id, ADA)
@@ -115,11 +118,11 @@ def test_c16_a_timeout_with_run_does_not_replace_the_approval() -> None:
     world.upload(day(1))
     world.pass_by("2h")
     [job] = world.jobs("a")
-    assert (job.reason, world.runs("a")) == ("approved by a DataOwner, else wait: waits for approval", [])
+    assert (job.reason.text, world.runs("a")) == ("approved by a DataOwner, else wait: waits for approval", [])
     actions.approve(world.ports, job.job_id, ADA)
     world.settle()
     [run] = world.runs("a")
-    assert "run in spite of its timeout" in run.fired_by
+    assert "run in spite of its timeout" in run.fired_by.text
 
 
 def test_c16_each_job_of_a_backfill_needs_its_own_approval() -> None:

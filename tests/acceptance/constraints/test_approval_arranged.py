@@ -564,7 +564,7 @@ def test_c16_an_approval_ends_when_what_it_runs_changes() -> None:
     world.pass_by("11h")
     job = waiting(world)
     assert world.runs("a") == []
-    assert "waits for approval again: what it runs has changed since it was approved by" in job.reason
+    assert "waits for approval again: what it runs has changed since it was approved by" in job.reason.text
     refused(world, MALLORY, job)
     actions.approve(world.ports, job.job_id, EVE)
     world.settle()
@@ -625,10 +625,10 @@ def test_c16_an_approval_ends_when_another_event_comes(by: str | None) -> None:
     actions.approve(world.ports, waiting(world).job_id, EVE)
     post(world, by, table="all") if by else world.post("go")
     job = waiting(world)
-    assert "waits for approval again: another event came since it was approved by" in job.reason
+    assert "waits for approval again: another event came since it was approved by" in job.reason.text
     actions.approve(world.ports, job.job_id, EVE)
     world.settle()
-    assert [run.fired_by.count("; approved by ") for run in world.runs("a")] == [1]
+    assert [run.fired_by.text.count("; approved by ") for run in world.runs("a")] == [1]
 
 
 def failed(world: World, **first: Any) -> dict[str, Any]:
@@ -654,14 +654,14 @@ def test_c16_a_retry_of_changed_work_waits_for_approval(asked_first: bool) -> No
     world.pass_by("2h")
     job = waiting(world)
     assert (job.attempt, len(world.runs("a"))) == (2, 1)
-    assert ("waits for approval again" if asked_first else "waits for approval") in job.reason
+    assert ("waits for approval again" if asked_first else "waits for approval") in job.reason.text
     refused(world, MALLORY, job)
     actions.approve(world.ports, job.job_id, EVE)
     world.settle()
     world.finish("FAILED")
     world.pass_by("2h")
     assert [run.attempt for run in world.runs("a")] == [1, 2, 3], "the third attempt runs what was approved"
-    assert [run.fired_by.count("; approved by ") for run in world.runs("a")][1:] == [1 + asked_first] * 2
+    assert [run.fired_by.text.count("; approved by ") for run in world.runs("a")][1:] == [1 + asked_first] * 2
 
 
 # -- installations that do not enforce roles -------------------------------------------------------------------------

@@ -84,7 +84,7 @@ def test_c16_each_way_to_a_start_waits_for_a_foreign_workflow(way: str) -> None:
     world = owning({"a": schedule})
     comes(world)
     job = waiting(world)
-    assert f" for workflow {schedule['workflow']}, else wait: waits for approval" in job.reason
+    assert f" for workflow {schedule['workflow']}, else wait: waits for approval" in job.reason.text
     actions.approve(world.ports, job.job_id, ADA)
     world.settle()
     [run] = world.runs("a")
@@ -105,7 +105,7 @@ def test_c16_a_rerun_waits_again_and_a_retry_does_not() -> None:
     again = rerun(world.ports, world.runs("a")[0].run_id, "r2")
     world.settle()
     [job] = world.jobs("a")
-    assert (job.job_id, job.reason) == (again, WAITS)
+    assert (job.job_id, job.reason.text) == (again, WAITS)
     assert len(world.runs("a")) == 2
 
 
@@ -116,13 +116,13 @@ def test_c16_a_schedules_approval_does_not_replace_the_workflows() -> None:
     job = waiting(world)
     actions.approve(world.ports, job.job_id, ADA, duty=lambda name: name.startswith("demo."))
     job = waiting(world)
-    assert (list(job.approvals), job.reason) == (["DataOwner"], WAITS)
+    assert (list(job.approvals), job.reason.text) == (["DataOwner"], WAITS)
     with pytest.raises(SluiceError, match="expected the role approver in namespace demo and lake"):
         actions.approve(world.ports, job.job_id, ADA, duty=lambda name: False)
     actions.approve(world.ports, job.job_id, ADA, duty=lambda name: name.startswith("lake."))
     world.settle()
     [run] = world.runs("a")
-    assert run.fired_by.count("; approved by ") == 2
+    assert run.fired_by.text.count("; approved by ") == 2
 
 
 def test_c16_a_workflow_of_the_same_namespace_asks_too() -> None:
@@ -130,7 +130,7 @@ def test_c16_a_workflow_of_the_same_namespace_asks_too() -> None:
     world.deploy(flights({"a": partitions()}, clean=ASKING))
     world.upload(day(1))
     job = waiting(world)
-    assert job.reason.startswith("approved by a DataOwner for workflow demo.flights.clean")
+    assert job.reason.text.startswith("approved by a DataOwner for workflow demo.flights.clean")
     with pytest.raises(SluiceError, match="expected the job to be approved by a DataOwner for workflow"):
         actions.refuse(world.ports, job.job_id, "arn:aws:iam::123456789012:user/bob")
     actions.refuse(world.ports, job.job_id, ADA)
@@ -160,7 +160,7 @@ def test_c16_a_changed_workflow_decides_again_about_what_waits(after: Any) -> No
         world.settle()
         assert len(world.runs("a")) == 1, "nobody has to approve it any more"
         return
-    assert "a Other for workflow" in waiting(world).reason
+    assert "a Other for workflow" in waiting(world).reason.text
     with pytest.raises(SluiceError, match="a Other"):
         actions.approve(world.ports, job.job_id, ADA)
 

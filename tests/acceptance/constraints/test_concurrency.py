@@ -33,7 +33,7 @@ def test_c1_a_concurrency_constraint_aborts_on_record_by_default(world: World) -
     assert len(world.runs("daily")) == 1
     [record] = world.records("daily")
     assert record.kind == "ABORTED"
-    assert "1 of 1 in use" in record.reason
+    assert "1 of 1 in use" in record.reason.text
 
 
 def test_c1_a_group_limits_runs_of_several_workflows_together(world: World) -> None:
@@ -128,7 +128,7 @@ def test_c1_cancel_other_withdraws_run_that_has_not_started_yet(world: World) ->
 
     [first], [second] = world.runs("daily"), world.runs("urgent")
     assert (first.state, second.state) == ("CANCELLED", "STARTING")
-    assert first.reason == f"cancelled to make room for job {second.run_id}"
+    assert first.reason.text == f"cancelled to make room for job {second.run_id}"
     world.pass_by("3m")
     assert world.targets.emr.runs == {}
     assert world.runs("urgent")[0].state == "STARTING"

@@ -154,8 +154,8 @@ def test_c12_a_refused_start_is_repeated_with_backoff_as_same(world: World) -> N
     world.settle()
     [run] = world.runs("daily")
     turn = "waits for a permit of the EMR start rate of this account: one start every 1s, burst 20"
-    assert (run.state, run.reason) == ("STARTING", f"too many requests; {turn}")
-    assert explain.why_run(run)["why"] == run.reason
+    assert (run.state, run.reason.text) == ("STARTING", f"too many requests; {turn}")
+    assert explain.why_run(run)["why"] == run.reason.text
 
     world.pass_by("30s")
     [run] = world.runs("daily")
@@ -175,7 +175,7 @@ def test_c12_a_start_that_cannot_succeed_fails_run_without_retry(world: World) -
     doze(world, "10m")
 
     [run] = world.runs("daily")
-    assert (run.state, run.reason, run.calls) == ("FAILED", "the role may not be assumed", 1)
+    assert (run.state, run.reason.text, run.calls) == ("FAILED", "the role may not be assumed", 1)
     assert len(world.runs("alarm")) == 1
     assert world.limit_state("workflow:demo.flights.fragile").active == 0
 
@@ -203,7 +203,7 @@ def test_c14_why_of_half_met_all_shows_what_came_and_is_missing(world: World) ->
     assert (answer["since"], answer["decision"]) == ("2026-03-02T12:05:00.000Z", "wait")
     timeout = "its timeout at 2026-03-03T12:05:00.000Z"
     assert answer["wakes"] == f"the next event that its trigger waits for, or {timeout}"
-    assert why_schedule(world, "join")["why"] == answer["why"] == world.jobs("join")[0].reason
+    assert why_schedule(world, "join")["why"] == answer["why"] == world.jobs("join")[0].reason.text
 
 
 def test_c14_a_waiting_constraint_says_what_wakes_it_and_when(world: World) -> None:

@@ -38,13 +38,13 @@ def test_c10_a_timeout_with_run_never_exceeds_a_full_pool() -> None:
     assert world.runs("late") == []
     [job] = world.jobs("late")
     assert job.state == "PENDING_LAUNCH"
-    assert job.reason.startswith("waits for a slot of pool demo.p: 1 of 1 in use")
+    assert job.reason.text.startswith("waits for a slot of pool demo.p: 1 of 1 in use")
 
     world.finish()
     world.settle()
     [run] = world.runs("late")
     assert run.claimed_at == NOON + 3 * HOUR
-    assert run.fired_by.startswith("run in spite of its timeout")
+    assert run.fired_by.text.startswith("run in spite of its timeout")
 
 
 def test_c10_a_timeout_with_run_never_exceeds_a_policy() -> None:
@@ -55,11 +55,11 @@ def test_c10_a_timeout_with_run_never_exceeds_a_policy() -> None:
     assert world.runs("late") == []
     [job] = world.jobs("late")
     assert job.state == "PENDING_LAUNCH"
-    assert job.reason.startswith("waits for a permit of policy demo.calm: at most 1 starts in any 3h")
+    assert job.reason.text.startswith("waits for a permit of policy demo.calm: at most 1 starts in any 3h")
     world.pass_by("10m")
     first, second = world.targets.emr.called_at
     assert second - first >= 3 * HOUR
-    assert world.runs("late")[0].fired_by.startswith("run in spite of its timeout")
+    assert world.runs("late")[0].fired_by.text.startswith("run in spite of its timeout")
 
 
 @pytest.mark.parametrize("on_unmet", ["wait", "abort"])
@@ -78,7 +78,7 @@ def test_c10_a_timeout_overrides_a_load_that_is_too_high(on_unmet: str) -> None:
     world.pass_by("1s")
     [run] = world.runs("late")
     assert run.claimed_at == NOON + HOUR
-    assert run.fired_by.startswith("run in spite of its timeout")
+    assert run.fired_by.text.startswith("run in spite of its timeout")
     assert len(world.targets.measured) == measured
 
 

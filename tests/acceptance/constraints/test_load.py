@@ -40,10 +40,10 @@ def test_c6_a_job_waits_for_a_metric_and_why_shows_last_reading() -> None:
     [job] = world.jobs("a")
     rule = "CPUUtilization of AWS/RDS is below 0.7, else wait"
     assert (
-        job.reason
+        job.reason.text
         == f"{rule}: the value is 0.9 at 2026-03-02T12:00:00.000Z; measured again at 2026-03-02T12:02:00.000Z"
     )
-    assert explain.why_job(world.ports, job)["why"] == job.reason
+    assert explain.why_job(world.ports, job)["why"] == job.reason.text
     assert world.targets.measured[0]["cloudwatch"]["dimensions"] == {"DBInstance": "lake"}
 
     world.targets.load = 0.2
@@ -95,7 +95,7 @@ def test_c6_a_pool_is_measured_from_its_limit_row() -> None:
     world.upload(day(1))
     world.settle()
     [job] = world.jobs("a")
-    assert job.reason.startswith("the share of pool demo.p in use is below 0.5, else wait: the value is 0.5 at")
+    assert job.reason.text.startswith("the share of pool demo.p in use is below 0.5, else wait: the value is 0.5 at")
     world.finish()
     world.pass_by("1m1s")
     assert len(world.runs("a")) == 1
@@ -106,7 +106,7 @@ def test_c6_a_pool_is_measured_from_its_limit_row() -> None:
 
 def test_c6_a_load_that_cannot_be_measured_waits_with_backoff() -> None:
     world = waiting_for(load(CPU, below=0.7, on_unmet="abort"), value=NoAnswer("throttled"))
-    assert world.jobs("a")[0].reason.endswith(
+    assert world.jobs("a")[0].reason.text.endswith(
         "the measurement failed: throttled; measured again at 2026-03-02T12:01:00.000Z"
     )
     world.pass_by("2h")

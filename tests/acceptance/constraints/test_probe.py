@@ -60,7 +60,7 @@ def test_c15_an_unmet_probe_is_called_again_only_when_it_said(world: World) -> N
     upload(world)
     [job] = world.jobs("daily")
     assert (job.state, job.wake_at) == ("PENDING_CONSTRAINTS", NOON + 10 * MINUTE)
-    assert job.reason == f"{RULE}: month end; called again at 2026-03-02T12:10:00.000Z"
+    assert job.reason.text == f"{RULE}: month end; called again at 2026-03-02T12:10:00.000Z"
 
     world.pass_by("9m")
     assert len(world.targets.asked) == 1, "no polling: the job sleeps until its instant"
@@ -128,7 +128,7 @@ def test_c15_a_failing_probe_backs_off_and_why_shows_the_reason(world: World) ->
     seen: list[int] = []
     for _ in range(8):
         [job] = world.jobs("daily")
-        assert "the probe failed: the function failed: boom" in job.reason
+        assert "the probe failed: the function failed: boom" in job.reason.text
         seen.append(((job.wake_at or 0) - world.clock.now()) // MINUTE)
         world.clock.wait_until(job.wake_at or 0)
         world.tick()
@@ -163,7 +163,7 @@ def test_c15_a_served_job_is_probed_again(world: World) -> None:
     world.finish()
     world.settle()
     [job] = world.jobs("daily")
-    assert (job.state, "no stock any more" in job.reason) == ("PENDING_CONSTRAINTS", True)
+    assert (job.state, "no stock any more" in job.reason.text) == ("PENDING_CONSTRAINTS", True)
     world.pass_by("2m")
     assert states(world, "daily") == ["SUCCEEDED", "STARTING"]
 

@@ -45,8 +45,8 @@ def test_c10_job_not_launched_in_time_is_aborted_with_its_reason(world: World) -
     assert world.jobs("daily") == []
     [record] = world.records("daily")
     assert record.kind == "ABORTED"
-    assert "timeout of 1h" in record.reason
-    assert "1 partition of demo.flights" in record.reason
+    assert "timeout of 1h" in record.reason.text
+    assert "1 partition of demo.flights" in record.reason.text
 
 
 def test_c10_the_timeout_is_a_day_by_default_and_may_be_never(world: World) -> None:
@@ -75,7 +75,7 @@ def test_c10_a_timeout_may_run_a_job_anyway_but_never_past_limit(world: World) -
     world.finish()
     world.settle()
     [run] = world.runs("daily")
-    assert "timeout" in run.fired_by
+    assert "timeout" in run.fired_by.text
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_c10_run_overrides_the_trigger_and_conditions_of_time(world: World, cons
 
     [run] = world.runs("daily")
     assert run.claimed_at == NOON + HOUR
-    assert run.fired_by.startswith("run in spite of its timeout: waits for 1 partition of demo.flights")
+    assert run.fired_by.text.startswith("run in spite of its timeout: waits for 1 partition of demo.flights")
 
 
 def test_c10_run_never_overrides_a_rate(world: World) -> None:
@@ -128,7 +128,7 @@ def test_c10_a_timeout_with_run_waits_for_the_end_of_a_hold(world: World) -> Non
     world.resume("daily")
     world.settle()
     [run] = world.runs("daily")
-    assert run.fired_by.startswith("run in spite of its timeout")
+    assert run.fired_by.text.startswith("run in spite of its timeout")
 
 
 def test_c10_a_constraint_that_waits_too_long_times_out_by_name(world: World) -> None:

@@ -130,15 +130,15 @@ ENDINGS: dict[Callable[[], World], tuple[str, str]] = {
 def test_c14_work_that_never_ran_is_shown_with_reason_and_time(ending: Callable[[], World]) -> None:
     world, (kind, words) = ending(), ENDINGS[ending]
     record = world.records("a")[0]
-    assert (record.kind, words in record.reason) == (kind, True), record.reason
+    assert (record.kind, words in record.reason.text) == (kind, True), record.reason.text
     shown = views.record_view(record)
-    assert (shown["reason"], shown["at"]) == (record.reason, iso(record.recorded_at))
+    assert (shown["reason"], shown["at"]) == (record.reason.text, iso(record.recorded_at))
 
     answer = explain.why_work(world.ports, record.id)
     assert (answer["run_id"], answer["state"], answer["why"], answer["at"]) == (
         record.id,
         kind,
-        record.reason,
+        record.reason.text,
         shown["at"],
     )
     for read in (lambda: explain.lookup.find_run(world.ports, record.id), lambda: _job(world, record.id)):
@@ -186,17 +186,25 @@ def test_c14_a_cancelled_run_is_shown_with_reason_and_time() -> None:
     world.settle()
     world.pass_by("2m")
     [run] = world.runs("a")
-    assert (run.state, run.reason) == ("CANCELLED", "cancelled by ada")
+    assert (run.state, run.reason.text) == ("CANCELLED", "cancelled by ada")
     ended = views.run_view(run)["ended_at"]
     answer = explain.why_work(world.ports, run.run_id)
-    assert (answer["state"], answer["why"], answer["at"]) == ("CANCELLED", run.reason, ended)
+    assert (answer["state"], answer["why"], answer["at"]) == ("CANCELLED", run.reason.text, ended)
     about = why_schedule(world, "a")
     assert f"the last work was cancelled at {ended}: cancelled by ada" in about["why"]
     assert about["ended"] == [
-        {"id": run.run_id, "kind": "CANCELLED", "schedule": full("a"), "reason": run.reason, "at": ended, "count": 1}
+        {
+            "id": run.run_id,
+            "kind": "CANCELLED",
+            "schedule": full("a"),
+            "reason": run.reason.text,
+            "code": "cancelled",
+            "at": ended,
+            "count": 1,
+        }
     ]
     listed = lists.runs_of_namespace(world.ports, "demo", None, 50, None).items
-    assert [(each.state, each.reason) for each in listed] == [("CANCELLED", "cancelled by ada")]
+    assert [(each.state, each.reason.text) for each in listed] == [("CANCELLED", "cancelled by ada")]
 
 
 def test_c14_the_last_five_endings_are_told_newest_first() -> None:

@@ -43,7 +43,7 @@ def test_an_event_that_two_leaves_count_is_shown_once() -> None:
     world.post("go", "g")
     world.settle()
     assert sorted(each["type"] for each in reported(world)) == ["go", CLOSED]
-    assert world.runs("a")[0].fired_by.count(CLOSED) == 1
+    assert world.runs("a")[0].fired_by.text.count(CLOSED) == 1
 
 
 @pytest.mark.parametrize("trigger", [partition(count=2), all_of(partition(count=2), quiet(partition(), "1m"))])

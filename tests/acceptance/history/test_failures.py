@@ -42,7 +42,7 @@ def test_a_cut_reason_is_completed_as_soon_as_the_log_is_there(details: str) -> 
     assert why(world) == details
     logs(world)
     assert why(world) == f"exit code 1: {ERROR}"
-    assert failures.with_reason(world.ports, world.runs("a")[0]).reason == f"exit code 1: {ERROR}"
+    assert failures.with_reason(world.ports, world.runs("a")[0]).reason.text == f"exit code 1: {ERROR}"
 
 
 def test_lists_have_the_error_of_a_log_soon_after_the_end() -> None:
@@ -51,10 +51,10 @@ def test_lists_have_the_error_of_a_log_soon_after_the_end() -> None:
     logs(world)
     assert why(world) == f"exit code 1: {ERROR}"
     [run] = world.runs("a")
-    assert run.reason == CUT
+    assert run.reason.text == CUT
     world.pass_by("3m")
     [kept] = world.runs("a")
-    assert (kept.reason, kept.state) == (f"exit code 1: {ERROR}", "FAILED")
+    assert (kept.reason.text, kept.state) == (f"exit code 1: {ERROR}", "FAILED")
     world.payloads.logs.clear()
     assert why(world) == f"exit code 1: {ERROR}"
     assert kept.wake_at is None, "nothing is left to ask about"
@@ -95,7 +95,7 @@ def test_each_attempt_has_the_error_of_its_own_log() -> None:
     world = failed(CUT, attempts=2)
     logs(world)
     [first] = world.runs("a")
-    assert failures.with_reason(world.ports, first).reason == f"exit code 1: {ERROR}"
+    assert failures.with_reason(world.ports, first).reason.text == f"exit code 1: {ERROR}"
     world.pass_by("31s")
     second = world.runs("a")[-1]
     assert (second.attempt, failures.with_reason(world.ports, second)) == (2, second), "it runs"
@@ -111,4 +111,4 @@ def test_a_run_that_ended_for_its_timeout_keeps_that_reason() -> None:
     [run] = world.runs("a")
     logs(world)
     assert run.outcome == "timed_out"
-    assert why(world) == run.reason
+    assert why(world) == run.reason.text

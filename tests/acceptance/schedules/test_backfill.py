@@ -65,7 +65,7 @@ def test_l12_a_backfill_run_has_the_instant_at_which_it_was_due(world: World) ->
         ("time", "2026-01-05T02:00:00.000Z")
     ]
     assert answer["properties"] == {"mode": "daily", "deep": True}
-    assert (run.kind, run.fired_by, run.nominal_at) == (
+    assert (run.kind, run.fired_by.text, run.nominal_at) == (
         "backfill",
         f"backfill {backfill}",
         parse_instant("2026-01-05T02:00:00Z"),

@@ -189,7 +189,7 @@ def test_l11_run_now_skips_the_trigger_and_keeps_what_gathers(world: World) -> N
     world.settle()
 
     [run] = world.runs("daily")
-    assert (run.run_id, run.fired_by) == (job_id, "run now")
+    assert (run.run_id, run.fired_by.text) == (job_id, "run now")
     assert world.context(run)["properties"] == {"mode": "thorough"}
     assert [event["kind"] for event in world.context(run)["events"]] == ["run_now"]
     [waiting] = world.jobs("daily")

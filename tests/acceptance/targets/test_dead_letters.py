@@ -85,7 +85,7 @@ def test_e6_an_event_redriven_during_its_drop_is_not_delivered(world: World) -> 
     assert (world.jobs("tick"), world.targets.queue.messages, letters(world)) == ([], [], [])
     record = world.ports.rows.get(Record, letter.run_id)
     assert record is not None
-    assert (record.kind, record.reason) == ("DROPPED", "its dead letter was dropped by ada: no such queue")
+    assert (record.kind, record.reason.text) == ("DROPPED", "its dead letter was dropped by ada: no such queue")
 
 
 def test_e6_a_failed_redrive_is_dead_letter_again_and_retryable(world: World) -> None:
@@ -157,7 +157,7 @@ def test_e6_a_dropped_redrive_that_waits_keeps_the_dead_letter(world: World) -> 
     world.put("tick", on(event("stop"), "notify"))
     [back] = letters(world)
     assert (back.run_id, back.attempt) == (letter.run_id, letter.attempt)
-    assert back.reason == "no such queue; not delivered again: the schedule was replaced or enabled again"
+    assert back.reason.text == "no such queue; not delivered again: the schedule was replaced or enabled again"
     assert redrive(world, back) == 2
     world.settle()
     assert len(world.targets.queue.messages) == 1
@@ -217,7 +217,7 @@ def test_e6_a_dropped_dead_letter_is_on_record_and_its_run_stays(world: World) -
     assert states(world, "tick") == ["FAILED"]
     [record] = world.records("tick")
     assert (record.kind, record.id) == ("DROPPED", letter.run_id)
-    assert record.reason == "its dead letter was dropped by tester: no such queue"
+    assert record.reason.text == "its dead letter was dropped by tester: no such queue"
     assert iso(record.recorded_at) == iso(world.clock.now())
 
 

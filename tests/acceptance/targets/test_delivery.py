@@ -39,9 +39,9 @@ def test_e6_the_default_is_three_tries_then_a_dead_letter(world: World) -> None:
 
     [run] = world.runs("tick")
     assert (run.state, run.calls) == ("FAILED", 3)
-    assert run.reason == "not delivered in 3 tries; last answer: the server is down"
+    assert run.reason.text == "not delivered in 3 tries; last answer: the server is down"
     assert (letter.run_id, letter.attempt, letter.schedule) == (run.run_id, 1, full("tick"))
-    assert (letter.target, letter.tries, letter.reason, letter.size) == ("sqs", 3, run.reason, 2)
+    assert (letter.target, letter.tries, letter.reason.text, letter.size) == ("sqs", 3, run.reason.text, 2)
     first = run.nominal_at or 0
     assert (letter.nominal_at, letter.first_try_at, letter.failed_at) == (first, first, first + 2 * SECOND)
     assert world.jobs("tick") == []
@@ -77,7 +77,7 @@ def test_e6_a_delivery_being_tried_ignores_timeout_and_aborts(world: World) -> N
     world.targets.queue.answers = [DOWN]
     world.pass_by("10m")
     [job] = world.jobs("tick")
-    assert "between 11:00 and 12:02" in job.reason, "it waits for the window, as a retry does"
+    assert "between 11:00 and 12:02" in job.reason.text, "it waits for the window, as a retry does"
     world.clock.wait_until((job.wake_at or 0) - MINUTE)
     world.pass_by("2m")
     assert (states(world, "tick"), reasons(world, "tick")) == (["SUCCEEDED"], [])
@@ -88,9 +88,9 @@ def test_e6_a_delivery_waiting_for_its_next_try_says_so(world: World) -> None:
     world.targets.queue.answers = [DOWN]
     world.pass_by("2m")
     [job] = world.jobs("tick")
-    assert job.reason.startswith("try 1 of 6 failed, next try in ")
+    assert job.reason.text.startswith("try 1 of 6 failed, next try in ")
     assert (job.tries, job.first_try_at) == (1, job.due_at)
-    assert why(world, "tick")["why"] == job.reason
+    assert why(world, "tick")["why"] == job.reason.text
 
 
 def test_e6_a_repeated_hint_or_a_resume_advances_no_try(world: World) -> None:
@@ -112,7 +112,7 @@ def test_e6_a_repeated_hint_or_a_resume_advances_no_try(world: World) -> None:
 @pytest.mark.parametrize("answers", [[NEVER], [DOWN, NEVER]])
 def test_e6_a_final_refusal_ends_a_delivery_at_once(world: World, answers: list[Answer]) -> None:
     letter = undelivered(world, *answers)
-    assert (letter.reason, letter.tries) == ("no such queue", len(answers))
+    assert (letter.reason.text, letter.tries) == ("no such queue", len(answers))
 
 
 def test_e6_a_burst_at_the_account_limits_is_late_and_not_lost(world: World) -> None:
@@ -140,5 +140,5 @@ def test_e6_the_retry_policy_holds_for_a_counted_delivery_too(world: World) -> N
     [run] = world.runs("tick")
     [letter] = letters(world)
     assert (run.state, run.calls) == ("FAILED", 2)
-    assert letter.reason == run.reason == "not delivered in 2 tries; last answer: the server is down"
+    assert letter.reason.text == run.reason.text == "not delivered in 2 tries; last answer: the server is down"
     assert letter.failed_at - (letter.first_try_at or 0) == SECOND

@@ -62,7 +62,7 @@ def test_e3_higher_priority_goes_first_in_a_policy_as_why_shows() -> None:
     for number in range(4):
         world.upload(day(number))
     world.settle()
-    reasons = {job.reason for job in world.jobs("low")}
+    reasons = {job.reason.text for job in world.jobs("low")}
     rule = "waits for a permit of policy demo.calm: at most 2 starts in any 1m"
     assert reasons == {rule}
 

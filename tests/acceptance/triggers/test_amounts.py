@@ -18,7 +18,7 @@ def test_t9_each_time_enough_bytes_have_come_a_run_starts(world: World) -> None:
 
     [run] = world.runs("bulk")
     assert len(world.context(run)["events"]) == 3
-    assert "12 MB in 3 objects of demo.flights" in run.fired_by
+    assert "12 MB in 3 objects of demo.flights" in run.fired_by.text
     assert why(world, "bulk")["missing"] == ["1 B of demo.flights"]
 
 

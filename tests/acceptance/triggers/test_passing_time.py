@@ -146,7 +146,7 @@ def test_t18_nothing_by_a_time_of_day_starts_a_run_else_not(world: World) -> Non
     doze_until(world, six_in_paris + DAY)
     [run] = world.runs("alarm")
     assert run.claimed_at == six_in_paris + DAY
-    assert "no partition of demo.flights had come by 06:00 in Europe/Paris" in run.fired_by
+    assert "no partition of demo.flights had come by 06:00 in Europe/Paris" in run.fired_by.text
 
 
 def test_t18_the_days_of_a_deadline_are_those_of_its_checks(world: World) -> None:

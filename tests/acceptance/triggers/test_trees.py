@@ -218,4 +218,4 @@ def test_t19_an_event_lacking_the_keys_counts_nowhere_on_record(world: World) ->
     assert world.jobs("join") == []
     [record] = world.records("join")
     assert record.kind == "DROPPED"
-    assert "carries no value of every correlation key (day)" in record.reason
+    assert "carries no value of every correlation key (day)" in record.reason.text

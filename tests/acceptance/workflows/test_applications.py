@@ -62,7 +62,7 @@ def test_w3_a_third_run_waits_for_its_application_as_why_shows() -> None:
     assert len(world.targets.emr.runs) == 2
     [waiting] = world.jobs("a")
     why = f"waits for a slot of EMR application {OWN}: 2 of 2 in use"
-    assert (waiting.queued_in, waiting.reason) == (f"application:{OWN}", why)
+    assert (waiting.queued_in, waiting.reason.text) == (f"application:{OWN}", why)
     assert explain.why_job(world.ports, waiting)["why"].startswith(why)
     finish_all(world)
 
@@ -94,7 +94,7 @@ def test_w3_each_application_has_its_own_limit() -> None:
     come(world, 1, 2)
     come(world, 1, 2, dataset="weather")
     assert (len(world.runs("here")), len(world.runs("there"))) == (2, 1)
-    assert world.jobs("there")[0].reason == f"waits for a slot of EMR application {OTHER}: 1 of 1 in use"
+    assert world.jobs("there")[0].reason.text == f"waits for a slot of EMR application {OTHER}: 1 of 1 in use"
     finish_all(world)
 
 

@@ -100,7 +100,7 @@ def test_w9_a_job_aborted_for_a_constraint_sends_a_notice(world: World) -> None:
 
     [notice] = notices(world)
     assert whats(notice) == ["aborted"]
-    assert notice["events"][0]["reason"] == world.records("daily")[0].reason
+    assert notice["events"][0]["reason"] == world.records("daily")[0].reason.text
 
 
 def test_w9_a_requeued_job_waits_and_sends_no_notice(world: World) -> None:
@@ -158,7 +158,7 @@ def test_w9_a_refused_notice_is_retried_under_one_id_then_dead(world: World) -> 
     assert len({run_id for run_id, _, _ in world.targets.queue.tried}) == 1
     assert len(world.targets.queue.tried) == 3
     letters = world.ports.runs.dead_letters("namespace", "demo", 10, None).items
-    assert [letter.reason for letter in letters if ".~notice-" in letter.schedule] != []
+    assert [letter.reason.text for letter in letters if ".~notice-" in letter.schedule] != []
 
 
 def test_w9_a_lost_hint_delays_a_notice_by_a_minute_at_most(world: World) -> None:

@@ -48,7 +48,7 @@ def test_w3_workflows_share_pool_slots_and_never_exceed_them() -> None:
     come(world, 1, 2, dataset="weather")
     assert (live(world, "a"), live(world, "b")) == (2, 1)
     assert in_use(world) == 3
-    assert [job.reason for job in world.jobs("b")] == ["waits for a slot of pool demo.p: 3 of 3 in use"]
+    assert [job.reason.text for job in world.jobs("b")] == ["waits for a slot of pool demo.p: 3 of 3 in use"]
 
     world.finish()
     world.settle()
@@ -64,7 +64,7 @@ def test_w3_a_pool_of_vcpus_counts_the_resources_of_runs() -> None:
     assert in_use(world) == 16, "each has an executor and a driver of 4 vCPUs"
     come(world, 1, dataset="weather")
     waiting = world.jobs("b")[0]
-    assert waiting.reason == "waits for 8 vCPU of pool demo.p: 16 of 20 in use"
+    assert waiting.reason.text == "waits for 8 vCPU of pool demo.p: 16 of 20 in use"
     assert explain.why_job(world.ports, waiting)["why"].startswith("waits for 8 vCPU of pool demo.p: 16 of 20 in use")
 
 
@@ -132,7 +132,7 @@ def test_w3_a_share_is_kept_and_its_owner_may_use_the_fallback() -> None:
     assert live(world, "u") == 2
     share = "pool:demo.p:demo.flights.urgent"
     waits = "waits for a slot of the share of demo.flights.urgent in pool demo.p: 2 of 2 in use"
-    assert [job.reason for job in world.jobs("u")] == [waits]
+    assert [job.reason.text for job in world.jobs("u")] == [waits]
 
     for _ in range(2):
         first = next(run for run in world.runs("a") if run.state in ("STARTING", "RUNNING"))
@@ -190,7 +190,7 @@ def test_w3_a_job_larger_than_a_pool_yields_and_blocks_nobody() -> None:
     assert live(world, "small") == 2
     [large] = world.jobs("large")
     assert (large.state, large.held) == ("PENDING_CONSTRAINTS", ())
-    assert large.reason.endswith("more than the whole pool: request less, or enlarge the pool")
+    assert large.reason.text.endswith("more than the whole pool: request less, or enlarge the pool")
 
     world.finish()
     store.put(world.ports, "pool", "demo.p", {"size": 4, "unit": "slots", "shares": {}}, "tester")

@@ -52,7 +52,7 @@ def test_w13_a_job_holding_units_takes_new_amount_when_it_starts() -> None:
     assert [run.units for run in world.runs("a")] == [2, 7]
     change(world, slots=8)
     come(world, 3)
-    assert [job.reason for job in world.jobs("a")] == ["waits for 8 slots of pool demo.p: 9 of 9 in use"]
+    assert [job.reason.text for job in world.jobs("a")] == ["waits for 8 slots of pool demo.p: 9 of 9 in use"]
     world.finish()
     world.pass_by("11s")
     assert [run.units for run in world.runs("a")] == [2, 7, 8]

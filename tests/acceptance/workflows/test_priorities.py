@@ -63,7 +63,7 @@ def test_w2_upstreams_inherit_priority_through_any_depth() -> None:
         middle={},
     )
     [waiting] = world.jobs("up")
-    assert waiting.reason.endswith("; priority 9, inherited from demo.flights.report")
+    assert waiting.reason.text.endswith("; priority 9, inherited from demo.flights.report")
     assert explain.why_job(world.ports, waiting)["why"].endswith(
         "priority 9, inherited from demo.flights.report; position 1 of 2 in its queue"
     )
@@ -82,7 +82,7 @@ def test_w2_freshness_constraint_passes_priority_to_its_workflow() -> None:
         plain={},
         up={},
     )
-    assert world.jobs("up")[0].inherited == "priority 8, inherited from demo.flights.urgent"
+    assert world.jobs("up")[0].inherited.text == "priority 8, inherited from demo.flights.urgent"
     assert order_of(world, "plain", "up") == ["up", "plain"]
 
 
@@ -98,8 +98,8 @@ def test_w2_waiting_for_one_schedule_passes_priority_to_its_jobs() -> None:
         2,
         up={},
     )
-    assert world.jobs("other")[0].inherited == ""
-    assert world.jobs("mine")[0].inherited == "priority 9, inherited from demo.flights.report"
+    assert world.jobs("other")[0].inherited.text == ""
+    assert world.jobs("mine")[0].inherited.text == "priority 9, inherited from demo.flights.report"
     assert order_of(world, "other", "mine") == ["mine", "other"]
 
 
@@ -112,7 +112,7 @@ def test_w2_failure_listeners_and_disabled_schedules_pass_none() -> None:
         plain={},
         up={},
     )
-    assert world.jobs("up")[0].inherited == ""
+    assert world.jobs("up")[0].inherited.text == ""
     assert order_of(world, "plain", "up") == ["plain", "up"]
 
 
@@ -130,7 +130,7 @@ def test_w2_enabling_an_urgent_downstream_reranks_waiting_jobs() -> None:
     world.put("report", after("clean", "join", priority=9))
     world.settle()
     [waiting] = world.jobs("slow")
-    assert (waiting.inherited, str(waiting.rank)[0]) == ("priority 9, inherited from demo.flights.report", "0")
+    assert (waiting.inherited.text, str(waiting.rank)[0]) == ("priority 9, inherited from demo.flights.report", "0")
     assert world.limit_state("workflow:demo.flights.clean").waiters == 2
     world.finish()
     world.settle()
@@ -155,7 +155,7 @@ def test_w2_a_dataset_passes_priority_to_its_waiting_jobs() -> None:
         world.settle()
     world.upload(day(1, "weather", "x.csv"))
     world.settle()
-    assert world.jobs("high")[0].inherited == "priority 8, inherited from dataset demo.weather"
+    assert world.jobs("high")[0].inherited.text == "priority 8, inherited from dataset demo.weather"
     world.finish()
     world.settle()
     assert (len(world.runs("low")), len(world.runs("high"))) == (1, 1)

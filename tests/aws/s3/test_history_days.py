@@ -17,10 +17,11 @@ from chalicelib.core.writes import Create, Put, Replace
 from chalicelib.settings import Settings
 from tests.support import rows
 from tests.support.clock import NOON
+from tests.support.reasons import says
 
 NAMES = {"catalog": "c", "jobs": "j", "runs": "r"}
 RUN = rows.run(rev=2, expires_at=NOON + HISTORY)
-RECORD = Record("j1", "SKIPPED", "demo.flights.clean", 1, "why", NOON, expires_at=NOON + HISTORY)
+RECORD = Record("j1", "SKIPPED", "demo.flights.clean", 1, says("why"), NOON, expires_at=NOON + HISTORY)
 OF_RUNS = [
     Pointer("app/jr1", "j1", 1, NOON + HISTORY),
     Output("j1", 1, "the last line", NOON, expires_at=NOON + HISTORY),

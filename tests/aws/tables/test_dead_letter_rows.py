@@ -33,7 +33,7 @@ def letter(number: int, schedule: str = "tell", namespace: str = "demo", attempt
 def test_e6_a_dead_letter_has_its_content_and_its_reason(dynamo: Dynamo) -> None:
     made = dead_letters.of(failed(), NOON)
     assert made is not None
-    assert (made.reason, made.tries, made.first_try_at, made.failed_at) == ("no such queue", 3, NOON - 2000, NOON)
+    assert (made.reason.text, made.tries, made.first_try_at, made.failed_at) == ("no such queue", 3, NOON - 2000, NOON)
     assert (made.target, made.size) == ("sqs", len('{"content_type": "text/plain", "text": "gr\\u00fcn"}'))
     assert dynamo.commit([Put(made)]) is None
     assert DynamoRuns(dynamo).dead_letter(made.run_id) == made

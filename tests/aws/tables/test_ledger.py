@@ -52,6 +52,7 @@ from chalicelib.core.writes import (
 )
 from tests.support import rows
 from tests.support.clock import NOON
+from tests.support.reasons import says
 
 LIMIT = "workflow:demo.flights.w"
 ONE = Slots(LIMIT, 1)
@@ -78,12 +79,12 @@ def test_a_row_is_created_once_and_read_back_as_it_was(dynamo: Dynamo) -> None:
 def test_a_replacement_names_the_revision_it_read(dynamo: Dynamo) -> None:
     job = rows.job()
     assert ok(dynamo, Create(job))
-    assert ok(dynamo, Replace(replace(job, rev=2, reason="second")))
-    assert not ok(dynamo, Replace(replace(job, rev=2, reason="late")))
+    assert ok(dynamo, Replace(replace(job, rev=2, reason=says("second"))))
+    assert not ok(dynamo, Replace(replace(job, rev=2, reason=says("late"))))
     assert not ok(dynamo, Replace(replace(job, rev=3, job_id="another")))
     found = stored(dynamo)
     assert found is not None
-    assert found.reason == "second"
+    assert found.reason.text == "second"
 
 
 def test_a_refused_plan_leaves_nothing_behind(dynamo: Dynamo) -> None:

@@ -15,6 +15,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import Create, DeleteJob, PutState, Replace, Write
 from tests.support import rows
+from tests.support.reasons import says
 from tests.support.world import settings
 
 
@@ -37,7 +38,8 @@ class LosesAnswers:
 
 
 @pytest.mark.parametrize(
-    "write", [Replace(replace(rows.job(), rev=2, reason="again", correlation={"day": "1"})), DeleteJob(rows.job())]
+    "write",
+    [Replace(replace(rows.job(), rev=2, reason=says("again"), correlation={"day": "1"})), DeleteJob(rows.job())],
 )
 def test_a_single_write_is_recognized_by_the_item_in_the_refusal(
     store: tuple[Any, dict[str, str]], dynamo: Dynamo, write: Write

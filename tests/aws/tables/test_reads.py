@@ -26,6 +26,7 @@ from chalicelib.core.rows.schedule import Failures, Subscription, Timer
 from chalicelib.core.writes import Create, Put
 from tests.support import rows
 from tests.support.clock import NOON
+from tests.support.reasons import says
 
 DATASET = {"bucket": "lake", "prefix": "raw/a/", "keys": ["event-day"]}
 
@@ -173,7 +174,7 @@ def test_w11_a_burst_of_one_schedule_is_spread_over_index_shards(dynamo: Dynamo)
 
 
 def test_records_are_stored_separately_from_runs(dynamo: Dynamo) -> None:
-    record = Record("r1", "ABORTED", rows.SCHEDULE, rows.GENERATION, "no slot", NOON)
+    record = Record("r1", "ABORTED", rows.SCHEDULE, rows.GENERATION, says("no slot"), NOON)
     dynamo.put_all([Put(rows.run("r2")), Put(record)])
     table = DynamoRuns(dynamo)
     assert table.records("schedule", rows.SCHEDULE, 10, None).items == (record,)

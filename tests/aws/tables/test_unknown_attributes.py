@@ -18,7 +18,9 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job, Progress
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run, StartRequest
+from chalicelib.core.why import Why
 from tests.support.clock import NOON
+from tests.support.reasons import says
 
 KINDS: tuple[Any, ...] = tuple(row for row in kinds.ROWS if row is not LimitState)
 ADDED: dict[str, Any] = {
@@ -45,6 +47,8 @@ def _value(hint: Any) -> Any:
         return NOON
     if hint is str:
         return "demo.flights.clean"
+    if hint is Why:
+        return says("a test")
     return {} if get_origin(hint) is Mapping else ()
 
 

@@ -20,6 +20,7 @@ from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, Run
 from chalicelib.core.targets.step_functions import execution_arn, execution_name
 from tests.support import rows
 from tests.support.clock import HandClock
+from tests.support.reasons import says
 from tests.support.state_machines import MACHINE, TARGET, Execution, StateMachines, refused
 
 CONTEXT = {"properties": {"depth": 1}, "events": []}
@@ -216,7 +217,7 @@ def test_w10_an_unanswered_start_is_found_by_its_name(machines: StateMachines, t
 
 def test_w6_a_stop_has_a_reason(machines: StateMachines, target: StepFunctionsTarget) -> None:
     begun, made = started(machines, target)
-    target.cancel(replace(begun, reason="cancelled by ada"))
+    target.cancel(replace(begun, reason=says("cancelled by ada")))
     assert (made.status, made.error, made.cause) == ("ABORTED", "Sluice.Stopped", "cancelled by ada")
 
 
@@ -235,7 +236,7 @@ def test_w6_a_stop_without_the_right_to_a_key_has_no_reason(
 ) -> None:
     begun, made = started(machines, target)
     machines.refusals = [refused("KmsAccessDeniedException")]
-    target.cancel(replace(begun, reason="cancelled by ada"))
+    target.cancel(replace(begun, reason=says("cancelled by ada")))
     assert (made.status, made.cause) == ("ABORTED", None)
 
 
@@ -274,7 +275,7 @@ def test_w16_boto3_accepts_and_returns_what_the_adapter_uses(client: Any, clock:
     target = StepFunctionsTarget(client, clock.now)
     answer = target.start(mine, CONTEXT)
     assert answer == Started(execution_arn(mine))
-    begun = replace(mine, target_id=execution_arn(mine), reason="cancelled by ada")
+    begun = replace(mine, target_id=execution_arn(mine), reason=says("cancelled by ada"))
     view = target.status(begun)
     assert view is not None
     assert view.state == "RUNNING"

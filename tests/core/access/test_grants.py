@@ -88,9 +88,9 @@ def test_a_use_is_stored_as_one_text() -> None:
 
 def test_the_reason_to_wait_names_the_use_and_the_next_command() -> None:
     pool = ForeignUse("pools", "shop.spark", "demo")
-    assert waiting_for((RUN,)) == (
+    assert waiting_for((RUN,)).text == (
         "waits for a grant of lake to run lake.core.clean (an administrator of lake can give it: sluice grants lake)"
     )
     commands = "administrator of lake and shop can give it: sluice grants lake and sluice grants shop)"
-    assert waiting_for((RUN, pool)).endswith(commands)
+    assert waiting_for((RUN, pool)).text.endswith(commands)
     assert set(MEANING) == set(KINDS) == set(Grant.model_fields) - {"to"}

@@ -20,6 +20,7 @@ from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import Create, PutDefinition, PutState, RemoveDefinition, Replace
+from tests.support.reasons import says
 
 STATE = ScheduleState("demo.flights.clean", 7, 1, "disabled", 1000, "ada", since=1000, mode_at=1000)
 ROW = Definition("workflow", "demo.flights.w", {"priority": 5}, 3, 1000, "ada")
@@ -104,7 +105,9 @@ def test_arguments_and_webhooks_are_masked_on_both_sides() -> None:
 
 
 def test_the_reason_of_a_recorded_end_has_no_token() -> None:
-    row = Record("demo.flights.clean.7.aa", "DROPPED", "demo.flights.clean", 7, "Bearer abc123def456ghi7 failed", 9)
+    row = Record(
+        "demo.flights.clean.7.aa", "DROPPED", "demo.flights.clean", 7, says("Bearer abc123def456ghi7 failed"), 9
+    )
     [change] = changes_of([Create(row)], target=row.id)
     assert "abc123def456ghi7" not in json.dumps(change.document())
     assert "Bearer ***" in json.dumps(change.document())

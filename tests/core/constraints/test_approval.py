@@ -188,9 +188,8 @@ def test_c16_a_wait_for_the_workflows_approval_is_recognised() -> None:
     """A job that waits for its workflow is found by its reason when the workflow no longer asks."""
     waits = of_workflow(role="owner").evaluate(situation())
     assert not waits.met
-    assert approval.is_for_workflow(waits.why, WORKFLOW)
-    assert not approval.is_for_workflow(waits.why, "demo.flights.other")
-    assert not approval.is_for_workflow(asks(role="owner").evaluate(situation()).why, WORKFLOW)
+    assert waits.why.named("approval") == (WORKFLOW,)
+    assert asks(role="owner").evaluate(situation()).why.named("approval") == ()
 
 
 # -- the approval of a workflow ------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from chalicelib.core.instants import DAY, HOUR, Instant, parse_instant
 from chalicelib.core.jobs import conditions
 from chalicelib.core.jobs.check import Abort, Launch, Wait, decide
 from tests.core.builders import NOON, PARTITION, brief, facts, job, met, schedule, sent
+from tests.support.reasons import says
 
 MORNING = [{"from": "2026-03-02T06:00:00Z", "to": "2026-03-02T13:00:00Z"}]
 
@@ -83,10 +84,10 @@ def test_a_job_waits_for_calendar_day_or_is_aborted_with_reason() -> None:
     why = "only on tue, not on 12-25 in UTC, else wait: not before 2026-03-03T00:00:00.000Z"
     waits = decide(met(), facts(schedule=schedule(constraints=[rule])), NOON)
     assert isinstance(waits, Wait)
-    assert waits.why == why
+    assert waits.why.text == why
     assert waits.reason == "time"
     strict = facts(schedule=schedule(constraints=[rule | {"on_unmet": "abort"}]))
-    assert decide(met(), strict, NOON) == Abort(why.replace("else wait", "else abort"))
+    assert decide(met(), strict, NOON) == Abort(says(why.replace("else wait", "else abort")))
     assert isinstance(decide(met(), strict, at("2026-03-03T00:00:00Z")), Launch)
 
 
@@ -106,7 +107,7 @@ def test_a_calendar_of_past_days_only_is_described_as_such() -> None:
     rule = {"type": "calendar", "only": ["2026-03-01"]}
     waits = decide(met(), facts(schedule=schedule(constraints=[rule])), NOON)
     assert isinstance(waits, Wait)
-    assert waits.why == (
+    assert waits.why.text == (
         "only on 2026-03-01 in UTC, else wait: no allowed day is left; replace the days of the calendar, or remove it"
     )
     assert waits.until == NOON + DAY, "the timeout of the job ends its wait"

@@ -49,4 +49,4 @@ def test_c7_each_upstream_that_is_not_fresh_is_named(successes: dict[str, Any], 
     found = made.evaluate(situation(**successes))
     assert found.met is (stale == [])
     why = "; ".join(f"demo.flights.{each}" for each in stale) or "met"
-    assert found.why == f"demo.flights.raw, demo.flights.clean succeeded within 1d, else wait: {why}"
+    assert found.why.text == f"demo.flights.raw, demo.flights.clean succeeded within 1d, else wait: {why}"

@@ -15,6 +15,7 @@ from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND
 from chalicelib.core.jobs.check import Abort, Decision, Launch, Wait, decide
 from chalicelib.core.rows.job import Job
 from tests.core.builders import NOON, facts, job, met, schedule
+from tests.support.reasons import says
 
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:ready"
 PROBE: dict[str, Any] = {"type": "probe", "target": {"type": "lambda", "function": ARN}}
@@ -74,11 +75,13 @@ def test_c15_a_met_probe_launches_an_unmet_one_waits_for_next() -> None:
     assert isinstance(decided(answered({"met": True})), Launch)
     unmet = decided(answered({"retry_after": "5m", "why": "no stock"}))
     why = f"{RULE}: no stock; called again at 2026-03-02T12:05:00.000Z"
-    assert unmet == Wait(NOON + 5 * MINUTE, "PENDING_CONSTRAINTS", why)
+    assert unmet == Wait(NOON + 5 * MINUTE, "PENDING_CONSTRAINTS", says(why))
 
 
 def test_c15_a_probe_answering_abort_aborts_under_any_on_unmet() -> None:
-    assert decided(answered({"abort": True, "why": "holiday"})) == Abort(f"{RULE}: the probe aborts the job: holiday")
+    assert decided(answered({"abort": True, "why": "holiday"})) == Abort(
+        says(f"{RULE}: the probe aborts the job: holiday")
+    )
     retry = decided(answered({"abort": True, "why": "holiday"}), job("retry", attempt=2))
     assert isinstance(retry, Wait), "a retry never aborts at a constraint"
     assert retry.until == NOON + MINUTE

@@ -34,6 +34,7 @@ from tests.core.builders import (
     run,
     schedule,
 )
+from tests.support.reasons import says
 
 DAY_ONE = "raw/flights/year=2013/month=1/day=1/"
 values_of_keys = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/"), min_size=1, max_size=12)
@@ -224,13 +225,13 @@ def test_the_first_event_creates_a_job_whose_id_follows_from_it() -> None:
 def test_t7_a_job_gathers_until_its_trigger_is_met_shows_missing() -> None:
     two = PARTITION | {"count": 2}
     first = gathered(None, partition_event("e1"), trigger=two)
-    assert first.reason.startswith("waits for 1 partition of demo.flights")
+    assert first.reason.text.startswith("waits for 1 partition of demo.flights")
 
     second = gathered(first, at(partition_event("e2"), NOON + MINUTE), now=NOON + HOUR, trigger=two)
 
     assert second.state == "PENDING_CONSTRAINTS"
     assert (second.met_at, second.accepted_at, second.wake_at) == (NOON + HOUR, NOON + MINUTE, NOON + HOUR)
-    assert second.reason == "trigger met: 2 partitions of demo.flights came since 2026-03-02T12:00:00.000Z"
+    assert second.reason.text == "trigger met: 2 partitions of demo.flights came since 2026-03-02T12:00:00.000Z"
     assert (second.rev, second.created_at, second.job_id) == (2, NOON, first.job_id)
 
 
@@ -271,7 +272,9 @@ def test_c8_a_job_without_a_timeout_is_woken_by_events_alone() -> None:
 
 
 def test_c11_events_that_arrive_while_a_met_job_waits_are_added() -> None:
-    waiting = replace(gathered(None, partition_event("e1")), state="PENDING_LAUNCH", queued_in="line", reason="waits")
+    waiting = replace(
+        gathered(None, partition_event("e1")), state="PENDING_LAUNCH", queued_in="line", reason=says("waits")
+    )
 
     more = gathered(waiting, partition_event("e2"), now=NOON + HOUR)
 

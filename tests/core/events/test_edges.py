@@ -75,4 +75,4 @@ def test_c14_a_met_leaf_misses_nothing_and_shows_its_count() -> None:
     leaf = ProgramStatusTrigger(type="program_status", workflow="a.b.c", count=5)
     either = tree.AnyOfTrigger(type="any", triggers=(leaf,))
     assert tree.evaluate(either, {"0": Progress(5, NOON, NOON)}, NOON).missing == ()
-    assert "COMPLETED 3 times since" in tree.evaluate(leaf, {"0": Progress(3, NOON, NOON)}, NOON).why
+    assert "COMPLETED 3 times since" in tree.evaluate(leaf, {"0": Progress(3, NOON, NOON)}, NOON).why.text

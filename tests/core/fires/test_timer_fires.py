@@ -13,7 +13,9 @@ from chalicelib.core.instants import HOUR, MINUTE, Instant, iso
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import Timer
+from chalicelib.core.why import Why
 from tests.core.builders import ELAPSED, NAME, NOON, TICK, job, schedule
+from tests.support.reasons import says
 
 PREPARED = job("fire", leaf="2", created_at=NOON - HOUR, due_at=NOON + MINUTE)
 
@@ -39,13 +41,13 @@ def test_t4_a_fire_is_the_event_of_its_nominal_accepted_when_due(
 # -- fires that an update makes useless ----------------------------------------------------------------------------
 
 
-def ended(at: Instant) -> str | None:
+def ended(at: Instant) -> Why | None:
     return timer.unwanted(PREPARED, schedule(TICK, ttl=iso(at)))
 
 
 def test_l6_a_fire_after_the_end_of_its_schedule_is_dropped() -> None:
     assert ended(NOON + MINUTE) is None
-    assert ended(NOON + MINUTE - 1) == (
+    assert ended(NOON + MINUTE - 1) == says(
         "the schedule was updated to end at 2026-03-02T12:00:59.999Z, before this fire of 2026-03-02T12:01:00.000Z"
     )
     assert timer.unwanted(PREPARED, schedule(TICK)) is None
@@ -63,7 +65,9 @@ def test_l6_a_fire_after_the_end_of_its_schedule_is_dropped() -> None:
 )
 def test_l6_an_event_beyond_the_count_of_a_fire_is_dropped(index: int, spread: int | None, why: str | None) -> None:
     row: Job = replace(PREPARED, index=index)
-    assert timer.unwanted(row, schedule(TICK, spread={"count": spread} if spread else None)) == why
+    assert timer.unwanted(row, schedule(TICK, spread={"count": spread} if spread else None)) == (
+        says(why) if why else None
+    )
 
 
 # -- a leaf whose instant moved ------------------------------------------------------------------------------------

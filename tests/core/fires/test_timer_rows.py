@@ -17,6 +17,7 @@ from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.triggers.occurrences import jittered
 from chalicelib.core.triggers.time import TimeTrigger
 from tests.core.builders import ELAPSED, NAME, NOON, any_of, schedule, schedule_state
+from tests.support.reasons import says
 
 TEN_MINUTES: dict[str, Any] = {"type": "time", "expression": "@every 10m"}
 EVERY_MINUTE: dict[str, Any] = {"type": "time", "expression": "@every 1m"}
@@ -131,7 +132,7 @@ def test_t5_skipped_fires_are_on_record_and_count_as_repeats() -> None:
     )
     record_id = ids.job_id(NAME, 7, f"skipped:0:{NOON + HOUR}:4")
     assert step.skipped == (
-        Record(record_id, "SKIPPED", NAME, 7, reason, now, count=2, expires_at=now + 180 * DAY),
+        Record(record_id, "SKIPPED", NAME, 7, says(reason), now, count=2, expires_at=now + 180 * DAY),
     )  # fmt: skip
     assert [at.due_at for at in step.fires] == [NOON + hour * HOUR for hour in range(3, 27)]
     assert step.timer == replace(timer, next={"0": NOON + 27 * HOUR}, fired={"0": 28}, rev=5, wake_at=NOON + 27 * HOUR)

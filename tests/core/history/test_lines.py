@@ -15,6 +15,7 @@ from chalicelib.core.runs.costs import Prices, Usage, cost_usd
 from chalicelib.core.states import RUN_MOVES, is_terminal
 from tests.support import rows
 from tests.support.clock import NOON
+from tests.support.reasons import says
 
 PRICES = Prices()
 
@@ -24,7 +25,7 @@ def ended(run_id: str = "r1", at: int = NOON, **fields: object) -> Run:
 
 
 def record(job_id: str = "j1", at: int = NOON) -> Record:
-    return Record(job_id, "SKIPPED", "demo.flights.clean", 1, "it was skipped", at, count=3)
+    return Record(job_id, "SKIPPED", "demo.flights.clean", 1, says("it was skipped"), at, count=3)
 
 
 def part(day: str) -> Part:

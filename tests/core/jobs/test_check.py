@@ -32,6 +32,7 @@ from tests.core.builders import (
     schedule_state,
     workflow,
 )
+from tests.support.reasons import says
 
 TWO = PARTITION | {"count": 2}
 HALF = job(leaves={"0": Progress(1, NOON, NOON)}, reason="waits for 1 partition of demo.flights")
@@ -53,13 +54,13 @@ def decided(what: Job, known: Facts, now: Instant = NOON, serving: str | None = 
 
 def test_t4_a_fire_is_never_launched_before_it_is_due() -> None:
     fire = job("fire", due_at=NOON + 1)
-    expected = Wait(NOON + 1, "PENDING_CONSTRAINTS", "due at 2026-03-02T12:00:00.001Z")
+    expected = Wait(NOON + 1, "PENDING_CONSTRAINTS", says("due at 2026-03-02T12:00:00.001Z"))
     assert decided(fire, facts()) == expected
     assert isinstance(decided(fire, facts(), NOON + 1), Launch)
 
 
 def test_o3_a_job_written_again_by_a_stalled_writer_is_duplicate() -> None:
-    assert decided(job("fire"), facts(already="run r")) == Duplicate("duplicate: this job already has run r")
+    assert decided(job("fire"), facts(already="run r")) == Duplicate(says("duplicate: this job already has run r"))
 
 
 @pytest.mark.parametrize("kind", ["gathering", "fire", "retry", "run_now"])
@@ -75,18 +76,18 @@ def test_o3_a_job_written_again_by_a_stalled_writer_is_duplicate() -> None:
     ],
 )
 def test_c13_a_deleted_or_replaced_schedule_starts_nothing(kind: str, known: Facts, why: str) -> None:
-    assert decided(job(kind), known) == Drop(why)
+    assert decided(job(kind), known) == Drop(says(why))
 
 
 @pytest.mark.parametrize("kind", ["gathering", "fire", "retry"])
 def test_l3_a_disabled_schedule_starts_nothing(kind: str) -> None:
     assert decided(
         met() if kind == "gathering" else job(kind), facts(schedule_state=schedule_state(mode="disabled"))
-    ) == Drop("the schedule was disabled")
+    ) == Drop(says("the schedule was disabled"))
 
 
 def test_l3_a_job_under_a_tombstone_is_dropped() -> None:
-    assert decided(met(closed=True), facts()) == Drop("the schedule was disabled")
+    assert decided(met(closed=True), facts()) == Drop(says("the schedule was disabled"))
 
 
 def test_l11_run_now_passes_on_a_disabled_schedule() -> None:
@@ -94,8 +95,8 @@ def test_l11_run_now_passes_on_a_disabled_schedule() -> None:
 
 
 def test_a_job_whose_workflow_is_gone_is_aborted() -> None:
-    assert decided(met(), facts(workflow=None)) == Abort(f"workflow {NAME} no longer exists")
-    assert decided(met(), facts(schedule=None)) == Abort("workflow unknown no longer exists")
+    assert decided(met(), facts(workflow=None)) == Abort(says(f"workflow {NAME} no longer exists"))
+    assert decided(met(), facts(schedule=None)) == Abort(says("workflow unknown no longer exists"))
 
 
 # -- the trigger and the timeout -----------------------------------------------------------------------------------
@@ -104,31 +105,33 @@ def test_a_job_whose_workflow_is_gone_is_aborted() -> None:
 def test_t7_a_met_job_is_launched_with_its_events_as_the_reason() -> None:
     decision = decided(met(), facts())
     assert isinstance(decision, Launch)
-    assert decision.why == f"trigger met: {COME}"
+    assert decision.why.text == f"trigger met: {COME}"
     assert [ask.limit_name for ask in decision.asks] == [LIMIT, EMR_LIMIT]
 
 
 def test_t1_a_due_fire_is_launched() -> None:
-    assert decided(job("fire", due_at=NOON), facts()) == Launch(asks_of(schedule(), workflow(), RATE, "demo"), "due")
+    assert decided(job("fire", due_at=NOON), facts()) == Launch(
+        asks_of(schedule(), workflow(), RATE, "demo"), says("due")
+    )
 
 
 def test_c8_an_unmet_trigger_waits_for_events_or_its_timeout() -> None:
     why = f"waits for 1 partition of demo.flights ({COME})"
-    assert decided(HALF, facts(schedule=schedule(TWO))) == Wait(NOON + DAY, "PENDING_TRIGGER", why)
-    assert decided(HALF, facts(schedule=schedule(TWO, timeout="never"))) == Wait(None, "PENDING_TRIGGER", why)
+    assert decided(HALF, facts(schedule=schedule(TWO))) == Wait(NOON + DAY, "PENDING_TRIGGER", says(why))
+    assert decided(HALF, facts(schedule=schedule(TWO, timeout="never"))) == Wait(None, "PENDING_TRIGGER", says(why))
 
 
 def test_c10_a_job_not_launched_in_time_is_aborted_with_reason() -> None:
     short = facts(schedule=schedule(TWO, timeout={"after": "90m"}))
     assert isinstance(decided(HALF, short, NOON + 90 * MINUTE - 1), Wait)
     assert decided(HALF, short, NOON + 90 * MINUTE) == Abort(
-        "not launched within its timeout of 1h 30m: waits for 1 partition of demo.flights"
+        says("not launched within its timeout of 1h 30m: waits for 1 partition of demo.flights")
     )
 
 
 def test_c10_a_job_found_after_its_timeout_says_so() -> None:
     assert decided(met(), facts(), NOON + DAY) == Abort(
-        "not launched within its timeout of 1d: it was not checked in time"
+        says("not launched within its timeout of 1d: it was not checked in time")
     )
 
 
@@ -143,7 +146,7 @@ def test_c10_run_anyway_overrides_the_trigger_but_not_the_limits() -> None:
     decision = decided(HALF, facts(schedule=anyway, limit_states=full), NOON + HOUR)
 
     assert isinstance(decision, Launch)
-    assert decision.why == "run in spite of its timeout: waits for 1 partition of demo.flights"
+    assert decision.why.text == "run in spite of its timeout: waits for 1 partition of demo.flights"
     assert decision.asks == (Slots(LIMIT, 1), Pace(EMR_LIMIT, RATE.spacing, RATE.burst))
 
 
@@ -151,7 +154,9 @@ def test_c10_run_anyway_never_overtakes_a_queue() -> None:
     queued = replace(HALF, queued_in=LIMIT, rank="5")
     known = limited(1, active=1, trigger=TWO, timeout={"after": "1h", "then": "run"})
     decision = decided(queued, known, NOON + HOUR)
-    assert decision == Wait(None, "PENDING_LAUNCH", "waits for a slot of workflow demo.flights.clean: 1 of 1 in use")
+    assert decision == Wait(
+        None, "PENDING_LAUNCH", says("waits for a slot of workflow demo.flights.clean: 1 of 1 in use")
+    )
     assert isinstance(decided(queued, known, NOON + HOUR, serving=LIMIT), Launch)
 
 
@@ -169,9 +174,9 @@ def test_c10_a_retry_has_no_timeout() -> None:
 )
 @pytest.mark.parametrize("waited", ["", "waits for a slot of workflow demo.flights.clean: 1 of 1 in use"])
 def test_h1_a_run_keeps_its_trigger_after_any_wait(waiting: Job, why: str, waited: str) -> None:
-    decision = decided(replace(waiting, reason=waited), facts())
+    decision = decided(replace(waiting, reason=says(waited)), facts())
     assert isinstance(decision, Launch)
-    assert decision.why == why
+    assert decision.why.text == why
 
 
 # -- concurrency ---------------------------------------------------------------------------------------------------
@@ -180,7 +185,7 @@ def test_h1_a_run_keeps_its_trigger_after_any_wait(waiting: Job, why: str, waite
 def test_c1_abort_applies_when_active_runs_reach_the_limit() -> None:
     assert isinstance(decided(met(), limited(2, active=1, on_unmet="abort")), Launch)
     assert decided(met(), limited(2, active=2, on_unmet="abort")) == Abort(
-        "at most 2 runs of the workflow at a time, else abort: 2 of 2 in use"
+        says("at most 2 runs of the workflow at a time, else abort: 2 of 2 in use")
     )
 
 
@@ -194,7 +199,7 @@ def test_c1_only_a_constraint_with_abort_aborts_at_its_own_limit() -> None:
     mixed = schedule(constraints=[concurrency(5, "abort"), concurrency(2, "wait")])
     assert isinstance(decided(met(), facts(schedule=mixed, limit_states={LIMIT: LimitState(LIMIT, active=2)})), Launch)
     assert decided(met(), facts(schedule=mixed, limit_states={LIMIT: LimitState(LIMIT, active=5)})) == Abort(
-        "at most 5 runs of the workflow at a time, else abort: 5 of 5 in use"
+        says("at most 5 runs of the workflow at a time, else abort: 5 of 5 in use")
     )
 
 
@@ -231,7 +236,7 @@ def test_w2_a_job_that_queues_waits_until_it_is_served() -> None:
     queued = met(queued_in=LIMIT, rank="5")
     known = limited(1, active=0, waiters=3)
     why = "waits for a slot of workflow demo.flights.clean: 0 of 1 in use"
-    assert decided(queued, known) == Wait(NOON + DAY, "PENDING_LAUNCH", why)
+    assert decided(queued, known) == Wait(NOON + DAY, "PENDING_LAUNCH", says(why))
     assert decided(queued, known, serving="workflow:another") == decided(queued, known)
     assert isinstance(decided(queued, known, serving=LIMIT), Launch)
 
@@ -240,7 +245,7 @@ def test_e8_a_job_that_queues_at_a_pace_shows_the_pace() -> None:
     known = facts(limit_states={EMR_LIMIT: LimitState(EMR_LIMIT, waiters=2)})
     decision = decided(met(queued_in=EMR_LIMIT, rank="5", held=(LIMIT,)), known)
     why = "waits for a permit of the EMR start rate of this account: one start every 1s, burst 20"
-    assert decision == Wait(NOON + DAY, "PENDING_LAUNCH", why)
+    assert decision == Wait(NOON + DAY, "PENDING_LAUNCH", says(why))
 
 
 def test_a_job_in_a_queue_that_it_no_longer_needs_goes_on() -> None:
@@ -250,7 +255,7 @@ def test_a_job_in_a_queue_that_it_no_longer_needs_goes_on() -> None:
 def test_c10_a_queue_does_not_stop_a_timeout() -> None:
     queued = met(queued_in=LIMIT, rank="5", reason="waits for a slot")
     assert decided(queued, limited(1, active=1), NOON + DAY) == Abort(
-        "not launched within its timeout of 1d: waits for a slot"
+        says("not launched within its timeout of 1d: waits for a slot")
     )
 
 
@@ -260,7 +265,7 @@ def test_c10_a_queue_does_not_stop_a_timeout() -> None:
 def test_c11_a_fire_joins_the_waiting_job() -> None:
     waiting = replace(job("fire", sort_key="GATHERING"), job_id=f"{NAME}.7.waiting")
     assert decided(job("fire"), facts(gathering=waiting)) == Coalesce(
-        f"joined job {NAME}.7.waiting, which was still waiting"
+        says(f"joined job {NAME}.7.waiting, which was still waiting")
     )
 
 
@@ -271,7 +276,7 @@ def test_c11_a_waiting_job_does_not_join_itself() -> None:
 
 def test_o3_a_fire_written_again_while_it_waits_joins_not_itself() -> None:
     waiting = job("fire", sort_key="GATHERING")
-    assert decided(job("fire"), facts(gathering=waiting)) == Duplicate("duplicate: this fire is already waiting")
+    assert decided(job("fire"), facts(gathering=waiting)) == Duplicate(says("duplicate: this fire is already waiting"))
 
 
 @pytest.mark.parametrize("kind", ["retry", "run_now"])
@@ -283,7 +288,7 @@ def test_c11_retries_and_run_now_are_separate_jobs(kind: str) -> None:
 
 
 def test_c1_a_target_without_a_lifecycle_needs_no_permit() -> None:
-    assert decided(job("fire"), facts(workflow=workflow(SQS))) == Launch((), "due")
+    assert decided(job("fire"), facts(workflow=workflow(SQS))) == Launch((), says("due"))
 
 
 def test_e8_workflow_with_its_own_application_uses_account_pace() -> None:

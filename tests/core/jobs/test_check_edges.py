@@ -46,6 +46,7 @@ from tests.core.builders import (
     schedule,
     schedule_state,
 )
+from tests.support.reasons import says
 
 POOL = "pool:demo.p"
 PACE = Pace(EMR_LIMIT, RATE.spacing, RATE.burst)
@@ -73,7 +74,7 @@ def test_w3_job_larger_than_its_pool_yields_and_is_checked_again(queued_in: str 
     known = pooled(5)
     decision = decide(met(queued_in=queued_in, rank="5" if queued_in else None), known, NOON, serving=queued_in)
     why = permits.why(known.pool, known.limit_state(POOL))
-    assert "more than the whole pool: request less, or enlarge the pool" in why
+    assert "more than the whole pool: request less, or enlarge the pool" in why.text
     assert decision == Wait(NOON + slots.TOO_LARGE, "PENDING_CONSTRAINTS", why, yields=yields)
 
 
@@ -105,10 +106,10 @@ def test_w2_job_that_queues_shows_whom_it_inherits_priority_from() -> None:
     full = facts(schedule=schedule(constraints=[concurrency(1)]), limit_states={LIMIT: LimitState(LIMIT, active=1)})
     waits = "waits for a slot of workflow demo.flights.clean: 1 of 1 in use"
     queued = met(queued_in=LIMIT, rank="5")
-    assert decide(queued, full, NOON) == Wait(NOON + DAY, "PENDING_LAUNCH", waits)
+    assert decide(queued, full, NOON) == Wait(NOON + DAY, "PENDING_LAUNCH", says(waits))
     inherited = "priority 7, inherited from demo.flights.report"
-    assert decide(replace(queued, inherited=inherited), full, NOON) == Wait(
-        NOON + DAY, "PENDING_LAUNCH", f"{waits}; {inherited}"
+    assert decide(replace(queued, inherited=says(inherited)), full, NOON) == Wait(
+        NOON + DAY, "PENDING_LAUNCH", says(f"{waits}; {inherited}")
     )
 
 
@@ -125,12 +126,12 @@ def test_c5_a_rate_entry_is_kept_for_its_job_and_lost_to_another() -> None:
     ask = RateWindow(RATE_LIMIT, 1, HOUR)
     state = LimitState(RATE_LIMIT, starts={own: NOON - MINUTE, "other#001": NOON - MINUTE})
     why = f"the rate limit was reached while this job was queued: {permits.why(ask, state)}"
-    assert decision == Wait(NOON, "PENDING_CONSTRAINTS", why, yields=True)
+    assert decision == Wait(NOON, "PENDING_CONSTRAINTS", says(why), yields=True)
 
 
 def test_c5_a_held_limit_is_never_out_of_order_with_itself() -> None:
     full = facts(schedule=schedule(constraints=[concurrency(2)]))
-    assert decide(met(held=(LIMIT,)), full, NOON) == Launch((Slots(LIMIT, 2), PACE), f"trigger met: {COME}")
+    assert decide(met(held=(LIMIT,)), full, NOON) == Launch((Slots(LIMIT, 2), PACE), says(f"trigger met: {COME}"))
     again = decide(met(held=(EMR_LIMIT,)), full, NOON)
     assert isinstance(again, Wait)
     assert again.yields
@@ -169,7 +170,7 @@ def test_t14_an_expired_partial_match_is_removed_with_its_reason() -> None:
     half = job(leaves={"0": came()})
     assert isinstance(decide(half, facts(schedule=made), NOON + HOUR - 1), Wait)
     late = NOON + HOUR + 1
-    assert decide(half, facts(schedule=made), late) == Expire(gather.expiry(half, made, late).reason)
+    assert decide(half, facts(schedule=made), late) == Expire(says(gather.expiry(half, made, late).reason.text))
 
 
 # -- what fired it -------------------------------------------------------------------------------------------------
@@ -190,22 +191,22 @@ def test_t14_an_expired_partial_match_is_removed_with_its_reason() -> None:
 def test_c14_a_launch_says_what_fired_it(what: Any, why: str) -> None:
     decision = decide(what, facts(), NOON)
     assert isinstance(decision, Launch)
-    assert decision.why == why
+    assert decision.why.text == why
 
 
 def test_c14_a_backlog_names_all_its_events() -> None:
     made = schedule(all_of(PARTITION, WEATHER))
     decision = decide(job("detached", leaves={"0": came(), "1": came()}), facts(schedule=made), NOON)
     assert isinstance(decision, Launch)
-    assert decision.why == f"trigger met: {COME}; 1 partition of demo.weather came at {iso(NOON)}"
+    assert decision.why.text == f"trigger met: {COME}; 1 partition of demo.weather came at {iso(NOON)}"
 
 
 def test_c14_backlog_job_shows_its_events_however_old_its_quiet() -> None:
     made = schedule(all_of(QUIET, WEATHER))
     decision = decide(job("detached", leaves={"0": came(), "1": came()}), facts(schedule=made), NOON + HOUR)
     assert isinstance(decision, Launch)
-    assert decision.why.startswith("trigger met: ")
-    assert decision.why.endswith(f"; 1 partition of demo.weather came at {iso(NOON)}")
+    assert decision.why.text.startswith("trigger met: ")
+    assert decision.why.text.endswith(f"; 1 partition of demo.weather came at {iso(NOON)}")
 
 
 # -- backfills (L12) -----------------------------------------------------------------------------------------------
@@ -215,10 +216,10 @@ def test_l12_a_backfill_job_launches_while_its_backfill_runs() -> None:
     part = job("backfill", backfill="b1")
     decision = decide(part, facts(backfill=backfill()), NOON)
     assert isinstance(decision, Launch)
-    assert decision.why == "backfill b1"
-    assert decide(part, facts(), NOON) == Drop("the backfill of this job no longer exists")
+    assert decision.why.text == "backfill b1"
+    assert decide(part, facts(), NOON) == Drop(says("the backfill of this job no longer exists"))
     over = backfill("CANCELLED", reason="cancelled by ann")
-    assert decide(part, facts(backfill=over), NOON) == Drop("cancelled by ann")
+    assert decide(part, facts(backfill=over), NOON) == Drop(says("cancelled by ann"))
 
 
 @pytest.mark.parametrize("kind", ["backfill", "retry"])
@@ -235,19 +236,19 @@ def test_l12_no_pause_of_the_schedule_stops_its_backfill(kind: str) -> None:
 
 def test_l19_an_occurrence_is_skipped_by_nominal_not_due_instant() -> None:
     spread = job("fire", nominal_at=NOON - HOUR, due_at=NOON)
-    skipped = Skip(f"the occurrence of {iso(NOON - HOUR)} was skipped on request")
+    skipped = Skip(says(f"the occurrence of {iso(NOON - HOUR)} was skipped on request"))
     assert decide(spread, facts(schedule_state=schedule_state(skips=(NOON - HOUR,))), NOON) == skipped
     assert isinstance(decide(spread, facts(schedule_state=schedule_state(skips=(NOON,))), NOON), Launch)
     plain = job("fire", due_at=NOON)
     assert decide(plain, facts(schedule_state=schedule_state(skips=(NOON,))), NOON) == Skip(
-        f"the occurrence of {iso(NOON)} was skipped on request"
+        says(f"the occurrence of {iso(NOON)} was skipped on request")
     )
 
 
 def test_o3_a_fire_that_already_waits_elsewhere_is_a_duplicate() -> None:
     waiting = job("fire", sort_key="JOB#1")
     assert not is_prepared(waiting)
-    duplicate = Duplicate("duplicate: this fire is already waiting")
+    duplicate = Duplicate(says("duplicate: this fire is already waiting"))
     assert decide(job("fire"), facts(gathering=waiting), NOON) == duplicate
     assert isinstance(decide(job("fire"), facts(gathering=replace(waiting, closed=True)), NOON), Launch)
 
@@ -259,20 +260,24 @@ def test_c10_an_abort_names_the_timeout_and_the_awaited_event() -> None:
     made = schedule(TWO, timeout={"after": "2h", "then": "abort"})
     half = job(leaves={"0": came()})
     why = "not launched within its timeout of 2h: it was not checked in time"
-    assert decide(half, facts(schedule=made), NOON + 2 * HOUR) == Abort(why)
-    answer = replace(half, reason="waits for data")
-    assert decide(answer, facts(schedule=made), NOON + 2 * HOUR) == Abort(why.partition(": ")[0] + ": waits for data")
+    assert decide(half, facts(schedule=made), NOON + 2 * HOUR) == Abort(says(why))
+    answer = replace(half, reason=says("waits for data"))
+    assert decide(answer, facts(schedule=made), NOON + 2 * HOUR) == Abort(
+        says(why.partition(": ")[0] + ": waits for data")
+    )
 
 
 def test_c10_on_hold_a_job_waits_for_its_timeout_or_the_resume() -> None:
     held = schedule_state(mode="hold", mode_at=NOON, reason="maintenance")
     why = f"the schedule has been paused (hold) since {iso(NOON)} (maintenance)"
     aborts = facts(schedule_state=held, schedule=schedule(timeout={"after": "2h", "then": "abort"}))
-    assert decide(met(), aborts, NOON) == Wait(NOON + 2 * HOUR, "PENDING_CONSTRAINTS", why)
-    assert decide(met(queued_in=LIMIT), aborts, NOON) == Wait(NOON + 2 * HOUR, "PENDING_CONSTRAINTS", why, yields=True)
+    assert decide(met(), aborts, NOON) == Wait(NOON + 2 * HOUR, "PENDING_CONSTRAINTS", says(why))
+    assert decide(met(queued_in=LIMIT), aborts, NOON) == Wait(
+        NOON + 2 * HOUR, "PENDING_CONSTRAINTS", says(why), yields=True
+    )
     runs = facts(schedule_state=held, schedule=schedule(timeout={"after": "2h", "then": "run"}))
-    assert decide(met(), runs, NOON + 2 * HOUR) == Wait(None, "PENDING_CONSTRAINTS", why)
+    assert decide(met(), runs, NOON + 2 * HOUR) == Wait(None, "PENDING_CONSTRAINTS", says(why))
     silent = facts(schedule_state=replace(held, reason=""), schedule=schedule(timeout="never"))
     assert decide(met(), silent, NOON) == Wait(
-        None, "PENDING_CONSTRAINTS", f"the schedule has been paused (hold) since {iso(NOON)}"
+        None, "PENDING_CONSTRAINTS", says(f"the schedule has been paused (hold) since {iso(NOON)}")
     )

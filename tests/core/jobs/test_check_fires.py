@@ -11,6 +11,7 @@ from chalicelib.core.instants import HOUR, MINUTE, iso
 from chalicelib.core.jobs.check import Coalesce, Drop, Launch, MakeRoom, Wait, decide, is_unseen
 from chalicelib.core.rows.backfill import Backfill
 from tests.core.builders import NAME, NOON, TICK, facts, job, met, schedule, schedule_state
+from tests.support.reasons import says
 
 FIRE = job("fire", nominal_at=NOON, due_at=NOON)
 BROAD: dict[str, Any] = {"count": 4, "over": "1h", "overflow": "drop"}
@@ -21,14 +22,14 @@ def test_e6_a_delivery_tried_later_waits_and_keeps_its_reason() -> None:
     again = job(
         "fire", due_at=NOON, retry_at=NOON + MINUTE, tries=1, reason="the queue said 503", state="PENDING_LAUNCH"
     )
-    assert decide(again, facts(), NOON) == Wait(NOON + MINUTE, "PENDING_LAUNCH", "the queue said 503")
+    assert decide(again, facts(), NOON) == Wait(NOON + MINUTE, "PENDING_LAUNCH", says("the queue said 503"))
     assert isinstance(decide(again, facts(), NOON + MINUTE), Launch)
 
 
 def test_e2_a_fire_whose_window_has_ended_is_dropped_with_time() -> None:
     outside = replace(FIRE, window_end=NOON)
     known = facts(schedule=schedule(TICK, spread=BROAD))
-    assert decide(outside, known, NOON) == Drop(LATE)
+    assert decide(outside, known, NOON) == Drop(says(LATE))
     assert isinstance(decide(replace(outside, window_end=NOON + 1), known, NOON), Launch)
 
 
@@ -51,14 +52,14 @@ def test_c11_an_emitted_fire_is_unseen_until_met_or_tried(seen: Any, unseen: boo
 def test_l6_a_fire_of_a_closed_generation_is_dropped_with_reason() -> None:
     ended = schedule(TICK, ttl=iso(NOON - HOUR))
     why = f"the schedule was updated to end at {iso(NOON - HOUR)}, before this fire of {iso(NOON)}"
-    assert decide(FIRE, facts(schedule=ended), NOON) == Drop(why)
+    assert decide(FIRE, facts(schedule=ended), NOON) == Drop(says(why))
 
 
 def test_c11_fire_detaches_job_that_timed_out_before_it_was_due() -> None:
     waiting = met(created_at=NOON - HOUR)
     known = facts(schedule=schedule(TICK, timeout={"after": "1h", "then": "abort"}), gathering=waiting)
     why = f"job {waiting.job_id} timed out before this fire was due"
-    assert decide(replace(FIRE, job_id=f"{NAME}.7.next"), known, NOON) == MakeRoom(waiting, why)
+    assert decide(replace(FIRE, job_id=f"{NAME}.7.next"), known, NOON) == MakeRoom(waiting, says(why))
 
 
 def test_c11_a_timeout_stopped_by_a_pause_does_not_detach() -> None:
@@ -68,7 +69,7 @@ def test_c11_a_timeout_stopped_by_a_pause_does_not_detach() -> None:
     decision = decide(
         replace(FIRE, job_id=f"{NAME}.7.next"), facts(schedule_state=paused, schedule=timed, gathering=waiting), NOON
     )
-    assert decision == Coalesce(f"joined job {waiting.job_id}, which was still waiting")
+    assert decision == Coalesce(says(f"joined job {waiting.job_id}, which was still waiting"))
 
 
 @pytest.mark.parametrize("state", ["PAUSED", "CANCELLED", "SUCCEEDED"])
@@ -76,5 +77,5 @@ def test_l12_job_of_backfill_not_running_is_dropped_with_reason(state: Any) -> N
     kept = {"plan": "p", "total": 3, "first": "1", "last": "3", "order": "oldest", "concurrency": 1}
     stopped = Backfill(NAME, "b1", 7, 1, state, **kept, created_at=NOON, reason="stopped by ada")
     part = job("backfill", backfill="b1")
-    assert decide(part, facts(backfill=stopped), NOON) == Drop("stopped by ada")
+    assert decide(part, facts(backfill=stopped), NOON) == Drop(says("stopped by ada"))
     assert isinstance(decide(part, facts(backfill=replace(stopped, state="RUNNING")), NOON), Launch)

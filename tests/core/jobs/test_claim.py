@@ -39,6 +39,7 @@ from tests.core.builders import (
     workflow,
 )
 from tests.core.builders import partition_event as event
+from tests.support.reasons import says
 
 OPEN = ("enabled", "drain", "completed")  # the modes in which prepared fires and met jobs are launched
 RUN = f"{NAME}.7.first#001"  # the holder under which a limit remembers the run
@@ -60,7 +61,7 @@ def test_a_run_keeps_the_id_of_its_job_and_is_its_own_outbox() -> None:
     made = claim.build_run(met(reason="trigger met"), facts(), (LIMIT, EMR_LIMIT), "s3://c/x.json", NOON + 5)
 
     assert (made.run_id, made.attempt, made.state) == (f"{NAME}.7.first", 1, "STARTING")
-    assert (made.permits, made.fired_by) == ((LIMIT, EMR_LIMIT), "trigger met")
+    assert (made.permits, made.fired_by.text) == ((LIMIT, EMR_LIMIT), "trigger met")
     assert (made.claimed_at, made.created_at, made.wake_at) == (NOON + 5, NOON, NOON + 5)
     assert made.request.name == f"{NAME}.7.first-1"
     assert made.request.context_uri == "s3://c/x.json"
@@ -261,7 +262,7 @@ def test_a_free_route_is_not_queued() -> None:
 
 # -- off the queue -------------------------------------------------------------------------------------------------
 
-RECORD = Record(f"{NAME}.7.first", "DROPPED", NAME, 7, "the schedule was deleted", NOON)
+RECORD = Record(f"{NAME}.7.first", "DROPPED", NAME, 7, says("the schedule was deleted"), NOON)
 
 
 def test_l3_a_dropped_job_is_deleted_with_its_record() -> None:

@@ -18,6 +18,7 @@ from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.writes import Create, DeleteJob, ExpectNoRun, ExpectOpen, Put, RemoveWaiter, Replace
 from tests.core.builders import EMR_LIMIT, LIMIT, NAME, NOON, facts, job, met, schedule, schedule_state, workflow
+from tests.support.reasons import says
 
 FIRE_PLACE = "FIRE#2026-03-02T12:00:00.000Z#0#0"
 DETACHED = "JOB#2026-03-02T12:00:00.000Z#first"
@@ -34,7 +35,7 @@ GIVEN_BACK = [
     ReleasePermit(LIMIT, None),
     ReleasePermit(POOL, NOON, units=4),
 ]
-RECORD = Record(f"{NAME}.7.first", "DROPPED", NAME, 7, "the schedule was deleted", NOON)
+RECORD = Record(f"{NAME}.7.first", "DROPPED", NAME, 7, says("the schedule was deleted"), NOON)
 APPROVAL: dict[str, Any] = {"type": "approval", "role": "owner"}
 
 # -- the key of a waiting job --------------------------------------------------------------------------------------
@@ -144,7 +145,7 @@ def test_c8_a_job_that_yields_releases_waiter_permits_and_units() -> None:
 
 def test_c1_job_whose_limits_changed_asks_for_all_permits_again() -> None:
     why = "limits changed; requesting permits again from the first"
-    restarted = replace(QUEUED, state="PENDING_CONSTRAINTS", reason=why, wake_at=NOON, leases=0, rev=6)
+    restarted = replace(QUEUED, state="PENDING_CONSTRAINTS", reason=says(why), wake_at=NOON, leases=0, rev=6)
     assert claim.request_again(QUEUED, STATES, NOON) == (
         restarted,
         [
@@ -161,7 +162,7 @@ PAUSED = facts(schedule_state=schedule_state(pauses=((NOON + 1, NOON + 1 + HOUR)
 
 
 def test_w14_a_job_that_inherits_priority_moves_forward_in_queue() -> None:
-    lifted = replace(QUEUED, priority=8, inherited="priority 8, inherited from demo.flights")
+    lifted = replace(QUEUED, priority=8, inherited=says("priority 8, inherited from demo.flights"))
     assert claim.rank_again(QUEUED, lifted, PAUSED) == [
         Replace(replace(lifted, rank=RANK_8, leases=0, rev=6, wake_at=NOON + DAY + HOUR)),
         RemoveWaiter(WAITER),

@@ -46,6 +46,7 @@ from tests.core.builders import (
     schedule_state,
     workflow,
 )
+from tests.support.reasons import says
 
 OPEN = ("enabled", "drain", "completed")
 WHATEVER_STANDS = ("enabled", "hold", "backlog", "drain", "completed", "disabled")
@@ -149,7 +150,7 @@ def test_e3_job_blocked_by_another_pace_queues_with_its_permits() -> None:
         units=4,
         queued_in=NIGHT,
         rank=rank,
-        reason=f"waits for a permit of {start_rate}; priority 8, inherited from demo.flights",
+        reason=says(f"waits for a permit of {start_rate}; priority 8, inherited from demo.flights"),
         rev=4,
         wake_at=NOON + DAY + HOUR,  # its timeout is stopped while the schedule is paused
     )
@@ -178,7 +179,7 @@ def test_c9_a_job_without_a_trigger_is_met_when_it_queues() -> None:
             queued_in=LIMIT,
             rank=f"4#~#2026-03-02T12:00:00.000Z#{asked.job_id}",
             met_at=NOON + 5,
-            reason=f"waits for a slot of workflow {NAME}: 0 of 1 in use",
+            reason=says(f"waits for a slot of workflow {NAME}: 0 of 1 in use"),
             rev=2,
             wake_at=NOON + DAY,
         )
@@ -196,18 +197,10 @@ def test_l12_a_backfill_retry_queues_in_any_mode_of_the_backfill() -> None:
 
 def test_a_job_says_why_it_waits_where_it_is_blocked() -> None:
     known = throttled(LINE_READ, NIGHT_READ)
-    assert claim.why_blocked(Route((), SLOT), known) == f"waits for a slot of workflow {NAME}: 1 of 1 in use"
+    assert claim.why_blocked(Route((), SLOT), known).text == f"waits for a slot of workflow {NAME}: 1 of 1 in use"
     behind = claim.why_blocked(Route((), EMR_PACE, behind=NIGHT_PACE), known)
-    assert behind == "waits for a permit of policy demo.night: at most 1 starts in any 1s"
-    assert claim.why_blocked(Route((), None), known) == ""
-
-
-def test_w14_a_job_says_from_whom_it_inherits_its_priority() -> None:
-    assert (
-        claim.inheritance(job(inherited="priority 8, inherited from demo.flights"))
-        == "; priority 8, inherited from demo.flights"
-    )
-    assert claim.inheritance(job()) == ""
+    assert behind.text == "waits for a permit of policy demo.night: at most 1 starts in any 1s"
+    assert not claim.why_blocked(Route((), None), known)
 
 
 # -- facts that are missing ----------------------------------------------------------------------------------------

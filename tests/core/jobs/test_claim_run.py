@@ -34,6 +34,7 @@ from tests.core.builders import (
     workflow,
 )
 from tests.core.builders import partition_event as event
+from tests.support.reasons import says
 
 JOB_ID = f"{NAME}.7.first"
 PLAIN_TARGET = {
@@ -109,7 +110,7 @@ def test_h1_a_run_has_all_known_facts_of_its_job_and_workflow() -> None:
         ),
         permits=(LIMIT, EMR_LIMIT),
         units=12,
-        fired_by="its time has come",
+        fired_by=says("its time has come"),
         claimed_at=NOON + 5,
         created_at=NOON,
         priority=8,
@@ -149,7 +150,7 @@ def test_h1_a_run_of_a_plain_job_has_no_fields_it_does_not_need() -> None:
             PLAIN_TARGET, {}, "s3://c/x.json", ids.client_token(JOB_ID, 1), f"{JOB_ID}-1", logs="demo/"
         ),
         permits=(),
-        fired_by="gathering",
+        fired_by=says("gathering"),
         claimed_at=NOON + 5,
         created_at=NOON,
         priority=5,
@@ -294,8 +295,8 @@ WAITED = job(accepted_at=NOON - 5 * SECOND, due_at=NOON, rev=3, reason="waits fo
         (replace(WAITED, kind="backfill", rev=1), ""),
         (replace(WAITED, kind="backfill"), "waits for a slot"),
         (replace(WAITED, rev=1), "waits for a slot"),
-        (replace(WAITED, reason="x" * 121), "x" * 120),
+        (replace(WAITED, reason=says("x" * 121)), "x" * 120),
     ],
 )
 def test_h1_a_run_records_its_wait_if_over_five_seconds(waited: Job, reported: str) -> None:
-    assert claim.waited_for(waited, NOON) == reported
+    assert claim.waited_for(waited, NOON).text == reported

@@ -40,6 +40,7 @@ from tests.core.builders import (
     schedule,
 )
 from tests.core.builders import RATE as START_RATE
+from tests.support.reasons import says
 
 RATE: dict[str, Any] = {"type": "rate", "max": 2, "per": "hour"}
 RATE_LIMIT = f"rate:{NAME}:2/{HOUR}"
@@ -49,7 +50,7 @@ SLOT, PACE = Slots(LIMIT, None), Pace(EMR_LIMIT, START_RATE.spacing, START_RATE.
 RUN = f"{NAME}.7.first#001"  # the holder under which a limit remembers the run
 HELD = met(queued_in=EMR_LIMIT, rank="4#x", held=(RATE_LIMIT, LIMIT))
 WAITER = limit.Waiter(EMR_LIMIT, "4#x", NAME, 7, HELD.sort_key, HELD.job_id)
-RECORD = Record(f"{NAME}.7.first", "DROPPED", NAME, 7, "the schedule was deleted", NOON)
+RECORD = Record(f"{NAME}.7.first", "DROPPED", NAME, 7, says("the schedule was deleted"), NOON)
 
 
 def limited(*constraints: dict[str, Any], **states: LimitState) -> Facts:
@@ -169,7 +170,7 @@ def test_c5_a_dropped_job_returns_its_rate_entry_unspent() -> None:
 
 
 def test_c8_a_job_that_yields_leaves_its_queue_and_its_permits() -> None:
-    later = replace(HELD, rev=2, state="PENDING_CONSTRAINTS", wake_at=NOON + HOUR, reason="waits for the night")
+    later = replace(HELD, rev=2, state="PENDING_CONSTRAINTS", wake_at=NOON + HOUR, reason=says("waits for the night"))
     plan = claim.yield_queue(HELD, later, {}, NOON)
     assert plan[0] == Replace(replace(later, held=(), queued_in=None, rank=None))
     assert plan[1:3] == [RemoveWaiter(WAITER), LeaveQueue(EMR_LIMIT)]
@@ -219,5 +220,5 @@ def test_l19_run_remembers_how_many_failures_its_schedule_allows() -> None:
 
 def test_h1_backfill_job_launched_at_once_has_waited_for_nothing() -> None:
     at_once = job("backfill", reason="backfill b1", due_at=NOON - DAY, backfill="b1")
-    assert claim.waited_for(at_once, NOON) == ""
-    assert claim.waited_for(replace(at_once, rev=2, reason="waits for a slot"), NOON) == "waits for a slot"
+    assert claim.waited_for(at_once, NOON).text == ""
+    assert claim.waited_for(replace(at_once, rev=2, reason=says("waits for a slot")), NOON).text == "waits for a slot"

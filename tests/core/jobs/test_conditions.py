@@ -52,7 +52,7 @@ def succeeded(raw: Instant | None, weather: Instant | None) -> dict[str, Any]:
 def test_c1_a_group_limit_is_met_while_fewer_of_its_runs_live(active: int, is_met: bool) -> None:
     condition = evaluate(GROUP, limit_states=[LimitState(GROUP_LIMIT, active=active), LimitState(LIMIT, active=9)])
     assert condition.met is is_met
-    assert condition.why == f"at most 2 runs of group spark at a time, else wait: {active} of 2 in use"
+    assert condition.why.text == f"at most 2 runs of group spark at a time, else wait: {active} of 2 in use"
 
 
 def test_c1_a_group_belongs_to_the_namespace_of_the_schedule() -> None:
@@ -64,7 +64,7 @@ def test_c1_a_group_belongs_to_the_namespace_of_the_schedule() -> None:
 def test_c1_a_job_holding_its_slot_does_not_block_itself() -> None:
     condition = evaluate(concurrency(1), what=met(held=(LIMIT,)), limit_states=[LimitState(LIMIT, active=1)])
     assert condition.met
-    assert condition.why == "at most 1 run of the workflow at a time, else abort: this job holds a slot"
+    assert condition.why.text == "at most 1 run of the workflow at a time, else abort: this job holds a slot"
 
 
 # -- delays (C2) ---------------------------------------------------------------------------------------------------
@@ -90,9 +90,9 @@ def test_c2_a_delay_counts_from_creation_or_from_the_match(since: str, what: Job
 
 
 def test_c2_a_delay_shows_from_when_it_counts_and_until_when() -> None:
-    assert evaluate(DELAY).why == "15m after the job was created, else wait: not before 2026-03-02T12:15:00.000Z"
+    assert evaluate(DELAY).why.text == "15m after the job was created, else wait: not before 2026-03-02T12:15:00.000Z"
     since_met = evaluate(DELAY | {"since": "met"}, NOON + HOUR)
-    assert since_met.why == "15m after its trigger was met, else wait: met"
+    assert since_met.why.text == "15m after its trigger was met, else wait: met"
 
 
 # -- windows (C3) --------------------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def test_c3_a_window_over_midnight_is_open_from_start_to_end(now: str, zone: str
 
 
 def test_c3_a_window_shows_when_it_opens() -> None:
-    assert evaluate(NIGHT).why == "between 22:00 and 06:00 in UTC, else wait: not before 2026-03-02T22:00:00.000Z"
+    assert evaluate(NIGHT).why.text == "between 22:00 and 06:00 in UTC, else wait: not before 2026-03-02T22:00:00.000Z"
 
 
 # -- since the last run (C4) ---------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def test_c4_a_failed_run_counts_only_where_any_run_does() -> None:
     assert evaluate(GAP, limit_states=[FAILED_LATER]).met
     condition = evaluate(GAP | {"of": "any"}, limit_states=[FAILED_LATER])
     assert (condition.met, condition.until) == (False, NOON + HOUR)
-    assert condition.why == "1h since the last run started, else abort: not before 2026-03-02T13:00:00.000Z"
+    assert condition.why.text == "1h since the last run started, else abort: not before 2026-03-02T13:00:00.000Z"
 
 
 def test_c4_an_active_run_counts_as_a_success() -> None:
@@ -149,7 +149,7 @@ def test_c5_a_rate_is_unmet_until_the_nth_last_start_leaves_span() -> None:
     log = LimitState(RATE_LIMIT, starts={"a": NOON - 50 * MINUTE, "b": NOON - MINUTE})
     condition = evaluate(RATE, limit_states=[log])
     assert (condition.met, condition.until) == (False, NOON + 10 * MINUTE)
-    assert condition.why == "at most 2 runs per hour, else wait: not before 2026-03-02T12:10:00.000Z"
+    assert condition.why.text == "at most 2 runs per hour, else wait: not before 2026-03-02T12:10:00.000Z"
     assert evaluate(RATE, NOON + 10 * MINUTE, limit_states=[log]).met
     assert evaluate(RATE, what=met(held=(RATE_LIMIT,)), limit_states=[log]).met, "its own start is one of them"
 
@@ -173,7 +173,7 @@ def test_c7_each_upstream_must_have_succeeded_within_the_span(
     condition = evaluate(FRESH, **succeeded(raw, weather))
     rule = "demo.flights.raw, demo.flights.weather succeeded within 1d, else wait"
     assert condition.met is (not stale)
-    assert condition.why == f"{rule}: {stale or 'met'}"
+    assert condition.why.text == f"{rule}: {stale or 'met'}"
     assert condition.until is None, "no clock brings a success: its event wakes the job"
 
 

@@ -30,6 +30,7 @@ from tests.core.builders import (
     partition_event,
     schedule,
 )
+from tests.support.reasons import says
 
 ROW = Subscription("any", NAME, 7, 1, "0", NOON)
 AT_NOON = "came at 2026-03-02T12:00:00.000Z"
@@ -50,7 +51,7 @@ def test_t7_the_first_event_of_a_correlation_begins_its_own_job() -> None:
             created_at=NOON + 5,
             leaves={"0": came()},
             correlation=SHOP,
-            reason=f"waits for 1 partition of demo.weather (1 partition of demo.flights {AT_NOON})",
+            reason=says(f"waits for 1 partition of demo.weather (1 partition of demo.flights {AT_NOON})"),
             wake_at=NOON + 5 + DAY,
         )
     )
@@ -77,7 +78,7 @@ def test_t18_a_job_that_stays_met_keeps_its_met_instant() -> None:
             leaves={"0": came(), "1": came(1, then)},
             rev=4,
             accepted_at=then,
-            reason=f"trigger met: {absent}; {came_then}",
+            reason=says(f"trigger met: {absent}; {came_then}"),
             wake_at=then,
         )
     )
@@ -92,7 +93,7 @@ def test_t14_an_expired_match_is_recorded_with_its_events() -> None:
     )
     now = NOON + HOUR
     assert gather.expiry(waiting, three, now) == Record(
-        waiting.job_id, "EXPIRED", NAME, 7, reason, now, NOON, expires_at=now + 180 * DAY
+        waiting.job_id, "EXPIRED", NAME, 7, says(reason), now, NOON, expires_at=now + 180 * DAY
     )
 
 
@@ -104,7 +105,7 @@ def test_t14_t19_an_event_after_the_window_begins_correlated_job() -> None:
     assert step.dropped is not None
     assert step.dropped.kind == "EXPIRED"
     assert step.job is not None
-    assert replace(step.job, reason="") == Job(
+    assert replace(step.job, reason=says("")) == Job(
         schedule=NAME,
         generation=7,
         sort_key="GATHERING#a",
@@ -122,7 +123,7 @@ def test_t14_t19_an_event_after_the_window_begins_correlated_job() -> None:
 def test_t18_an_ended_absence_is_recorded_for_the_history_period() -> None:
     absent, now = job(leaves={"0": came()}), NOON + MINUTE
     reason = "the absent event arrived before the job was launched"
-    record = Record(absent.job_id, "DROPPED", NAME, 7, reason, now, NOON, expires_at=now + 180 * DAY)
+    record = Record(absent.job_id, "DROPPED", NAME, 7, says(reason), now, NOON, expires_at=now + 180 * DAY)
     assert gather.gather(absent, [], schedule(ABSENT), ROW, None, now, against=("0",)) == Gathered(None, record)
 
 

@@ -15,6 +15,7 @@ from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.core.rows.sort_keys import GATHERING
 from tests.core.builders import NAME, NOON, PARTITION, WEATHER, all_of, at, came, job, partition_event, schedule
+from tests.support.reasons import says
 
 ROW = Subscription("any", NAME, 7, 1, "0", NOON)
 BOTH = all_of(PARTITION, WEATHER)
@@ -30,7 +31,7 @@ BEGUN = Job(
     created_at=LATE,
     rev=5,
     leaves={"1": came(1, LATE)},
-    reason=f"waits for 1 partition of demo.flights ({CAME_LATE})",
+    reason=says(f"waits for 1 partition of demo.flights ({CAME_LATE})"),
     wake_at=LATE + HOUR,
 )
 HALF = job(leaves={"0": came()}, reason="waits for 1 partition of demo.weather", rev=4, leases=3, wake_at=LATE)
@@ -48,7 +49,7 @@ def late(before: Job, then: str = "abort", correlation: dict[str, str] | None = 
 
 def test_c10_a_timed_out_match_is_aborted_and_event_begins_next() -> None:
     reason = "not launched within its timeout of 1h: waits for 1 partition of demo.weather"
-    record = Record(HALF.job_id, "ABORTED", NAME, 7, reason, LATE, NOON, expires_at=LATE + 180 * DAY)
+    record = Record(HALF.job_id, "ABORTED", NAME, 7, says(reason), LATE, NOON, expires_at=LATE + 180 * DAY)
     assert late(HALF) == Gathered(BEGUN, record)
 
 
@@ -85,7 +86,7 @@ def test_w4_a_dag_node_keeps_one_job_a_round_though_it_timed_out() -> None:
             state="PENDING_CONSTRAINTS",
             met_at=LATE,
             accepted_at=LATE,
-            reason=f"trigger met: 1 partition of demo.flights came at 2026-03-02T12:00:00.000Z; {CAME_LATE}",
+            reason=says(f"trigger met: 1 partition of demo.flights came at 2026-03-02T12:00:00.000Z; {CAME_LATE}"),
             wake_at=LATE,
         )
     )

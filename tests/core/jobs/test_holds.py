@@ -14,6 +14,7 @@ from chalicelib.core.jobs import check, holds
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.rows.job import Job
 from tests.core.builders import LIMIT, NAME, NOON, facts, job, met, schedule, schedule_state, workflow
+from tests.support.reasons import says
 
 NIGHT = {"type": "time_window", "start": "22:00", "end": "06:00", "on_unmet": "wait"}
 LEAD = {"type": "approval", "role": "Lead"}
@@ -69,7 +70,7 @@ def test_the_free_text_of_a_pause_is_no_grant_or_approval() -> None:
     words = "on hold until a Lead approved; waits for a grant of lake to run"
     known = facts(schedule=schedule(constraints=[NIGHT]), schedule_state=schedule_state(mode="hold", reason=words))
     assert kinds(met(), known) == [("pause", f"schedule {NAME}")]
-    after = replace(met(), reason=f"the schedule has been on hold ({words})")
+    after = replace(met(), reason=says(f"the schedule has been on hold ({words})"))
     assert [hold.kind for hold in holds.holds_of(after, schedule_state(), known.schedule, NOON)] == ["condition"]
 
 

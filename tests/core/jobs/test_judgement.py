@@ -35,6 +35,7 @@ from tests.core.builders import (
     schedule,
 )
 from tests.core.builders import RATE as START_RATE
+from tests.support.reasons import says
 
 NIGHT: dict[str, Any] = {"type": "time_window", "start": "22:00", "end": "06:00"}
 DELAY: dict[str, Any] = {"type": "delay", "after": "15m"}
@@ -58,7 +59,7 @@ def known(*constraints: dict[str, Any], limit_states: tuple[LimitState, ...] = (
 
 
 def words(decision: Any) -> list[str]:
-    return [part.split(",")[0] for part in decision.why.split("; ")]
+    return [part.split(",")[0] for part in decision.why.text.split("; ")]
 
 
 # -- the order -----------------------------------------------------------------------------------------------------
@@ -88,7 +89,7 @@ def test_c8_a_job_that_needs_a_limit_asks_for_it(constraint: dict[str, Any]) -> 
 
 def test_c5_a_rate_with_abort_aborts() -> None:
     decision = decide(met(), known(RATE | {"on_unmet": "abort"}), NOON)
-    assert decision == Abort("at most 1 run per hour, else abort: not before 2026-03-02T12:59:00.000Z")
+    assert decision == Abort(says("at most 1 run per hour, else abort: not before 2026-03-02T12:59:00.000Z"))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_c5_a_rate_with_abort_aborts() -> None:
     ],
 )
 def test_c8_any_constraint_with_abort_aborts(constraint: dict[str, Any], why: str) -> None:
-    assert decide(met(), known(constraint | {"on_unmet": "abort"}), NOON) == Abort(why)
+    assert decide(met(), known(constraint | {"on_unmet": "abort"}), NOON) == Abort(says(why))
 
 
 # -- until when ----------------------------------------------------------------------------------------------------
@@ -130,15 +131,17 @@ def test_c10_a_wait_never_outlasts_the_timeout() -> None:
     decision = decide(met(), short, NOON)
     assert isinstance(decision, Wait)
     assert decision.until == NOON + 2 * HOUR
-    waited = met(reason=decision.why)
-    assert decide(waited, short, NOON + 2 * HOUR) == Abort(f"not launched within its timeout of 2h: {decision.why}")
+    waited = met(reason=decision.why.text)
+    assert decide(waited, short, NOON + 2 * HOUR) == Abort(
+        says(f"not launched within its timeout of 2h: {decision.why}")
+    )
 
 
 def test_c7_with_no_timeout_only_the_upstream_wakes_a_job() -> None:
     assert decide(met(), known(FRESH, timeout="never"), NOON) == Wait(
         None,
         "PENDING_CONSTRAINTS",
-        "demo.flights.raw succeeded within 1d, else wait: demo.flights.raw has not succeeded yet",
+        says("demo.flights.raw succeeded within 1d, else wait: demo.flights.raw has not succeeded yet"),
     )
 
 
@@ -180,7 +183,7 @@ def test_c8_a_queued_job_is_judged_again_when_it_is_served() -> None:
     queued = met(queued_in=LIMIT, rank="5", held=())
     closing = known(NIGHT, concurrency(1, "wait"), timeout="never")
     assert decide(queued, closing, NOON) == Wait(
-        None, "PENDING_LAUNCH", "waits for a slot of workflow demo.flights.clean: 1 of 1 in use"
+        None, "PENDING_LAUNCH", says("waits for a slot of workflow demo.flights.clean: 1 of 1 in use")
     )
     decision = decide(queued, closing, NOON, serving=LIMIT)
     assert isinstance(decision, Wait)
@@ -211,7 +214,7 @@ def test_c5_a_rate_entry_is_void_if_others_used_up_the_rate(others: int) -> None
         return
     assert isinstance(decision, Wait)
     assert (decision.until, decision.state, decision.yields) == (NOON, "PENDING_CONSTRAINTS", True)
-    assert decision.why.startswith(
+    assert decision.why.text.startswith(
         "the rate limit was reached while this job was queued: waits for the rate limit of workflow"
     )
 
@@ -242,7 +245,7 @@ def test_c10_run_anyway_overrides_waits_for_the_clock_or_facts(constraint: dict[
     assert not isinstance(decide(waiting, late, NOON + HOUR - 1), Launch)
     decision = decide(waiting, late, NOON + HOUR)
     assert isinstance(decision, Launch)
-    assert decision.why == "run in spite of its timeout: waits for something"
+    assert decision.why.text == "run in spite of its timeout: waits for something"
     assert decision.asks[0] == Slots(LIMIT, None), "no gap is held any more"
 
 
@@ -255,5 +258,5 @@ def test_c10_run_anyway_never_overrides_a_limit_or_a_rate() -> None:
     queued = met(queued_in=LIMIT, rank="5", held=(RATE_LIMIT,))
     assert isinstance(decide(queued, late, NOON + HOUR), Wait)
     assert decide(replace(queued, queued_in=None, rank=None), late, NOON + HOUR) == Launch(
-        (LOG, Slots(LIMIT, 1), PACE), "run in spite of its timeout: "
+        (LOG, Slots(LIMIT, 1), PACE), says("run in spite of its timeout: ")
     )

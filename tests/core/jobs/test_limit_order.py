@@ -21,6 +21,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.writes import Replace
 from tests.core.builders import EMR_LIMIT, LIMIT, NAME, NOON, concurrency, facts, met, schedule, thorough
+from tests.support.reasons import says
 
 HOURLY: dict[str, Any] = {"type": "rate", "max": 1, "per": "hour"}
 DAILY: dict[str, Any] = {"type": "rate", "max": 2, "per": "day"}
@@ -59,7 +60,7 @@ def test_c9_a_job_that_lacks_a_limit_before_one_it_holds_yields(
 ) -> None:
     """Its schedule was changed while it queued. Out of order, two jobs could each hold what the other one waits for."""
     assert turned(queued(*held), *constraints) == Wait(
-        NOON, "PENDING_CONSTRAINTS", "limits changed; requesting permits again from the first", yields=True
+        NOON, "PENDING_CONSTRAINTS", says("limits changed; requesting permits again from the first"), yields=True
     )
     assert isinstance(turned(met(), *constraints), Launch), "a job without permits launches"
 

@@ -31,6 +31,7 @@ from tests.core.builders import (
     schedule,
     schedule_state,
 )
+from tests.support.reasons import says
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 KINDS: tuple[JobKind, ...] = get_args(JobKind)
@@ -90,7 +91,7 @@ def test_l4_a_held_job_says_so_and_since_when(mode: Mode) -> None:
         schedule_state=schedule_state(mode=mode, mode_at=NOON, updated_at=NOON + HOUR, reason="3 runs failed in a row")
     )
     why = f"the schedule has been paused ({mode}) since 2026-03-02T12:00:00.000Z (3 runs failed in a row)"
-    assert decide(met(), held, NOON) == Wait(NOON + 24 * HOUR, "PENDING_CONSTRAINTS", why)
+    assert decide(met(), held, NOON) == Wait(NOON + 24 * HOUR, "PENDING_CONSTRAINTS", says(why))
 
 
 def test_l4_a_queued_job_leaves_its_queue_when_it_is_held() -> None:
@@ -104,7 +105,7 @@ def test_l4_an_unmet_job_goes_on_gathering_with_its_own_reason() -> None:
     decision = decide(met(met_at=None), two, NOON)
     assert isinstance(decision, Wait)
     assert decision.state == "PENDING_TRIGGER"
-    assert decision.why.startswith("waits for 1 partition of demo.flights")
+    assert decision.why.text.startswith("waits for 1 partition of demo.flights")
 
 
 def test_l4_timeouts_go_on_counting_on_hold_unless_stopped() -> None:
@@ -199,7 +200,7 @@ def test_l4_a_drain_launches_the_fires_that_were_due_before_it(due: int, goes: b
     )
     decision = decide(job("fire", due_at=due), draining, NOON + MINUTE)
     assert isinstance(decision, Launch) is goes
-    assert goes or decision == Drop("the fire was due after the schedule was paused to drain")
+    assert goes or decision == Drop(says("the fire was due after the schedule was paused to drain"))
 
 
 def test_l10_prepared_fires_of_a_completed_schedule_go_on() -> None:
@@ -212,7 +213,7 @@ def test_l4_a_fire_that_only_gathers_is_dropped_while_closing(mode: Mode) -> Non
     parts: dict[str, Any] = {"type": "all", "triggers": [TICK, PARTITION]}
     closing = facts(schedule_state=schedule_state(mode=mode, mode_at=NOON + HOUR), schedule=schedule(parts))
     decision = decide(job("fire", due_at=NOON), closing, NOON)
-    assert decision == Drop(f"the schedule takes no new fires: its mode is {mode}")
+    assert decision == Drop(says(f"the schedule takes no new fires: its mode is {mode}"))
 
 
 # -- skipped occurrences (L19) -------------------------------------------------------------------------------------
@@ -222,7 +223,7 @@ def test_l4_a_fire_that_only_gathers_is_dropped_while_closing(mode: Mode) -> Non
 def test_l19_an_occurrence_is_skipped_on_record_in_any_mode(mode: Mode) -> None:
     skipping = facts(schedule_state=schedule_state(mode=mode, skips=(NOON,), mode_at=NOON + 1), schedule=schedule(TICK))
     decision = decide(job("fire", due_at=NOON), skipping, NOON)
-    assert decision == Skip("the occurrence of 2026-03-02T12:00:00.000Z was skipped on request")
+    assert decision == Skip(says("the occurrence of 2026-03-02T12:00:00.000Z was skipped on request"))
 
 
 def test_l19_a_skip_names_one_instant_and_only_a_fire_has_one() -> None:

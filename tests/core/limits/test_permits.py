@@ -237,10 +237,10 @@ def test_w2_an_urgent_newer_job_goes_first_and_older_of_equals() -> None:
 
 
 def test_why_names_the_limit_that_a_job_waits_for() -> None:
-    assert permits.why(Slots(LIMIT, 2), busy(2, waiters=3)) == (
+    assert permits.why(Slots(LIMIT, 2), busy(2, waiters=3)).text == (
         "waits for a slot of workflow demo.flights.clean: 2 of 2 in use"
     )
-    assert permits.why(PACE, LimitState(EMR_LIMIT)) == (
+    assert permits.why(PACE, LimitState(EMR_LIMIT)).text == (
         "waits for a permit of the EMR start rate of this account: one start every 1s, burst 3"
     )
     assert names.describe("pool:demo.big") == "pool demo.big"

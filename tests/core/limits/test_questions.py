@@ -139,7 +139,7 @@ def test_w3_units_of_another_amount_or_pool_are_released(
 
 def test_why_names_the_policy_whose_admission_a_job_waits_for() -> None:
     ask = Slots("admission:demo.slow:pool:demo.big", 20)
-    assert permits.why(ask, LimitState(ask.limit_name, active=20, waiters=2)) == (
+    assert permits.why(ask, LimitState(ask.limit_name, active=20, waiters=2)).text == (
         "waits for admission to policy demo.slow: other jobs are next"
     )
 
@@ -147,19 +147,21 @@ def test_why_names_the_policy_whose_admission_a_job_waits_for() -> None:
 def test_why_a_job_waits_for_several_slots_or_units() -> None:
     slots = replace(POOL, unit="slot")
     assert (
-        permits.why(slots, LimitState(POOL.limit_name, active=6)) == "waits for 4 slots of pool demo.big: 6 of 8 in use"
+        permits.why(slots, LimitState(POOL.limit_name, active=6)).text
+        == "waits for 4 slots of pool demo.big: 6 of 8 in use"
     )
     assert (
-        permits.why(POOL, LimitState(POOL.limit_name, active=6)) == "waits for 4 vCPUs of pool demo.big: 6 of 8 in use"
+        permits.why(POOL, LimitState(POOL.limit_name, active=6)).text
+        == "waits for 4 vCPUs of pool demo.big: 6 of 8 in use"
     )
 
 
 def test_why_says_that_a_pool_is_too_small_or_divided_otherwise() -> None:
     small = replace(POOL, limit=3, overdrawn=2)
-    assert permits.why(small, LimitState(POOL.limit_name, active=1)) == (
+    assert permits.why(small, LimitState(POOL.limit_name, active=1)).text == (
         "waits for 4 vCPUs of pool demo.big: 1 of 3 in use; more than the whole pool: request less, or enlarge the pool"
         "; 2 more are still in use in parts that were made smaller"
     )
-    assert permits.why(replace(POOL, overdrawn=2), LimitState(POOL.limit_name, active=5)) == (
+    assert permits.why(replace(POOL, overdrawn=2), LimitState(POOL.limit_name, active=5)).text == (
         "waits for 4 vCPUs of pool demo.big: 5 of 8 in use; 2 more are still in use in parts that were made smaller"
     )

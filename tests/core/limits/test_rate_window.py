@@ -73,7 +73,7 @@ def test_c5_a_rate_window_forgets_only_starts_no_drop_can_return() -> None:
 
 
 def test_c5_why_names_the_rate_that_a_job_waits_for() -> None:
-    assert permits.why(TWO, started(0, 10, waiters=1)) == (
+    assert permits.why(TWO, started(0, 10, waiters=1)).text == (
         "waits for the rate limit of workflow demo.flights.clean: at most 2 runs claimed per 1h, "
         "the next at 2026-03-02T13:00:00.000Z"
     )

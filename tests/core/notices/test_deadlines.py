@@ -13,6 +13,7 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.notice import DeadlineWatch
 from chalicelib.core.rows.run import Record, Run
 from tests.core.builders import NAME, NOON, job, run, schedule, workflow
+from tests.support.reasons import says
 
 START, END = NOON + 10 * MINUTE, NOON + HOUR
 WATCH = DeadlineWatch("j", NAME, NAME, START, END, wake_at=START)
@@ -65,7 +66,7 @@ def test_h5_offered_work_is_started_when_a_pull_worker_claims_it() -> None:
 
 
 def test_h5_aborted_failed_or_cancelled_run_misses_no_deadline() -> None:
-    record = Record("j", "ABORTED", NAME, 7, "no slot", NOON)
+    record = Record("j", "ABORTED", NAME, 7, says("no slot"), NOON)
     assert missed(END, record=record) == []
     for state in ("FAILED", "CANCELLED", "ABORTED"):
         assert missed(END, run(state, start_requested_at=NOON, ended_at=NOON + MINUTE)) == []

@@ -45,7 +45,7 @@ def test_w7_a_status_update_moves_a_run_or_is_outdated(old: RunState, new: RunSt
         assert step is None
         return
     assert step is not None
-    assert (step.run.state, step.run.reason, step.run.rev) == (new, "because", 2)
+    assert (step.run.state, step.run.reason.text, step.run.rev) == (new, "because", 2)
     assert step.ended is states.is_terminal(new)
     assert step.retry is None
 
@@ -96,7 +96,7 @@ def test_w1_a_failed_attempt_is_retried_while_attempts_are_left() -> None:
     assert retry.due_at == retry.wake_at == retry.created_at == LATER + DELAY
     assert (retry.event, retry.correlation, retry.accepted_at) == (first.event, first.correlation, NOON)
     assert retry.properties == first.request.properties
-    assert retry.reason == "attempt 1 of 2 failed: out of memory"
+    assert retry.reason.text == "attempt 1 of 2 failed: out of memory"
 
 
 @pytest.mark.parametrize(
@@ -138,9 +138,9 @@ def test_w1_a_run_being_cancelled_is_not_attempted_again(state: str) -> None:
 def test_h1_the_reason_of_a_cancel_outlives_that_of_the_target(state: RunState, reported: str) -> None:
     wanted = run("RUNNING", cancel=True, reason="asked for by bob")
     both = "asked for by bob; killed by EMR" if state == "CANCELLED" else reported
-    assert moved(wanted, state, reason=reported).run.reason == (both if reported else "asked for by bob")
+    assert moved(wanted, state, reason=reported).run.reason.text == (both if reported else "asked for by bob")
     unwanted = replace(wanted, cancel=False)
-    assert moved(unwanted, state, reason=reported).run.reason == reported
+    assert moved(unwanted, state, reason=reported).run.reason.text == reported
 
 
 # -- announcements -------------------------------------------------------------------------------------------------

@@ -133,7 +133,7 @@ def test_w1_an_attempt_keeps_every_identifying_field_of_its_run() -> None:
     assert (retry.schedule, retry.generation, retry.attempt) == (before.schedule, before.generation, 3)
     assert (retry.backfill, retry.rerun_of, retry.priority, retry.number) == ("b1", "r0", 7, 12)
     assert retry.sort_key == f"RETRY#{before.run_id}#3"
-    assert retry.reason == "attempt 2 of 4 failed: lost"
+    assert retry.reason.text == "attempt 2 of 4 failed: lost"
 
 
 # -- fields of a step ----------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.runs import complete
 from chalicelib.core.targets.answers import RunUpdate
 from tests.core.builders import NAME, NOON, run
+from tests.support.reasons import says
 
 NODE, OTHER_NODE = f"demo.flights.days{ids.DAG}a", f"demo.flights.days{ids.DAG}b"
 STEP, PLAIN = f"p1{ids.STEP}2", "b1"
@@ -62,9 +63,9 @@ def test_w12_what_emr_says_of_an_attempt_with_a_retry_is_late(target_id: str | N
 
 def test_h4_the_next_attempt_is_of_who_requested_the_run() -> None:
     before = run("RETRYING", requested_by="arn:aws:iam::123456789012:user/ann", number=3)
-    again = complete.retry_of(before, "no memory", NOON + SECOND)
+    again = complete.retry_of(before, says("no memory"), NOON + SECOND)
     assert (again.requested_by, again.number, again.attempt) == (before.requested_by, 3, 2)
-    assert again.reason == "attempt 1 of 1 failed: no memory"
+    assert again.reason.text == "attempt 1 of 1 failed: no memory"
 
 
 # -- who hears of a status -----------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from chalicelib.core.runs.complete import Advance
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.writes import Put
 from tests.core.builders import NOON, SQS, run
+from tests.support.reasons import with_reasons
 
 LATER = NOON + 30 * SECOND
 WORKER: dict[str, Any] = {"type": "worker", "pool": "crawlers", "heartbeat": "1m"}
@@ -24,7 +25,7 @@ def pulled(state: str = "RUNNING", **fields: Any) -> Run:
     """A run that a worker holds, whose lease ends at ``LATER``."""
     plain = run(state)
     held = {"target_id": "w1", "lease": 2, "lease_until": LATER, "calls": 1}
-    return replace(plain, request=replace(plain.request, target=WORKER), **{**held, **fields})
+    return replace(plain, request=replace(plain.request, target=WORKER), **with_reasons({**held, **fields}))
 
 
 def advance(before: Run, state: Any, now: int = LATER, **fields: Any) -> Advance | None:
@@ -110,7 +111,7 @@ def test_w12_a_run_cancelled_by_its_target_for_time_has_failed(began: str, repor
     before = run(began, target_id="app/1", run_timeout=MINUTE, started_at=started)
     ended = after(before, "CANCELLED", at=NOON, started_at=reported, reason="cancelled by EMR")
     assert (ended.state, ended.outcome) == ("FAILED", "timed_out")
-    assert ended.reason == "timed out: the run took longer than 1m and was cancelled"
+    assert ended.reason.text == "timed out: the run took longer than 1m and was cancelled"
     in_time = after(before, "CANCELLED", at=NOON - MINUTE - 1, started_at=reported and NOON - 2 * MINUTE)
     assert (in_time.state, in_time.outcome) == ("CANCELLED", None)
 
@@ -137,7 +138,7 @@ def test_e6_a_failed_delivery_writes_its_dead_letter_in_one_plan() -> None:
     assert step is not None
     letter = dead_letters.of(step.run, LATER)
     assert letter is not None
-    assert (letter.failed_at, letter.reason) == (LATER, "the queue is gone")
+    assert (letter.failed_at, letter.reason.text) == (LATER, "the queue is gone")
     assert Put(letter) in complete.plan(message, step, {}, LATER)
     with_a_lifecycle = advance(plain, "FAILED")
     assert with_a_lifecycle is not None

@@ -37,14 +37,14 @@ def test_w10_a_call_with_unanswered_lease_may_have_started_run() -> None:
 
 def test_c12_a_call_refused_for_the_moment_is_repeated_later() -> None:
     refused = launch.answered(CALLED, NotNow("throttled"), NOON)
-    assert (refused.lease_until, refused.reason, refused.unknown_answer) == (None, "throttled", False)
+    assert (refused.lease_until, refused.reason.text, refused.unknown_answer) == (None, "throttled", False)
     assert refused.wake_at == NOON + backoff.backoff(1, refused.run_id)
     assert not launch.calling(refused, NOON + MINUTE).unknown_answer
 
 
 def test_w7_a_started_run_without_news_is_polled() -> None:
     started = launch.answered(CALLED, Started("app-1/r1"), NOON)
-    assert (started.state, started.target_id, started.reason) == ("STARTING", "app-1/r1", "")
+    assert (started.state, started.target_id, started.reason.text) == ("STARTING", "app-1/r1", "")
     assert (started.lease_until, started.wake_at) == (None, NOON + follow.SILENT_FIRST)
 
 
@@ -61,7 +61,7 @@ def test_w10_a_started_run_waits_for_no_further_call() -> None:
 def test_w10_an_unknown_answer_stays_after_later_answers() -> None:
     silent = launch.answered(CALLED, NoAnswer("timed out"), NOON)
     assert silent.unknown_answer
-    assert silent.reason == "timed out"
+    assert silent.reason.text == "timed out"
     for answer in (NotNow("throttled"), NoAnswer("again"), Started("x")):
         assert launch.answered(launch.calling(silent, NOON + MINUTE), answer, NOON + MINUTE).unknown_answer
 

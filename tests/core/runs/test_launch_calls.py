@@ -15,6 +15,7 @@ from chalicelib.core.targets import backoff
 from chalicelib.core.targets.answers import NoAnswer, NotNow, Started
 from tests.support import rows
 from tests.support.clock import NOON
+from tests.support.reasons import says
 
 LEASE_END = NOON + 50 * SECOND
 # A run that queued at its pace, was served, and may call now.
@@ -66,11 +67,11 @@ def test_w10_a_call_whose_caller_died_may_have_started_the_run() -> None:
 
 
 def test_e3_a_call_not_made_is_undone_and_its_permits_stay() -> None:
-    called = replace(launch.calling(WAITED, NOON), cancel=True, reason="throttled")
+    called = replace(launch.calling(WAITED, NOON), cancel=True, reason=says("throttled"))
     assert launch.uncalled(WAITED, called, Span(NOON + 1, NOON + 2), NOON + 7) == replace(
         WAITED,
         cancel=True,  # later writes of other invocations are kept
-        reason="throttled",
+        reason=says("throttled"),
         paced_from=NOON + 1,
         paced_until=NOON + 2,
         queued_in=None,
@@ -89,12 +90,12 @@ def test_e3_a_call_not_made_has_no_permits_if_they_are_gone() -> None:
 
 
 def test_the_reason_of_a_finished_wait_is_removed_unless_newer() -> None:
-    waited = replace(WAITED, reason="waits for its turn")
+    waited = replace(WAITED, reason=says("waits for its turn"))
     called = launch.calling(waited, NOON)
-    assert launch.uncalled(waited, called, None, NOON).reason == ""
-    assert launch.uncalled(waited, replace(called, reason="refused"), None, NOON).reason == "refused"
+    assert launch.uncalled(waited, called, None, NOON).reason.text == ""
+    assert launch.uncalled(waited, replace(called, reason=says("refused")), None, NOON).reason.text == "refused"
     at_once = replace(waited, queued_in=None)
-    assert launch.uncalled(at_once, called, None, NOON).reason == "waits for its turn"
+    assert launch.uncalled(at_once, called, None, NOON).reason.text == "waits for its turn"
 
 
 # -- after the answer ----------------------------------------------------------------------------------------------
@@ -102,7 +103,7 @@ def test_the_reason_of_a_finished_wait_is_removed_unless_newer() -> None:
 
 def test_w7_a_started_run_is_followed_without_a_lease_or_reason() -> None:
     assert launch.answered(CALLING, Started("app-1/r1"), NOON) == replace(
-        CALLING, target_id="app-1/r1", lease_until=None, reason="", rev=8, leases=0, wake_at=NOON + 2 * MINUTE
+        CALLING, target_id="app-1/r1", lease_until=None, reason=says(""), rev=8, leases=0, wake_at=NOON + 2 * MINUTE
     )
 
 
@@ -115,14 +116,14 @@ def test_w6_a_run_started_during_its_cancel_is_handled_at_once() -> None:
 
 def test_c12_a_refusal_ends_the_lease_and_its_delay_is_kept() -> None:
     assert launch.answered(CALLING, NotNow("at capacity", 7 * SECOND), NOON) == replace(
-        CALLING, lease_until=None, reason="at capacity", rev=8, leases=0, wake_at=NOON + 7 * SECOND
+        CALLING, lease_until=None, reason=says("at capacity"), rev=8, leases=0, wake_at=NOON + 7 * SECOND
     )
     assert launch.answered(CALLING, NotNow("at capacity", 0), NOON).wake_at == NOON
 
 
 def test_w10_an_unknown_answer_keeps_lease_and_is_polled_later() -> None:
     assert launch.answered(CALLING, NoAnswer("timed out", 9 * SECOND), NOON) == replace(
-        CALLING, unknown_answer=True, reason="timed out", rev=8, leases=0, wake_at=NOON + 9 * SECOND
+        CALLING, unknown_answer=True, reason=says("timed out"), rev=8, leases=0, wake_at=NOON + 9 * SECOND
     )
 
 

@@ -16,9 +16,12 @@ from chalicelib.core.limits.writes import AcquirePermit, AdvancePace, JoinQueue,
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.runs import launch
 from chalicelib.core.runs.launch import Span
+from chalicelib.core.targets.answers import NotNow
+from chalicelib.core.why import Why, joined
 from chalicelib.core.writes import Create, RemoveWaiter, Replace, Write
 from tests.support import rows
 from tests.support.clock import NOON
+from tests.support.reasons import says
 
 EMR = Pace("emr:app-1", SECOND, 20)
 NIGHT = Pace("policy:demo.night", MINUTE, 1, tolerance=100)
@@ -72,12 +75,21 @@ def test_e8_a_run_with_paces_needs_new_permits_once_used_or_old(fields: dict[str
 # -- the queue -----------------------------------------------------------------------------------------------------
 
 
+WAITS = "waits for a permit of the EMR start rate: one start every 1s"
+
+
+def said(answer: str, *more: str) -> Why:
+    """The reason of a run whose call got this answer."""
+    reason = launch.answered(rows.run(), NotNow(answer), NOON).reason
+    return joined([reason, *(says(text) for text in more)])
+
+
 def test_e3_run_that_may_not_call_yet_queues_at_its_slowest_pace() -> None:
     waits = rows.run(rev=4, reason="as planned")
 
     plan = launch.queue(waits, Route((), NIGHT), {"policy:demo.night": NIGHT_HELD, "emr:app-1": EMR_HELD}, NOON)
 
-    queued = replace(waits, queued_in="policy:demo.night", rank=RANK, reason=NIGHT_WORDS, rev=5, wake_at=LATER)
+    queued = replace(waits, queued_in="policy:demo.night", rank=RANK, reason=says(NIGHT_WORDS), rev=5, wake_at=LATER)
     assert plan == [
         Replace(queued),
         # A new run could have acquired a permit up to NOON + 150, so that it could be prepared in time. The queue is
@@ -102,17 +114,17 @@ def test_e3_run_blocked_by_another_pace_says_so_and_is_rechecked() -> None:
 @pytest.mark.parametrize(
     ("reason", "calls", "why"),
     [
-        ("throttled; waits for a permit of the EMR start rate: one start every 1s", 1, f"throttled; {NIGHT_WORDS}"),
-        ("no; no; waits for a permit of the EMR start rate", 2, f"no; no; {NIGHT_WORDS}"),
-        ("waits for a permit of the EMR start rate: one start every 1s", 1, NIGHT_WORDS),
-        ("waits for a permit of the EMR start rate: one start every 1s", 0, NIGHT_WORDS),
+        (said("throttled", WAITS), 1, f"throttled; {NIGHT_WORDS}"),
+        (said("no; no", WAITS), 2, f"no; no; {NIGHT_WORDS}"),
+        (says(WAITS), 1, NIGHT_WORDS),
+        (says(WAITS), 0, NIGHT_WORDS),
     ],
 )
-def test_e3_a_run_that_waits_elsewhere_moves_to_its_slowest_pace(reason: str, calls: int, why: str) -> None:
+def test_e3_a_run_that_waits_elsewhere_moves_to_its_slowest_pace(reason: Why, calls: int, why: str) -> None:
     waits = rows.run(queued_in="emr:app-1", rank=RANK, reason=reason, calls=calls)
     plan = launch.queue(waits, Route((), NIGHT), {"policy:demo.night": NIGHT_HELD}, NOON)
     assert plan == [
-        Replace(replace(waits, queued_in="policy:demo.night", reason=why, rev=2, wake_at=LATER)),
+        Replace(replace(waits, queued_in="policy:demo.night", reason=says(why), rev=2, wake_at=LATER)),
         RemoveWaiter(place("emr:app-1")),
         LeaveQueue("emr:app-1"),
         JoinQueue(NIGHT, NOON + 150, NOON + MINUTE - 600, rev=7, behind=False),
@@ -166,9 +178,9 @@ def test_w2_the_rank_of_a_run_is_priority_latest_start_and_age() -> None:
 @pytest.mark.parametrize(
     ("fields", "reported"),
     [
-        ({"calls": 1, "reason": "throttled"}, f"throttled; {NIGHT_WORDS}"),
+        ({"calls": 1, "reason": said("throttled")}, f"throttled; {NIGHT_WORDS}"),
         ({"calls": 1, "reason": ""}, NIGHT_WORDS),
-        ({"calls": 0, "reason": "throttled"}, NIGHT_WORDS),
+        ({"calls": 0, "reason": said("throttled")}, NIGHT_WORDS),
     ],
 )
 def test_w10_the_answer_of_target_is_shown_before_its_meaning(fields: dict[str, Any], reported: str) -> None:

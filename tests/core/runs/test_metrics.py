@@ -12,25 +12,29 @@ from chalicelib.core.limits import names
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import metrics
 from chalicelib.core.runs.metrics import EVENT_TO_START, FIRE_LATENESS, QUEUES
+from chalicelib.core.why import Why
 from tests.support import rows
+from tests.support.reasons import says
 
 DUE = 1_000_000
-FIRE = rows.run(kind="fire", due_at=DUE, calls=1, fired_by="due")
-MET = rows.run(kind="gathering", accepted_at=DUE, calls=1, fired_by="trigger met: 1 partition came")
+FIRE = rows.run(kind="fire", due_at=DUE, calls=1, fired_by=Why.of("due", "due"))
+MET = rows.run(
+    kind="gathering", accepted_at=DUE, calls=1, fired_by=Why.of("trigger_met", "trigger met: 1 partition came")
+)
 CONSTRAINTS: TypeAdapter[AnyConstraint] = TypeAdapter(AnyConstraint)
 
 
 def test_o2_a_fire_is_late_from_its_instant_on_and_never_early() -> None:
-    assert metrics.start_of(FIRE, "", DUE + 3_000) == (FIRE_LATENESS, 3_000)
-    assert metrics.start_of(FIRE, "", DUE) == (FIRE_LATENESS, 0)
-    assert metrics.start_of(FIRE, "", DUE - 1) == (FIRE_LATENESS, 0)
+    assert metrics.start_of(FIRE, says(""), DUE + 3_000) == (FIRE_LATENESS, 3_000)
+    assert metrics.start_of(FIRE, says(""), DUE) == (FIRE_LATENESS, 0)
+    assert metrics.start_of(FIRE, says(""), DUE - 1) == (FIRE_LATENESS, 0)
 
 
 def test_o2_a_job_with_only_its_cause_as_reason_was_not_delayed() -> None:
-    assert metrics.start_of(MET, "", DUE + 7) == (EVENT_TO_START, 7)
-    assert metrics.start_of(MET, "trigger met: 1 part", DUE + 7) == (EVENT_TO_START, 7), "a run keeps the beginning"
-    assert metrics.start_of(MET, "waits for a slot", DUE + 7) is None
-    assert metrics.start_of(FIRE, "within 22:00-06:00: not before", DUE + 7) is None
+    assert metrics.start_of(MET, says(""), DUE + 7) == (EVENT_TO_START, 7)
+    assert metrics.start_of(MET, Why.of("trigger_met", "trigger met: 1 part"), DUE + 7) == (EVENT_TO_START, 7)
+    assert metrics.start_of(MET, says("waits for a slot"), DUE + 7) is None
+    assert metrics.start_of(FIRE, says("within 22:00-06:00: not before"), DUE + 7) is None
 
 
 @pytest.mark.parametrize(
@@ -46,7 +50,7 @@ def test_o2_a_job_with_only_its_cause_as_reason_was_not_delayed() -> None:
     ids=["another attempt", "another call", "asked for", "never due", "no event", "the past"],
 )
 def test_o2_only_first_starts_by_clock_or_event_are_measured(run: Run) -> None:
-    assert metrics.start_of(run, "", DUE + 7) is None
+    assert metrics.start_of(run, says(""), DUE + 7) is None
 
 
 @pytest.mark.parametrize(

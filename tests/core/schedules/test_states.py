@@ -131,7 +131,7 @@ def test_l18_a_new_description_keeps_the_times_of_drain_and_hold(left_out: bool)
     assert isinstance(due(NOON + 2 * MINUTE), Drop)
     waiting = decide(met(), facts(schedule_state=held), LATER + HOUR)
     assert isinstance(waiting, Wait)
-    assert waiting.why == "the schedule has been paused (hold) since 2026-03-02T12:01:00.000Z"
+    assert waiting.why.text == "the schedule has been paused (hold) since 2026-03-02T12:01:00.000Z"
 
 
 # -- the rows that are woken ---------------------------------------------------------------------------------------

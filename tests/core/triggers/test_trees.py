@@ -99,7 +99,7 @@ def test_t14_at_least_counts_groups_as_one_each() -> None:
 
 def test_t14_at_least_says_how_many_more_of_which() -> None:
     def why(progress: dict[str, Progress]) -> str:
-        return trigger_tree.evaluate(trigger(TWO_OF_THREE), progress, NOON).why
+        return trigger_tree.evaluate(trigger(TWO_OF_THREE), progress, NOON).why.text
 
     choices = "1 partition of demo.flights or 1 partition of demo.weather or demo.flights.clean to reach COMPLETED"
     assert why({}) == f"waits for 2 more of: {choices} (no event has arrived)"
@@ -202,7 +202,7 @@ def test_c14_why_is_never_empty_and_names_what_is_missing(
     document: dict[str, Any], progress: dict[str, Progress], minutes: int
 ) -> None:
     verdict = trigger_tree.evaluate(trigger(document), progress, NOON + minutes * MINUTE)
-    assert verdict.why.startswith("trigger met: " if verdict.met else "waits for ")
+    assert verdict.why.text.startswith("trigger met: " if verdict.met else "waits for ")
     assert verdict.met is (verdict.missing == ())
     assert all(verdict.missing) and all(verdict.arrived)
     came_at_all = set(progress) & set(only_leaves(trigger(document)))

@@ -33,7 +33,7 @@ def is_met(document: dict[str, Any], **progress: int) -> bool:
 
 
 def why(document: dict[str, Any], progress: dict[str, Progress]) -> str:
-    return trigger_tree.evaluate(trigger(document), progress, NOON).why
+    return trigger_tree.evaluate(trigger(document), progress, NOON).why.text
 
 
 leaf_documents = st.sampled_from([PARTITION, FOUR, WEATHER, CLEANED, TWICE, TICK])
@@ -205,7 +205,7 @@ def test_a_waiting_trigger_always_names_something_missing(
     if not verdict.met:
         assert verdict.missing
         assert all(verdict.missing)
-        assert verdict.why.startswith("waits for ")
+        assert verdict.why.text.startswith("waits for ")
 
 
 def test_a_trigger_is_described_in_words() -> None:

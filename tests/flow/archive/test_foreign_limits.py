@@ -226,7 +226,7 @@ def test_l14_jobs_that_wait_for_a_grant_go_on_beside_it(order: tuple[str, str]) 
     new = moved(world, order[0], into=new)
     apart = new if order[0] == "demo" else world
     apart.pass_by("2m")
-    waiting = [job.reason for job in apart.jobs("daily") if job.state == "PENDING_CONSTRAINTS"]
+    waiting = [job.reason.text for job in apart.jobs("daily") if job.state == "PENDING_CONSTRAINTS"]
     assert waiting and all(why.startswith("waits for a grant of lake") for why in waiting)
     new = moved(world, order[1], into=new)
     end(new)

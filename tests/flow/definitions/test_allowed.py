@@ -115,9 +115,9 @@ def test_a_run_that_is_no_longer_allowed_fails_uncalled() -> None:
     [run] = world.runs("s")
     assert world.targets.emr.calls == []
     assert run.state == "FAILED"
-    assert run.reason.startswith("not allowed: entry_point: expected a file of code that namespace demo may use")
-    assert "sluice allowed demo" in run.reason
-    assert run.reason in str(why_run(run))
+    assert run.reason.text.startswith("not allowed: entry_point: expected a file of code that namespace demo may use")
+    assert "sluice allowed demo" in run.reason.text
+    assert run.reason.text in str(why_run(run))
 
 
 def test_a_rerun_starts_once_the_list_allows_it() -> None:
@@ -142,7 +142,7 @@ def test_a_delivery_no_longer_allowed_is_a_dead_letter() -> None:
     assert [run_id.split(".")[2] for run_id, _ in world.targets.queue.messages] == ["t"]
     [run] = world.runs("s")
     assert run.state == "FAILED"
-    assert run.reason.startswith("not allowed: queue_url: expected a queue that namespace demo may use")
+    assert run.reason.text.startswith("not allowed: queue_url: expected a queue that namespace demo may use")
     allow(world, queues=[ARN, f"{ARN}-b"])
     world.pass_by("5s")
     dead_letters.redrive(world.ports, "demo", run.run_id)

@@ -122,7 +122,7 @@ def test_o14_an_alarm_that_may_not_be_named_starts_nothing(mode: str, listed: li
     world.pass_by("1m")
     is_allowed = listed == ["other-team-*"] or (mode == "observe" and listed is None)
     assert [run.state for run in world.runs("s")] == (["SUCCEEDED"] if is_allowed else [])
-    reasons = [record.reason for record in world.records("s")]
+    reasons = [record.reason.text for record in world.records("s")]
     assert any("does not count: not allowed: alarm: expected" in reason for reason in reasons) is not is_allowed
 
 
@@ -135,10 +135,10 @@ def test_o14_what_was_stored_before_is_refused_at_its_launch() -> None:
     assert (world.targets.queue.messages, world.targets.asked) == ([], [])
     [run] = world.runs("s")
     assert run.state == "FAILED"
-    assert run.reason.startswith(
+    assert run.reason.text.startswith(
         "not allowed: queue_url: expected a queue of namespace demo, named sluice-target-demo-"
     )
-    assert run.reason in str(why_run(run))
+    assert run.reason.text in str(why_run(run))
     [job] = world.jobs("probed")
     assert "not allowed: url: expected a host" in str(why_job(world.ports, job))
 
@@ -157,7 +157,7 @@ def test_o14_an_alarm_of_others_starts_no_run_any_more() -> None:
     world.settle()
     assert (len(world.runs("s")), world.jobs("s")) == (1, [])
     [record] = [each for each in world.records("s") if each.kind == "DROPPED"]
-    assert "does not count: not allowed: alarm: expected an alarm of namespace demo" in record.reason
+    assert "does not count: not allowed: alarm: expected an alarm of namespace demo" in record.reason.text
     world.allow("demo", alarms=["others-*"])
     world.clock.pass_by("1m")
     world.alarm("others-late", "OK")
@@ -175,7 +175,7 @@ def test_o14_the_absence_of_an_alarm_of_others_starts_no_run() -> None:
     world.deploy({}, namespace="demo-b")
     world.pass_by("2h")
     assert world.runs("s") == []
-    assert "does not count: not allowed: " in world.records("s")[0].reason
+    assert "does not count: not allowed: " in world.records("s")[0].reason.text
 
 
 def test_o14_calls_notice_a_second_namespace_in_five_seconds() -> None:

@@ -39,7 +39,7 @@ def test_t18_an_absence_without_its_grant_is_on_record(trigger: dict[str, Any]) 
     assert world.runs("dry") == []
     [record] = world.records("dry")
     assert record.kind == "DROPPED"
-    assert record.reason.startswith("the absence does not count: waits for a grant of lake")
+    assert record.reason.text.startswith("the absence does not count: waits for a grant of lake")
     assert [job for job in world.jobs("dry") if job.sort_key.startswith("FIRE#")] == []
 
 

@@ -44,7 +44,7 @@ def test_o14_a_costly_foreign_pattern_is_set_aside_on_record() -> None:
     [record] = world.records("other.theirs.costly")
     assert record.kind == "DROPPED"
     assert "is set aside and does not count: to compare it with the patterns of the trigger takes more than 50000" in (
-        record.reason
+        record.reason.text
     )
     why = explain.why_schedule(world.ports, full("other.theirs.costly"))["why"]
     assert "the last work was dropped at" in why and "is set aside" in why, "the owner is told"

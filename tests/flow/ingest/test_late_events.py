@@ -72,7 +72,7 @@ def test_c10_job_run_anyway_after_its_timeout_has_its_own_events(world: World) -
         world.settle()
     runs = world.runs("pairs")
     assert [days(world, run) for run in runs] == [["1"], ["2", "3"]]
-    assert "run in spite of its timeout" in runs[0].fired_by
+    assert "run in spite of its timeout" in runs[0].fired_by.text
 
 
 def test_c10_of_two_correlated_jobs_the_timed_out_is_detached(world: World) -> None:

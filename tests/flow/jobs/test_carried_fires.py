@@ -54,7 +54,7 @@ def test_l6_carry_of_an_earlier_end_drops_later_fires_on_record(world: World) ->
 
     assert called(world, "tick") == [15, 30, 45]
     assert {record.kind for record in world.records("tick")} == {"DROPPED"}
-    assert "2026-03-02T12:00:50.000Z" in world.records("tick")[0].reason
+    assert "2026-03-02T12:00:50.000Z" in world.records("tick")[0].reason.text
     assert world.ports.rows.get(ScheduleState, "demo.flights.tick").mode == "deleted"
 
 

@@ -160,7 +160,7 @@ def test_l3_a_drain_record_keeps_its_reason_through_a_disable(world: World) -> N
     world.upload(day(1))
     world.pause("a", "drain")
     world.disable("a")
-    assert [record.reason for record in world.records("a")] == [
+    assert [record.reason.text for record in world.records("a")] == [
         "the schedule was paused to drain before its trigger was met"
     ]
 
@@ -181,4 +181,4 @@ def test_l4_a_stopped_timeout_goes_on_when_the_hold_is_disabled(world: World) ->
     assert world.records("one") == []
     world.pass_by("2m")
     [record] = world.records("one")
-    assert record.kind == "ABORTED" and "timeout of 1h" in record.reason
+    assert record.kind == "ABORTED" and "timeout of 1h" in record.reason.text

@@ -9,6 +9,7 @@ from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job
 from chalicelib.core.writes import Put
 from tests.support import rows
+from tests.support.reasons import says
 from tests.support.world import World
 
 
@@ -19,7 +20,7 @@ def test_a_row_that_changed_is_read_as_it_is_now() -> None:
     job = rows.job()
     assert world.ports.prefetch.read(world.ports, [want]).rows.get(Job, *place) is None
     for reason in ("one", "one", "two"):
-        job = replace(job, reason=reason)
+        job = replace(job, reason=says(reason))
         world.ports.ledger.put_all([Put(job)])
         seen = world.ports.prefetch.read(world.ports, [want])
         assert seen.rows.get(Job, *place) == job

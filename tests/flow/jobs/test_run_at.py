@@ -34,7 +34,7 @@ def test_w8_a_run_for_later_time_starts_then_with_its_properties(world: World) -
     [run] = world.runs("clean")
     assert (run.run_id, run.start_requested_at, run.kind) == (job_id, at, "run_now")
     assert run.request.properties == {"day": "2013-01-01"}
-    assert run.fired_by == "run requested for 2026-03-02T12:01:30.000Z"
+    assert run.fired_by.text == "run requested for 2026-03-02T12:01:30.000Z"
     assert world.context(run)["logical_start_time"] == at
 
 
@@ -96,7 +96,7 @@ def test_w8_a_disable_keeps_a_timed_run_and_a_delete_drops_it(world: World) -> N
 def test_w8_a_run_at_cancelled_by_its_id_never_runs(world: World) -> None:
     job_id = world.run_now("clean", at=world.clock.now() + MINUTE)
     record = actions.withdraw(world.ports, job_id, "ada")
-    assert (record.id, record.kind, record.reason) == (job_id, "DROPPED", "cancelled by ada")
+    assert (record.id, record.kind, record.reason.text) == (job_id, "DROPPED", "cancelled by ada")
     world.pass_by("2m")
     assert world.runs("clean") == []
     assert kinds(world, "clean") == ["DROPPED"]

@@ -76,7 +76,7 @@ def test_c16_an_early_approval_is_kept_through_a_duplicate_fire(world: World, co
     world.pass_by("1m")
     [run] = world.runs("tick")
     assert run.run_id == fire.job_id
-    assert run.fired_by.endswith(f"approved by {ADA} at 2026-03-02T12:00:00.000Z: go")
+    assert run.fired_by.text.endswith(f"approved by {ADA} at 2026-03-02T12:00:00.000Z: go")
     assert run.claimed_at == NOON + 60_000
     assert world.jobs("tick") == []
     assert world.limit_state("workflow:demo.flights.clean").active == 1

@@ -116,7 +116,7 @@ def test_w16_a_failure_has_error_and_cause_as_its_reason() -> None:
     world = world_with()
     world.execution_says(begin(world), "FAILED", error="States.TaskFailed", cause="no disk")
     world.settle()
-    assert (states(world), last(world).reason) == (["FAILED"], "States.TaskFailed: no disk")
+    assert (states(world), last(world).reason.text) == (["FAILED"], "States.TaskFailed: no disk")
     assert [context["events"][0]["status"] for _, context in world.targets.queue.messages] == ["FAILED"]
     assert "DescribeExecution" not in world.targets.machines.calls
 
@@ -124,7 +124,7 @@ def test_w16_a_failure_has_error_and_cause_as_its_reason() -> None:
 def test_w16_an_abort_in_aws_shows_its_reason() -> None:
     world = world_with()
     world.execution_says(begin(world), "ABORTED", error="Eve", cause="wrong day")
-    assert (states(world), last(world).reason) == (["CANCELLED"], "Eve: wrong day")
+    assert (states(world), last(world).reason.text) == (["CANCELLED"], "Eve: wrong day")
 
 
 @pytest.mark.parametrize(("on", "then"), [("timed_out", ["RETRYING", "STARTING"]), ("failed", ["FAILED"])])
@@ -141,7 +141,7 @@ def test_w7_an_end_without_an_event_is_polled() -> None:
     made = begin(world)
     world.targets.machines.end(made, "FAILED", "E", "no disk")
     world.pass_by("12m")
-    assert (states(world), last(world).reason, active(world)) == (["FAILED"], "E: no disk", 0)
+    assert (states(world), last(world).reason.text, active(world)) == (["FAILED"], "E: no disk", 0)
 
 
 def test_w7_the_execution_that_holds_an_awaited_slot_is_polled() -> None:
@@ -188,7 +188,7 @@ def test_w6_a_cancelled_run_stops_its_step_functions_execution() -> None:
     world.settle()
     assert (made.status, made.error, made.cause) == ("ABORTED", "Sluice.Stopped", "cancelled by ada")
     assert (states(world), active(world)) == (["CANCELLED"], 0)
-    assert "cancelled by ada" in last(world).reason
+    assert "cancelled by ada" in last(world).reason.text
 
 
 def test_w6_a_cancel_just_after_the_start_keeps_the_slot() -> None:
@@ -212,7 +212,7 @@ def test_w12_a_run_over_its_timeout_is_stopped() -> None:
     world.pass_by("2h5m")
     assert made.status == "ABORTED"
     assert (states(world), last(world).outcome) == (["FAILED"], "timed_out")
-    assert last(world).reason == "timed out: the run took longer than 2h and was cancelled"
+    assert last(world).reason.text == "timed out: the run took longer than 2h and was cancelled"
 
 
 def test_c12_a_throttled_start_is_repeated_as_the_same() -> None:
@@ -221,7 +221,7 @@ def test_c12_a_throttled_start_is_repeated_as_the_same() -> None:
     world.upload(day(1))
     world.settle()
     assert (states(world), active(world)) == (["STARTING"], 1)
-    assert last(world).reason.startswith("Step Functions refused for now: ")
+    assert last(world).reason.text.startswith("Step Functions refused for now: ")
     world.pass_by("2m")
     assert len(world.targets.machines.executions) == 1
     assert world.targets.machines.calls[:3] == ["StartExecution"] * 3
@@ -233,7 +233,7 @@ def test_c12_a_start_that_cannot_succeed_is_not_repeated() -> None:
     world.upload(day(1))
     world.pass_by("5m")
     assert (states(world), active(world)) == (["FAILED"], 0)
-    assert last(world).reason == "Step Functions refused the start: StateMachineDoesNotExist: no such machine"
+    assert last(world).reason.text == "Step Functions refused the start: StateMachineDoesNotExist: no such machine"
     assert world.targets.machines.calls == ["StartExecution"]
 
 

@@ -40,7 +40,7 @@ def test_w12_a_run_ended_by_emr_for_its_time_has_failed_for_that(late: str) -> N
     world.emr_says("jr00001", "CANCELLED", "Job run timed out")
     run = world.runs("clean")[0]
     assert (run.state, run.outcome) == ("RETRYING", "timed_out")
-    assert run.reason.startswith("timed out: the run took longer than 2h")
+    assert run.reason.text.startswith("timed out: the run took longer than 2h")
 
 
 def test_w6_a_cancel_at_emr_has_the_emr_reason() -> None:
@@ -48,7 +48,7 @@ def test_w6_a_cancel_at_emr_has_the_emr_reason() -> None:
     begin(world)
     world.emr_says("jr00001", "CANCELLED", "cancelled by eve")
     run = world.runs("clean")[0]
-    assert (run.state, run.reason) == ("CANCELLED", "cancelled by eve")
+    assert (run.state, run.reason.text) == ("CANCELLED", "cancelled by eve")
 
 
 def test_w6_the_cancel_author_is_shown_before_the_target_answer() -> None:
@@ -58,7 +58,7 @@ def test_w6_the_cancel_author_is_shown_before_the_target_answer() -> None:
     actions.cancel(world.ports, run_id, "ada")
     world.settle()
     world.emr_says("jr00001", "CANCELLED", EMRS_OWN)
-    assert world.runs("clean")[0].reason == f"cancelled by ada; {EMRS_OWN}"
+    assert world.runs("clean")[0].reason.text == f"cancelled by ada; {EMRS_OWN}"
 
 
 def test_w6_a_worker_cancelled_by_person_has_that_in_its_reason() -> None:
@@ -71,7 +71,7 @@ def test_w6_a_worker_cancelled_by_person_has_that_in_its_reason() -> None:
     actions.cancel(world.ports, world.runs("clean")[0].run_id, "ada")
     ann.fail(exit_code=-15)
     run = world.runs("clean")[0]
-    assert (run.state, run.reason) == ("CANCELLED", "cancelled by ada; exit code -15")
+    assert (run.state, run.reason.text) == ("CANCELLED", "cancelled by ada; exit code -15")
 
 
 def test_w7_a_failure_that_busy_emr_cannot_explain_does_not_wait() -> None:
@@ -80,7 +80,7 @@ def test_w7_a_failure_that_busy_emr_cannot_explain_does_not_wait() -> None:
     world.targets.emr.status = lambda run: None
     world.emr_says("jr00001", "FAILED", "no memory")
     run = world.runs("clean")[0]
-    assert (run.state, run.reason) == ("RETRYING", "the target has not given the reason; see its log")
+    assert (run.state, run.reason.text) == ("RETRYING", "the target has not given the reason; see its log")
 
 
 @pytest.mark.parametrize("what", ["what became of them", "what they were billed"])

@@ -47,7 +47,7 @@ def test_e3_a_run_moves_to_the_queue_of_the_pace_that_is_slowest(
     for _ in range(80):
         world.pass_by("5s")
         [run] = world.runs("daily")
-        seen.add((run.queued_in, run.reason))
+        seen.add((run.queued_in, run.reason.text))
     assert run.state == "RUNNING" or run.target_id is not None
     assert all(reason.count("waits for a permit") <= 1 for _, reason in seen), seen
     assert (world.limit_state(POLICY).waiters, world.limit_state(STARTS).waiters) == (0, 0)

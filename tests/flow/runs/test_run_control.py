@@ -57,7 +57,7 @@ def test_w12_a_run_over_its_timeout_is_cancelled_and_has_failed() -> None:
     run = world.runs("clean")[0]
     assert world.targets.emr.runs["jr00001"].state == "CANCELLED", "it was cancelled at the target"
     assert (run.state, run.outcome) == ("FAILED", "timed_out")
-    assert run.reason == "timed out: the run took longer than 2h and was cancelled"
+    assert run.reason.text == "timed out: the run took longer than 2h and was cancelled"
     assert [context["events"][0]["status"] for _, context in world.targets.queue.messages] == ["FAILED"]
     assert world.limit_state("workflow:demo.flights.brief").active == 0
 
@@ -73,7 +73,7 @@ def test_w12_a_timeout_reported_by_an_event_has_the_same_result() -> None:
     assert states(world) == ["RUNNING"]
     world.emr_says("jr00001", "CANCELLED", "cancelled by a user")
     run = world.runs("clean")[0]
-    assert (run.state, run.outcome, run.reason[:9]) == ("FAILED", "timed_out", "timed out")
+    assert (run.state, run.outcome, run.reason.text[:9]) == ("FAILED", "timed_out", "timed out")
 
 
 def test_w12_a_timed_out_attempt_is_followed_by_another() -> None:
@@ -100,7 +100,7 @@ def test_w12_a_dropped_retry_says_so_beside_the_timeout() -> None:
     world.pass_by("1h")
     run = world.runs("clean")[0]
     assert (run.state, run.outcome) == ("FAILED", "timed_out")
-    assert run.reason.startswith("timed out: the run took longer than 2h and was cancelled; not attempted again: ")
+    assert run.reason.text.startswith("timed out: the run took longer than 2h and was cancelled; not attempted again: ")
 
 
 def test_w1_a_run_unknown_to_its_target_is_lost_and_retriable() -> None:
@@ -119,7 +119,7 @@ def test_w12_run_that_ended_before_its_timeout_has_not_timed_out() -> None:
     world.targets.emr.runs["jr00001"].state = "SUCCESS"
     world.pass_by("7m")
     run = world.runs("clean")[0]
-    assert (run.state, run.outcome, run.reason) == ("SUCCEEDED", None, "")
+    assert (run.state, run.outcome, run.reason.text) == ("SUCCEEDED", None, "")
 
 
 def test_w12_a_run_that_succeeds_during_its_cancel_has_succeeded() -> None:
@@ -130,7 +130,7 @@ def test_w12_a_run_that_succeeds_during_its_cancel_has_succeeded() -> None:
     world.tick()
     world.emr_says("jr00001", "SUCCESS")
     run = world.runs("clean")[0]
-    assert (run.state, run.outcome, run.reason) == ("SUCCEEDED", None, "")
+    assert (run.state, run.outcome, run.reason.text) == ("SUCCEEDED", None, "")
 
 
 def test_w12_time_before_running_does_not_count() -> None:
@@ -167,7 +167,7 @@ def test_w12_a_worker_learns_at_its_heartbeat_that_time_is_over() -> None:
     assert (answer["cancel"], answer["reason"]) == (True, "timed out: the run took longer than 5m and was cancelled")
     ann.fail(exit_code=-15)
     run = world.runs("clean")[0]
-    assert (run.state, run.outcome, run.reason) == ("FAILED", "timed_out", answer["reason"])
+    assert (run.state, run.outcome, run.reason.text) == ("FAILED", "timed_out", answer["reason"])
 
 
 def test_w12_worker_that_ignores_its_timeout_is_lost_when_silent() -> None:
@@ -188,7 +188,7 @@ def test_w6_a_cancelled_run_is_asked_to_end_and_becomes_killed() -> None:
     actions.cancel(world.ports, run_id, "ada")
     world.settle()
     run = world.runs("clean")[0]
-    assert (run.state, run.reason) == ("CANCELLED", "cancelled by ada")
+    assert (run.state, run.reason.text) == ("CANCELLED", "cancelled by ada")
     assert [context["events"][0]["status"] for _, context in world.targets.queue.messages] == ["KILLED"]
     assert states(world) == ["CANCELLED"], "no attempt follows"
 

@@ -38,9 +38,9 @@ def test_o2_a_run_can_be_followed_through_the_log_by_its_id(world: World, lines:
     [run] = world.runs("daily")
     ids = {"schedule": "demo.flights.daily", "attempt": 1}
     assert reported(lines, "checked") == [
-        {**ids, "job": run.run_id, "run": run.run_id, "outcome": "launched", "why": run.fired_by}
+        {**ids, "job": run.run_id, "run": run.run_id, "outcome": "launched", "why": run.fired_by.text}
     ]
-    assert reported(lines, "start requested") == [{**ids, "run": run.run_id, "why": run.fired_by, "late_ms": 0}]
+    assert reported(lines, "start requested") == [{**ids, "run": run.run_id, "why": run.fired_by.text, "late_ms": 0}]
     moved = [{**ids, "run": run.run_id, "state": state, "why": ""} for state in ("RUNNING", "SUCCEEDED")]
     assert reported(lines, "run moved") == moved
 
