@@ -126,6 +126,8 @@ class Life:
             return
         if self.state.generation != generation or self.state.mode in ("drain", "disabled"):
             self.not_come |= {job.job_id for job in prepared if (job.nominal_at or job.due_at or 0) > at}
+        if self.state.mode in GATHERING_MODES:  # a resume right after a drain: these fires come after all
+            self.not_come -= {job.job_id for job in self.world.jobs(NAME) if (job.nominal_at or job.due_at or 0) > at}
         self.begin()
 
     def _do(self, what: str, span: str) -> None:

@@ -49,11 +49,11 @@ def counted() -> Iterator[Tally]:
     tally = Tally()
     with pytest.MonkeyPatch.context() as patch:
         for name, operation in TABLE_CALLS.items():
-            patch.setattr(client, name, _told(getattr(client, name), operation, tally))
+            patch.setattr(client, name, _tallied(getattr(client, name), operation, tally))
         yield tally
 
 
-def _told(call: Callable[..., Any], operation: str, tally: Tally) -> Callable[..., Any]:
+def _tallied(call: Callable[..., Any], operation: str, tally: Tally) -> Callable[..., Any]:
     def told(**asked: Any) -> Any:
         answered = call(**asked)
         tally.take(operation, asked, answered or {})

@@ -131,11 +131,15 @@ def _put_last_arrival(write: PutLastArrival, shards: Shards) -> Built:
     return action, key, arguments | {"ExpressionAttributeNames": {"#at": "at"}}
 
 
-def _put_newest(write: PutNewest, shards: Shards) -> Built:
-    # "at" is a reserved word in expressions.
-    expected = "attribute_not_exists(#at) OR #at < :at"
-    action, key, arguments = _put(write.newest, shards, expected, at=write.newest.at)
-    return action, key, arguments | {"ExpressionAttributeNames": {"#at": "at"}}
+def _put_newest(write: PutNewest, _: Shards) -> Built:
+    # Only these attributes change: the row was not read, and newer code may keep more attributes in it. Three of the
+    # names are reserved words in expressions.
+    newest, key = write.newest, kinds.key_of(write.newest)
+    values = {"dataset": newest.dataset, "partition": newest.partition, "at": newest.at, "format": items.FORMAT}
+    expression = "SET dataset = :dataset, #partition = :partition, #at = :at, #format = :format"
+    action, key, arguments = update(key, expression, "attribute_not_exists(#at) OR #at < :at", **values)
+    names = {"#partition": "partition", "#at": "at", "#format": "format"}
+    return action, key, arguments | {"ExpressionAttributeNames": names}
 
 
 def _count_failure(write: CountFailure, _: Shards) -> Built:

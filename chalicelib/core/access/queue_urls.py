@@ -36,7 +36,7 @@ def _urls(region: str, domain: str, dual: str) -> re.Pattern[str]:
         rf"vpce-[a-z0-9-]+\.sqs(?:-fips)?\.{at}\.vpce\.{domain}",
     )
     forms = (host.replace("?P<region>", f"?P<region{number}>") for number, host in enumerate(hosts))
-    return re.compile(rf"https?://(?:{'|'.join(forms)}){_PATH}", re.ASCII)
+    return re.compile(rf"https://(?:{'|'.join(forms)}){_PATH}", re.ASCII)
 
 
 @cache  # most Lambdas read no URL of a queue, and to compile these would delay a cold start
@@ -44,7 +44,7 @@ def _of_partitions() -> tuple[tuple[str, re.Pattern[str]], ...]:
     return tuple((partition, _urls(*names)) for partition, *names in _PARTITIONS)
 
 
-_FIRST = re.compile(rf"https?://queue\.amazonaws\.com{_PATH}", re.ASCII)  # us-east-1, by the oldest name
+_FIRST = re.compile(rf"https://queue\.amazonaws\.com{_PATH}", re.ASCII)  # us-east-1, by the oldest name
 
 
 def queue_arn(url: str, endpoint: str = "") -> str:

@@ -119,17 +119,17 @@ class _After:
 
     def __init__(self, ports: Ports) -> None:
         self._known: dict[tuple[Any, ...], Any] = {}
-        over: Any = [_Over(table, self._known) for table in (ports.catalog, ports.jobs, ports.runs)]
-        self.ports = replace(ports, catalog=over[0], jobs=over[1], runs=over[2])
+        over: Any = [_Over(table, self._known) for table in (ports.rows, ports.jobs)]
+        self.ports = replace(ports, rows=over[0], jobs=over[1])
 
     def made(self, plan: Plan) -> Plan:
         """The plan. From now on its writes are read."""
         for write in plan:
             match write:
                 case Replace(row=Run() as run):
-                    self._known["run", run.run_id, run.attempt] = run
+                    self._known["get", Run, run.run_id, run.attempt] = run
                 case PutDefinition(definition=row):
-                    self._known["definition", row.kind, row.name] = row
+                    self._known["get", Definition, row.kind, row.name] = row
                 case AcquirePermit():
                     name = write.ask.limit_name
                     self._known["limit_state", name] = write.slot_taken(self.ports.jobs.limit_state(name))

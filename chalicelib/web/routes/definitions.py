@@ -216,5 +216,5 @@ def _list(request: Request, kind: Any, parent: str) -> Json:
 
 def _require_parent(kind: DefinitionKind, parent: str) -> None:
     """Raise ``not_found`` if the namespace or app of a definition does not exist."""
-    if kind != "namespace":
-        require(ports(), "app" if kind == "workflow" else "namespace", parent)
+    if over := PARENTS[kind]:
+        require(ports(), over, parent)

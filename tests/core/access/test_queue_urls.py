@@ -17,6 +17,7 @@ NO_URLS_OF_QUEUES = [
     f"{REGIONAL}%20",
     f"{REGIONAL}.fifo.fifo",
     f"{REGIONAL}\n",
+    REGIONAL.replace("https://", "http://"),
     REGIONAL.replace("//", "//a:b@"),
     REGIONAL.replace(".com", ".com:443"),
     REGIONAL.replace(".com", ".com."),

@@ -27,7 +27,6 @@ WAITED = rows.run(
     queued_in="emr:app-1",
     rank="4#x",
     rev=6,
-    expires_at=NOON + 9,
 )
 CALLING = rows.run(calls=3, lease_until=LEASE_END, rev=7, leases=4, reason="throttled", wake_at=LEASE_END)
 
@@ -46,7 +45,6 @@ def test_w10_a_recorded_call_has_a_lease_and_uses_up_its_permits() -> None:
         rank=None,
         rev=7,
         wake_at=LEASE_END,
-        expires_at=None,
     )
 
 
@@ -78,7 +76,6 @@ def test_e3_a_call_not_made_is_undone_and_its_permits_stay() -> None:
         rank=None,
         rev=8,
         wake_at=NOON + 7,
-        expires_at=None,
     )
 
 

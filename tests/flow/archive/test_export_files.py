@@ -131,13 +131,13 @@ def test_l14_an_export_tells_what_it_has_read() -> None:
     assert tables.read == [("catalog", None), ("jobs", None), ("jobs", 1), ("runs", None)] * 2
 
 
-LINE = len(exports.line_of(job("demo", 1, text={"S": ""})))
+SHORTEST = len(exports.line_of(job("demo", 1, text={"S": ""})))
 
 
 @pytest.mark.parametrize(("short", "files"), [(0, 2), (1, 1)])
 def test_l14_a_file_ends_with_a_page_that_fills_it(short: int, files: int) -> None:
     """A file of less than four million characters gets the next page, too."""
-    text = {"S": "x" * (4_000_000 - LINE - short)}
+    text = {"S": "x" * (4_000_000 - SHORTEST - short)}
     tables = Tables([namespace("demo")], [job("demo", 1, text=text)], [job("demo", 2)])
     told: Told = []
     archive = export(tables, "demo", told=told)

@@ -32,7 +32,7 @@ from tests.support.world import World
 
 APP, UPLOAD = "demo.flights", "u1"
 REF = deployment_ref(APP, UPLOAD)
-FEW = many(2)
+MAX_FEW = many(2)
 
 
 def work(world: World) -> None:
@@ -96,11 +96,11 @@ def test_l8_the_document_of_an_upload_is_read_as_a_request() -> None:
 
     def document(sent: bytes) -> Mapping[str, Any]:
         read.append(sent)
-        return FEW
+        return MAX_FEW
 
-    assert uploaded.parsed(b"sent", document) == App.model_validate(FEW)
+    assert uploaded.parsed(b"sent", document) == App.model_validate(MAX_FEW)
     assert read == [b"sent"]
-    red = {**FEW, "description": "\x1b[31mred"}
+    red = {**MAX_FEW, "description": "\x1b[31mred"}
     with pytest.raises(ValidationError, match="without control characters"):
         uploaded.parsed(b"sent", lambda sent: red)
 
@@ -116,7 +116,7 @@ def test_l8_two_uploads_with_the_same_bytes_have_one_digest() -> None:
 
 def test_l8_a_deployment_that_begins_says_what_it_will_do(world: World) -> None:
     now = world.clock.now()
-    first = begun(world, FEW, by="ann")
+    first = begun(world, MAX_FEW, by="ann")
     assert first == row(world)
     assert (first.app, first.id, first.state, first.by) == (APP, UPLOAD, "RUNNING", "ann")
     assert (first.created_at, first.wake_at, first.busy_until) == (now, now, 0)
@@ -142,7 +142,7 @@ def test_o5_a_deployment_goes_on_in_the_name_of_its_signer(world: World) -> None
         return nullcontext()
 
     world.ports = world.with_ports(author=lambda: Author(signer, "deploy_upload"))
-    assert begun(world, FEW).author["arn"] == signer.arn
+    assert begun(world, MAX_FEW).author["arn"] == signer.arn
     world.ports = world.with_ports(author=lambda: None, acting=acting)
     work(world)
     assert acted == [Author(signer, "deploy_app")]
@@ -151,11 +151,11 @@ def test_o5_a_deployment_goes_on_in_the_name_of_its_signer(world: World) -> None
 @pytest.mark.parametrize("update", [True, False])
 def test_l8_the_flag_of_a_request_holds_for_its_slices(world: World, update: bool) -> None:
     """A schedule that users changed is replaced only if the request says so."""
-    send(world, FEW)
-    world.put("s000", {**FEW["schedules"]["s000"], "description": "mended"})
-    sent = json.dumps(FEW).encode()
+    send(world, MAX_FEW)
+    world.put("s000", {**MAX_FEW["schedules"]["s000"], "description": "mended"})
+    sent = json.dumps(MAX_FEW).encode()
     world.payloads.uploads[APP, UPLOAD] = sent
-    plan = deploy.checked(world.ports, "demo", "flights", App.model_validate(FEW), update)
+    plan = deploy.checked(world.ports, "demo", "flights", App.model_validate(MAX_FEW), update)
     assert uploaded.begin(world.ports, plan, UPLOAD, sent, "tester").update_schedules is update
     work(world)
     assert (row(world).state, row(world).left) == ("DONE", ())
@@ -165,19 +165,19 @@ def test_l8_the_flag_of_a_request_holds_for_its_slices(world: World, update: boo
 
 
 def test_l8_a_repeat_hints_a_deployment_only_while_it_runs(world: World) -> None:
-    begun(world, FEW)
+    begun(world, MAX_FEW)
     world.hints.sent.clear()
     world.clock.pass_by("1m")
-    begun(world, FEW)
+    begun(world, MAX_FEW)
     assert world.hints.sent == [(world.clock.now(), REF)]
     work(world)
     world.hints.sent.clear()
-    begun(world, FEW)
+    begun(world, MAX_FEW)
     assert world.hints.sent == []
 
 
 def test_l8_another_document_under_the_same_id_is_refused(world: World) -> None:
-    begun(world, FEW)
+    begun(world, MAX_FEW)
     with pytest.raises(SluiceError) as refused:
         begun(world, many(3))
     assert refused.value.to_dict()["error"] == {
@@ -189,14 +189,14 @@ def test_l8_another_document_under_the_same_id_is_refused(world: World) -> None:
 
 
 def _plan(world: World, upload: str) -> Any:
-    sent = json.dumps(FEW).encode()
+    sent = json.dumps(MAX_FEW).encode()
     world.payloads.uploads[APP, upload] = sent
-    return deploy.checked(world.ports, "demo", "flights", App.model_validate(FEW), None), sent
+    return deploy.checked(world.ports, "demo", "flights", App.model_validate(MAX_FEW), None), sent
 
 
 def test_l8_of_two_uploads_accepted_at_once_one_is_refused(world: World) -> None:
     """Both requests have read the app before either takes its turn."""
-    begun(world, FEW)
+    begun(world, MAX_FEW)
     work(world)
     (one, sent), (two, _) = _plan(world, "u2"), _plan(world, "u3")
     uploaded.begin(world.ports, one, "u2", sent, "ann")
@@ -210,7 +210,7 @@ def test_l8_of_two_uploads_accepted_at_once_one_is_refused(world: World) -> None
 @pytest.mark.parametrize("same", [True, False])
 def test_l8_a_request_that_meets_another_is_the_same_or_refused(world: World, same: bool) -> None:
     """The other one comes right before the row is created: the same request again, or a later deployment."""
-    begun(world, FEW)
+    begun(world, MAX_FEW)
     work(world)
     plan, sent = _plan(world, "u2")
 
@@ -239,7 +239,7 @@ def test_l8_a_request_that_meets_another_is_the_same_or_refused(world: World, sa
 
 def test_l8_a_slice_holds_its_row_for_three_minutes(world: World) -> None:
     """Another invocation goes on when they are over: the slice has died."""
-    begun(world, FEW)
+    begun(world, MAX_FEW)
     stored(world, leases=5)
     now = world.clock.now()
     seen: list[Deployment] = []
@@ -252,7 +252,7 @@ def test_l8_a_slice_holds_its_row_for_three_minutes(world: World) -> None:
 
 @pytest.mark.parametrize(("before", "state"), [(1, "RUNNING"), (0, "DONE"), (-1, "DONE")])
 def test_l8_a_busy_row_is_left_to_who_holds_it(world: World, before: Millis, state: str) -> None:
-    begun(world, FEW)
+    begun(world, MAX_FEW)
     stored(world, busy_until=world.clock.now() + before)
     work(world)
     assert row(world).state == state
@@ -264,7 +264,7 @@ def test_l8_a_hint_for_an_unknown_deployment_does_nothing(world: World) -> None:
 
 
 def test_l8_a_slice_of_which_another_took_the_row_does_nothing(world: World) -> None:
-    begun(world, FEW)
+    begun(world, MAX_FEW)
     crossed = Before(world.ports.ledger, lambda: stored(world, busy_until=world.clock.now() + 1))
     uploaded.advance(world.with_ports(ledger=crossed), APP, UPLOAD)
     assert (row(world).state, row(world).slices, living(world)) == ("RUNNING", 0, {})
@@ -292,7 +292,7 @@ def test_l8_a_slice_ends_25_seconds_before_its_invocation(world: World, short: M
 
 def test_l8_a_done_deployment_is_due_no_more(world: World, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", logger="sluice")
-    begun(world, FEW)
+    begun(world, MAX_FEW)
     world.clock.pass_by("1m")
     now = world.clock.now()
     work(world)
@@ -319,7 +319,7 @@ def test_l8_a_done_deployment_is_due_no_more(world: World, caplog: pytest.LogCap
 
 
 def test_l8_a_running_deployment_has_no_end(world: World) -> None:
-    assert uploaded.view(begun(world, FEW))["ended_at"] is None
+    assert uploaded.view(begun(world, MAX_FEW))["ended_at"] is None
 
 
 def test_l8_parts_that_users_changed_are_listed_up_to_a_hundred(world: World) -> None:
@@ -341,10 +341,10 @@ def test_l8_parts_that_users_changed_are_listed_up_to_a_hundred(world: World) ->
 def test_l8_a_workflow_that_a_user_needs_since_is_left_alone(world: World) -> None:
     """The document has no such workflow any more. After the answer a user lets a schedule start it."""
     before = many(2)
-    before["workflows"]["gone"] = FEW["workflows"]["notify"]
+    before["workflows"]["gone"] = MAX_FEW["workflows"]["notify"]
     send(world, before)
-    begun(world, {**FEW, "description": "new"})
-    world.put("s000", {**FEW["schedules"]["s000"], "workflow": "gone"})
+    begun(world, {**MAX_FEW, "description": "new"})
+    world.put("s000", {**MAX_FEW["schedules"]["s000"], "workflow": "gone"})
     work(world)
     assert row(world).state == "DONE"
     assert row(world).left == ("schedule demo.flights.s000", "workflow demo.flights.gone")
@@ -360,7 +360,7 @@ def _leased(world: World) -> Callable[[], object]:
 
 
 def test_l8_a_slice_that_the_sweep_has_leased_stores_its_end(world: World) -> None:
-    begun(world, FEW)
+    begun(world, MAX_FEW)
     crossed = Before(world.ports.ledger, _leased(world), has_kind("PutState"))
     uploaded.advance(world.with_ports(ledger=crossed), APP, UPLOAD)
     ended = row(world)
@@ -372,7 +372,7 @@ def test_l8_a_slice_that_the_sweep_has_leased_stores_its_end(world: World) -> No
 @pytest.mark.parametrize("gone", [False, True])
 def test_l8_a_slow_slice_leaves_a_row_that_another_has(world: World, gone: bool) -> None:
     """Another invocation has taken the row, or it has expired. The turn of the app stays with the other."""
-    begun(world, FEW)
+    begun(world, MAX_FEW)
 
     def taken() -> None:
         if gone:
@@ -404,7 +404,7 @@ class Down(MemoryPayloads):
 
 def failing(world: World, error: Exception, tries: int = 0) -> Deployment:
     """The row after a slice that meets this error, after so many slices that failed."""
-    begun(world, FEW)
+    begun(world, MAX_FEW)
     stored(world, tries=tries)
     ports = world.with_ports(payloads=Down(world.payloads, error))
     if tries < 11:
@@ -444,7 +444,7 @@ def test_l8_the_twelfth_failure_in_a_row_ends_a_deployment(world: World, caplog:
 
 
 def test_l8_a_deployment_whose_slices_all_died_ends(world: World) -> None:
-    begun(world, FEW)
+    begun(world, MAX_FEW)
     stored(world, tries=12)
     work(world)
     left = row(world)
@@ -454,7 +454,7 @@ def test_l8_a_deployment_whose_slices_all_died_ends(world: World) -> None:
 
 
 def test_l8_a_slice_after_eleven_that_died_still_works(world: World) -> None:
-    begun(world, FEW)
+    begun(world, MAX_FEW)
     stored(world, tries=11)
     work(world)
     assert row(world).state == "DONE"
@@ -464,7 +464,7 @@ def test_l8_an_error_of_the_document_names_its_own_namespace(world: World) -> No
     """The answer is read by users who may not see other namespaces."""
     names = ("demo.other.w", "lake.core.w")
     error = SluiceError("invalid", f"expected {' or '.join(names)}", "x", "read lake.core.w", mentions=names)
-    begun(world, FEW)
+    begun(world, MAX_FEW)
     uploaded.advance(world.with_ports(payloads=Down(world.payloads, error)), APP, UPLOAD)
     found = row(world)
     assert (found.state, found.error["code"], found.wake_at) == ("FAILED", "invalid", None)
@@ -473,7 +473,7 @@ def test_l8_an_error_of_the_document_names_its_own_namespace(world: World) -> No
 
 
 def test_l8_an_upload_that_was_replaced_says_so(world: World) -> None:
-    begun(world, FEW)
+    begun(world, MAX_FEW)
     world.payloads.uploads[APP, UPLOAD] = b"{}"
     work(world)
     assert dict(row(world).error) == {
@@ -486,7 +486,7 @@ def test_l8_an_upload_that_was_replaced_says_so(world: World) -> None:
 
 @pytest.mark.parametrize(("by", "who"), [("ann", "ann"), ("", "an unknown user")])
 def test_l8_a_later_deployment_of_the_app_is_named(world: World, by: str, who: str) -> None:
-    begun(world, FEW)
+    begun(world, MAX_FEW)
     world.clock.pass_by("1m")
     at = world.clock.now()
     send(world, many(3), by=by)
@@ -501,7 +501,7 @@ def test_l8_a_later_deployment_of_the_app_is_named(world: World, by: str, who: s
 
 
 def test_l8_a_deployment_of_a_deleted_app_is_superseded(world: World) -> None:
-    begun(world, FEW)
+    begun(world, MAX_FEW)
     deploy.delete_app(world.ports, APP, "tester")
     work(world)
     assert row(world).superseded_by == "the deletion of the app"
