@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core import zones
+from chalicelib.core.access.grants import MISSING
 from chalicelib.core.archive.arriving import Arrival, arriving, lacking
 from chalicelib.core.archive.limits import Moving, Use
 from chalicelib.core.instants import Instant
@@ -19,6 +20,7 @@ from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.schedule import Timer, Version
+from chalicelib.core.why import Why
 from tests.aws.tables.test_unknown_attributes import sample
 from tests.support import rows
 from tests.support.clock import NOON
@@ -172,9 +174,9 @@ def test_l14_who_queues_at_a_limit_that_stays_asks_again(row: Any) -> None:
 
 def test_l22_a_job_that_waits_for_a_grant_is_due_at_once() -> None:
     """The grants may be there already."""
-    row = rows.job(reason="waits for a grant of lake: pools p")
+    row = rows.job(reason=Why.of(MISSING, "waits for a grant of lake: pools p"))
     assert of_demo(row) == replace(row, wake_at=LATER)
-    other = replace(row, reason="waits for a permit")
+    other = replace(row, reason=Why.of("limit", "waits for a permit"))
     assert of_demo(other) == other
 
 

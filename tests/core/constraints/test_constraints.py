@@ -148,4 +148,4 @@ def test_a_zone_without_rules_lets_the_job_wait_for_an_hour(document: dict[str, 
     stored = made(document | {"zone": "Mars/Base"})
     condition = stored.evaluate(Situation(met(), "demo.flights.clean", "demo", {}, {}, NOON))
     assert (condition.met, condition.waits, condition.until) == (False, True, NOON + HOUR)
-    assert condition.why.endswith(f": {zones.unknown('Mars/Base')}")
+    assert condition.why.text.endswith(f": {zones.unknown('Mars/Base')}")

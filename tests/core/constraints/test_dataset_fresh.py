@@ -38,12 +38,12 @@ def test_c18_the_newest_partition_is_at_most_so_old(age: int, is_met: bool) -> N
     found = evaluated(NewestPartition(DATASET, {"month": "09", "day": "1"}, NOON - age))
     came = f"the newest, month=09/day=1, came at {iso(NOON - age)}"
     why = came if is_met else f"{came} and was fresh until {iso(NOON - age + DAY)}"
-    assert (found.met, found.until, found.why) == (is_met, None, f"{RULE}: {why}")
+    assert (found.met, found.until, found.why.text) == (is_met, None, f"{RULE}: {why}")
 
 
 def test_c18_a_dataset_without_partitions_is_not_fresh() -> None:
     found = evaluated(None)
-    assert (found.met, found.until, found.why) == (False, None, f"{RULE}: none has come yet")
+    assert (found.met, found.until, found.why.text) == (False, None, f"{RULE}: none has come yet")
     assert (found.waits, found.aborts) == (True, False)
     found = evaluated(None, on_unmet="abort")
     assert (found.waits, found.aborts) == (False, True)

@@ -8,7 +8,8 @@ import pytest
 
 from chalicelib.core.instants import HOUR, MINUTE
 from chalicelib.core.rows.run import Run
-from chalicelib.core.runs import costs
+from chalicelib.core.runs import complete, costs
+from chalicelib.core.targets.answers import RunUpdate
 from tests.support import rows
 from tests.support.clock import NOON
 
@@ -63,11 +64,16 @@ def test_h1_a_run_without_costs_is_not_asked_about(fields: dict[str, object]) ->
     assert not costs.is_due(run, NOON + HOUR)
 
 
-FAILED: dict[str, object] = {"state": "FAILED", "billed": KNOWN, "reason": "exit code 1"}
+def failed(reason: str = "exit code 1", **fields: object) -> Run:
+    """A run that has failed with the reason that its target reported."""
+    begun = over(**{"state": "RUNNING", "started_at": NOON, "billed": KNOWN, **fields})
+    step = complete.advance(begun, RunUpdate("FAILED", NOON, reason), NOON, None)
+    assert step is not None
+    return replace(step.run, announce=())
 
 
 def test_an_error_that_is_not_known_is_looked_up_twice_at_most() -> None:
-    run = over(**FAILED)
+    run = failed()
     assert costs.next_check(run, NOON) == NOON + 2 * MINUTE
     run = costs.checked(run, (), NOON + 2 * MINUTE)
     assert (run.billed, run.wake_at) == (KNOWN, NOON + 15 * MINUTE)
@@ -75,19 +81,19 @@ def test_an_error_that_is_not_known_is_looked_up_twice_at_most() -> None:
 
 
 def test_an_error_that_was_found_ends_the_checks() -> None:
-    run = over(**FAILED | {"reason": "exit code 1: KeyError: 'flights'"})
+    run = failed("exit code 1: KeyError: 'flights'")
     assert costs.checked(run, (), NOON + 2 * MINUTE).wake_at is None
 
 
 @pytest.mark.parametrize(
-    "fields",
+    "run",
     [
-        {"reason": "exit code 1: KeyError: 'flights'"},
-        {"state": "SUCCEEDED"},
-        {"outcome": "timed_out"},
-        {"request": replace(rows.run().request, target={"type": "worker", "pool": "p"})},
+        failed("exit code 1: KeyError: 'flights'"),
+        replace(failed(), state="SUCCEEDED"),
+        failed(outcome="timed_out"),
+        failed(request=replace(rows.run().request, target={"type": "worker", "pool": "p"})),
     ],
     ids=["names its error", "succeeded", "was ended by Sluice", "a worker's"],
 )
-def test_no_log_is_read_for_a_run_that_lacks_no_error(fields: dict[str, object]) -> None:
-    assert costs.next_check(over(**FAILED | fields), NOON) is None
+def test_no_log_is_read_for_a_run_that_lacks_no_error(run: Run) -> None:
+    assert costs.next_check(run, NOON) is None
