@@ -142,8 +142,11 @@ class Why:
         return tuple(dict.fromkeys(each.name for each in self.names if each.kind == kind))
 
     def before(self, other: Why) -> Why:
-        """This reason and then the other one; the other one alone if it repeats this."""
-        return other if self.text in other.text else joined([self, other])
+        """This reason and then the other one, with the code of this. What the other repeats of this is there once."""
+        if not self.text or self.text not in other.text:
+            return joined([self, other])
+        head, tail = other.text.split(self.text, 1)
+        return Why.of(self.code, head, self, tail)
 
     def cut(self, length: int) -> Why:
         """The reason with at most this many characters."""

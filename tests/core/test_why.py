@@ -39,12 +39,14 @@ def test_joined_reasons_have_the_code_of_the_first() -> None:
     assert joined([]) == NONE
 
 
-def test_a_reason_that_repeats_another_stands_alone() -> None:
-    said = Why.of("target_cancelled", "cancelled by ada")
-    again = Why.of("target_cancelled", "Stopped: cancelled by ada")
-    assert said.before(again) == again
-    assert said.before(Why.of("target_cancelled", "exit code -15")).text == "cancelled by ada; exit code -15"
-    assert said.before(NONE) == said
+def test_a_reason_that_repeats_another_is_there_once() -> None:
+    said = Why.of("cancelled", "cancelled by ", mention("person", "ada"))
+    again = said.before(Why.of("target_cancelled", "Stopped: cancelled by ada"))
+    assert again == Why.of("cancelled", "Stopped: ", said), "with the code and the names of the cancel"
+    assert again.text == "Stopped: cancelled by ada"
+    stopped = Why.of("target_cancelled", "exit code -15")
+    assert said.before(stopped) == Why.of("cancelled", said, "; ", stopped)
+    assert (said.before(NONE), NONE.before(stopped)) == (said, stopped)
 
 
 def test_a_reason_is_cut_to_a_length() -> None:
