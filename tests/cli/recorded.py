@@ -274,6 +274,7 @@ def reprocess(state: str = "RUNNING", **changed: Any) -> View:
             "reason": None,
             "after": [number - 1] if number else [],
             "why": why,
+            "registered": True,
             "backfill_id": f"326ca05653517d0b.{number}" if step_state != "waiting" else None,
             "total": 1,
             "failures": [],

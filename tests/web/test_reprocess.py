@@ -64,6 +64,7 @@ def test_l21_a_dry_run_lists_the_steps_and_stores_nothing(api: Api) -> None:
         "workflow": "demo.flights.join",
         "after": [0],
         "why": "counts COMPLETED of demo.flights.clean, which demo.flights.daily runs",
+        "registered": True,
         "total": 1,
         "first": [DAY],
         "last": [],
