@@ -4,9 +4,11 @@ that a manifest lists (T8), each notified twice.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from chalicelib.core.events.partitions import ObjectCreated
+from chalicelib.core.rows.run import Run
 from chalicelib.flow.definitions import store
 from chalicelib.flow.ingest.objects import match_object
 from tests.faults.dying import Scenario, finish, people, tick
@@ -38,14 +40,18 @@ def _commits(world: World) -> None:
 
 def _snapshots(world: World, name: str) -> list[list[str]]:
     """The snapshots that each run got, in its context or in its manifest."""
-    runs = world.runs(name)
-    answer = [world.context(run)["events"] or world.payloads.manifests[run.run_id] for run in runs]
-    return [sorted(event["snapshot"]["id"] for event in events) for events in answer]
+    return [sorted(event["snapshot"]["id"] for event in _events(world, run)) for run in world.runs(name)]
+
+
+def _events(world: World, run: Run) -> list[Mapping[str, Any]]:
+    """The events that a run got, in its context or in its manifest."""
+    events: list[Mapping[str, Any]] = world.context(run)["events"] or world.payloads.manifests[run.run_id]
+    return events
 
 
 def _counted_once(world: World, name: str, events: int) -> bool:
     """Whether the runs of a schedule got so many events, each of them in one run."""
-    found = [event["id"] for run in world.runs(name) for event in world.context(run)["events"]]
+    found = [event["id"] for run in world.runs(name) for event in _events(world, run)]
     return len(found) == len(set(found)) == events
 
 

@@ -75,7 +75,8 @@ class DagDriver:
         stock = [run for run in invariants.Stock(self.world).runs if run.schedule.count("~") == 2]
         attempts = Counter((run.run_id, run.attempt) for run in stock)
         assert set(attempts.values()) <= {1}
-        by_round = {(run.schedule.rpartition("~")[2], str(rounds.of_run(run))): run for run in stock}
+        last = sorted(stock, key=lambda run: run.attempt)
+        by_round = {(run.schedule.rpartition("~")[2], str(rounds.of_run(run))): run for run in last}
         assert len(by_round) == len({run.run_id for run in stock}), "a node ran twice in a round"
         for (node, round_), run in by_round.items():
             own = rounds.parse(round_)

@@ -21,7 +21,7 @@ from chalicelib.core.rows.run import Output, Pointer, Record
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.core.writes import Conflict, Create, Delete, Put, RemoveWaiter, Replace, Write
 from chalicelib.flow.archive import give_up as giving
-from chalicelib.ports import Archive, Copies, StoredCopy
+from chalicelib.ports import Archive, Copies, Rows, StoredCopy
 from tests.aws.tables.test_unknown_attributes import sample
 from tests.flow.archive.test_export_files import Tables, copy, export, job, namespace, run
 from tests.support import rows
@@ -83,11 +83,11 @@ class Given:
         self.manifest = self.again()
 
     def again(self) -> Manifest:
-        return given_up(self.source, self.archive, self.ledger, self.jobs)
+        return given_up(self.source, self.archive, self.ledger, self.world.ports.rows, self.jobs)
 
 
-def given_up(source: Source, archive: MemoryArchive, ledger: Any, jobs: Any) -> Manifest:
-    return giving.give_up(cast(Copies, source), cast(Archive, archive), ledger, jobs, NOW)
+def given_up(source: Source, archive: MemoryArchive, ledger: Any, single: Rows, jobs: Any) -> Manifest:
+    return giving.give_up(cast(Copies, source), cast(Archive, archive), ledger, single, jobs, NOW)
 
 
 def of_jobs(*copies: StoredCopy) -> Source:
@@ -125,7 +125,7 @@ def test_l14_a_file_that_is_not_whole_deletes_nothing() -> None:
     archive.files["jobs-000001.jsonl"] = archive.files["jobs-000001.jsonl"][:-9]
     world = World()
     with pytest.raises(SluiceError, match="the file is truncated"):
-        given_up(source, archive, world.ports.ledger, world.ports.jobs)
+        given_up(source, archive, world.ports.ledger, world.ports.rows, world.ports.jobs)
     assert source.deleted == []
     assert "giving-up.json" not in archive.files
 
@@ -135,7 +135,7 @@ def test_l14_rows_that_changed_since_the_export_delete_nothing() -> None:
     archive = export(source, "demo")
     source.pages["jobs"].append([job("demo", 2)])
     with pytest.raises(SluiceError) as refused:
-        given_up(source, archive, world.ports.ledger, world.ports.jobs)
+        given_up(source, archive, world.ports.ledger, world.ports.rows, world.ports.jobs)
     assert refused.value.to_dict()["error"] == {
         "code": "conflict",
         "message": "expected the rows as they were exported, got others: they have changed since",
@@ -151,7 +151,7 @@ def test_l14_a_command_that_broke_off_does_not_compare_again() -> None:
     archive = export(source, "demo")
     archive.put("giving-up.json", "{}")
     source.pages["jobs"] = [[job("demo", 2)]]
-    assert given_up(source, archive, world.ports.ledger, world.ports.jobs).closed
+    assert given_up(source, archive, world.ports.ledger, world.ports.rows, world.ports.jobs).closed
     assert archive.files["giving-up.json"] == "{}"
 
 

@@ -16,9 +16,9 @@ from chalicelib.core.audit.author import Author
 from chalicelib.core.definitions.app import App
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import HOUR, MINUTE, Instant, Millis, iso
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.ref import deployment_ref
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import metrics
 from chalicelib.core.writes import Delete, Replace
@@ -31,7 +31,7 @@ from tests.support.ledgers import Before, has_kind
 from tests.support.world import World
 
 APP, UPLOAD = "demo.flights", "u1"
-REF = deployment_ref(APP, UPLOAD)
+REF = kinds.ref(Deployment, APP, UPLOAD)
 MAX_FEW = many(2)
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core import ids
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.events.iceberg import parse
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.instants import MINUTE, Millis
 from chalicelib.core.rows.definition import Definition, PrefixRow
+from chalicelib.core.rows.event import CountedObject
 from chalicelib.flow.ingest import snapshots
 from chalicelib.flow.ingest.objects import match_object
 from chalicelib.flow.ingest.snapshots import NotCommittedYet
@@ -112,7 +112,7 @@ def test_t21_bytes_of_two_tables_with_equal_snapshot_ids_count() -> None:
         assert committed(world, key, 1).startswith("1 new snapshot")
     world.settle()
     assert [world.jobs(name)[0].leaves["0"].amount for name in ("bulk", "copied")] == [50, 50]
-    row = world.ports.catalog.stored_object("demo.copies", ids.digest("snapshot 1", "", length=40))
+    row = world.ports.rows.get(CountedObject, "demo.copies", "snapshot 1", "")
     assert row is not None
     assert (row.dataset, row.object_key, row.etag) == ("demo.copies", "snapshot 1", "")
 

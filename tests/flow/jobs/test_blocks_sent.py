@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import SECOND, Instant, Millis
-from chalicelib.core.rows import delivery_lease
+from chalicelib.core.rows import delivery_lease, kinds
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.targets import sub_batches
 from chalicelib.core.writes import Replace
@@ -78,9 +79,9 @@ class Slow:
         self.whole += 1
         return self._inner.read(*of)
 
-    def stamps(self, wanted: Sequence[Any]) -> Any:
+    def stamps(self, wanted: Sequence[Key]) -> Any:
         self.at.append(self._world.clock.now())
-        self.sizes.append(sum(request[0] == "job" for request in wanted))
+        self.sizes.append(sum(kinds.kind_of(key).row is Job for key in wanted))
         found = self._inner.stamps(wanted)
         if self._takes:
             self._world.clock.wait_until(self._world.clock.now() + self._takes.pop(0))

@@ -8,25 +8,28 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core import ids
 from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
+from chalicelib.core.limits.writes import WakeQueue
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows import ref as refs
+from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.event import CountedObject, Partition
+from chalicelib.core.rows.event import CountedObject, Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.limit import LimitState
-from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow
+from chalicelib.core.rows.kinds import Key
+from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
 from chalicelib.core.rows.ref import Ref, ShardPart, run_ref, shard_ref
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.runs import launch, metrics
 from chalicelib.core.system import sweep as rules
 from chalicelib.core.writes import Create, Put, Replace, Write
 from chalicelib.flow import shards
 from chalicelib.flow.system import sweep
-from chalicelib.ports import Page, Ports
+from chalicelib.ports import Page, Ports, Rows
 from sluice.testing.memory import MemoryHints
 from tests.aws.tables.test_unknown_attributes import sample
 from tests.support import rows
@@ -74,11 +77,11 @@ class Watched(MemoryHints):
 
     def __init__(self) -> None:
         super().__init__()
-        self.how: list[tuple[Any, ...]] = []
+        self.how: list[tuple[Instant, dict[str, Any]]] = []
 
-    def send_all(self, hints: Any, now: Instant, *how: Any, **more: Any) -> None:
-        self.how.append((now, *how))
-        super().send_all(hints, now, *how, **more)
+    def send_all(self, hints: Any, now: Instant, **how: Any) -> None:
+        self.how.append((now, how))
+        super().send_all(hints, now, **how)
 
 
 class Swept:
@@ -96,9 +99,7 @@ class Swept:
 
     def add(self, row: Any, ref: Ref, table: str = "jobs", shard: int = 0, at: Instant | None = None) -> Ref:
         """Store a row, which the index lists as due at an instant."""
-        if isinstance(row, LimitState):
-            pass
-        elif self.world.ports.ledger.commit([Create(row)]) is not None:
+        if self.world.ports.ledger.commit([Create(row)]) is not None:
             raise AssertionError(f"{row} exists")
         self.index.rows.setdefault((table, shard), []).append((ref, at if at is not None else self.now - OVERDUE))
         return ref
@@ -155,7 +156,7 @@ def test_o3_the_oldest_rows_of_a_table_are_hinted_first() -> None:
     assert swept.sweep() == 4
     assert swept.hinted == [old, middle, young, run]
     assert {due for due, _ in swept.hints.sent} == {swept.now}
-    assert swept.hints.how == [(swept.now, False, True, True)], "they come before the leases, and must arrive"
+    assert swept.hints.how == [(swept.now, {"ahead": True, "must": True})], "they precede the leases, and must arrive"
     assert swept.world.metrics.of(metrics.OVERDUE_AGE) == [40 * SECOND]
 
 
@@ -171,27 +172,28 @@ def test_o3_the_rest_of_a_full_shard_is_handed_on() -> None:
 
 
 EACH: dict[str, tuple[Any, Ref, str]] = {
-    "backfill": (rows.backfill(), refs.backfill_ref(rows.SCHEDULE, "b1"), "jobs"),
+    "backfill": (rows.backfill(), kinds.ref(Backfill, rows.SCHEDULE, "b1"), "jobs"),
     "re-processing": (
-        replace(sample(Reprocess), namespace="demo", id="r1"), refs.reprocess_ref("demo", "r1"), "jobs"
+        replace(sample(Reprocess), namespace="demo", id="r1"), kinds.ref(Reprocess, "demo", "r1"), "jobs"
     ),
     "deployment": (
-        replace(sample(Deployment), app="demo.flights", id="u1"), refs.deployment_ref("demo.flights", "u1"), "jobs"
+        replace(sample(Deployment), app="demo.flights", id="u1"), kinds.ref(Deployment, "demo.flights", "u1"), "jobs"
     ),
-    "notice": (rows.notice(), refs.notice_ref("demo.flights.w", "failed", "j1"), "jobs"),
+    "notice": (rows.notice(), kinds.ref(PendingNotice, "demo.flights.w", "failed", "j1"), "jobs"),
     "notice window": (
-        replace(sample(NoticeWindow), workflow="demo.flights.w", channel="c"), refs.window_ref("demo.flights.w", "c"),
+        replace(sample(NoticeWindow), workflow="demo.flights.w", channel="c"),
+        kinds.ref(NoticeWindow, "demo.flights.w", "c"),
         "jobs",
     ),
-    "deadline": (replace(sample(DeadlineWatch), id="j1"), refs.deadline_ref("j1"), "jobs"),
-    "dag run": (replace(sample(DagRun), dag_run="demo.flights.d.1"), refs.dag_run_ref("demo.flights.d.1"), "runs"),
+    "deadline": (replace(sample(DeadlineWatch), id="j1"), kinds.ref(DeadlineWatch, "j1"), "jobs"),
+    "dag run": (replace(sample(DagRun), dag_run="demo.flights.d.1"), kinds.ref(DagRun, "demo.flights.d.1"), "runs"),
     "run": (rows.run(), refs.run_ref("r1", 1), "runs"),
-    "event": (rows.posted(), refs.event_ref("p1"), "jobs"),
+    "event": (rows.posted(), kinds.ref(PostedEvent, "p1"), "jobs"),
     "partition": (
-        Partition("demo.flights", ("1", "2"), rows.event(), "k"), refs.partition_ref("demo.flights", ("1", "2")),
+        Partition("demo.flights", ("1", "2"), rows.event(), "k"), kinds.ref(Partition, "demo.flights", ("1", "2")),
         "catalog",
     ),
-    "object": (rows.sized("k"), refs.object_ref("demo.flights", ids.digest("k", "etag", length=40)), "catalog"),
+    "object": (rows.sized("k"), kinds.ref(CountedObject, "demo.flights", "k", "etag"), "catalog"),
 }  # fmt: skip
 
 
@@ -219,30 +221,17 @@ def test_o3_limits_states_and_grants_are_hinted_and_not_leased() -> None:
     swept = Swept()
     grants = replace(sample(GrantsRow), namespace="demo", wake_at=swept.now - OVERDUE)
     state = rows.schedule_state(wake_at=swept.now - OVERDUE)
-    swept.world.ports.ledger.put_all([Put(state)])
+    limit = refs.limit_ref("policy:demo.calm")
+    assert swept.world.ports.ledger.commit([WakeQueue("policy:demo.calm", swept.now - OVERDUE, parts=1)]) is None
+    swept.index.rows["jobs", 0] = [(limit, swept.now - OVERDUE)]
     found = [
-        swept.add(grants, refs.grants_ref("demo"), "catalog"),
-        refs.schedule_ref(rows.SCHEDULE),
-        refs.limit_ref("policy:demo.calm"),
+        limit,
+        swept.add(grants, kinds.ref(GrantsRow, "demo"), "catalog"),
+        swept.add(state, kinds.ref(ScheduleState, rows.SCHEDULE), "catalog"),
     ]
-    swept.index.rows["catalog", 0] += [(ref, swept.now - OVERDUE) for ref in found[1:]]
-    limits = _Limits(swept.world.ports.jobs, LimitState("policy:demo.calm", wake_at=swept.now - OVERDUE))
-    assert swept.sweep(jobs=limits) == 3
+    assert swept.sweep() == 3
     assert swept.hinted == found
     assert (swept.ledger.plans, swept.ledger.puts) == ([], [])
-
-
-class _Limits:
-    """Reads of jobs, with the state of a limit."""
-
-    def __init__(self, inner: Any, state: LimitState) -> None:
-        self._inner, self._state = inner, state
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    def limit_state(self, name: str) -> LimitState:
-        return self._state if name == self._state.limit_name else LimitState(name)
 
 
 def test_o3_rows_that_have_gone_or_wait_for_nothing_are_left_out() -> None:
@@ -251,7 +240,7 @@ def test_o3_rows_that_have_gone_or_wait_for_nothing_are_left_out() -> None:
     [(idle, _)] = swept.index.rows["jobs", 0]
     row = swept.stored(idle)
     assert swept.world.ports.ledger.commit([Replace(replace(row, wake_at=None, rev=row.rev + 1))]) is None
-    gone = [Ref("job", ("demo.flights.s", "1", "JOB#x")), Ref("timer", ("demo.flights.s",)), run_ref("gone", 1)]
+    gone = [kinds.ref(Job, "demo.flights.s", 1, "JOB#x"), kinds.ref(Timer, "demo.flights.s"), run_ref("gone", 1)]
     swept.index.rows["jobs", 0] += [(ref, swept.now - OVERDUE) for ref in gone]
     assert (swept.sweep(), swept.hinted) == (0, [])
 
@@ -261,9 +250,9 @@ class Prefetched:
 
     def __init__(self, inner: Any, fails: bool = False) -> None:
         self._inner, self._fails = inner, fails
-        self.wanted: list[list[Any]] = []
+        self.wanted: list[list[Key]] = []
 
-    def read(self, ports: Ports, wanted: Sequence[Any]) -> Ports:
+    def read(self, ports: Ports, wanted: Sequence[Key]) -> Ports:
         self.wanted.append(list(wanted))
         if self._fails:
             raise ConnectionError
@@ -271,19 +260,25 @@ class Prefetched:
         return found
 
 
-def test_o3_rows_of_common_kinds_are_read_together() -> None:
+def test_o3_rows_of_all_kinds_are_read_together() -> None:
+    """Except timers, which the emission of fires finds, and refs that name no row."""
     swept = Swept()
-    listed = [
-        refs.job_ref("demo.flights.s", "10", "JOB#x"), run_ref("r1", 2), refs.schedule_ref("demo.flights.s"),
-        refs.grants_ref("demo"), refs.dag_run_ref("d1"), refs.backfill_ref("demo.flights.s", "b1"),
-    ]  # fmt: skip
+    wanted = {
+        kinds.ref(Job, "demo.flights.s", 36, "JOB#x"): Key("jobs", "demo.flights.s@10", "JOB#x"),
+        run_ref("r1", 2): Key("runs", "RUN#r1", "A#002"),
+        kinds.ref(ScheduleState, "demo.flights.s"): Key("catalog", "SCHEDULE#demo.flights.s", "STATE"),
+        kinds.ref(GrantsRow, "demo"): Key("catalog", "GRANTS", "demo"),
+        kinds.ref(DagRun, "d1"): Key("runs", "RUN#d1", "DAG"),
+        kinds.ref(Backfill, "demo.flights.s", "b1"): Key("jobs", "BACKFILL#demo.flights.s", "b1"),
+        kinds.ref(PendingNotice, "demo.flights.w", "failed", "j1"): Key("jobs", "NOTICE#demo.flights.w", "failed#j1"),
+        kinds.ref(DeadlineWatch, "j1"): Key("jobs", "DEADLINE#j1", "DEADLINE"),
+        refs.limit_ref("policy:demo.calm"): Key("jobs", "LIMIT#policy:demo.calm", "STATE"),
+    }
+    listed = [kinds.ref(Timer, "demo.flights.s"), *wanted, refs.queue_ref("policy:demo.calm")]
     swept.index.rows["jobs", 0] = [(ref, swept.now - OVERDUE) for ref in listed]
     read = Prefetched(swept.world.ports.prefetch)
     swept.sweep(prefetch=read)
-    assert read.wanted == [
-        [("job", "demo.flights.s", 36, "JOB#x"), ("run", "r1", 2), ("schedule_state", "demo.flights.s"),
-         ("dag_run", "d1")],
-    ]  # fmt: skip
+    assert read.wanted == [list(wanted.values())]
 
 
 @pytest.mark.parametrize(("count", "together"), [(1, []), (2, [2]), (30, [25, 5])])
@@ -306,26 +301,25 @@ def test_o3_rows_that_cannot_be_read_together_are_read_alone(caplog: pytest.LogC
 
 
 class Failing:
-    """Reads of runs, of which one fails."""
+    """Reads of single rows, of which one fails."""
 
-    def __init__(self, inner: Any, run_id: str) -> None:
-        self._inner, self._run_id = inner, run_id
+    def __init__(self, inner: Rows, fails: Ref) -> None:
+        self._inner, self._fails = inner, fails
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def run(self, run_id: str, attempt: int) -> Any:
-        if run_id == self._run_id:
+    def of(self, ref: Ref) -> Any:
+        if ref == self._fails:
             raise ValueError("cannot be read")
-        return self._inner.run(run_id, attempt)
+        return self._inner.of(ref)
 
 
 def test_o3_a_row_that_cannot_be_read_does_not_stop_the_others() -> None:
     swept = Swept()
-    swept.run("bad")
-    good = swept.job("good")
+    bad, good = swept.run("bad"), swept.job("good")
     with pytest.raises(ExceptionGroup, match="1 of 1 overdue rows failed") as failed:
-        swept.sweep(runs=Failing(swept.world.ports.runs, "bad"), prefetch=Prefetched(None, fails=True))
+        swept.sweep(rows=Failing(swept.world.ports.rows, bad), prefetch=Prefetched(None, fails=True))
     assert [str(error) for error in failed.value.exceptions] == ["cannot be read"]
     assert swept.hinted == [good]
 
@@ -389,7 +383,7 @@ def test_o3_outboxes_among_many_rows_are_leased_alone() -> None:
     swept = Swept()
     swept.jobs(6)
     outbox = rows.posted("p1", wake_at=swept.now - OVERDUE)
-    swept.add(outbox, refs.event_ref("p1"))
+    swept.add(outbox, kinds.ref(PostedEvent, "p1"))
     assert swept.sweep() == 7
     assert [len(plan) for plan in swept.ledger.plans] == [6]
     assert swept.ledger.puts == [[Put(replace(outbox, wake_at=swept.now + 30 * SECOND, leases=1))]]
@@ -491,7 +485,7 @@ def test_o3_a_part_is_swept_for_40_seconds(passed: Millis, hinted: int) -> None:
     swept.world.tables.before_call = _passes(swept.world, passed)
     sweep.handle_part(swept.ports, part)
     again = [shard_ref(part)] if hinted == 25 else []
-    assert [ref for ref in swept.hinted if refs.is_shard(ref)] == again
+    assert [ref for ref in swept.hinted if ref.kind == "shard"] == again
     assert len(swept.hinted) == hinted + len(again)
 
 
@@ -500,18 +494,18 @@ def test_o3_a_part_of_the_catalog_is_not_handed_on_again() -> None:
     swept = Swept()
     for number in range(60):
         row = Partition("demo.flights", (f"{number:02d}",), rows.event(), "k", wake_at=swept.now - OVERDUE)
-        swept.add(row, refs.partition_ref("demo.flights", row.values), "catalog")
+        swept.add(row, kinds.ref(Partition, "demo.flights", row.values), "catalog")
     swept.world.tables.before_call = _passes(swept.world, 40 * SECOND)
     sweep.handle_part(swept.ports, ShardPart("catalog", 0, swept.now, "here"))
     assert len(swept.hinted) == 25
-    assert not any(map(refs.is_shard, swept.hinted))
+    assert {ref.kind for ref in swept.hinted} == {"partition"}
 
 
 def test_o3_the_errors_of_a_part_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     """Nothing repeats its hint."""
     swept = Swept()
-    swept.run("bad")
-    ports = replace(swept.ports, runs=Failing(swept.world.ports.runs, "bad"))
+    bad = swept.run("bad")
+    ports = replace(swept.ports, rows=Failing(swept.world.ports.rows, bad))
     sweep.handle_part(ports, ShardPart("runs", 0, swept.now, None))
     [line] = [vars(record) for record in caplog.records if record.message == "overdue row failed"]
     assert (line["table"], line["shard"], str(line["exc_info"][1])) == ("runs", 0, "cannot be read")
@@ -523,7 +517,7 @@ def test_o3_the_errors_of_a_part_are_logged(caplog: pytest.LogCaptureFixture) ->
 def test_o3_jobs_due_before_the_next_tick_are_hinted_together() -> None:
     """A hint has the jobs of one instant."""
     swept = Swept()
-    a, b, c = (refs.job_ref("demo.flights.s", "1", f"JOB#{name}") for name in "abc")
+    a, b, c = (kinds.ref(Job, "demo.flights.s", 1, f"JOB#{name}") for name in "abc")
     swept.index.soon = [(a, swept.now + 20), (b, swept.now + 10), (c, swept.now + 20)]
     assert sweep.hint_soon(swept.ports) == 3
     assert swept.hints.sent == [(swept.now + 10, b), (swept.now + 20, a), (swept.now + 20, c)]
@@ -531,7 +525,7 @@ def test_o3_jobs_due_before_the_next_tick_are_hinted_together() -> None:
         (swept.now - 5 * SECOND, swept.now + 75 * SECOND),
         ("runs", 0, swept.now + launch.CALL_LEASE, shards.PAGE, None),
     ]
-    assert swept.hints.how == [(swept.now,)]
+    assert swept.hints.how == [(swept.now, {})]
 
 
 def test_o3_nothing_due_before_the_next_tick_sends_no_hint() -> None:
@@ -579,5 +573,5 @@ def test_w10_an_index_that_is_behind_hints_no_call_that_ended() -> None:
     """The index lists a run whose lease has ended meanwhile, and a job."""
     swept = Swept()
     old = calling(swept, "r1", -MINUTE)
-    swept.index.rows["runs", 0] = [(old, swept.now + SECOND), (refs.dag_run_ref("d1"), swept.now + SECOND)]
+    swept.index.rows["runs", 0] = [(old, swept.now + SECOND), (kinds.ref(DagRun, "d1"), swept.now + SECOND)]
     assert sweep.hint_soon(swept.ports) == 0
