@@ -318,6 +318,7 @@ def record(kind: str, end: str = "0123456789abcdef0123", **changed: Any) -> View
         "kind": kind,
         "schedule": CLEAN,
         "reason": "its timeout of 1d ended: waits for 1 partition of demo.weather",
+        "code": "timed_out",
         "at": past(minutes=3.5),
         "count": 1,
         **changed,
