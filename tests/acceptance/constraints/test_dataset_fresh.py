@@ -156,7 +156,7 @@ def test_c10_a_timeout_that_runs_overrides_a_stale_dataset(world: World) -> None
     go(world)
     doze(world, "1h")
     [run] = world.runs("daily")
-    assert run.fired_by.startswith(f"run in spite of its timeout: {RULE}")
+    assert run.fired_by.text.startswith(f"run in spite of its timeout: {RULE}")
 
 
 def test_c18_a_backfill_is_not_held_by_a_stale_dataset(world: World) -> None:
@@ -209,7 +209,7 @@ def test_c18_a_grant_that_is_withdrawn_holds_the_job_and_says_so() -> None:
     allow(world)
     comes(world, "landed/day=1/a.csv")
     [job] = world.jobs("daily")
-    assert job.reason.startswith("waits for a grant of lake to use dataset lake.landed ")
+    assert job.reason.text.startswith("waits for a grant of lake to use dataset lake.landed ")
     assert world.runs("daily") == []
     allow(world, "landed")
     assert len(world.runs("daily")) == 1

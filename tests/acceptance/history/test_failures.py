@@ -64,18 +64,18 @@ def test_a_log_that_comes_late_is_looked_up_once_more() -> None:
     world = failed(CUT)
     world.pass_by("3m")
     [run] = world.runs("a")
-    assert (run.reason, run.bill_checks) == (CUT, 1)
+    assert (run.reason.text, run.bill_checks) == (CUT, 1)
     logs(world)
     world.pass_by("13m")
     [kept] = world.runs("a")
-    assert (kept.reason, kept.wake_at) == (f"exit code 1: {ERROR}", None)
+    assert (kept.reason.text, kept.wake_at) == (f"exit code 1: {ERROR}", None)
 
 
 def test_a_failure_whose_log_never_comes_is_left_alone() -> None:
     world = failed(CUT)
     world.pass_by("16m")
     [run] = world.runs("a")
-    assert (run.reason, run.bill_checks, run.wake_at) == (CUT, 2, None)
+    assert (run.reason.text, run.bill_checks, run.wake_at) == (CUT, 2, None)
 
 
 def test_a_failure_without_details_has_the_error_of_its_log() -> None:
