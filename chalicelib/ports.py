@@ -31,6 +31,7 @@ from chalicelib.core.rows.run import DeadLetter, Offer, Record, Run
 from chalicelib.core.rows.schedule import Subscription, Version
 from chalicelib.core.rows.spans import RunSpan
 from chalicelib.core.rows.stamps import Stamp
+from chalicelib.core.rows.stored import StoredRow
 from chalicelib.core.runs.metrics import Measure
 from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, RunUpdate
@@ -38,6 +39,7 @@ from chalicelib.core.writes import Conflict, Put, Row, Write
 from chalicelib.settings import Settings
 
 T = TypeVar("T")
+R = TypeVar("R", bound=StoredRow)
 
 
 Kind = DefinitionKind
@@ -102,7 +104,7 @@ class Ledger(Protocol):
 class Rows(Protocol):
     """Single rows, by strongly consistent reads (`core/rows/kinds.py`)."""
 
-    def get(self, row: type[T], *values: Part) -> T | None:
+    def get(self, row: type[R], *values: Part) -> R | None:
         """The row of this class that has these values in the fields of its key; None if it does not exist."""
 
     def of(self, ref: Ref) -> Any:

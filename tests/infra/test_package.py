@@ -15,7 +15,7 @@ from infra.bytecode import compiled_name
 ROOT = Path(__file__).parents[2]
 # Distribution to import name where they differ. boto3 requires botocore, and Chalice packages itself.
 IMPORT_NAMES = {"aws-lambda-powertools": "aws_lambda_powertools"}
-PROVIDED = {"botocore", "chalice", "chalicelib"}
+PROVIDED = {"botocore", "chalice", "chalicelib", "typing_extensions"}  # the last one by pydantic
 
 
 def test_without_dependencies_the_package_is_only_our_code(packaged: Path) -> None:

@@ -271,7 +271,7 @@ def test_a_queue_that_is_down_does_not_fail_a_tick(api: Api, monkeypatch: pytest
         Ref("job", ("demo.flights.nightly", "1", "GATHERING")),
         Ref("run", ("demo.flights.nightly.1.0a1b2c3d4e5f60718293", "001")),
         Ref("limit", ("workflow:demo.flights.clean",)),
-        Ref("partition", ("demo.flights", "2013", "1", "1")),
+        Ref("partition", ("demo.flights", "2013/1/1")),
         Ref("timer", ("demo.flights.nightly",)),
     ],
 )

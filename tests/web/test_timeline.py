@@ -196,8 +196,8 @@ def test_days_that_were_cut_say_from_which_they_are_whole(past: Past, monkeypatc
     oldest = made(2 + 3 * 100, past.now).claimed_at
     assert view["complete_from"] > iso(oldest)[:10]
     assert sum(sum(day["counts"].values()) for day in view["days"]) == 100
-    # 101 rows, a hundred a call; the state of the schedule; five parts of the runs and one of the records.
-    assert tally.calls == {"BatchGetItem": 2, "Query": 6, "GetItem": 1}
+    # 101 rows, a hundred a call; the state of the schedule; four parts of the runs and one of the records.
+    assert tally.calls == {"BatchGetItem": 2, "Query": 5, "GetItem": 1}
     assert tally.units <= 101 / 2 + 30
 
 

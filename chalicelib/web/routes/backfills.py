@@ -7,6 +7,7 @@ from typing import Any
 from chalice.app import Request, Response
 
 from chalicelib.core.backfills.request import Backfill
+from chalicelib.core.rows.backfill import Backfill as BackfillRow
 from chalicelib.flow.backfills.backfill import begin, existing, id_of, preview, stop
 from chalicelib.flow.backfills.view import backfill_views, plan_view, shown_view
 from chalicelib.ports import Page
@@ -25,7 +26,7 @@ def begin_backfill(request: Request, ns: str, app: str, name: str) -> Response:
     request_data = parse(Backfill, request)
     if request_data.dry_run:
         return answer(plan_view(full, preview(ports(), full, request_data)))
-    check_waiting(ns, lambda: ports().rows.get(Backfill, full, id_of(full, request_id(request))) is not None)
+    check_waiting(ns, lambda: ports().rows.get(BackfillRow, full, id_of(full, request_id(request))) is not None)
     row = begin(ports(), full, request_data, caller(request), request_id(request))
     return answer(shown_view(ports(), row), 201)
 

@@ -10,6 +10,7 @@ from chalicelib.core import errors
 from chalicelib.core.backfills.request import Reprocess
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.names import dataset_name
+from chalicelib.core.rows.reprocess import Reprocess as ReprocessRow
 from chalicelib.flow.backfills.reprocess import Plan, begin, existing, id_of, preview, stop
 from chalicelib.flow.backfills.reprocess_view import plan_view, reprocess_view, shown_view
 from chalicelib.flow.lookup import require
@@ -37,7 +38,7 @@ def begin_reprocess(request: Request, ns: str) -> Response:
         plan = preview(ports(), ns, request_data)
         check(plan)
         return answer(plan_view(ns, plan))
-    check_waiting(ns, lambda: ports().rows.get(Reprocess, ns, id_of(ns, request_id(request))) is not None)
+    check_waiting(ns, lambda: ports().rows.get(ReprocessRow, ns, id_of(ns, request_id(request))) is not None)
     row = begin(ports(), ns, request_data, caller(request), request_id(request), check)
     return answer(unseen.reprocess(shown_view(ports(), row), sees(request)), 201)
 

@@ -149,7 +149,7 @@ def test_only_known_definitions_are_read_for_the_facts() -> None:
     reading = Reading(world.ports.rows)
     job = world.ports.rows.get(Job, *sort_key)
     assert job is not None
-    facts.read(world.with_ports(catalog=reading), job)
+    facts.read(world.with_ports(rows=reading), job)
     assert reading.read == READ
 
 

@@ -102,6 +102,7 @@ def test_l18_selected_schedules_are_disabled_and_enabled_again(world: World) -> 
         "changed": names("a"),
         "unchanged": names("c"),
         "failed": [],
+        "dry_run": False,
     }
     assert living(world) == {"a": "disabled", "b": "enabled", "c": "disabled", "d": "enabled", "e": "enabled"}
     assert bulk.act(world.ports, APP, "enable", team, "ops")["changed"] == names("a", "c")
