@@ -163,8 +163,8 @@ class Stage:
         ports = self.world.ports
         ledger = AuditedLedger(ports.ledger, AUTHOR.get, ports.clock, 400)
         self.ports = replace(ports, ledger=ledger, author=AUTHOR.get, acting=acting)
-        self.random = Random(0)
-        self._forget()
+        self.random = Random()
+        self._forget("first")
         self.leases: dict[str, str] = {}
         self.said: dict[str, str] = {}  # by namespace: what was written into it at the beginning
         self._set_up()
@@ -175,13 +175,15 @@ class Stage:
     def begin(self) -> None:
         """Restore the rows of the beginning."""
         self._start.restore()
-        self._forget()
+        self._forget("then")
         self.tables.noted.clear()
         self.leases = dict(self._first_leases)
 
-    def _forget(self) -> None:
+    def _forget(self, when: str) -> None:
+        """Begin anew. ``when`` keeps the ids of later requests apart from those whose rows are there already."""
         _present["stage"] = self
-        self.random.seed(0)
+        self.when = when
+        self.random.seed(when)
         self.sent = self.steps = 0  # requests, and the steps of computation of the last one
         self.tables.forget_tokens()
         quotas.memory.cache_clear()
@@ -205,7 +207,7 @@ class Stage:
                 "httpMethod": asked.method,
                 "path": asked.path,
                 "resourcePath": asked.resource,
-                "requestId": f"r{self.sent}",
+                "requestId": f"{self.when}-{self.sent}",
                 "identity": {"userArn": asked.person.arn, "user": "AROAEXAMPLE:ada", "sourceIp": "192.0.2.7"},
             },
         }
