@@ -126,7 +126,7 @@ class Oracle:
             self._kinds(asked, changes)
             self._lease(asked, answer)
             self._folders(changes)
-            self._approval(asked, operation)
+            self._approval(asked, operation, answer)
             self._note(asked, operation, answer, changes)
         self._keep_cursor(asked, answer)
 
@@ -514,12 +514,15 @@ class Oracle:
 
     # -- approvals --------------------------------------------------------------------------------------------------
 
-    def _approval(self, asked: Asked, operation: Mapping[str, Any]) -> None:
+    def _approval(self, asked: Asked, operation: Mapping[str, Any], answer: Answer) -> None:
+        """Nobody approves what he arranged. Who enabled a schedule has not arranged a run that another requests."""
         if operation["operationId"] != "approve_job":
             return
         job = asked.parameters["job_id"]
         schedule = ".".join(job.split(".")[:3])
-        by = set(self.memory.arranged.get(schedule, {}).values()) | self.memory.requested.get(job, set())
+        left_out = "enable_schedule" if answer.content.get("kind") == "run_now" else ""
+        wrote = {who for how, who in self.memory.arranged.get(schedule, {}).items() if how != left_out}
+        by = wrote | self.memory.requested.get(job, set())
         self._check(
             "arrangement", asked.person.member not in by, f"{asked.person.arn} approves {job}, arranged by {by}"
         )
