@@ -1,8 +1,7 @@
 """Why something waits, ended or started: a code for programs, typed names, and a text for users.
 
 No decision reads the text. Control flow compares the code, and asks for the names: which constraints are unmet, which
-namespaces have to give a grant. So a text can be reworded without another effect, and what a signer may not see is left
-out by its name (`Why.seen_by`).
+namespaces have to give a grant. So a text can be reworded without another effect.
 """
 
 from __future__ import annotations
@@ -11,8 +10,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
-
-from chalicelib.core.errors import HIDDEN
 
 MentionKind = Literal["run", "schedule", "dataset", "limit", "namespace", "constraint", "approval", "person", "answer"]
 
@@ -161,10 +158,6 @@ class Why:
         """The same reason with more text behind it."""
         return replace(self, parts=(*self.parts, *_flat(parts)))
 
-    def seen_by(self, sees: Callable[[str], bool]) -> Why:
-        """The reason for a reader who may not see some names."""
-        return replace(self, parts=tuple(_seen(part, sees) for part in self.parts))
-
     def kept(self) -> str:
         """The form in which rows store the reason; `parse` reads it."""
         parts = [part if isinstance(part, str) else _short(part) for part in self.parts]
@@ -172,7 +165,6 @@ class Why:
 
 
 NONE = Why()
-_OWNED: tuple[MentionKind, ...] = ("run", "schedule", "dataset")  # those whose names begin with their namespace
 
 
 def parse(text: str) -> Why:
@@ -204,11 +196,6 @@ def _flat(parts: Iterable[Part | Why]) -> Iterator[Part]:
             yield each
     if text:
         yield text
-
-
-def _seen(part: Part, sees: Callable[[str], bool]) -> Part:
-    hidden = isinstance(part, Mention) and part.kind in _OWNED and not sees(part.name)
-    return HIDDEN if hidden else part
 
 
 def _short(part: Mention) -> list[str]:

@@ -54,14 +54,6 @@ def test_a_reason_is_cut_to_a_length() -> None:
     assert FULL.cut(100) == FULL
 
 
-def test_what_a_reader_may_not_see_is_hidden_by_its_name() -> None:
-    assert ROOM.seen_by(lambda name: name.startswith("demo.")).text == "cancelled to make room for job (hidden)"
-    assert ROOM.seen_by(lambda name: True) == ROOM
-    words = Why.of("requested", "other.app.s.1.a is only a text")
-    assert words.seen_by(lambda name: False) == words
-    assert FULL.seen_by(lambda name: False) == FULL
-
-
 def test_every_code_in_the_source_is_in_the_table() -> None:
     used = {
         node.args[0].value

@@ -1,4 +1,4 @@
-"""No read writes, in whatever state the work is: why, now, limits, a glance, and the views of single rows (C14).
+"""No read writes, in any state of the work: why, now, limits, a glance, and the views of single rows (C14).
 
 Scenarios of `test_crash_points.py` are played. Whenever rows have changed and hints are about to arrive, everything is
 read with ports that refuse every effect. The ordinary ports give the same answers, and no row changes.

@@ -126,7 +126,7 @@ def _take(ports: Ports, namespace: str, place: Place, if_gone: bool = False) -> 
     """Returns False if the prefix is not given to the namespace. With ``if_gone`` also if the namespace exists."""
     for _ in range(MAX_CONFLICTS):
         lock = lock_of(ports, place)
-        # Read after the lock: whoever gives the prefix to a new namespace of this name writes the lock.
+        # Read after the lock: a request that gives the prefix to a new namespace of this name writes the lock.
         if if_gone and ports.rows.get(Definition, "namespace", namespace) is not None:
             return False
         row = ports.rows.get(PrefixRow, *place)

@@ -176,7 +176,7 @@ def drop_job(
 
 
 def drop_at(ports: Ports, key: tuple[str, int, str], why: Why) -> bool:
-    """Drop the job under a key, if there is one, in whatever revision. Returns whether there was."""
+    """Drop the job under a key, also if it changes meanwhile. Returns whether there was one."""
     for _ in range(MAX_CONFLICTS):
         job = ports.rows.get(Job, *key)
         if job is None:

@@ -15,7 +15,7 @@ from chalicelib.ports import Ports
 def with_reason(ports: Ports, run: Run) -> Run:
     """The run with the reason of its failure. At the end of the run its row keeps what the target said; the log may
     come later, and has the whole error. `complete.check_ended` stores that error, so lists and the history show it.
-    Until then, whoever reads the run reads the log, too."""
+    Until then, each read of the run reads the log, too."""
     target = registry.of_run(run)
     log = target.log_of(run) if costs.lacks_error(run) else None
     if not isinstance(log, Uploaded):

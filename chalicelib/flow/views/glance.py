@@ -19,7 +19,6 @@ from chalicelib.flow.views import explain
 from chalicelib.flow.views.schedule_list import states_of
 from chalicelib.ports import Page, Ports
 
-MAX_SCHEDULES = 50
 MAX_COUNTED = 100  # jobs of each schedule
 LAST = 10  # runs of each schedule
 # The history of a schedule and its waiting jobs are queries of their own, which DynamoDB takes one by one.
