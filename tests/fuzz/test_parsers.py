@@ -117,7 +117,7 @@ def _pattern(value: Any) -> object:
 
 def _next_fires(text: Any) -> object:
     normal = expressions.normalise(text)
-    expressions.check_expression(normal, "Europe/Berlin")
+    expressions.parse(normal)
     at: int | None = NOON
     for _ in range(20):
         at = expressions.next_fire(normal, "Europe/Berlin", NOON, at) if at is not None else None

@@ -21,7 +21,7 @@ from chalicelib.core.errors import invalid
 from chalicelib.core.instants import SECOND, Millis, duration, format_duration
 from chalicelib.core.limits.aging import Aging
 from chalicelib.core.limits.names import policy_limit
-from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.permits import Pace
 
 MAX_TOLERANCE: Millis = 2 * SECOND
 

@@ -1,6 +1,6 @@
 """Pools: slots, or vCPUs, that workflows share (W3). Only its owner acquires the units that a share reserves.
 
-A pool is a limit of slots (`core/limits/slots.py`), of which a job acquires all units that it needs at once, or none.
+A pool is a limit of slots (`core/limits/permits.py`), of which a job acquires all units that it needs at once, or none.
 Each share is a limit of its own. The units that no share reserves are the common part, another limit. Jobs without a
 share acquire their units there; so do jobs whose share is used up, while no job waits there. So neither can starve the
 other.

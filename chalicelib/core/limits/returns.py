@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from chalicelib.core.ids import holder_of
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits import names
-from chalicelib.core.limits.permits import PermitRequest
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.permits import PermitRequest, Slots
 from chalicelib.core.limits.writes import Ended, ReleasePermit
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState

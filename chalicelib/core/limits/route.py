@@ -7,9 +7,17 @@ from dataclasses import dataclass, replace
 
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits import names, parts
-from chalicelib.core.limits.pace import SERVED_EARLY, Pace
-from chalicelib.core.limits.permits import PermitRequest, admits, has_permit, horizon, is_held, next_service
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.permits import (
+    SERVED_EARLY,
+    Pace,
+    PermitRequest,
+    Slots,
+    admits,
+    has_permit,
+    horizon,
+    is_held,
+    next_service,
+)
 from chalicelib.core.rows.limit import LimitState
 
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from chalicelib.core.instants import Instant
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import PermitRequest
-from chalicelib.core.limits.rate_window import RateWindow
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.permits import Pace, PermitRequest, RateWindow, Slots
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.writes import Write
 

@@ -13,10 +13,8 @@ from chalicelib.core.access.spark_keys import OF_FILES
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import parse_instant
 from chalicelib.core.limits import names
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.limits.permits import Pace, PermitRequest, Slots
 from chalicelib.core.limits.policies import StartRate
-from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import EMR_STATE
 from chalicelib.core.targets import emr_reason

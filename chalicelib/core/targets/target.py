@@ -14,8 +14,7 @@ from chalicelib.core.access.allowed import Named
 from chalicelib.core.documents import Document
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import SECOND, Millis
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.limits.permits import Pace, PermitRequest
 from chalicelib.core.limits.policies import StartRate
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import RunState

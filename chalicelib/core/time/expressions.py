@@ -103,12 +103,6 @@ def normalise(expression: object, field: str = "expression") -> str:
     return str(parse(expression if isinstance(expression, str) else text_of(expression, field), field))
 
 
-def check_expression(expression: str, zone_name: str = "UTC") -> None:
-    """Raises ``invalid`` for an unknown zone, a malformed expression, or one that could never fire."""
-    zone(zone_name)
-    parse(expression)
-
-
 def next_fire(
     expression: str, zone_name: str, anchor: Instant, after: Instant, rule: Daylight = DEFAULT
 ) -> Instant | None:

@@ -14,8 +14,7 @@ from chalicelib.core.jobs import priority as job_priority
 from chalicelib.core.limits import names
 from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.limits.permits import Pace, PermitRequest
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.writes import DelayPace
 from chalicelib.core.rows.limit import LimitState

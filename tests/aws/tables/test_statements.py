@@ -15,9 +15,7 @@ import pytest
 from chalicelib.aws.tables.expressions import Shards
 from chalicelib.aws.tables.statements import statement
 from chalicelib.core.instants import MINUTE, SECOND
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.rate_window import RateWindow
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.permits import Pace, RateWindow, Slots
 from chalicelib.core.limits.writes import (
     AcquireBlock,
     AcquirePermit,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from chalicelib.core.instants import MINUTE, SECOND
-from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.permits import Pace
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import launch
 from chalicelib.core.runs.launch import Span
