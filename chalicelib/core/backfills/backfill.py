@@ -26,9 +26,9 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.time import exclusions, expressions
-from chalicelib.core.triggers import occurrences, tree
-from chalicelib.core.triggers.occurrences import Recurrence
+from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.program_status import status_key
+from chalicelib.core.triggers.time import Recurrence
 from chalicelib.core.why import Why, mention
 
 # A user who needs more starts several backfills: planning takes time, and the caller waits for the answer.
@@ -88,7 +88,7 @@ def _due(rule: Recurrence, anchor: Instant | None, since: Instant, until: Instan
     else:
         free = rule.unbounded()
         at: Instant | None = since - 1
-        while at is not None and (at := occurrences.next_due(free, since - 1, at)) is not None and at < until:
+        while at is not None and (at := free.next_due(since - 1, at)) is not None and at < until:
             yield at
 
 

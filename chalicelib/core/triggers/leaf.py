@@ -18,7 +18,6 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.time.days import Days
 from chalicelib.core.triggers.given import GivenTime, GivenType
-from chalicelib.core.triggers.occurrences import Recurrence
 from chalicelib.core.triggers.patterns import Flattened
 
 MAX_COUNT = 1_000_000  # the largest number of events that a leaf may require
@@ -141,10 +140,6 @@ class Leaf(Document):
     def upstreams(self) -> tuple[Upstream, ...]:
         """The workflows, and the schedules if it names any, that have to exist."""
         return ()
-
-    def recurrence(self) -> Recurrence | None:
-        """The rule of its instants, if they are known in advance; else None."""
-        return None
 
     def lacking(self, progress: Progress | None) -> int:
         """How many events are missing, for the texts; at least 1."""

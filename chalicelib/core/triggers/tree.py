@@ -22,8 +22,8 @@ from chalicelib.core.triggers import patterns
 from chalicelib.core.triggers.event import EventTrigger
 from chalicelib.core.triggers.gathering import NestedLeaf
 from chalicelib.core.triggers.leaf import Leaf, TimedLeaf, Upstream
-from chalicelib.core.triggers.occurrences import Recurrence
 from chalicelib.core.triggers.registry import LEAVES
+from chalicelib.core.triggers.time import TimeTrigger
 from chalicelib.core.why import Why
 
 L = TypeVar("L", bound=Leaf, covariant=True)
@@ -124,9 +124,9 @@ def timed_leaves(trigger: AnyTrigger) -> tuple[NumberedLeaf[TimedLeaf], ...]:
     return tuple(NumberedLeaf(leaf.id, leaf.trigger) for leaf in leaves(trigger) if isinstance(leaf.trigger, TimedLeaf))
 
 
-def recurrences(trigger: AnyTrigger) -> tuple[Recurrence, ...]:
-    """The rules of instants of its time leaves."""
-    return tuple(rule for leaf in _walk(trigger) if (rule := leaf.recurrence()) is not None)
+def recurrences(trigger: AnyTrigger) -> tuple[TimeTrigger, ...]:
+    """Its time leaves, which are rules of instants."""
+    return tuple(leaf for leaf in _walk(trigger) if isinstance(leaf, TimeTrigger))
 
 
 def calendars(trigger: AnyTrigger) -> tuple[str, ...]:
@@ -152,12 +152,12 @@ def waits_for(trigger: AnyTrigger, workflow: str, starter: str, status: str) -> 
 
 def is_single_time(trigger: AnyTrigger) -> bool:
     """Whether a trigger is one time leaf. It needs no gathering: each of its fires becomes a job of its own."""
-    return not isinstance(trigger, Composite) and trigger.recurrence() is not None
+    return isinstance(trigger, TimeTrigger)
 
 
 def is_one_shot(trigger: AnyTrigger) -> bool:
     """Whether a trigger is a single instant."""
-    return is_single_time(trigger) and all(rule.expression is None for rule in recurrences(trigger))
+    return isinstance(trigger, TimeTrigger) and trigger.expression is None
 
 
 def is_revocable(trigger: AnyTrigger) -> bool:
