@@ -29,7 +29,7 @@ from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.names import name_in
 from chalicelib.core.quotas.document import Quotas
-from chalicelib.core.triggers.payload import Payload
+from chalicelib.core.triggers.event import Payload
 from chalicelib.core.triggers.registry import AnyGiven
 
 MAX_VALUE = 200  # characters of a partition key's value

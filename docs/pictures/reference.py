@@ -31,10 +31,9 @@ from chalicelib.core.definitions.workflow import Deadline, Workflow
 from chalicelib.core.documents import Document, types_of
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool, Share
-from chalicelib.core.targets.delivery import Backoff, Delivery
 from chalicelib.core.targets.registry import TARGETS
 from chalicelib.core.targets.resources import Resources
-from chalicelib.core.targets.retries import Retries
+from chalicelib.core.targets.retries import Backoff, Delivery, Retries
 from chalicelib.core.targets.secrets import SecretReference, SecretUrl
 from chalicelib.core.triggers.registry import LEAVES
 from chalicelib.core.triggers.tree import AllTrigger, AnyOfTrigger, AtLeastTrigger

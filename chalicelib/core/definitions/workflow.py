@@ -19,10 +19,9 @@ from chalicelib.core.definitions.notify import Notify
 from chalicelib.core.documents import Described, Document, Duration, Properties, Reference
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, MINUTE, Millis, duration
-from chalicelib.core.targets.delivery import Delivery
 from chalicelib.core.targets.registry import AnyTarget
 from chalicelib.core.targets.resources import Resources
-from chalicelib.core.targets.retries import Retries
+from chalicelib.core.targets.retries import Delivery, Retries
 
 DEFAULT_PRIORITY = 5
 

@@ -21,7 +21,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.core.steps import Steps
 from chalicelib.core.triggers import tree
-from chalicelib.core.triggers.given import Given
+from chalicelib.core.triggers.leaf import Given
 from chalicelib.core.triggers.patterns import Flattened
 from chalicelib.core.triggers.time import Recurrence, rule_of
 

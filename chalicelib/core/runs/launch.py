@@ -20,7 +20,7 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import follow, workers
 from chalicelib.core.runs import queued as run_queued
 from chalicelib.core.targets.answers import NoAnswer, NotNow, Started
-from chalicelib.core.targets.backoff import backoff
+from chalicelib.core.targets.retries import backoff
 from chalicelib.core.why import NONE, Mention, Why
 from chalicelib.core.writes import Create, Replace, Write
 

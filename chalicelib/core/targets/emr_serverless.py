@@ -19,10 +19,8 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.states import EMR_STATE
 from chalicelib.core.targets import emr_reason
 from chalicelib.core.targets.answers import RunUpdate, StateChange
-from chalicelib.core.targets.fields import PollInterval
-from chalicelib.core.targets.logs import Log, NoLog, Uploaded
 from chalicelib.core.targets.resources import Resources
-from chalicelib.core.targets.target import Target
+from chalicelib.core.targets.target import Log, NoLog, PollInterval, Target, Uploaded
 
 # EMR splits the parameters of spark-submit at whitespace, so a value with a space could add ``--jars`` or ``--conf``.
 _KEY = re.compile(r"spark\.[A-Za-z0-9_.-]+")

@@ -13,7 +13,7 @@ from pydantic import Discriminator, Field, SerializerFunctionWrapHandler, Tag, m
 from chalicelib.core.access.allowed import own_arn
 from chalicelib.core.documents import Document
 from chalicelib.core.errors import invalid
-from chalicelib.core.targets.fields import REGION
+from chalicelib.core.targets.target import REGION
 
 PARAMETER = r"/[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*"
 SECRET = r"[A-Za-z0-9/_+=.@-]{1,512}"

@@ -13,8 +13,7 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
-from chalicelib.core.triggers.given import Given, GivenType
-from chalicelib.core.triggers.leaf import MAX_COUNT, GatheringLeaf, since
+from chalicelib.core.triggers.leaf import MAX_COUNT, GatheringLeaf, Given, GivenType, since
 
 MAX_NAME = 255  # characters; in UTF-8 at most 1,020 bytes, and the partition key of a table may have 2,048
 NO_CONTROL = r"[^\x00-\x1f\x7f]+"  # UTF-8 without the control characters of ASCII

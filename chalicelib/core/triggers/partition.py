@@ -12,8 +12,7 @@ from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.text import count_of
-from chalicelib.core.triggers.given import Given, GivenType
-from chalicelib.core.triggers.leaf import MAX_COUNT, DatasetReference, GatheringLeaf, since
+from chalicelib.core.triggers.leaf import MAX_COUNT, DatasetReference, GatheringLeaf, Given, GivenType, since
 
 
 def partition_key(dataset: str) -> str:

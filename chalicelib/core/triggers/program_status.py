@@ -11,8 +11,7 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
-from chalicelib.core.triggers.given import Given, GivenType
-from chalicelib.core.triggers.leaf import MAX_COUNT, GatheringLeaf, Upstream, since
+from chalicelib.core.triggers.leaf import MAX_COUNT, GatheringLeaf, Given, GivenType, Upstream, since
 from chalicelib.core.triggers.patterns import Flattened
 
 Status = Literal["STARTED", "COMPLETED", "FAILED", "KILLED"]

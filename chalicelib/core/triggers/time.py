@@ -35,7 +35,7 @@ from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, Millis, duration, format_duration, iso, parse_when
 from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Progress
-from chalicelib.core.time import days, exclusions, expressions, wording
+from chalicelib.core.time import days, expressions, wording
 from chalicelib.core.time.cron import no_holiday
 from chalicelib.core.time.days import Days, Excluded
 from chalicelib.core.time.wall import MAX_LEAPS, Daylight
@@ -88,7 +88,7 @@ class TimeTrigger(TimedLeaf):
     @field_validator("excluding", mode="before", json_schema_input_type=list[str | dict[str, str]])
     @classmethod
     def _known_exclusions(cls, given: Any) -> tuple[Excluded, ...]:
-        return exclusions.check(given, "")
+        return days.check(given, "")
 
     @model_validator(mode="after")
     def _can_fire(self, info: ValidationInfo) -> TimeTrigger:
@@ -183,7 +183,7 @@ class TimeTrigger(TimedLeaf):
         parts += [f"until {texts['end']}"] if self.end else []
         parts += [f"{self.repeats} times" if self.repeats > 1 else "once"] if self.repeats else []
         parts += [f"without {self.calendar}"] if self.calendar else []
-        parts += [f"except on {exclusions.describe(self.excluding)}"] if self.excluding else []
+        parts += [f"except on {days.describe(self.excluding)}"] if self.excluding else []
         parts += [f"up to {format_duration(self.jitter_millis)} later"] if self.jitter else []
         return ", ".join(parts)
 
@@ -281,11 +281,11 @@ class TimeTrigger(TimedLeaf):
 
     def _is_ever_free(self, expression: str) -> bool:
         """Whether the recurring exclusions leave a fire. Windows and single dates end, so they are not considered."""
-        lasting = tuple(entry for entry in self.excluding if exclusions.recurs(entry))
+        lasting = tuple(entry for entry in self.excluding if days.recurs(entry))
         at: Instant | None = 0
         for _ in range(MAX_LEAPS):
             at = expressions.next_fire(expression, self.zone_name, 0, at or 0)
-            end = exclusions.end_of(lasting, self.zone_name, at) if at is not None else None
+            end = days.end_of(lasting, self.zone_name, at) if at is not None else None
             if end is None:
                 return at is not None
             at = end - 1
