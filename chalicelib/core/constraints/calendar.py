@@ -14,7 +14,7 @@ from chalicelib.core.instants import HOUR, Instant
 from chalicelib.core.names import Names
 from chalicelib.core.states import WaitReason
 from chalicelib.core.time import days
-from chalicelib.core.time.days import Excluded
+from chalicelib.core.time.days import Excluded, Exclusions
 
 
 class Calendar(Constraint):
@@ -26,7 +26,7 @@ class Calendar(Constraint):
 
     type: Literal["calendar"]
     only: tuple[Excluded, ...] = ()
-    excluding: tuple[Excluded, ...] = ()
+    excluding: Exclusions = ()
     zone: str | None = None
     on_unmet: OnUnmet = "wait"
 
@@ -34,11 +34,6 @@ class Calendar(Constraint):
     @classmethod
     def _are_days(cls, given: Any) -> tuple[Excluded, ...]:
         return days.parse(given, "")
-
-    @field_validator("excluding", mode="before", json_schema_input_type=list[str | dict[str, str]])
-    @classmethod
-    def _leave_a_day(cls, given: Any) -> tuple[Excluded, ...]:
-        return days.check(given, "")
 
     @model_validator(mode="after")
     def _allows_a_day(self, info: ValidationInfo) -> Calendar:

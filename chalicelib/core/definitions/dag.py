@@ -6,13 +6,14 @@ The rules here concern one document: its names fit together, and it has no cycle
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from chalicelib.core.constraints.registry import AnyConstraint
 from chalicelib.core.definitions.schedule import CatchUp, Timeout, TimeoutOrNever
 from chalicelib.core.documents import (
+    ONCE_EACH,
     STORED,
     Described,
     Document,
@@ -20,7 +21,7 @@ from chalicelib.core.documents import (
     Name,
     Properties,
     Reference,
-    check_zone,
+    Zone,
 )
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.triggers.tree import AnyTrigger
@@ -47,13 +48,8 @@ class Edge(Document):
 
     from_: Name = Field(alias="from")
     to: Name
-    on: tuple[End, ...] = Field(default=("COMPLETED",), min_length=1)
+    on: Annotated[tuple[End, ...], Field(min_length=1), ONCE_EACH] = ("COMPLETED",)
     within: Duration | None = None
-
-    @field_validator("on")
-    @classmethod
-    def _once_each(cls, on: tuple[End, ...]) -> tuple[End, ...]:
-        return tuple(dict.fromkeys(on))
 
     @model_validator(mode="after")
     def _measures_successes(self) -> Edge:
@@ -72,16 +68,10 @@ class Dag(Described):
 
     trigger: AnyTrigger
     by: tuple[str, ...] = Field(default=(), max_length=10)
-    zone: str = "UTC"
+    zone: Zone = "UTC"
     catch_up: CatchUp = Field(default_factory=CatchUp)
     nodes: dict[Name, Node] = Field(min_length=1, max_length=MAX_NODES)
     edges: tuple[Edge, ...] = Field(default=(), max_length=MAX_EDGES)
-
-    @field_validator("zone")
-    @classmethod
-    def _is_a_zone(cls, zone: str, info: ValidationInfo) -> str:
-        check_zone(zone, info, "")
-        return zone
 
     @model_validator(mode="after")
     def _is_a_graph(self) -> Dag:

@@ -11,13 +11,13 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar, TypeVar
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from chalicelib.core import ids
-from chalicelib.core.documents import Document
+from chalicelib.core.documents import Sparse
 from chalicelib.core.errors import SluiceError, invalid
 
 C = TypeVar("C", bound="Carried")
@@ -31,12 +31,14 @@ _TOKEN = r"[A-Za-z0-9!#$&^_.+-]+"
 _CONTENT_TYPE = re.compile(rf'{_TOKEN}/{_TOKEN}(?: *; *{_TOKEN}=(?:{_TOKEN}|"[ !#-~]*"))*')
 
 
-class Carried(Document):
+class Carried(Sparse):
     """Data for a target: ``data`` (a JSON value; text if ``content_type`` is not JSON) or ``data_base64`` (bytes).
 
     The default ``content_type`` is plain text for text, JSON for any other value, and octet-stream for bytes.
     ``data_uri`` is the location at which Sluice stored data that is too large for this document.
     """
+
+    omitted: ClassVar[Collection[str]] = ("data", "data_base64", "content_type", "data_uri")
 
     data: Any = None
     data_base64: str | None = None
@@ -63,14 +65,6 @@ class Carried(Document):
             message = f"expected data of at most {MAX_DATA} bytes, got {len(content)}"
             raise SluiceError("too_large", message, given[0], hint)
         return self
-
-    @model_serializer(mode="wrap")
-    def _without_absent_data(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The document without absent fields, so that documents stored before data was supported stay equal."""
-        fields = handler(self)
-        return {
-            field: value for field, value in fields.items() if value is not None or field not in Carried.model_fields
-        }
 
 
 def refuse_data_uri(carried: C) -> C:

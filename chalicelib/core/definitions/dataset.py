@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Collection
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    SerializerFunctionWrapHandler,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from chalicelib.core.documents import ONE_LINE, Described, Document
+from chalicelib.core.documents import ONE_LINE, Described, Document, Sparse
 from chalicelib.core.errors import invalid
 
 BUCKET = r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"  # the name of an S3 bucket
@@ -65,7 +59,7 @@ NEW_DATA: tuple[Operation, ...] = ("append", "overwrite")
 SNAPSHOT = ("snapshot",)  # the partition key of a table
 
 
-class Dataset(Described):
+class Dataset(Described, Sparse):
     """A prefix of S3 with partitions in ``key=value/`` folders, in the order of ``keys``, or with ``format: iceberg``
     the location of an Iceberg table. Each snapshot of the table is a partition (T21).
 
@@ -76,6 +70,8 @@ class Dataset(Described):
     ``rewritten: again``: the done-flag or manifest of a known partition that is written again is a new event (T22).
     ``priority``: the least priority of the jobs that its data triggers (W2).
     """
+
+    omitted: ClassVar[Collection[str]] = ("rewritten",)
 
     bucket: str = Field(pattern=BUCKET)
     prefix: Prefix
@@ -136,13 +132,6 @@ class Dataset(Described):
         if self.glue_table is not None and self.single_writer:
             raise invalid("single_writer", "either glue_table or single_writer", "both", "remove one of the two")
         return self
-
-    @model_serializer(mode="wrap")
-    def _without_a_default_of_rewritten(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The document without ``rewritten: ignore``. Code before this field can read it, and stored documents stay
-        equal."""
-        fields: dict[str, Any] = handler(self)
-        return {field: value for field, value in fields.items() if (field, value) != ("rewritten", "ignore")}
 
     @field_validator("keys")
     @classmethod

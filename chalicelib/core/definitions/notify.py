@@ -6,11 +6,11 @@ The target has no lifecycle. A notice is a message, so it has tries and dead let
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from chalicelib.core.documents import Document
+from chalicelib.core.documents import ONCE_EACH, Document
 from chalicelib.core.errors import invalid
 from chalicelib.core.targets.registry import AnyTarget
 
@@ -24,13 +24,8 @@ class Notify(Document):
     ``missed_start``, ``missed_end``: a start or an end missed its deadline.
     """
 
-    on: tuple[What, ...] = Field(min_length=1)
+    on: Annotated[tuple[What, ...], Field(min_length=1), ONCE_EACH]
     to: AnyTarget
-
-    @field_validator("on")
-    @classmethod
-    def _once_each(cls, on: tuple[What, ...]) -> tuple[What, ...]:
-        return tuple(dict.fromkeys(on))
 
     @field_validator("to")
     @classmethod

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
+from typing import ClassVar
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
-
-from chalicelib.core.documents import Described, Duration
+from chalicelib.core.documents import Described, Duration, Sparse
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, SECOND, Millis, duration
 
-LATER = ("aging", "margin")
 LEAST, MOST = SECOND, 30 * DAY
 
 
-class Aging(Described):
+class Aging(Described, Sparse):
     """``aging``: each such span of waiting raises a job by one step of priority. Without it, the higher priority always
     goes first."""
 
-    aging: Duration | None = None
+    omitted: ClassVar[Collection[str]] = ("aging",)
 
-    @model_serializer(mode="wrap")
-    def _without_unused(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without the fields of later releases that are not used. So stored documents stay as they are, and an earlier
-        release reads them."""
-        document: dict[str, Any] = plain(self)
-        return {name: value for name, value in document.items() if value is not None or name not in LATER}
+    aging: Duration | None = None
 
     @property
     def aging_span(self) -> Millis:

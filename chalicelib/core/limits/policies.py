@@ -11,8 +11,9 @@ bound holds for the receiver, too, if no two latencies differ by more than that.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from pydantic import Field, model_validator
 
@@ -45,6 +46,8 @@ PART_A_SECOND = 100
 class Policy(Aging):
     """At most ``max_events`` events start in any ``interval``, across all schedules that name the policy. ``margin``
     lengthens the interval by what the latency of calls to the target may vary."""
+
+    omitted: ClassVar[Collection[str]] = ("aging", "margin")
 
     max_events: int = Field(ge=1, le=1_000_000)
     interval: Duration = "1m"

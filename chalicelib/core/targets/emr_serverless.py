@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from chalicelib.core.access.allowed import Named
 from chalicelib.core.access.spark_keys import OF_FILES
+from chalicelib.core.documents import Sparse
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import parse_instant
 from chalicelib.core.limits import names
@@ -39,7 +40,7 @@ _SIZES = frozenset(
 )
 
 
-class EmrServerlessTarget(Target):
+class EmrServerlessTarget(Target, Sparse):
     """An EMR Serverless PySpark job. ``spark`` holds Spark properties; application and role default to the stack's.
 
     EMR reports the states of a run by events. With ``poll_every``, Sluice also polls it at that interval (W6).
@@ -48,6 +49,7 @@ class EmrServerlessTarget(Target):
     listed: ClassVar[bool] = True
     bills: ClassVar[bool] = True
     event_source: ClassVar[str | None] = "aws.emr-serverless"
+    omitted: ClassVar[Collection[str]] = ("poll_every",)
 
     type: Literal["emr_serverless"]
     entry_point: str = Field(pattern=r"^s3://[^/]+/.+", max_length=1024)
@@ -140,12 +142,6 @@ class EmrServerlessTarget(Target):
     @classmethod
     def reason_with_log(cls, reason: str, streams: Mapping[str, str]) -> str:
         return emr_reason.with_error(reason, streams)
-
-    @model_serializer(mode="wrap")
-    def _without_absent_poll(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The document without an absent ``poll_every``, because each run stores it in its start request."""
-        fields: dict[str, Any] = handler(self)
-        return {field: value for field, value in fields.items() if field != "poll_every" or value is not None}
 
 
 def _named_by(key: str, value: str) -> Iterable[Named]:

@@ -17,8 +17,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 from zoneinfo import ZoneInfo
+
+from pydantic import BeforeValidator
 
 from chalicelib.core import instants
 from chalicelib.core.errors import invalid
@@ -208,6 +210,12 @@ def parse(given: Any, field: str) -> tuple[Excluded, ...]:
             field, f"at most {MAX_ENTRIES} entries", f"{len(given)} entries", "use windows for consecutive days"
         )
     return tuple(_checked(entry, f"{field}.{index}".lstrip(".")) for index, entry in enumerate(given))
+
+
+Exclusions = Annotated[
+    tuple[Excluded, ...],
+    BeforeValidator(lambda given: check(given, ""), json_schema_input_type=list[str | dict[str, str]]),
+]
 
 
 def end_of(excluding: Sequence[Excluded], zone: str, instant: Instant) -> Instant | None:

@@ -14,8 +14,7 @@ from chalicelib.core.rows.job import Progress
 from chalicelib.core.time import windows
 from chalicelib.core.time.windows import Day
 from chalicelib.core.triggers.gathering import NestedLeaf
-from chalicelib.core.triggers.leaf import TimedLeaf, since
-from chalicelib.core.triggers.patterns import Flattened
+from chalicelib.core.triggers.leaf import Moved, TimedLeaf, since
 
 
 class AbsentTrigger(NestedLeaf, TimedLeaf):
@@ -28,7 +27,7 @@ class AbsentTrigger(NestedLeaf, TimedLeaf):
     days: tuple[Day, ...] = ()
 
     revocable: ClassVar[bool] = True  # a late feed ends the absence
-    moved_by: ClassVar[Literal["clock", "last_start", "last_arrival"]] = "last_arrival"
+    moved_by: ClassVar[Moved] = "last_arrival"
 
     @model_validator(mode="after")
     def _one_of_both(self, info: ValidationInfo) -> AbsentTrigger:
@@ -52,12 +51,6 @@ class AbsentTrigger(NestedLeaf, TimedLeaf):
     @property
     def span(self) -> Millis | None:
         return duration(self.within) if self.within is not None else None
-
-    def event_keys(self) -> tuple[str, ...]:
-        return self.of.event_keys()
-
-    def accepts(self, payload: Flattened, started_by: str | None = None) -> bool:
-        return self.of.accepts(payload, started_by)
 
     def opposes(self, event_kind: str) -> bool:
         return event_kind != self.type

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from chalicelib.core.documents import Duration
 from chalicelib.core.instants import Instant, Millis, duration, format_duration
 from chalicelib.core.rows.job import Progress
-from chalicelib.core.triggers.leaf import TimedLeaf, since
+from chalicelib.core.triggers.leaf import Moved, TimedLeaf, since
 
 
 class ElapsedTrigger(TimedLeaf):
@@ -17,7 +17,7 @@ class ElapsedTrigger(TimedLeaf):
     after: Duration
 
     counts_starts: ClassVar[bool] = True
-    moved_by: ClassVar[Literal["clock", "last_start", "last_arrival"]] = "last_start"
+    moved_by: ClassVar[Moved] = "last_start"
 
     @property
     def span(self) -> Millis:

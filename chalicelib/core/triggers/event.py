@@ -16,7 +16,7 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.text import count_of
 from chalicelib.core.triggers import patterns
-from chalicelib.core.triggers.leaf import MAX_COUNT, GatheringLeaf, Given, GivenType, since
+from chalicelib.core.triggers.leaf import Count, GatheringLeaf, Given, GivenType, since
 from chalicelib.core.triggers.patterns import Flattened
 
 MAX_PAYLOAD = 10_000  # bytes as JSON
@@ -59,7 +59,7 @@ class EventTrigger(GatheringLeaf):
     event: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$")
     namespace: Name | None = None
     pattern: dict[str, Any] | None = None
-    count: int = Field(default=1, ge=1, le=MAX_COUNT)
+    count: Count = 1
 
     given: ClassVar[GivenType | None] = GivenEvent
 
@@ -69,10 +69,6 @@ class EventTrigger(GatheringLeaf):
         if pattern is not None and info.context != STORED:  # it was checked when it was put
             patterns.check_pattern(pattern, "")
         return pattern
-
-    @property
-    def needed(self) -> int:
-        return self.count
 
     def event_keys(self) -> tuple[str, ...]:
         return (custom_key(self.namespace or "", self.event),)

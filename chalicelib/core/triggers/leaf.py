@@ -8,9 +8,9 @@ package tests the class of a leaf.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
 from chalicelib.core import instants
 from chalicelib.core.access.allowed import Named
@@ -23,6 +23,8 @@ from chalicelib.core.time.days import Days
 from chalicelib.core.triggers.patterns import Flattened
 
 MAX_COUNT = 1_000_000  # the largest number of events that a leaf may require
+Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
+Moved = Literal["clock", "last_start", "last_arrival"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +193,12 @@ class Leaf(Document):
 
 
 class GatheringLeaf(Leaf):
-    """A leaf that counts events. A quiet or an absent leaf may contain it."""
+    """A leaf that counts events, of which it may need a ``count``. A quiet or an absent leaf may contain it."""
+
+    @property
+    def needed(self) -> int:
+        count: int = getattr(self, "count", 1)
+        return count
 
     def noun(self) -> str:
         """The name of one of its events: ``partition of demo.flights``."""
@@ -210,7 +217,7 @@ class TimedLeaf(Leaf):
     type: Literal["time", "elapsed", "absent"]
 
     given: ClassVar[GivenType | None] = GivenTime
-    moved_by: ClassVar[Literal["clock", "last_start", "last_arrival"]]
+    moved_by: ClassVar[Moved]
 
     @property
     def span(self) -> Millis | None:

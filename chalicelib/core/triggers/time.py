@@ -14,6 +14,7 @@ set. The timer counts ``repeats``, because the fires of a cron expression so far
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -22,24 +23,22 @@ from pydantic import (
     AfterValidator,
     Field,
     PrivateAttr,
-    SerializerFunctionWrapHandler,
     ValidationInfo,
     field_validator,
-    model_serializer,
     model_validator,
 )
 
 from chalicelib.core import ids, zones
-from chalicelib.core.documents import Duration, Reference, check_zone
+from chalicelib.core.documents import Duration, Reference, Sparse, check_zone
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, Millis, duration, format_duration, iso, parse_when
 from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.time import days, expressions, wording
 from chalicelib.core.time.cron import no_holiday
-from chalicelib.core.time.days import Days, Excluded
+from chalicelib.core.time.days import Days, Exclusions
 from chalicelib.core.time.wall import MAX_LEAPS, Daylight
-from chalicelib.core.triggers.leaf import Leaf, TimedLeaf, since
+from chalicelib.core.triggers.leaf import Leaf, Moved, TimedLeaf, since
 
 MAX_REPEATS = 1_000_000_000
 
@@ -52,7 +51,7 @@ def _check_when(text: str) -> str:
 When = Annotated[str, AfterValidator(_check_when)]
 
 
-class TimeTrigger(TimedLeaf):
+class TimeTrigger(TimedLeaf, Sparse):
     """Fires at the instants of ``expression``, in ``zone`` (None: the schedule's), or at ``due_time`` alone.
 
     With both, the first fire is at ``due_time`` and the following instants count from there (T3). ``start`` and ``end``
@@ -62,6 +61,10 @@ class TimeTrigger(TimedLeaf):
     exist or exist twice (T2). ``excluding`` removes instants of the expression (T6). The holidays of ``calendar``, one
     of the schedule's namespace, are no working days of the expression (T30).
     """
+
+    omitted: ClassVar[Collection[str]] = (
+        *("expression", "due_time", "start", "end", "repeats", "jitter", "gap", "overlap", "excluding", "calendar"),
+    )
 
     type: Literal["time"]
     expression: str | None = None
@@ -73,22 +76,17 @@ class TimeTrigger(TimedLeaf):
     jitter: Duration | None = None
     gap: Literal["after", "skip"] = "after"
     overlap: Literal["first", "second", "both"] = "first"
-    excluding: tuple[Excluded, ...] = ()
+    excluding: Exclusions = ()
     calendar: Reference | None = None
 
     _holidays: Days | None = PrivateAttr(None)  # of the calendar; None until they are read
 
-    moved_by: ClassVar[Literal["clock", "last_start", "last_arrival"]] = "clock"
+    moved_by: ClassVar[Moved] = "clock"
 
     @field_validator("expression", mode="before", json_schema_input_type=str | dict[str, Any] | None)
     @classmethod
     def _in_its_normal_form(cls, given: Any) -> str | None:
         return None if given is None else expressions.normalise(given, "")
-
-    @field_validator("excluding", mode="before", json_schema_input_type=list[str | dict[str, str]])
-    @classmethod
-    def _known_exclusions(cls, given: Any) -> tuple[Excluded, ...]:
-        return days.check(given, "")
 
     @model_validator(mode="after")
     def _can_fire(self, info: ValidationInfo) -> TimeTrigger:
@@ -103,15 +101,6 @@ class TimeTrigger(TimedLeaf):
             expected, hint = "an exclusion that leaves fires of the expression", "exclude fewer days"
             raise invalid("excluding", expected, list(self.excluding), hint)
         return self
-
-    @model_serializer(mode="wrap")
-    def _without_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The document without fields at their default, so that stored schedules stay equal when a field is added."""
-        known = type(self).model_fields
-        fields: dict[str, Any] = handler(self)
-        return {
-            key: value for key, value in fields.items() if key == "zone" or getattr(self, key) != known[key].default
-        }
 
     @property
     def zone_name(self) -> str:
