@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
 
 from chalicelib.core.access.allowed import Allowed
-from chalicelib.core.access.document import Access
 from chalicelib.core.access.grants import Grants
+from chalicelib.core.access.roles import Access
 from chalicelib.core.backfills.request import Backfill, Reprocess, Values
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.calendar import HolidayCalendar

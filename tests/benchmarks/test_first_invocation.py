@@ -22,7 +22,7 @@ BUDGETS: Final = {"api": 276, "tick": 209, "objects": 250, "check": 281, "run_st
 # Packages that no event needs, and those that none of the measured events needs.
 ROUTES = (
     *("chalicelib.web", "chalicelib.flow.views", "chalicelib.flow.definitions.store", "chalicelib.core.quotas"),
-    *("chalicelib.flow.definitions.references", "chalicelib.core.access.decision", "chalicelib.core.access.document"),
+    *("chalicelib.flow.definitions.references", "chalicelib.core.access.roles"),
 )
 NEVER = ("chalicelib.flow.deploy", "chalicelib.flow.history", "chalicelib.web.answers", "chalicelib.web.bodies", "yaml")
 OF_OTHER_REFS = (

@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from chalicelib.core.access.decision import can_see, is_allowed
-from chalicelib.core.access.document import Access, Resource
 from chalicelib.core.access.principal import Principal, identified
-from chalicelib.core.access.rights import HELD, RIGHTS, ROLES
+from chalicelib.core.access.roles import HELD, RIGHTS, ROLES, Access, Resource, can_see, is_allowed
 from chalicelib.core.errors import SluiceError, from_validation
 
 ADA = "arn:aws:sts::123456789012:assumed-role/data-eng/ada"
