@@ -159,6 +159,12 @@ def invalid(field: str, expected: str, got: object, hint: str | None = None) -> 
     return SluiceError("invalid", f"expected {expected}, got {_short(got)}", field, hint)
 
 
+def meant(word: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
+    """The hint for an unknown word: the known one that was probably meant, or else ``otherwise``."""
+    near = get_close_matches(word, list(known), n=1)
+    return f"did you mean {near[0]!r}?" if near else otherwise
+
+
 def _nearest(name: str, known: Iterable[str]) -> list[str]:
     """The known name that was probably meant; empty if none is similar. To compare two names takes 20 microseconds, so
     of many names only some of about the same length are compared."""

@@ -5,7 +5,6 @@ The rules here concern one document: its names fit together, and it has no cycle
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -23,7 +22,7 @@ from chalicelib.core.documents import (
     Reference,
     Zone,
 )
-from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.errors import SluiceError, invalid, meant
 from chalicelib.core.triggers.tree import AnyTrigger
 
 MAX_NODES = 100  # each becomes a schedule, and one request puts them all, one after the other
@@ -79,8 +78,7 @@ class Dag(Described):
         for number, edge in enumerate(self.edges):
             for field, name in (("from", edge.from_), ("to", edge.to)):
                 if name not in self.nodes:
-                    near = get_close_matches(name, list(self.nodes), n=1)
-                    hint = f"did you mean {near[0]!r}?" if near else "add the node, or correct the name"
+                    hint = meant(name, self.nodes, "add the node, or correct the name")
                     raise invalid(f"edges.{number}.{field}", "the name of a node of this DAG", name, hint)
             if (edge.from_, edge.to) in seen:
                 got = f"a second one from {edge.from_} to {edge.to}"

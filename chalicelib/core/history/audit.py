@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from chalicelib.core.history.lines import folder_of, object_name
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.audit import AuditRow
 
@@ -37,8 +38,7 @@ def parts(records: Iterable[NewRecord]) -> list[AuditPart]:
     writes the same object."""
     hours: dict[str, list[NewRecord]] = {}
     for record in records:
-        at = iso(record.row.recorded_at)
-        hours.setdefault(f"{ROOT}day={at[:10]}/hour={at[11:13]}/", []).append(record)
+        hours.setdefault(folder_of(ROOT, record.row.recorded_at), []).append(record)
     return [_part(hour, found) for hour, found in sorted(hours.items())]
 
 
@@ -70,4 +70,4 @@ def line_of(row: AuditRow) -> dict[str, Any]:
 def _part(hour: str, records: list[NewRecord]) -> AuditPart:
     sequences = tuple(record.sequence for record in records)
     text = "".join(f"{json.dumps(line_of(record.row), separators=(',', ':'))}\n" for record in records)
-    return AuditPart(f"{hour}{sequences[0]}-{sequences[-1]}-{len(sequences)}.json.gz", text, sequences)
+    return AuditPart(hour + object_name(sequences), text, sequences)

@@ -90,7 +90,7 @@ def parts(changes: Iterable[Change], prices: Prices) -> list[Part]:
     hours: dict[str, list[tuple[str, Line]]] = {}
     for change in changes:
         for line in _lines_of(change.row, prices) if is_final(change.row) else ():
-            hours.setdefault(_hour(line["ended_at"]), []).append((change.sequence, line))
+            hours.setdefault(folder_of(ROOT, line["ended_at"]), []).append((change.sequence, line))
     return [_part(hour, found) for hour, found in sorted(hours.items())]
 
 
@@ -120,16 +120,21 @@ def text_of(lines: Sequence[Line]) -> str:
     return "".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in lines)
 
 
-def _hour(at: Instant) -> str:
+def folder_of(root: str, at: Instant) -> str:
+    """The folder of an hour below a root."""
     text = iso(at)
-    return f"{ROOT}day={text[:10]}/hour={text[11:13]}/"
+    return f"{root}day={text[:10]}/hour={text[11:13]}/"
+
+
+def object_name(sequences: Sequence[str]) -> str:
+    """The name of an object with these changes. Sequence numbers grow within a shard and are unique; the count
+    distinguishes an object with the same first and last."""
+    return f"{sequences[0]}-{sequences[-1]}-{len(sequences)}.json.gz"
 
 
 def _part(hour: str, found: list[tuple[str, Line]]) -> Part:
     sequences = tuple(dict.fromkeys(sequence for sequence, _ in found))
-    # Sequence numbers grow within a shard and are unique; the count distinguishes a part with the same first and last.
-    name = f"{sequences[0]}-{sequences[-1]}-{len(sequences)}.json.gz"
-    return Part(f"{hour}{name}", tuple(line for _, line in found), sequences)
+    return Part(hour + object_name(sequences), tuple(line for _, line in found), sequences)
 
 
 def _run_line(run: Run, prices: Prices) -> Line:

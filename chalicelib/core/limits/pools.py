@@ -15,8 +15,8 @@ from pydantic import Field, model_validator
 
 from chalicelib.core.documents import Document, Reference
 from chalicelib.core.errors import invalid
-from chalicelib.core.limits.aging import Aging
 from chalicelib.core.limits.names import pool_limit, share_limit
+from chalicelib.core.limits.policies import Aging
 from chalicelib.core.rows.limit import LimitState
 
 MAX_UNITS = 1_000_000

@@ -16,11 +16,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import lru_cache, partial
 from typing import Any
 
-from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.errors import SluiceError, invalid, meant
 from chalicelib.core.instants import (
     DAY,
     LATEST,
@@ -238,9 +237,9 @@ def _from_one(weekday: str) -> str:
 def _spelling(text: str) -> str | None:
     """What to write in place of an interval in words, of the fields of EventBridge without ``cron()``, and of a macro
     that is misspelt."""
-    near = get_close_matches(text.lower(), [*MACROS, "@every"], n=1) if text.startswith("@") else []
-    if near:
-        return f"did you mean {near[0]!r}?"
+    macro = meant(text.lower(), [*MACROS, "@every"]) if text.startswith("@") else None
+    if macro is not None:
+        return macro
     words = short_duration(re.sub(r"(?i)^every\s+", "", text))
     if words is not None:
         local = " (docs/time.md has spans of days and weeks in local time)" if words[-1] in "dw" else ""
@@ -283,8 +282,7 @@ def text_of(document: object, field: str = "expression") -> str:
         path = f"{field}.{key}" if field else str(key)
         name = known.get(str(key).replace("_", "").lower())
         if name is None:
-            near = get_close_matches(str(key), list(known.values()), n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"the fields are {', '.join(known.values())}"
+            hint = meant(str(key), known.values(), f"the fields are {', '.join(known.values())}")
             raise SluiceError("unknown_field", f"unknown field {str(key)!r}", path, hint)
         if name in given:
             raise invalid(path, f"{name} once", f"{name} twice")

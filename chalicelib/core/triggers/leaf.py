@@ -240,8 +240,13 @@ class TimedLeaf(Leaf):
 
     def next_due(self, anchor: Instant, after: Instant, until: Instant | None = None) -> Instant | None:
         """The next due instant strictly after ``after``; None if there is none by ``until``. Intervals count from
-        ``anchor``, the instant at which the schedule began to gather."""
-        raise NotImplementedError
+        ``anchor``, the instant at which the schedule began to gather. By default it is the end of the span."""
+        due = self.due_after(after)
+        return due if until is None or due <= until else None
+
+    def due_after(self, instant: Instant) -> Instant:
+        """When a leaf that always comes again is due after an instant."""
+        return instant + (self.span or 0)
 
     def past_field(self, now: Instant) -> str | None:
         """The field because of which no fire is left from ``now`` on; None if one is."""
@@ -250,7 +255,10 @@ class TimedLeaf(Leaf):
     def postponed_to(self, since: Instant, happened: Instant | None, due: Instant) -> Instant | None:
         """The instant to which the leaf moves from ``due``; None if it stays due. ``happened`` is the last start or
         arrival, as ``moved_by`` says; ``since`` is the instant at which the schedule began to gather."""
-        return None
+        if self.span is None:
+            return None
+        later = max(since, happened or since) + self.span
+        return later if later > due else None
 
 
 def timed(leaf: Leaf) -> TimedLeaf:

@@ -19,12 +19,11 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from difflib import get_close_matches
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
-from chalicelib.core.errors import invalid
+from chalicelib.core.errors import invalid, meant
 from chalicelib.core.steps import Steps
 
 MAX_DEPTH = 10  # levels of nested objects; each $or is a level as well
@@ -348,9 +347,8 @@ def _check_operator(path: str, alternative: Any) -> None:
     ((operator, operand),) = alternative.items()
     here = f"{path}.{operator}"
     if operator not in _OPERATORS:
-        near = get_close_matches(operator, _OPERATORS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else None
-        raise invalid(here, f"an operator, one of {', '.join(_OPERATORS)}", operator, hint)
+        expected = f"an operator, one of {', '.join(_OPERATORS)}"
+        raise invalid(here, expected, operator, meant(operator, _OPERATORS))
     if operator == "numeric":
         _check_numeric(here, operand)
     elif operator == "anything-but":
