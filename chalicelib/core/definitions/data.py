@@ -53,12 +53,8 @@ class Carried(Sparse):
         if self.content_type is not None:
             _check_type(self.content_type, given)
             if self.data is not None and not isinstance(self.data, str) and not is_json(self.content_type):
-                raise invalid(
-                    "data",
-                    f"text for the content type {self.content_type}",
-                    self.data,
-                    "write the data as text, or use a JSON content type",
-                )
+                hint = "write the data as text, or use a JSON content type"
+                raise invalid("data", f"text for the content type {self.content_type}", self.data, hint)
         content = content_of(self)
         if content is not None and len(content) > MAX_DATA:
             hint = "put it into S3 and send a reference"
@@ -80,12 +76,9 @@ def content_of(carried: Carried) -> bytes | None:
         try:
             return base64.b64decode(carried.data_base64, validate=True)
         except (binascii.Error, ValueError):
-            raise invalid(
-                "data_base64",
-                "bytes in base64 (RFC 4648, with padding)",
-                carried.data_base64,
-                "encode the bytes, such as with base64 -w0, or send text as data",
-            ) from None
+            expected = "bytes in base64 (RFC 4648, with padding)"
+            hint = "encode the bytes, such as with base64 -w0, or send text as data"
+            raise invalid("data_base64", expected, carried.data_base64, hint) from None
     return None if carried.data is None else _text(carried).encode()
 
 
@@ -136,11 +129,7 @@ def _text(carried: Carried) -> str:
 
 def _check_type(content_type: str, given: list[str]) -> None:
     if not _CONTENT_TYPE.fullmatch(content_type):
-        raise invalid(
-            "content_type",
-            "a content type such as application/json",
-            content_type,
-            "write type/subtype in ASCII, or leave it out",
-        )
+        hint = "write type/subtype in ASCII, or leave it out"
+        raise invalid("content_type", "a content type such as application/json", content_type, hint)
     if not given:
         raise invalid("content_type", "data for the content type", "no data", "add data, or leave content_type out")

@@ -24,12 +24,8 @@ def _check_prefix(prefix: str) -> str:
     if len(prefix.encode()) > MAX_PREFIX:
         raise invalid("", f"a prefix of at most {MAX_PREFIX} bytes", prefix, "use shorter names of folders")
     if not prefix.endswith("/") or prefix.startswith("/") or "//" in prefix:
-        raise invalid(
-            "",
-            "a prefix that ends with '/' and does not begin with one, such as raw/flights/",
-            prefix,
-            "write the folder without the bucket, with a slash at its end",
-        )
+        hint = "write the folder without the bucket, with a slash at its end"
+        raise invalid("", "a prefix that ends with '/' and does not begin with one, such as raw/flights/", prefix, hint)
     return prefix
 
 
@@ -98,12 +94,8 @@ class Dataset(Described, Sparse):
         if self.format == "files":
             for field in ("operations", "glue_table", "single_writer"):
                 if getattr(self, field):
-                    raise invalid(
-                        field,
-                        f"{field} only with format: iceberg",
-                        getattr(self, field),
-                        "remove the field, or add format: iceberg",
-                    )
+                    hint = "remove the field, or add format: iceberg"
+                    raise invalid(field, f"{field} only with format: iceberg", getattr(self, field), hint)
             if not self.keys:
                 raise invalid("keys", "the partition keys of the dataset", "nothing", "add the field")
             if self.rewritten == "again" and self.ready == Readiness():
@@ -111,24 +103,16 @@ class Dataset(Described, Sparse):
                 raise invalid("rewritten", "a done_flag or a manifest for rewritten: again", "neither", hint)
             return self
         if self.keys != SNAPSHOT:
-            raise invalid(
-                "keys", "no keys, because each snapshot of a table is a partition", list(self.keys), "remove keys"
-            )
+            hint = "remove keys"
+            raise invalid("keys", "no keys, because each snapshot of a table is a partition", list(self.keys), hint)
         if not self.operations:
-            raise invalid(
-                "operations",
-                "at least one operation, such as append",
-                "none",
-                "leave it out to count every operation, or name one",
-            )
+            hint = "leave it out to count every operation, or name one"
+            raise invalid("operations", "at least one operation, such as append", "none", hint)
         for field in ("ready", "count_overwrites", "rewritten"):
             if getattr(self, field) != type(self).model_fields[field].get_default(call_default_factory=True):
-                raise invalid(
-                    field,
-                    f"{field} only with format: files",
-                    f"{field} for a table, whose commits determine what is ready",
-                    "remove the field, or the format",
-                )
+                expected = f"{field} only with format: files"
+                hint = "remove the field, or the format"
+                raise invalid(field, expected, f"{field} for a table, whose commits determine what is ready", hint)
         if self.glue_table is not None and self.single_writer:
             raise invalid("single_writer", "either glue_table or single_writer", "both", "remove one of the two")
         return self

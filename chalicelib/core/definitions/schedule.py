@@ -96,12 +96,8 @@ class Spread(Document):
         if self.span > MAX_SPREAD:
             raise invalid("over", "a window of at most 31 days", self.over, "write a shorter window, such as 1h")
         if self.overflow == "drop" and self.over is None:
-            raise invalid(
-                "over",
-                "a window, because overflow: drop drops the events after it",
-                None,
-                "add over, such as over: 10m, or remove overflow",
-            )
+            hint = "add over, such as over: 10m, or remove overflow"
+            raise invalid("over", "a window, because overflow: drop drops the events after it", None, hint)
         return self
 
     @property

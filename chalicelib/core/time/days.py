@@ -206,9 +206,8 @@ def parse(given: Any, field: str) -> tuple[Excluded, ...]:
     if not isinstance(given, list | tuple):
         raise invalid(field, "a list of dates, days of the week and windows", given)
     if len(given) > MAX_ENTRIES:
-        raise invalid(
-            field, f"at most {MAX_ENTRIES} entries", f"{len(given)} entries", "use windows for consecutive days"
-        )
+        hint = "use windows for consecutive days"
+        raise invalid(field, f"at most {MAX_ENTRIES} entries", f"{len(given)} entries", hint)
     return tuple(_checked(entry, f"{field}.{index}".lstrip(".")) for index, entry in enumerate(given))
 
 

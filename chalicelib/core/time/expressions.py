@@ -190,9 +190,8 @@ def _own_form(text: str, field: str) -> str:
     if kind == "rate":
         rate = _RATE.fullmatch(inner)
         if rate is None:
-            raise invalid(
-                field, "a rate such as rate(5 minutes), rate(1 hour) or rate(1 day)", text, "or write '@every 5m'"
-            )
+            hint = "or write '@every 5m'"
+            raise invalid(field, "a rate such as rate(5 minutes), rate(1 hour) or rate(1 day)", text, hint)
         return f"@every {rate[1]}{rate[2][0].lower()}"
     fields = inner.split()
     if len(fields) != 6:

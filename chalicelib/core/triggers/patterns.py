@@ -364,9 +364,8 @@ def _check_text(path: str, operator: str, operand: Any) -> None:
     if not isinstance(operand, str):
         raise invalid(path, "text", operand)
     if operator == "wildcard" and any(token == "\\" for token in _WILD.findall(operand)):
-        raise invalid(
-            path, "a backslash only before '*' or another backslash", operand, "write two backslashes for one"
-        )
+        hint = "write two backslashes for one"
+        raise invalid(path, "a backslash only before '*' or another backslash", operand, hint)
 
 
 def _check_anything_but(path: str, operand: Any) -> None:
