@@ -203,37 +203,23 @@ UNSEEN_HINT = "check the name; if it is right, an admin of its namespace can giv
 def refused_events(principal: Principal, namespace: str, types: Sequence[str]) -> SluiceError:
     """The error for event types that a producer is not limited to."""
     listed = ", ".join(dict.fromkeys(types))
-    return SluiceError(
-        "forbidden",
-        f"expected event types that {principal.member} may post in namespace {namespace}, got {listed}",
-        "events",
-        f"an admin of {namespace} can add them: sluice access {namespace}",
-    )
+    message = f"expected event types that {principal.member} may post in namespace {namespace}, got {listed}"
+    hint = f"an admin of {namespace} can add them: sluice access {namespace}"
+    return SluiceError("forbidden", message, "events", hint)
 
 
 def refused_installation(principal: Principal) -> SluiceError:
     """The error for a request that only administrators of the installation may make."""
-    return SluiceError(
-        "forbidden",
-        f"expected an administrator of the installation; {principal.member} is not one",
-        None,
-        "the stack parameter Administrators lists them; for one namespace, send the request of that namespace",
-    )
+    message = f"expected an administrator of the installation; {principal.member} is not one"
+    hint = "the stack parameter Administrators lists them; for one namespace, send the request of that namespace"
+    return SluiceError("forbidden", message, None, hint)
 
 
 def refused(principal: Principal, namespace: str, right: Right) -> SluiceError:
     """The error for a right that a principal lacks in a namespace that it may see."""
     if not roles_with(right):
-        return SluiceError(
-            "forbidden",
-            f"expected an administrator of the installation, to {MEANING[right]}; {principal.member} is not one",
-            None,
-            "the stack parameter Administrators names them",
-        )
-    roles = " or ".join(roles_with(right))
-    return SluiceError(
-        "forbidden",
-        f"expected the role {roles} in namespace {namespace}, to {MEANING[right]}; {principal.member} does not have it",
-        None,
-        f"an admin of {namespace} can give it: sluice access {namespace}",
-    )
+        message = f"expected an administrator of the installation, to {MEANING[right]}; {principal.member} is not one"
+        return SluiceError("forbidden", message, None, "the stack parameter Administrators names them")
+    expected = f"expected the role {' or '.join(roles_with(right))} in namespace {namespace}, to {MEANING[right]}"
+    hint = f"an admin of {namespace} can give it: sluice access {namespace}"
+    return SluiceError("forbidden", f"{expected}; {principal.member} does not have it", None, hint)
