@@ -28,18 +28,11 @@ from chalicelib.core.text import refuse_controls
 
 T = TypeVar("T")
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-
-
-_OF_MESSAGE = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}(\.[a-z0-9][a-z0-9_-]{0,62})\.~([a-z0-9][a-z0-9_-]{0,62})?")
-
-
-_OF_DAG = re.compile(
-    r"[a-z0-9][a-z0-9_-]{0,62}(\.[a-z0-9][a-z0-9_-]{0,62}){2}~([0-9a-f]{8}(~[a-z0-9][a-z0-9_-]{0,62})?)?"
-)
-
-
-_REFERENCE = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}(\.[a-z0-9][a-z0-9_-]{0,62}){0,2}")
+_SHORT = r"[a-z0-9][a-z0-9_-]{0,62}"
+_NAME = re.compile(_SHORT)
+_REFERENCE = re.compile(rf"{_SHORT}(\.{_SHORT}){{0,2}}")
+_OF_MESSAGE = re.compile(rf"{_SHORT}(\.{_SHORT})\.~({_SHORT})?")
+_OF_DAG = re.compile(rf"{_SHORT}(\.{_SHORT}){{2}}~([0-9a-f]{{8}}(~{_SHORT})?)?")
 
 
 class Document(BaseModel):
@@ -182,15 +175,11 @@ def one_of(tag: Callable[[Any], str], expected: str) -> Discriminator:
 def by_type(kinds: tuple[str, ...]) -> Discriminator:
     """A discriminator by the field ``type``. Tags begin with ``@``, so that error paths can leave them out."""
 
-    def tag(value: Any) -> str | None:
+    def tag(value: Any) -> str:
         kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
         return f"@{kind}"
 
-    return Discriminator(
-        tag,
-        custom_error_type="unknown_type",
-        custom_error_message=f"expected an object whose type is one of {', '.join(kinds)}",
-    )
+    return one_of(tag, f"an object whose type is one of {', '.join(kinds)}")
 
 
 def types_of(document: type[Document]) -> tuple[str, ...]:

@@ -118,14 +118,8 @@ def several(problems: Sequence[SluiceError]) -> SluiceError:
     first, *others = sorted(every.values(), key=lambda problem: problem.code != "unknown_field")
     if not others:
         return first
-    return SluiceError(
-        first.code,
-        f"{first.message} (and {len(others)} more)",
-        first.field,
-        first.hint,
-        (first, *others),
-        first.mentions,
-    )
+    message = f"{first.message} (and {len(others)} more)"
+    return SluiceError(first.code, message, first.field, first.hint, (first, *others), first.mentions)
 
 
 class Problems:
@@ -198,9 +192,8 @@ def bad_cursor() -> SluiceError:
 def owned_by_dag(name: str, dag: str) -> SluiceError:
     """An error for a change of a schedule that belongs to a DAG (both short names)."""
     hint = f"change the DAG: PUT .../dags/{dag}, or POST .../dags/{dag}/enable, disable or run"
-    return SluiceError(
-        "conflict", f"schedule {name} belongs to the DAG {dag} and cannot be changed alone", "name", hint
-    )
+    message = f"schedule {name} belongs to the DAG {dag} and cannot be changed alone"
+    return SluiceError("conflict", message, "name", hint)
 
 
 def too_costly(field: str, what: str, why: object, hint: str) -> SluiceError:

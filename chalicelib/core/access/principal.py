@@ -41,12 +41,9 @@ def identified(context: Mapping[str, Any]) -> Principal:
     arn = str(identity.get("userArn") or "")
     known = _IDENTITY.fullmatch(arn)
     if known is None:
-        raise SluiceError(
-            "forbidden",
-            f"expected a request signed by an IAM user or role, got {arn!r} as its signer" if arn else _UNSIGNED,
-            None,
-            "sign the request with AWS credentials (Signature Version 4, service execute-api)",
-        )
+        message = f"expected a request signed by an IAM user or role, got {arn!r} as its signer" if arn else _UNSIGNED
+        hint = "sign the request with AWS credentials (Signature Version 4, service execute-api)"
+        raise SluiceError("forbidden", message, None, hint)
     member, session = member_of(arn)
     return Principal(
         arn=arn,

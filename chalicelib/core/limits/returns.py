@@ -38,11 +38,8 @@ def give_back(
             continue
         state = states.get(limit_name) or LimitState(limit_name)
         ended = _ended(run, state) if run is not None else None
-        plan.append(
-            ReleasePermit(
-                limit_name, now if state.waiters > 0 else None, ended, units_at(limit_name, run.units if run else 0)
-            )
-        )
+        wake = now if state.waiters > 0 else None
+        plan.append(ReleasePermit(limit_name, wake, ended, units_at(limit_name, run.units if run else 0)))
     return plan
 
 

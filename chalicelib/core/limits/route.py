@@ -64,15 +64,11 @@ def route(
     *others, last = paces
     if not _grants(last, states, now, serving):
         return Route(tuple(take), last)
-    busy = [
-        pace
-        for pace in others
-        if not has_permit(pace, _state(pace, states), horizon(pace, now, last.limit_name == serving))
-    ]
+    is_served = last.limit_name == serving
+    busy = [pace for pace in others if not has_permit(pace, _state(pace, states), horizon(pace, now, is_served))]
     if busy:
-        return Route(
-            tuple(take), last, behind=max(busy, key=lambda pace: next_service(pace, _state(pace, states), now))
-        )
+        behind = max(busy, key=lambda pace: next_service(pace, _state(pace, states), now))
+        return Route(tuple(take), last, behind)
     return Route((*take, *paces), None, appointment=appointment(paces, states, now))
 
 

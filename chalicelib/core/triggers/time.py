@@ -188,9 +188,8 @@ class TimeTrigger(TimedLeaf, Sparse):
 
     @property
     def daylight(self) -> Daylight:
-        return Daylight(
-            self.gap, self.overlap, is_holiday=self._is_holiday if self.calendar is not None else no_holiday
-        )
+        is_holiday = self._is_holiday if self.calendar is not None else no_holiday
+        return Daylight(self.gap, self.overlap, is_holiday=is_holiday)
 
     def calendars(self) -> tuple[str, ...]:
         return () if self.calendar is None else (self.calendar,)
