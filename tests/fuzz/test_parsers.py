@@ -112,7 +112,7 @@ def _pattern(value: Any) -> object:
     if not isinstance(value, dict):
         raise SluiceError("invalid", "the body of a request is checked to be an object")
     patterns.check_pattern(value, "pattern")
-    return patterns.matches(value, PAYLOAD), patterns.describe(value)
+    return patterns.Matcher(value).matches(patterns.Flattened(PAYLOAD)), patterns.describe(value)
 
 
 def _next_fires(text: Any) -> object:

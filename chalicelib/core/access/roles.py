@@ -30,7 +30,6 @@ from chalicelib.core.errors import SluiceError, invalid
 Right = Literal["read", "operate", "define", "administer", "produce", "work", "approve", "limit"]
 Role = Literal["viewer", "operator", "author", "admin", "producer", "worker", "approver"]
 
-RIGHTS: tuple[Right, ...] = get_args(Right)
 ROLES: tuple[Role, ...] = get_args(Role)
 
 # No role holds the right to limit a namespace: only administrators of the installation do.

@@ -52,11 +52,6 @@ _COMPARE = {"=", *_LOWER, *_UPPER}
 _WILD = re.compile(r"\\[*\\]|.", re.DOTALL)
 
 
-def matches(pattern: Mapping[str, Any], payload: Any) -> bool:
-    """Whether a payload matches a pattern that `check_pattern` accepted. An empty pattern matches every payload."""
-    return Matcher(pattern).matches(Flattened(payload))
-
-
 class Flattened:
     """The payload of one event, for any number of patterns. Each field is flattened once, when a pattern first asks for
     it: the sender has made the payload as large as it is. ``steps`` counts what the patterns cost."""
@@ -144,7 +139,8 @@ class Matcher:
         }
 
     def matches(self, payload: Flattened) -> bool:
-        """Whether a payload matches. Raises `OverBudget` if the steps of the payload do not suffice."""
+        """Whether a payload matches; an empty pattern matches each. Raises `OverBudget` if the steps of the payload do
+        not suffice."""
         return self._fits(payload.root, payload)
 
     def _fits(self, found: Mapping[str, Any], payload: Flattened) -> bool:
