@@ -25,9 +25,8 @@ from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.calendar import HolidayCalendar
 from chalicelib.core.definitions.dag import Edge, NewDag, Node
 from chalicelib.core.definitions.dataset import Dataset, Readiness
-from chalicelib.core.definitions.notify import Notify
 from chalicelib.core.definitions.schedule import CatchUp, NewSchedule, Spread, Timeout
-from chalicelib.core.definitions.workflow import Deadline, Workflow
+from chalicelib.core.definitions.workflow import Deadline, Notify, Workflow
 from chalicelib.core.documents import Document, types_of
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool, Share

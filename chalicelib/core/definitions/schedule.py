@@ -14,8 +14,7 @@ from chalicelib.core.constraints import registry
 from chalicelib.core.constraints.registry import AnyConstraint
 from chalicelib.core.definitions.calendar import calendar_key
 from chalicelib.core.definitions.data import Carried, refuse_data_uri
-from chalicelib.core.definitions.notify import Notify
-from chalicelib.core.definitions.workflow import Deadline, PoolReference
+from chalicelib.core.definitions.workflow import Deadline, Notify, PoolReference
 from chalicelib.core.documents import (
     STORED,
     Described,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 
 from chalicelib.core.constraints.approval import Approval
-from chalicelib.core.definitions.notify import Notify
-from chalicelib.core.documents import Described, Document, Duration, Properties, Reference, Sparse
+from chalicelib.core.documents import ONCE_EACH, Described, Document, Duration, Properties, Reference, Sparse
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, MINUTE, Millis, duration
 from chalicelib.core.targets.registry import AnyTarget
@@ -49,6 +48,29 @@ class Deadline(Document):
         if self.start_within is None and self.end_within is None:
             raise invalid("", "start_within, end_within, or both", "neither", "such as end_within: 2h")
         return self
+
+
+# The rules for notices (W9, H5). A notice is a message, so it has tries and dead letters as any delivery has.
+What = Literal["failed", "aborted", "missed_start", "missed_end"]
+
+
+class Notify(Document):
+    """The kinds of events ``on`` which Sluice sends a notice to the target ``to``.
+
+    ``failed``: a run failed after its last attempt, or a delivery failed. ``aborted``: a job was aborted.
+    ``missed_start``, ``missed_end``: a start or an end missed its deadline.
+    """
+
+    on: Annotated[tuple[What, ...], Field(min_length=1), ONCE_EACH]
+    to: AnyTarget
+
+    @field_validator("to")
+    @classmethod
+    def _takes_messages(cls, to: AnyTarget) -> AnyTarget:
+        if to.has_lifecycle:
+            hint = "to run a workflow after a failure, use a schedule with a program_status trigger"
+            raise invalid("", "a target that takes a message", f"one of type {to.type}", hint)
+        return to
 
 
 def _check_pool(pool: str) -> str:
