@@ -118,8 +118,14 @@ def several(problems: Sequence[SluiceError]) -> SluiceError:
     first, *others = sorted(every.values(), key=lambda problem: problem.code != "unknown_field")
     if not others:
         return first
-    message = f"{first.message} (and {len(others)} more)"
-    return SluiceError(first.code, message, first.field, first.hint, (first, *others), first.mentions)
+    return SluiceError(
+        first.code,
+        f"{first.message} (and {len(others)} more)",
+        first.field,
+        first.hint,
+        (first, *others),
+        first.mentions,
+    )
 
 
 class Problems:
