@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[1]
 # are such modules, with their own place in the order.
 ORDER = """
 core
-core.access core.quotas core.time core.rows core.limits core.writes core.audit
+core.access core.quotas core.time core.rows core.writes core.limits core.audit
 core.targets core.triggers core.constraints core.definitions
 core.dags core.events core.fires core.runs core.jobs core.schedules core.notices core.backfills core.history core.system
 core.archive core.repair

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    Tag,
+    ValidationInfo,
+    model_serializer,
+)
 
 from chalicelib.core import instants
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import Millis, duration
 from chalicelib.core.text import refuse_controls
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+T = TypeVar("T")
 
-
-_OF_MESSAGE = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}(\.[a-z0-9][a-z0-9_-]{0,62})\.~([a-z0-9][a-z0-9_-]{0,62})?")
-
-
-_OF_DAG = re.compile(
-    r"[a-z0-9][a-z0-9_-]{0,62}(\.[a-z0-9][a-z0-9_-]{0,62}){2}~([0-9a-f]{8}(~[a-z0-9][a-z0-9_-]{0,62})?)?"
-)
-
-
-_REFERENCE = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}(\.[a-z0-9][a-z0-9_-]{0,62}){0,2}")
+_SHORT = r"[a-z0-9][a-z0-9_-]{0,62}"
+_NAME = re.compile(_SHORT)
+_REFERENCE = re.compile(rf"{_SHORT}(\.{_SHORT}){{0,2}}")
+_OF_MESSAGE = re.compile(rf"{_SHORT}(\.{_SHORT})\.~({_SHORT})?")
+_OF_DAG = re.compile(rf"{_SHORT}(\.{_SHORT}){{2}}~([0-9a-f]{{8}}(~{_SHORT})?)?")
 
 
 class Document(BaseModel):
@@ -34,6 +40,19 @@ class Document(BaseModel):
 
     # Validators are built at first use: most Lambdas need few of them, and to build all would delay a cold start.
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class Sparse(Document):
+    """A document that leaves out some of its fields while they have their defaults. So a document without them is
+    stored and shown as it was before they were added."""
+
+    omitted: ClassVar[Collection[str]] = ()
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        known, fields = type(self).model_fields, handler(self)
+        unused = {name for name in self.omitted if getattr(self, name) == known[name].default}
+        return {name: value for name, value in fields.items() if name not in unused}
 
 
 # The context in which a document is validated that was valid when it was stored.
@@ -70,6 +89,15 @@ def _check_stored(name: str) -> str:
     return name if own else check_reference(name)
 
 
+def _known_zone(name: str, info: ValidationInfo) -> str:
+    check_zone(name, info, "")
+    return name
+
+
+def _once_each(given: tuple[T, ...]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(given))
+
+
 def _check_duration(text: str) -> str:
     duration(text, "")
     return text
@@ -90,6 +118,12 @@ StoredReference = Annotated[str, AfterValidator(_check_stored)]  # also the name
 
 
 Reference = Annotated[str, AfterValidator(check_reference)]
+
+
+Zone = Annotated[str, AfterValidator(_known_zone)]
+
+
+ONCE_EACH = AfterValidator(_once_each)  # of a list; a length stands before this
 
 
 Duration = Annotated[str, BeforeValidator(_refuse_number, json_schema_input_type=str), AfterValidator(_check_duration)]
@@ -141,15 +175,11 @@ def one_of(tag: Callable[[Any], str], expected: str) -> Discriminator:
 def by_type(kinds: tuple[str, ...]) -> Discriminator:
     """A discriminator by the field ``type``. Tags begin with ``@``, so that error paths can leave them out."""
 
-    def tag(value: Any) -> str | None:
+    def tag(value: Any) -> str:
         kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
         return f"@{kind}"
 
-    return Discriminator(
-        tag,
-        custom_error_type="unknown_type",
-        custom_error_message=f"expected an object whose type is one of {', '.join(kinds)}",
-    )
+    return one_of(tag, f"an object whose type is one of {', '.join(kinds)}")
 
 
 def types_of(document: type[Document]) -> tuple[str, ...]:

@@ -159,6 +159,12 @@ def invalid(field: str, expected: str, got: object, hint: str | None = None) -> 
     return SluiceError("invalid", f"expected {expected}, got {_short(got)}", field, hint)
 
 
+def meant(word: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
+    """The hint for an unknown word: the known one that was probably meant, or else ``otherwise``."""
+    near = get_close_matches(word, list(known), n=1)
+    return f"did you mean {near[0]!r}?" if near else otherwise
+
+
 def _nearest(name: str, known: Iterable[str]) -> list[str]:
     """The known name that was probably meant; empty if none is similar. To compare two names takes 20 microseconds, so
     of many names only some of about the same length are compared."""
@@ -192,9 +198,8 @@ def bad_cursor() -> SluiceError:
 def owned_by_dag(name: str, dag: str) -> SluiceError:
     """An error for a change of a schedule that belongs to a DAG (both short names)."""
     hint = f"change the DAG: PUT .../dags/{dag}, or POST .../dags/{dag}/enable, disable or run"
-    return SluiceError(
-        "conflict", f"schedule {name} belongs to the DAG {dag} and cannot be changed alone", "name", hint
-    )
+    message = f"schedule {name} belongs to the DAG {dag} and cannot be changed alone"
+    return SluiceError("conflict", message, "name", hint)
 
 
 def too_costly(field: str, what: str, why: object, hint: str) -> SluiceError:
@@ -293,35 +298,36 @@ def _joined(expected: Sequence[str]) -> str:
     return " or ".join([first, *(other.removeprefix("expected ") for other in others)])
 
 
-# The expected value for each type of fault of pydantic, in the terms of JSON.
-_EXPECTED = {
-    "string_type": "text",
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "float_parsing": "a number",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
-    "dict_type": "an object",
-    "model_type": "an object",
-    "model_attributes_type": "an object",
-    "list_type": "a list",
-    "tuple_type": "a list",
-    "string_pattern_mismatch": "text that matches {pattern}",
-    "literal_error": "{expected}",
-    "too_short": "at least {min_length} item{s}",
-    "too_long": "at most {max_length} items",
-    "string_too_long": "at most {max_length} characters",
-    "string_too_short": "at least {min_length} characters",
-    "greater_than_equal": "greater than or equal to {ge}",
-    "less_than_equal": "less than or equal to {le}",
+# For each type of fault of pydantic the expected value, in the terms of JSON, and what to do about the given one. The
+# hint is empty where it depends on the given value (`_hint`).
+_FAULTS = {
+    "string_type": ("text", ""),
+    "int_type": ("a whole number", "write digits only, such as 3"),
+    "int_parsing": ("a whole number", "write digits only, such as 3"),
+    "int_from_float": ("a whole number", "leave out the fraction"),
+    "float_type": ("a number", "write a number, such as 1.5"),
+    "float_parsing": ("a number", "write a number, such as 1.5"),
+    "bool_type": ("true or false", "write true or false"),
+    "bool_parsing": ("true or false", "write true or false"),
+    "dict_type": ("an object", ""),
+    "model_type": ("an object", ""),
+    "model_attributes_type": ("an object", ""),
+    "list_type": ("a list", ""),
+    "tuple_type": ("a list", ""),
+    "string_pattern_mismatch": ("text that matches {pattern}", ""),
+    "literal_error": ("{expected}", ""),
+    "too_short": ("at least {min_length} item{s}", "add an item"),
+    "too_long": ("at most {max_length} items", "leave out some of them"),
+    "string_too_long": ("at most {max_length} characters", "shorten it"),
+    "string_too_short": ("at least {min_length} characters", "lengthen it"),
+    "greater_than_equal": ("greater than or equal to {ge}", "write {ge} or more"),
+    "less_than_equal": ("less than or equal to {le}", "write {le} or less"),
 }
 
 
 def _expected(fault: Mapping[str, Any]) -> str:
-    expected = _EXPECTED.get(fault["type"])
-    if expected is None:
+    expected, _ = _FAULTS.get(fault["type"], ("", ""))
+    if not expected:
         message: str = fault["msg"].removeprefix("Value error, ")
         return message[:1].lower() + message[1:]
     context = fault.get("ctx") or {}
@@ -344,27 +350,8 @@ def _hint(fault: Mapping[str, Any]) -> str | None:
             return "put it in brackets: a list of one" if not isinstance(given, dict) else "begin each item with '- '"
         case "dict_type" | "model_type" | "model_attributes_type" if isinstance(given, list):
             return "remove the '- ': write names with their values"
-        case kind if kind in _HINTS:
-            return _HINTS[kind].format(**(fault.get("ctx") or {}))
-    return None
-
-
-# What to do about a value, by the type of the fault, where the value itself does not matter.
-_HINTS = {
-    "int_type": "write digits only, such as 3",
-    "int_parsing": "write digits only, such as 3",
-    "int_from_float": "leave out the fraction",
-    "float_type": "write a number, such as 1.5",
-    "float_parsing": "write a number, such as 1.5",
-    "bool_type": "write true or false",
-    "bool_parsing": "write true or false",
-    "too_short": "add an item",
-    "too_long": "leave out some of them",
-    "string_too_long": "shorten it",
-    "string_too_short": "lengthen it",
-    "greater_than_equal": "write {ge} or more",
-    "less_than_equal": "write {le} or less",
-}
+    _, hint = _FAULTS.get(fault["type"], ("", ""))
+    return hint.format(**(fault.get("ctx") or {})) or None
 
 
 def _type_hint(given: object, kinds: Sequence[str]) -> str | None:

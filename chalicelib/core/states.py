@@ -1,4 +1,4 @@
-"""The complete state machines of jobs and runs, as tables. An illegal move raises an error and changes nothing.
+"""The complete state machines of jobs and runs, as tables. A run makes no move that is not in its table.
 
 A **job** is work that waits to become a run. It gathers events (PENDING_TRIGGER), then waits for its constraints
 (PENDING_CONSTRAINTS), then for a permit of a limit (PENDING_LAUNCH). In one transaction, the claim deletes the job and
@@ -133,10 +133,3 @@ def is_terminal(state: RunState) -> bool:
 def may_move(old: RunState, new: RunState) -> bool:
     """Whether a run may move to a state. States only move forward, so not to the same or an earlier one."""
     return new in RUN_MOVES[old]
-
-
-def move(old: RunState, new: RunState) -> RunState:
-    """Returns the new state. Raises ValueError for an illegal move."""
-    if not may_move(old, new):
-        raise ValueError(f"a run cannot go from {old} to {new}; from {old} it may go to {RUN_MOVES[old] or 'nothing'}")
-    return new

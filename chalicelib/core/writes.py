@@ -11,22 +11,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from chalicelib.core.instants import Instant
-from chalicelib.core.limits.writes import (
-    AcquireBlock,
-    AcquirePermit,
-    AdvancePace,
-    ClearQueueWake,
-    DelayPace,
-    JoinQueue,
-    LeaseQueue,
-    LeaveQueue,
-    NameShared,
-    NewEdition,
-    RecordStart,
-    ReleasePermit,
-    TrackRates,
-    WakeQueue,
-)
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.delivery_lease import DeliveryLease
@@ -53,15 +37,21 @@ class Revised(Protocol):
     def rev(self) -> int: ...
 
 
+class Write:
+    """The base of all writes. Those to limits are in `core/limits/writes.py`."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Create:
+class Create(Write):
     """Put a row, on condition that it does not exist yet."""
 
     row: Row
 
 
 @dataclass(frozen=True, slots=True)
-class Replace:
+class Replace(Write):
     """Put a row over its previous revision: the stored ``rev`` must be ``row.rev - 1``.
 
     ``over`` is the job that the new job replaces, if that has another id; or the timer of the former generation that
@@ -74,21 +64,21 @@ class Replace:
 
 
 @dataclass(frozen=True, slots=True)
-class Put:
+class Put(Write):
     """Put a row unconditionally. Idempotent, because the content follows from the key."""
 
     row: Row
 
 
 @dataclass(frozen=True, slots=True)
-class PutNewest:
+class PutNewest(Write):
     """Store the newest partition of a dataset, on condition that the stored one came earlier."""
 
     newest: NewestPartition
 
 
 @dataclass(frozen=True, slots=True)
-class PutState:
+class PutState(Write):
     """Put a schedule state over the one that was read (None: there must be none)."""
 
     schedule_state: ScheduleState
@@ -96,14 +86,14 @@ class PutState:
 
 
 @dataclass(frozen=True, slots=True)
-class ClearStateWake:
+class ClearStateWake(Write):
     """Clear the ``wake_at`` of a schedule state whose jobs have been woken, if the state is still as it was read."""
 
     schedule_state: ScheduleState
 
 
 @dataclass(frozen=True, slots=True)
-class MarkWoken:
+class MarkWoken(Write):
     """Store that the jobs of a schedule before a cursor have been woken, if the state is still as it was read. The
     revision stays, so no claim conflicts with this."""
 
@@ -112,7 +102,7 @@ class MarkWoken:
 
 
 @dataclass(frozen=True, slots=True)
-class PutLastArrival:
+class PutLastArrival(Write):
     """Store the last arrival of a feed over the instant that was read (None: there was none)."""
 
     last_arrival: LastArrival
@@ -120,14 +110,14 @@ class PutLastArrival:
 
 
 @dataclass(frozen=True, slots=True)
-class CountFailure:
+class CountFailure(Write):
     """Count one more consecutive failure of a schedule."""
 
     schedule: str
 
 
 @dataclass(frozen=True, slots=True)
-class PutDefinition:
+class PutDefinition(Write):
     """Put a document over the version that was read (None: there must be none); a pool or an app also over its
     ``edition``.
 
@@ -140,14 +130,14 @@ class PutDefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectDefinition:
+class ExpectDefinition(Write):
     """Expect that a document still has the version and the edition that were read."""
 
     definition: Definition
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectGrants:
+class ExpectGrants(Write):
     """Expect that the grants of a namespace are those that were read (None: it has no grants document)."""
 
     namespace: str
@@ -155,28 +145,28 @@ class ExpectGrants:
 
 
 @dataclass(frozen=True, slots=True)
-class TrackStarts:
+class TrackStarts(Write):
     """From now on, the limit of a workflow counts each of its starts, for every type of target."""
 
     workflow: str
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveDefinition:
+class RemoveDefinition(Write):
     """Delete a document if it still has the version that was read, so that no unread version is deleted."""
 
     definition: Definition
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Write):
     """Delete a row, which may be deleted already."""
 
     row: Row
 
 
 @dataclass(frozen=True, slots=True)
-class EndTimer:
+class EndTimer(Write):
     """Delete the timer of a generation that ends, or put the ``next`` one over it, if it is as it was ``read``. So what
     an emitter prepares meanwhile is not also put on record as unprepared."""
 
@@ -185,14 +175,14 @@ class EndTimer:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveSubscription:
+class RemoveSubscription(Write):
     """Delete a subscription if its ``since`` is as it was read, so that no later one is deleted."""
 
     subscription: Subscription
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteNotice:
+class DeleteNotice(Write):
     """Delete a pending notice that a window has taken in, or a window that is over, if it is as it was read. So each
     notice counts once."""
 
@@ -200,21 +190,21 @@ class DeleteNotice:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteDeadLetter:
+class DeleteDeadLetter(Write):
     """Delete a dead letter if it is as it was read, so that an event is either redriven or dropped, never both."""
 
     letter: DeadLetter
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveWaiter:
+class RemoveWaiter(Write):
     """Delete the waiter row of a queue, which must exist and belong to the same job with the same sort key."""
 
     row: Waiter
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectNotWaiting:
+class ExpectNotWaiting(Write):
     """Expect that the job or run of a waiter row still is as it was ``read`` (None: it does not exist). The job or run
     that was read did not wait there, so the row may be deleted. If it has queued again since, its revision differs."""
 
@@ -223,21 +213,21 @@ class ExpectNotWaiting:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectNotQueued:
+class ExpectNotQueued(Write):
     """Expect that a waiter row does not exist."""
 
     waiter: Waiter
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectNoRun:
+class ExpectNoRun(Write):
     """Expect that a job has not become a run. A stalled emitter may have written the job again after its run."""
 
     job: Job
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteJob:
+class DeleteJob(Write):
     """Delete a job if the stored job has the same id. Events that it has gathered since are deleted with it; with
     ``exact``, it must have the revision that was read."""
 
@@ -246,7 +236,7 @@ class DeleteJob:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectMode:
+class ExpectMode(Write):
     """Expect that the schedule state is as it was read, and has one of these modes."""
 
     schedule_state: ScheduleState
@@ -254,7 +244,7 @@ class ExpectMode:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectOpen:
+class ExpectOpen(Write):
     """Expect that a generation of a schedule is not closed."""
 
     schedule: str
@@ -262,7 +252,7 @@ class ExpectOpen:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectNoneGathering:
+class ExpectNoneGathering(Write):
     """Expect that a generation has no gathering job; it may have a tombstone."""
 
     schedule: str
@@ -270,7 +260,7 @@ class ExpectNoneGathering:
 
 
 @dataclass(frozen=True, slots=True)
-class CloseGeneration:
+class CloseGeneration(Write):
     """Put a tombstone over the gathering job of a generation. It keeps the permits to release. No event can
     join it."""
 
@@ -280,14 +270,14 @@ class CloseGeneration:
 
 
 @dataclass(frozen=True, slots=True)
-class EndLease:
+class EndLease(Write):
     """Delete the own lease of an invocation, if no other invocation has taken it since."""
 
     lease: DeliveryLease
 
 
 @dataclass(frozen=True, slots=True)
-class WakeBackfill:
+class WakeBackfill(Write):
     """Wake a backfill for a check, because its active runs have changed. Its revision rises, so a step that read it
     before gets a conflict."""
 
@@ -297,7 +287,7 @@ class WakeBackfill:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectBackfillRunning:
+class ExpectBackfillRunning(Write):
     """Expect that a backfill is neither over nor cancelled; otherwise none of its runs may start."""
 
     schedule: str
@@ -305,63 +295,13 @@ class ExpectBackfillRunning:
 
 
 @dataclass(frozen=True, slots=True)
-class TakeLease:
+class TakeLease(Write):
     """Put a lease if there is none, or one that has expired by ``now``. With ``over``, put it over the own lease, which
     must still have the same holder and end at that instant."""
 
     lease: DeliveryLease
     now: Instant
     over: Instant | None = None
-
-
-Write = (
-    Create
-    | Replace
-    | Put
-    | PutNewest
-    | PutState
-    | ClearStateWake
-    | MarkWoken
-    | PutLastArrival
-    | CountFailure
-    | PutDefinition
-    | ExpectDefinition
-    | ExpectGrants
-    | TrackStarts
-    | RemoveDefinition
-    | Delete
-    | EndTimer
-    | RemoveSubscription
-    | DeleteNotice
-    | DeleteDeadLetter
-    | RemoveWaiter
-    | ExpectNotWaiting
-    | ExpectNotQueued
-    | ExpectNoRun
-    | DeleteJob
-    | ExpectMode
-    | ExpectOpen
-    | ExpectNoneGathering
-    | CloseGeneration
-    | AcquirePermit
-    | RecordStart
-    | TrackRates
-    | NameShared
-    | NewEdition
-    | JoinQueue
-    | LeaveQueue
-    | ReleasePermit
-    | LeaseQueue
-    | DelayPace
-    | AcquireBlock
-    | AdvancePace
-    | ClearQueueWake
-    | WakeQueue
-    | WakeBackfill
-    | ExpectBackfillRunning
-    | TakeLease
-    | EndLease
-)
 
 
 @dataclass(frozen=True, slots=True)

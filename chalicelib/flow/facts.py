@@ -17,7 +17,7 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check, claim
 from chalicelib.core.jobs.facts import Facts, Plan
 from chalicelib.core.jobs.permits import is_tracked
-from chalicelib.core.limits import names, permits, rate_window
+from chalicelib.core.limits import names, permits
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.writes import NewEdition
 from chalicelib.core.rows.backfill import Backfill
@@ -171,7 +171,7 @@ def _limits(
     asks = replace(known, limit_states=states).asks(job.schedule.partition(".")[0])
     named = dict.fromkeys((*(ask.limit_name for ask in permits.with_fallbacks(asks)), *claim.admissions_of(job)))
     states |= {limit_name: parsed.limit_state(ports, limit_name) for limit_name in named if limit_name != own}
-    return states | rate_window.with_known_starts(asks, states, ids.holder_of(job.job_id, job.attempt))
+    return states | permits.with_known_starts(asks, states, ids.holder_of(job.job_id, job.attempt))
 
 
 def _successes(ports: Ports, schedule: Schedule, parsed: Parsed) -> dict[str, Instant | None]:

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from chalice.app import Request
 
 from chalicelib.core import errors
-from chalicelib.core.access import decision
-from chalicelib.core.access.decision import ANY, is_administrator, refused_events
-from chalicelib.core.access.document import Access, Resource
+from chalicelib.core.access import roles
 from chalicelib.core.access.principal import identified
-from chalicelib.core.access.rights import Right
+from chalicelib.core.access.roles import ANY, Access, Resource, Right, is_administrator, refused_events
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.rows.access import AccessRow
 from chalicelib.core.rows.run import Run
@@ -78,14 +76,14 @@ def require_administrator(request: Request, namespace: str, access: Access | Non
     """Raise ``forbidden`` if an access document, read again, does not let the signer change the members."""
     with _judged(request) as principal:
         if principal is not None and not _administers(principal, access):
-            raise decision.refused(principal, namespace, "administer")
+            raise roles.refused(principal, namespace, "administer")
 
 
 def require_installation_administrator(request: Request) -> None:
     """Raise ``forbidden`` unless the signer is an administrator of the installation."""
     with _judged(request) as principal:
         if principal is not None and not is_administrator(principal, ports().settings.administrators):
-            raise decision.refused_installation(principal)
+            raise roles.refused_installation(principal)
 
 
 def require_still_administrator(request: Request, access: Access) -> None:
@@ -97,7 +95,7 @@ def require_still_administrator(request: Request, access: Access) -> None:
 
 
 def _administers(principal: Principal, access: Access | None) -> bool:
-    return decision.is_allowed(principal, ports().settings.administrators, access, "administer")
+    return roles.is_allowed(principal, ports().settings.administrators, access, "administer")
 
 
 @contextmanager
@@ -211,9 +209,9 @@ def signer(request: Request) -> Principal:
 
 def _is_allowed(request: Request, principal: Principal, namespace: str, needs: Right, resource: Resource) -> bool:
     administrators = ports().settings.administrators
-    if decision.is_allowed(principal, administrators, None, needs, resource):
+    if roles.is_allowed(principal, administrators, None, needs, resource):
         return True
-    return decision.is_allowed(principal, administrators, _access(request, namespace), needs, resource)
+    return roles.is_allowed(principal, administrators, _access(request, namespace), needs, resource)
 
 
 def _access(request: Request, namespace: str) -> Access | None:
@@ -230,12 +228,12 @@ def _refusal(
 ) -> SluiceError:
     """The error of a request that is not allowed. A signer without any role in the namespace gets the error of a name
     or id that does not exist. So signers cannot find names by trying them."""
-    if decision.can_see(principal, ports().settings.administrators, _access(request, namespace)):
-        return decision.refused(principal, namespace, needs)
+    if roles.can_see(principal, ports().settings.administrators, _access(request, namespace)):
+        return roles.refused(principal, namespace, needs)
     for segment, kind in (("job_id", "job"), ("run_id", "run"), ("lease_id", "lease")):
         if segment in segments:
-            return errors.not_found(kind, segments[segment], decision.UNSEEN_HINT)
-    return errors.not_found("namespace", namespace, decision.UNSEEN_HINT)
+            return errors.not_found(kind, segments[segment], roles.UNSEEN_HINT)
+    return errors.not_found("namespace", namespace, roles.UNSEEN_HINT)
 
 
 def _pool_of(lease_id: str | None) -> str | None:

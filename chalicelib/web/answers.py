@@ -13,8 +13,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from chalicelib.core.access.allowed import Allowed
-from chalicelib.core.access.document import Access
 from chalicelib.core.access.grants import Grants
+from chalicelib.core.access.roles import Access
 from chalicelib.core.definitions.calendar import HolidayCalendar
 from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.definitions.data import Carried

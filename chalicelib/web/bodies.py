@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
 
 from chalicelib.core.access.allowed import Allowed
-from chalicelib.core.access.document import Access
 from chalicelib.core.access.grants import Grants
+from chalicelib.core.access.roles import Access
 from chalicelib.core.backfills.request import Backfill, Reprocess, Values
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.calendar import HolidayCalendar
@@ -29,7 +29,7 @@ from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.names import name_in
 from chalicelib.core.quotas.document import Quotas
-from chalicelib.core.triggers.payload import Payload
+from chalicelib.core.triggers.event import Payload
 from chalicelib.core.triggers.registry import AnyGiven
 
 MAX_VALUE = 200  # characters of a partition key's value

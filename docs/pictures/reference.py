@@ -25,16 +25,14 @@ from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.calendar import HolidayCalendar
 from chalicelib.core.definitions.dag import Edge, NewDag, Node
 from chalicelib.core.definitions.dataset import Dataset, Readiness
-from chalicelib.core.definitions.notify import Notify
 from chalicelib.core.definitions.schedule import CatchUp, NewSchedule, Spread, Timeout
-from chalicelib.core.definitions.workflow import Deadline, Workflow
+from chalicelib.core.definitions.workflow import Deadline, Notify, Workflow
 from chalicelib.core.documents import Document, types_of
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool, Share
-from chalicelib.core.targets.delivery import Backoff, Delivery
 from chalicelib.core.targets.registry import TARGETS
 from chalicelib.core.targets.resources import Resources
-from chalicelib.core.targets.retries import Retries
+from chalicelib.core.targets.retries import Backoff, Delivery, Retries
 from chalicelib.core.targets.secrets import SecretReference, SecretUrl
 from chalicelib.core.triggers.registry import LEAVES
 from chalicelib.core.triggers.tree import AllTrigger, AnyOfTrigger, AtLeastTrigger

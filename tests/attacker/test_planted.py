@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.access import rights
-from chalicelib.core.access.document import Member
+from chalicelib.core.access import roles
+from chalicelib.core.access.roles import Member
 from chalicelib.core.errors import SluiceError, unknown_reference
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.writes import PutDefinition
@@ -44,7 +44,7 @@ def _unchecked_route(patch: Patch) -> None:
 
 
 def _viewers_operate(patch: Patch) -> None:
-    patch.setitem(rights.HELD, "viewer", frozenset({"read", "operate"}))
+    patch.setitem(roles.HELD, "viewer", frozenset({"read", "operate"}))
 
 
 def _pools_are_not_compared(patch: Patch) -> None:
@@ -79,7 +79,7 @@ def _errors_name_what_is_hidden(patch: Patch) -> None:
 
 def _strangers_are_told(patch: Patch) -> None:
     """A refusal says that the namespace exists."""
-    patch.setattr("chalicelib.core.access.decision.can_see", lambda *given: True)
+    patch.setattr("chalicelib.core.access.roles.can_see", lambda *given: True)
 
 
 def _missing_grants_are_told(patch: Patch) -> None:

@@ -11,7 +11,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.permits import Slots
 from chalicelib.core.limits.writes import AcquirePermit
 from chalicelib.core.rows.definition import Definition
 from chalicelib.flow.definitions import store

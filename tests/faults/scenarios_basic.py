@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.permits import Slots
 from chalicelib.core.limits.writes import JoinQueue
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.writes import Create

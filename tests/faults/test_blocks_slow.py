@@ -9,7 +9,7 @@ import pytest
 
 from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis, duration
 from chalicelib.core.limits import blocks
-from chalicelib.core.limits.pace import LEAD
+from chalicelib.core.limits.permits import LEAD
 from chalicelib.flow.definitions import store
 from chalicelib.flow.limits import parts
 from chalicelib.flow.system.dispatch import dispatch_together

@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
-from typing import get_args
 from zlib import crc32
 
 import pytest
 
-from chalicelib.core.writes import Write
 from tests.faults.dying import Stage, play, world_for
 from tests.faults.scenarios_applications import APPLICATIONS
 from tests.faults.scenarios_backfill import BACKFILLED
@@ -39,6 +37,7 @@ from tests.faults.scenarios_updated import UPDATED
 from tests.faults.scenarios_uploaded import UPLOADED
 from tests.faults.scenarios_workers import WORKERS
 from tests.support.crash import EFFECTS
+from tests.support.kinds import WRITES
 
 SCENARIOS = {**BASIC, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **ENDING, **BACKFILLED, **MESSAGES,
              **POOLED, **WORKERS, **DAGS, **NOTICES, **BILLS, **NAMED_LATER, **UPDATED, **APPLICATIONS,
@@ -122,6 +121,6 @@ def test_every_kind_of_write_and_effect_has_a_crash_point() -> None:
         forms |= points.forms
         names |= {name.partition("(")[0] for name in points.names}
 
-    assert {kind.__name__ for kind in get_args(Write)} - forms == set()
+    assert {kind.__name__ for kind in WRITES} - forms == set()
     assert FORMS - forms == set()
     assert EFFECTS - names == set()

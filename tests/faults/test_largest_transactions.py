@@ -21,7 +21,7 @@ from chalicelib.aws.tables.audited import AuditedLedger
 from chalicelib.core.audit.author import Author
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.dag import NewDag
-from chalicelib.core.limits.rate_window import MOST_RATES
+from chalicelib.core.limits.permits import MOST_RATES
 from chalicelib.flow.dags import actions as dags
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy, uploaded

@@ -11,7 +11,7 @@ import pytest
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.tries import Patience
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.permits import Pace
 from chalicelib.core.limits.writes import ClearQueueWake, DelayPace, JoinQueue, LeaseQueue, ReleasePermit, TrackRates
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from chalicelib.core.access.document import Access
+from chalicelib.core.access.roles import Access
 from chalicelib.core.quotas.document import Quotas
 from chalicelib.flow.definitions import access, quotas
 from sluice.testing.memory_tables import Item

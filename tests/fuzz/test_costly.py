@@ -12,7 +12,7 @@ import pytest
 from chalicelib.core import steps
 from chalicelib.core.jobs import dry_run
 from chalicelib.core.triggers import patterns
-from chalicelib.core.triggers.payload import MAX_PAYLOAD
+from chalicelib.core.triggers.event import MAX_PAYLOAD
 from tests.fuzz.values import bounded, documents
 from tests.support.schedules import BY_DAY
 from tests.support.world import World, flights

@@ -112,12 +112,12 @@ def _pattern(value: Any) -> object:
     if not isinstance(value, dict):
         raise SluiceError("invalid", "the body of a request is checked to be an object")
     patterns.check_pattern(value, "pattern")
-    return patterns.matches(value, PAYLOAD), patterns.describe(value)
+    return patterns.Matcher(value).matches(patterns.Flattened(PAYLOAD)), patterns.describe(value)
 
 
 def _next_fires(text: Any) -> object:
     normal = expressions.normalise(text)
-    expressions.check_expression(normal, "Europe/Berlin")
+    expressions.parse(normal)
     at: int | None = NOON
     for _ in range(20):
         at = expressions.next_fire(normal, "Europe/Berlin", NOON, at) if at is not None else None

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import SearchStrategy, sampled_from
 
-from chalicelib.core.access.rights import ROLES
+from chalicelib.core.access.roles import ROLES
 from chalicelib.core.rows.access import AccessRow
 from chalicelib.core.writes import Put
 from chalicelib.web import quotas

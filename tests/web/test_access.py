@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.access.document import Access
+from chalicelib.core.access.roles import Access
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.access import AccessRow
 from chalicelib.flow.definitions import access, of_namespace

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.access.rights import ROLES
+from chalicelib.core.access.roles import ROLES
 from chalicelib.wiring import ports
 from tests.web.conftest import NS, WEEKDAYS, Api, installation, settle_in
 from tests.web.signed import Signer, enforcing, member, role

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from chalicelib.core.access.rights import HELD, ROLES
+from chalicelib.core.access.roles import HELD, ROLES
 from chalicelib.web import table
 from chalicelib.web.access import SIGNED
 from tests.web.conftest import APP, NS, Api, installation, settle_in

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.access.rights import ROLES
+from chalicelib.core.access.roles import ROLES
 from chalicelib.web import audit
 from tests.web.conftest import APP, NS, WEEKDAYS, Api
 from tests.web.signed import Signer, authorizing, member, role

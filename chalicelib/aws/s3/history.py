@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from chalicelib.aws.tables import items
-from chalicelib.core.history.audit import AuditPart, NewRecord
+from chalicelib.core.history.audit import NewRecord
 from chalicelib.core.history.lines import Change, Part, text_of
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.run import Record, Run
@@ -49,6 +49,11 @@ def _plain(content: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"B": base64.b64decode(binary)} if isinstance(binary, str) else content
 
 
+def _body(part: Part) -> bytes:
+    # The gzip header has no time of writing, so that the same lines give the same bytes.
+    return gzip.compress(text_of(part.lines).encode(), compresslevel=6, mtime=0)
+
+
 class S3HistoryLake:
     """Objects of the lake. The name of an object follows from its content, so a repeat overwrites it with the same."""
 
@@ -57,9 +62,7 @@ class S3HistoryLake:
         self._bucket = bucket
 
     def put(self, part: Part) -> None:
-        # The gzip header has no time of writing, so that the same lines give the same bytes.
-        body = gzip.compress(text_of(part.lines).encode(), compresslevel=6, mtime=0)
-        self._client.put_object(Bucket=self._bucket, Key=part.key, Body=body, ContentType="application/gzip")
+        self._client.put_object(Bucket=self._bucket, Key=part.key, Body=_body(part), ContentType="application/gzip")
 
     def tell_late(self, keys: Iterable[str]) -> None:
         for key in keys:
@@ -74,8 +77,6 @@ class S3AuditLog:
         self._client = client
         self._bucket = bucket
 
-    def put(self, part: AuditPart) -> None:
-        body = gzip.compress(part.text.encode(), compresslevel=6, mtime=0)
-        self._client.put_object(
-            Bucket=self._bucket, Key=part.key, Body=body, ContentType="application/gzip", ChecksumAlgorithm="SHA256"
-        )
+    def put(self, part: Part) -> None:
+        kinds = {"ContentType": "application/gzip", "ChecksumAlgorithm": "SHA256"}
+        self._client.put_object(Bucket=self._bucket, Key=part.key, Body=_body(part), **kinds)

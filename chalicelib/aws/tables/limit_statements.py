@@ -14,10 +14,8 @@ from chalicelib.aws.tables import items
 from chalicelib.aws.tables.expressions import NO_WAITER, Built, Shards, update
 from chalicelib.aws.tables.pace_statements import acquire_block, advance_pace, hold_back, take_pace
 from chalicelib.core.limits import names as limit_names
-from chalicelib.core.limits import permits, rate_window, slots
-from chalicelib.core.limits.permits import PermitRequest
-from chalicelib.core.limits.rate_window import MOST_RATES, RateWindow
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits import permits
+from chalicelib.core.limits.permits import MOST_RATES, PermitRequest, RateWindow, Slots
 from chalicelib.core.limits.writes import (
     AcquireBlock,
     AcquirePermit,
@@ -159,7 +157,7 @@ def _start_in_slot(made: _Update, holder: str, write: AcquirePermit | RecordStar
         made.values["rates"] = len(read.rates)
     else:
         made.expects.append("attribute_not_exists(rates)")
-    if len(read.starts) < slots.MAX_STARTS:
+    if len(read.starts) < permits.MAX_STARTS:
         made.remembers(read, holder, now)
     else:
         made.sets.append("untracked_start = :now")
@@ -169,7 +167,7 @@ def _start_in_slot(made: _Update, holder: str, write: AcquirePermit | RecordStar
 def _enter_window(made: _Update, write: AcquirePermit, request: RateWindow) -> None:
     made.counts_up()
     made.as_read(write.read)
-    made.remembers(write.read, str(write.begins), write.now, rate_window.outdated(request, write.read))
+    made.remembers(write.read, str(write.begins), write.now, permits.outdated(request, write.read))
 
 
 def _record_start(write: RecordStart, _: Shards) -> Built:

@@ -6,8 +6,7 @@ from typing import Any
 
 from chalicelib.aws.tables import items
 from chalicelib.aws.tables.expressions import NO_WAITER, Built, Shards, update
-from chalicelib.core.limits.rate_window import RateWindow
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.permits import RateWindow, Slots
 from chalicelib.core.limits.writes import AcquireBlock, AcquirePermit, AdvancePace, DelayPace
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.limit import LimitState

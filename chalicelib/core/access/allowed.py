@@ -8,8 +8,13 @@ Example:
     hosts: [hooks.example.com]
     topics: []
 
-A field that is absent leaves its kind to the parameters of the stack, and once the installation has several namespaces,
-to the names of things (`own`). An empty list allows none.
+A field that is absent leaves its kind to the parameters of the stack. An empty list allows none. Once the installation
+has several namespaces, one without a list may name by itself (O14) the things whose names hold its own:
+
+    sluice-target-<namespace>-<word>      the last hyphen ends the name of the namespace
+    sluice-target-<namespace>--<text>     the first two hyphens in a row end it
+
+So each name belongs to one namespace at most, whichever namespaces exist, although their names may have hyphens.
 """
 
 from __future__ import annotations
@@ -24,8 +29,6 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
-from chalicelib.core.access import own
-from chalicelib.core.access.own import Installation
 from chalicelib.core.access.queue_urls import OWN, queue_arn
 from chalicelib.core.access.spark_keys import OF_FILES, is_harmless
 from chalicelib.core.documents import Document
@@ -48,6 +51,7 @@ Kind = Literal[
     "alarms",
 ]
 MAX_PATTERNS = 100
+PREFIX = "sluice-target-"
 MAX_LENGTH = 512  # characters of a pattern
 
 
@@ -60,6 +64,19 @@ class Named:
     value: str
     field: str
     got: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What a check needs to know of an installation. ``account`` is that of the stack; empty if unknown, as in tests.
+    ``queue_endpoint`` is the address of an emulator of SQS. With ``is_shared`` a namespace without a list may name only
+    what holds its name, the ``application`` of the stack, and code in its folder below ``code``."""
+
+    account: str = ""
+    queue_endpoint: str = ""
+    is_shared: bool = False
+    application: str = ""
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +296,7 @@ def _check_own(named: Named, value: str, namespace: str, installation: Installat
         case "hosts":
             fits, what = False, f"that the allow-list of namespace {namespace} names"
         case kind:
-            fits, what = own.owner_of(own.name_of(kind, value)) == namespace, _own_name(namespace)
+            fits, what = owner_of(name_of(kind, value)) == namespace, _own_name(namespace)
             fits &= kind != "execution_roles" or value.split(":", 5)[4] == installation.account
     if not fits:
         hint = f"the installation has several namespaces; {_hint(named.kind, namespace)}"
@@ -287,8 +304,31 @@ def _check_own(named: Named, value: str, namespace: str, installation: Installat
 
 
 def _own_name(namespace: str) -> str:
-    start = f"{own.PREFIX}{namespace}"
+    start = f"{PREFIX}{namespace}"
     return f"of namespace {namespace}, named {start}-<one word> or {start}--<any text>"
+
+
+def owner_of(name: str) -> str:
+    """The namespace that the name of a thing holds; empty for none."""
+    if not name.startswith(PREFIX):
+        return ""
+    rest = name.removeprefix(PREFIX)
+    return rest.partition("--")[0] if "--" in rest else rest.rpartition("-")[0]
+
+
+def name_of(kind: str, value: str) -> str:
+    """The name of a thing in the form that patterns have, without type, path, version or alias."""
+    if kind == "metrics":
+        return value.partition("/")[0]  # the metric namespace, or its first part
+    resource = value.split(":", 5)[-1] if value.startswith("arn:") else value
+    match kind:
+        case "functions" | "state_machines":
+            return resource.partition(":")[2].partition(":")[0]
+        case "buses":
+            return resource.removeprefix("event-bus/")
+        case "execution_roles":
+            return resource.rpartition("/")[2]
+    return resource
 
 
 def is_of_namespace(secret: str, namespace: str) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 from chalicelib.core.errors import SluiceError
@@ -40,12 +41,9 @@ def identified(context: Mapping[str, Any]) -> Principal:
     arn = str(identity.get("userArn") or "")
     known = _IDENTITY.fullmatch(arn)
     if known is None:
-        raise SluiceError(
-            "forbidden",
-            f"expected a request signed by an IAM user or role, got {arn!r} as its signer" if arn else _UNSIGNED,
-            None,
-            "sign the request with AWS credentials (Signature Version 4, service execute-api)",
-        )
+        message = f"expected a request signed by an IAM user or role, got {arn!r} as its signer" if arn else _UNSIGNED
+        hint = "sign the request with AWS credentials (Signature Version 4, service execute-api)"
+        raise SluiceError("forbidden", message, None, hint)
     member, session = member_of(arn)
     return Principal(
         arn=arn,
@@ -64,6 +62,18 @@ def member_of(arn: str) -> tuple[str, str]:
     if found is None:
         return arn, ""
     return f"arn:{found['partition']}:iam::{found['account']}:role/{found['role']}", found["session"]
+
+
+def person_of(arn: str, personal_roles: Sequence[str]) -> str:
+    """The person behind an ARN: a user, or a role with all its sessions.
+
+    In a role that a pattern of ``personal_roles`` names, each session is a person of its own. Its name is that of the
+    person in each of these roles: with IAM Identity Center, who has two permission sets has one session name.
+    """
+    member, session = member_of(arn)
+    if session and any(fnmatchcase(member, pattern) for pattern in personal_roles):
+        return f"session {session.casefold()}"
+    return member
 
 
 _UNSIGNED = "expected a signed request, got one without a signer"

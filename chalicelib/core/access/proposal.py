@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core.access.allowed import MAX_PATTERNS, RULES, Allowed, Kind, Named, check, resolved
-from chalicelib.core.access.own import Installation
+from chalicelib.core.access.allowed import MAX_PATTERNS, RULES, Allowed, Installation, Kind, Named, check, resolved
 from chalicelib.core.access.queue_urls import OWN
 from chalicelib.core.errors import SluiceError
 

@@ -25,10 +25,10 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import HISTORY
-from chalicelib.core.time import exclusions, expressions
-from chalicelib.core.triggers import occurrences, tree
-from chalicelib.core.triggers.occurrences import Recurrence
+from chalicelib.core.time import days, expressions
+from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.program_status import status_key
+from chalicelib.core.triggers.time import Recurrence
 from chalicelib.core.why import Why, mention
 
 # A user who needs more starts several backfills: planning takes time, and the caller waits for the answer.
@@ -83,12 +83,12 @@ def _due(rule: Recurrence, anchor: Instant | None, since: Instant, until: Instan
     elif isinstance(parsed, expressions.Interval):
         counted = [*named, *(at for at in (parsed.start, anchor) if at is not None), since]
         for instant in range(since + (counted[0] - since) % parsed.every, until, parsed.every):
-            if exclusions.end_of(rule.excluding, rule.zone_name, instant) is None:
+            if days.end_of(rule.excluding, rule.zone_name, instant) is None:
                 yield instant
     else:
         free = rule.unbounded()
         at: Instant | None = since - 1
-        while at is not None and (at := occurrences.next_due(free, since - 1, at)) is not None and at < until:
+        while at is not None and (at := free.next_due(since - 1, at)) is not None and at < until:
             yield at
 
 

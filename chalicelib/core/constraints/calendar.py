@@ -13,8 +13,8 @@ from chalicelib.core.errors import invalid
 from chalicelib.core.instants import HOUR, Instant
 from chalicelib.core.names import Names
 from chalicelib.core.states import WaitReason
-from chalicelib.core.time import days, exclusions
-from chalicelib.core.time.days import Excluded
+from chalicelib.core.time import days
+from chalicelib.core.time.days import Excluded, Exclusions
 
 
 class Calendar(Constraint):
@@ -26,19 +26,14 @@ class Calendar(Constraint):
 
     type: Literal["calendar"]
     only: tuple[Excluded, ...] = ()
-    excluding: tuple[Excluded, ...] = ()
+    excluding: Exclusions = ()
     zone: str | None = None
     on_unmet: OnUnmet = "wait"
 
     @field_validator("only", mode="before", json_schema_input_type=list[str | dict[str, str]])
     @classmethod
     def _are_days(cls, given: Any) -> tuple[Excluded, ...]:
-        return exclusions.parse(given, "")
-
-    @field_validator("excluding", mode="before", json_schema_input_type=list[str | dict[str, str]])
-    @classmethod
-    def _leave_a_day(cls, given: Any) -> tuple[Excluded, ...]:
-        return exclusions.check(given, "")
+        return days.parse(given, "")
 
     @model_validator(mode="after")
     def _allows_a_day(self, info: ValidationInfo) -> Calendar:
@@ -56,8 +51,8 @@ class Calendar(Constraint):
         return self.zone if self.zone != "UTC" else None
 
     def describe(self) -> str:
-        parts = [f"only on {exclusions.describe(self.only)}"] if self.only else []
-        parts += [f"not on {exclusions.describe(self.excluding)}"] if self.excluding else []
+        parts = [f"only on {days.describe(self.only)}"] if self.only else []
+        parts += [f"not on {days.describe(self.excluding)}"] if self.excluding else []
         return f"{', '.join(parts)} in {self.zone or 'UTC'}"
 
     def evaluate(self, s: Situation) -> Condition:

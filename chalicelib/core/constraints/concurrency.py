@@ -10,7 +10,7 @@ from pydantic import Field
 from chalicelib.core.constraints.constraint import Condition, Constraint, Situation
 from chalicelib.core.documents import Name
 from chalicelib.core.limits import names
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.permits import Slots
 from chalicelib.core.states import WaitReason
 from chalicelib.core.text import count_of
 

@@ -21,7 +21,7 @@ from chalicelib.core.rows.event import NewestPartition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.states import WaitReason
-from chalicelib.core.targets import backoff
+from chalicelib.core.targets import retries
 from chalicelib.core.targets.answers import Never, NoAnswer
 from chalicelib.core.why import Mention, Why
 
@@ -188,7 +188,7 @@ def after_failure(span: Millis, before: Answer | None) -> tuple[int, Millis]:
     """The number of failed requests in a row with the present one, and the ms until the next request: ``span``, doubled
     with every failure up to an hour."""
     failures = before.failures + 1 if before is not None else 1
-    return failures, max(span, min(backoff.doubled(span, failures), MAX_FAILING))
+    return failures, max(span, min(retries.doubled(span, failures), MAX_FAILING))
 
 
 A = TypeVar("A")

@@ -164,15 +164,19 @@ class Load(External):
 
     def read(self, reply: Reply, before: Answer | None, now: Instant) -> LoadReading:
         if isinstance(reply, Never | NoAnswer):
-            return failed(self, reply.why, before, now)
-        return reading_of(self, float(reply), now)
+            failures, pause = after_failure(self.span, before)
+            return LoadReading(None, now, now + pause, reply.why[:MAX_WHY], failures)
+        return LoadReading(f"{float(reply):.6g}", now, now + self.span)
 
     def assume(self, met: bool, now: Instant) -> LoadReading:
-        return assume(self, met, now)
+        bound = self.below if self.below is not None else (self.at_least or 0)
+        lower = math.nextafter(bound, -math.inf)  # of a large number, 1 less is the same number
+        inside, outside = (lower, bound) if self.below is not None else (bound, lower)
+        return LoadReading(repr(float(inside if met else outside)), now, now)
 
     @classmethod
     def last_answer(cls, job: Job, number: str) -> LoadReading | None:
-        return remembered(job.measured, number)
+        return LoadReading(**job.measured[number]) if number in job.measured else None
 
     @classmethod
     def with_answers(cls, job: Job, answers: Mapping[str, Answer]) -> Job:
@@ -182,27 +186,3 @@ class Load(External):
     @classmethod
     def logged(cls, answers: Mapping[str, Answer]) -> tuple[str, dict[str, Any]]:
         return "measured", {"values": {number: each.kept()["value"] for number, each in answers.items()}}
-
-
-def remembered(readings: Mapping[str, Mapping[str, Any]], key: str) -> LoadReading | None:
-    """The reading that a job stores under ``key``; None if there is none."""
-    return LoadReading(**readings[key]) if key in readings else None
-
-
-def reading_of(load: Load, value: float, now: Instant) -> LoadReading:
-    """The reading of a value that was measured at ``now``."""
-    return LoadReading(f"{value:.6g}", now, now + load.span)
-
-
-def failed(load: Load, why: str, before: Answer | None, now: Instant) -> LoadReading:
-    """A failed measurement. The next follows after ``recheck``, doubled with every failure up to an hour."""
-    failures, pause = after_failure(load.span, before)
-    return LoadReading(None, now, now + pause, why[:MAX_WHY], failures)
-
-
-def assume(load: Load, met: bool, now: Instant) -> LoadReading:
-    """A hypothetical reading within the bound, or outside it, to compute the decision that it would cause."""
-    bound = load.below if load.below is not None else (load.at_least or 0)
-    lower = math.nextafter(bound, -math.inf)  # of a large number, 1 less is the same number
-    inside, outside = (lower, bound) if load.below is not None else (bound, lower)
-    return LoadReading(repr(float(inside if met else outside)), now, now)

@@ -189,9 +189,8 @@ def read(text: bytes, retry: Millis, before: Answer | None, now: Instant) -> Pro
             span = duration(str(answer["retry_after"]))
         except SluiceError as error:
             return failed(f"retry_after in the answer is invalid: {error.message}", retry, before, now)
-        return ProbeResult(
-            "unmet", now, now + min(max(span, MIN_PAUSE), MAX_PAUSE), why or "the probe asks for a later call"
-        )
+        again = now + min(max(span, MIN_PAUSE), MAX_PAUSE)
+        return ProbeResult("unmet", now, again, why or "the probe asks for a later call")
     if answer.get("met") is False:
         return ProbeResult("unmet", now, now + retry, why or "the probe answered that the condition is not met")
     return failed("the answer has none of met, retry_after and abort", retry, before, now)

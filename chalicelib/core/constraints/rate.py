@@ -9,8 +9,8 @@ from pydantic import Field, field_validator
 
 from chalicelib.core.constraints.constraint import Condition, Constraint, OnUnmet, Situation
 from chalicelib.core.instants import DAY, HOUR, Millis, duration
-from chalicelib.core.limits import names, rate_window
-from chalicelib.core.limits.rate_window import RateWindow
+from chalicelib.core.limits import names, permits
+from chalicelib.core.limits.permits import RateWindow
 from chalicelib.core.states import WaitReason
 from chalicelib.core.text import count_of
 
@@ -46,7 +46,7 @@ class Rate(Constraint):
     def evaluate(self, s: Situation) -> Condition:
         window = self._window(s.workflow)
         held = window.limit_name in s.job.held
-        return self.met_from(s.now if held else rate_window.frees_at(window, s.limit_state(window.limit_name)), s.now)
+        return self.met_from(s.now if held else permits.frees_at(window, s.limit_state(window.limit_name)), s.now)
 
     def permits(self, workflow: str, namespace: str) -> Iterable[RateWindow]:
         return (self._window(workflow),)
@@ -55,4 +55,4 @@ class Rate(Constraint):
         return (names.rate_rule(self.max, self.span),)
 
     def _window(self, workflow: str) -> RateWindow:
-        return rate_window.rate_window_of(workflow, names.rate_rule(self.max, self.span), binding=True)
+        return permits.rate_window_of(workflow, names.rate_rule(self.max, self.span), binding=True)

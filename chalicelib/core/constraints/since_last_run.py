@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 from chalicelib.core.constraints.constraint import Condition, Constraint, OnUnmet, Situation
 from chalicelib.core.documents import Duration
 from chalicelib.core.instants import Millis, duration, format_duration
-from chalicelib.core.limits import names, slots
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits import names, permits
+from chalicelib.core.limits.permits import Slots
 from chalicelib.core.states import WaitReason
 from chalicelib.core.triggers.program_status import status_key
 
@@ -35,7 +35,7 @@ class SinceLastRun(Constraint):
 
     def evaluate(self, s: Situation) -> Condition:
         ask = self._gap(s.workflow)
-        return self.met_from(slots.gap_ends(ask, s.limit_state(ask.limit_name)) or 0, s.now)
+        return self.met_from(permits.gap_ends(ask, s.limit_state(ask.limit_name)) or 0, s.now)
 
     def permits(self, workflow: str, namespace: str) -> Iterable[Slots]:
         return (self._gap(workflow),)

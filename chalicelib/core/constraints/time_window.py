@@ -36,9 +36,8 @@ class TimeWindow(Constraint):
         windows.parse_clock(self.end, "end", is_end=True)
         check_zone(self.zone or "UTC", info)
         if self.start == self.end:
-            raise invalid(
-                "end", "an end that differs from the start", self.end, "omit the window to allow the whole day"
-            )
+            hint = "omit the window to allow the whole day"
+            raise invalid("end", "an end that differs from the start", self.end, hint)
         return self
 
     @property

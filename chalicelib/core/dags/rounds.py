@@ -16,8 +16,7 @@ from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.dag_start import DagStart
-from chalicelib.core.targets.delivery import Delivery
-from chalicelib.core.targets.retries import Retries
+from chalicelib.core.targets.retries import Delivery, Retries
 
 KEY = "~dag"  # no partition key of a dataset has a tilde
 BY = (KEY,)

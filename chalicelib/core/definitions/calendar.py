@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 
 from chalicelib.core.documents import Described
 from chalicelib.core.errors import invalid
-from chalicelib.core.time import days, exclusions
+from chalicelib.core.time import days
 from chalicelib.core.time.days import Days, Excluded
 
 _WEEK = ("mon", "tue", "wed", "thu", "fri")
@@ -23,7 +23,7 @@ class HolidayCalendar(Described):
     @field_validator("days", mode="before", json_schema_input_type=list[str | dict[str, str]])
     @classmethod
     def _are_days(cls, given: Any) -> tuple[Excluded, ...]:
-        entries = exclusions.parse(given, "")
+        entries = days.parse(given, "")
         for number, entry in enumerate(entries):
             if not isinstance(entry, str) and len(entry["from"]) > len("2026-12-25"):
                 raise invalid(str(number), "whole days", dict(entry), "write dates without a time")

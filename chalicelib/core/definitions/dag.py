@@ -5,14 +5,14 @@ The rules here concern one document: its names fit together, and it has no cycle
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from chalicelib.core.constraints.registry import AnyConstraint
 from chalicelib.core.definitions.schedule import CatchUp, Timeout, TimeoutOrNever
 from chalicelib.core.documents import (
+    ONCE_EACH,
     STORED,
     Described,
     Document,
@@ -20,9 +20,9 @@ from chalicelib.core.documents import (
     Name,
     Properties,
     Reference,
-    check_zone,
+    Zone,
 )
-from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.errors import SluiceError, invalid, meant
 from chalicelib.core.triggers.tree import AnyTrigger
 
 MAX_NODES = 100  # each becomes a schedule, and one request puts them all, one after the other
@@ -47,13 +47,8 @@ class Edge(Document):
 
     from_: Name = Field(alias="from")
     to: Name
-    on: tuple[End, ...] = Field(default=("COMPLETED",), min_length=1)
+    on: Annotated[tuple[End, ...], Field(min_length=1), ONCE_EACH] = ("COMPLETED",)
     within: Duration | None = None
-
-    @field_validator("on")
-    @classmethod
-    def _once_each(cls, on: tuple[End, ...]) -> tuple[End, ...]:
-        return tuple(dict.fromkeys(on))
 
     @model_validator(mode="after")
     def _measures_successes(self) -> Edge:
@@ -72,16 +67,10 @@ class Dag(Described):
 
     trigger: AnyTrigger
     by: tuple[str, ...] = Field(default=(), max_length=10)
-    zone: str = "UTC"
+    zone: Zone = "UTC"
     catch_up: CatchUp = Field(default_factory=CatchUp)
     nodes: dict[Name, Node] = Field(min_length=1, max_length=MAX_NODES)
     edges: tuple[Edge, ...] = Field(default=(), max_length=MAX_EDGES)
-
-    @field_validator("zone")
-    @classmethod
-    def _is_a_zone(cls, zone: str, info: ValidationInfo) -> str:
-        check_zone(zone, info, "")
-        return zone
 
     @model_validator(mode="after")
     def _is_a_graph(self) -> Dag:
@@ -89,8 +78,7 @@ class Dag(Described):
         for number, edge in enumerate(self.edges):
             for field, name in (("from", edge.from_), ("to", edge.to)):
                 if name not in self.nodes:
-                    near = get_close_matches(name, list(self.nodes), n=1)
-                    hint = f"did you mean {near[0]!r}?" if near else "add the node, or correct the name"
+                    hint = meant(name, self.nodes, "add the node, or correct the name")
                     raise invalid(f"edges.{number}.{field}", "the name of a node of this DAG", name, hint)
             if (edge.from_, edge.to) in seen:
                 got = f"a second one from {edge.from_} to {edge.to}"

@@ -11,13 +11,13 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar, TypeVar
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from chalicelib.core import ids
-from chalicelib.core.documents import Document
+from chalicelib.core.documents import Sparse
 from chalicelib.core.errors import SluiceError, invalid
 
 C = TypeVar("C", bound="Carried")
@@ -31,12 +31,14 @@ _TOKEN = r"[A-Za-z0-9!#$&^_.+-]+"
 _CONTENT_TYPE = re.compile(rf'{_TOKEN}/{_TOKEN}(?: *; *{_TOKEN}=(?:{_TOKEN}|"[ !#-~]*"))*')
 
 
-class Carried(Document):
+class Carried(Sparse):
     """Data for a target: ``data`` (a JSON value; text if ``content_type`` is not JSON) or ``data_base64`` (bytes).
 
     The default ``content_type`` is plain text for text, JSON for any other value, and octet-stream for bytes.
     ``data_uri`` is the location at which Sluice stored data that is too large for this document.
     """
+
+    omitted: ClassVar[Collection[str]] = ("data", "data_base64", "content_type", "data_uri")
 
     data: Any = None
     data_base64: str | None = None
@@ -51,26 +53,14 @@ class Carried(Document):
         if self.content_type is not None:
             _check_type(self.content_type, given)
             if self.data is not None and not isinstance(self.data, str) and not is_json(self.content_type):
-                raise invalid(
-                    "data",
-                    f"text for the content type {self.content_type}",
-                    self.data,
-                    "write the data as text, or use a JSON content type",
-                )
+                hint = "write the data as text, or use a JSON content type"
+                raise invalid("data", f"text for the content type {self.content_type}", self.data, hint)
         content = content_of(self)
         if content is not None and len(content) > MAX_DATA:
             hint = "put it into S3 and send a reference"
             message = f"expected data of at most {MAX_DATA} bytes, got {len(content)}"
             raise SluiceError("too_large", message, given[0], hint)
         return self
-
-    @model_serializer(mode="wrap")
-    def _without_absent_data(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The document without absent fields, so that documents stored before data was supported stay equal."""
-        fields = handler(self)
-        return {
-            field: value for field, value in fields.items() if value is not None or field not in Carried.model_fields
-        }
 
 
 def refuse_data_uri(carried: C) -> C:
@@ -86,12 +76,9 @@ def content_of(carried: Carried) -> bytes | None:
         try:
             return base64.b64decode(carried.data_base64, validate=True)
         except (binascii.Error, ValueError):
-            raise invalid(
-                "data_base64",
-                "bytes in base64 (RFC 4648, with padding)",
-                carried.data_base64,
-                "encode the bytes, such as with base64 -w0, or send text as data",
-            ) from None
+            expected = "bytes in base64 (RFC 4648, with padding)"
+            hint = "encode the bytes, such as with base64 -w0, or send text as data"
+            raise invalid("data_base64", expected, carried.data_base64, hint) from None
     return None if carried.data is None else _text(carried).encode()
 
 
@@ -142,11 +129,7 @@ def _text(carried: Carried) -> str:
 
 def _check_type(content_type: str, given: list[str]) -> None:
     if not _CONTENT_TYPE.fullmatch(content_type):
-        raise invalid(
-            "content_type",
-            "a content type such as application/json",
-            content_type,
-            "write type/subtype in ASCII, or leave it out",
-        )
+        hint = "write type/subtype in ASCII, or leave it out"
+        raise invalid("content_type", "a content type such as application/json", content_type, hint)
     if not given:
         raise invalid("content_type", "data for the content type", "no data", "add data, or leave content_type out")

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Collection
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    SerializerFunctionWrapHandler,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from chalicelib.core.documents import ONE_LINE, Described, Document
+from chalicelib.core.documents import ONE_LINE, Described, Document, Sparse
 from chalicelib.core.errors import invalid
 
 BUCKET = r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"  # the name of an S3 bucket
@@ -30,12 +24,8 @@ def _check_prefix(prefix: str) -> str:
     if len(prefix.encode()) > MAX_PREFIX:
         raise invalid("", f"a prefix of at most {MAX_PREFIX} bytes", prefix, "use shorter names of folders")
     if not prefix.endswith("/") or prefix.startswith("/") or "//" in prefix:
-        raise invalid(
-            "",
-            "a prefix that ends with '/' and does not begin with one, such as raw/flights/",
-            prefix,
-            "write the folder without the bucket, with a slash at its end",
-        )
+        hint = "write the folder without the bucket, with a slash at its end"
+        raise invalid("", "a prefix that ends with '/' and does not begin with one, such as raw/flights/", prefix, hint)
     return prefix
 
 
@@ -65,7 +55,7 @@ NEW_DATA: tuple[Operation, ...] = ("append", "overwrite")
 SNAPSHOT = ("snapshot",)  # the partition key of a table
 
 
-class Dataset(Described):
+class Dataset(Described, Sparse):
     """A prefix of S3 with partitions in ``key=value/`` folders, in the order of ``keys``, or with ``format: iceberg``
     the location of an Iceberg table. Each snapshot of the table is a partition (T21).
 
@@ -76,6 +66,8 @@ class Dataset(Described):
     ``rewritten: again``: the done-flag or manifest of a known partition that is written again is a new event (T22).
     ``priority``: the least priority of the jobs that its data triggers (W2).
     """
+
+    omitted: ClassVar[Collection[str]] = ("rewritten",)
 
     bucket: str = Field(pattern=BUCKET)
     prefix: Prefix
@@ -102,12 +94,8 @@ class Dataset(Described):
         if self.format == "files":
             for field in ("operations", "glue_table", "single_writer"):
                 if getattr(self, field):
-                    raise invalid(
-                        field,
-                        f"{field} only with format: iceberg",
-                        getattr(self, field),
-                        "remove the field, or add format: iceberg",
-                    )
+                    hint = "remove the field, or add format: iceberg"
+                    raise invalid(field, f"{field} only with format: iceberg", getattr(self, field), hint)
             if not self.keys:
                 raise invalid("keys", "the partition keys of the dataset", "nothing", "add the field")
             if self.rewritten == "again" and self.ready == Readiness():
@@ -115,34 +103,19 @@ class Dataset(Described):
                 raise invalid("rewritten", "a done_flag or a manifest for rewritten: again", "neither", hint)
             return self
         if self.keys != SNAPSHOT:
-            raise invalid(
-                "keys", "no keys, because each snapshot of a table is a partition", list(self.keys), "remove keys"
-            )
+            hint = "remove keys"
+            raise invalid("keys", "no keys, because each snapshot of a table is a partition", list(self.keys), hint)
         if not self.operations:
-            raise invalid(
-                "operations",
-                "at least one operation, such as append",
-                "none",
-                "leave it out to count every operation, or name one",
-            )
+            hint = "leave it out to count every operation, or name one"
+            raise invalid("operations", "at least one operation, such as append", "none", hint)
         for field in ("ready", "count_overwrites", "rewritten"):
             if getattr(self, field) != type(self).model_fields[field].get_default(call_default_factory=True):
-                raise invalid(
-                    field,
-                    f"{field} only with format: files",
-                    f"{field} for a table, whose commits determine what is ready",
-                    "remove the field, or the format",
-                )
+                expected = f"{field} only with format: files"
+                hint = "remove the field, or the format"
+                raise invalid(field, expected, f"{field} for a table, whose commits determine what is ready", hint)
         if self.glue_table is not None and self.single_writer:
             raise invalid("single_writer", "either glue_table or single_writer", "both", "remove one of the two")
         return self
-
-    @model_serializer(mode="wrap")
-    def _without_a_default_of_rewritten(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The document without ``rewritten: ignore``. Code before this field can read it, and stored documents stay
-        equal."""
-        fields: dict[str, Any] = handler(self)
-        return {field: value for field, value in fields.items() if (field, value) != ("rewritten", "ignore")}
 
     @field_validator("keys")
     @classmethod

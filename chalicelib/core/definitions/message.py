@@ -22,8 +22,6 @@ from chalicelib.core.names import full_name
 from chalicelib.core.targets.registry import AnyTarget
 from chalicelib.core.triggers.time import When
 
-_FIELDS = ("due_time", "repeats", "ttl", "zone")  # fields of a message that have the same name in its schedule
-
 
 def workflow_of(message: Message, app: str) -> str:
     """The full name of the workflow that a message names."""

@@ -8,21 +8,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    Tag,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, Tag, ValidationInfo, model_validator
 
 from chalicelib.core.constraints import registry
 from chalicelib.core.constraints.registry import AnyConstraint
 from chalicelib.core.definitions.calendar import calendar_key
 from chalicelib.core.definitions.data import Carried, refuse_data_uri
-from chalicelib.core.definitions.notify import Notify
-from chalicelib.core.definitions.workflow import Deadline, check_pool
+from chalicelib.core.definitions.workflow import Deadline, Notify, PoolReference
 from chalicelib.core.documents import (
     STORED,
     Described,
@@ -31,7 +23,7 @@ from chalicelib.core.documents import (
     Properties,
     Reference,
     StoredReference,
-    check_zone,
+    Zone,
     one_of,
 )
 from chalicelib.core.errors import invalid
@@ -103,12 +95,8 @@ class Spread(Document):
         if self.span > MAX_SPREAD:
             raise invalid("over", "a window of at most 31 days", self.over, "write a shorter window, such as 1h")
         if self.overflow == "drop" and self.over is None:
-            raise invalid(
-                "over",
-                "a window, because overflow: drop drops the events after it",
-                None,
-                "add over, such as over: 10m, or remove overflow",
-            )
+            hint = "add over, such as over: 10m, or remove overflow"
+            raise invalid("over", "a window, because overflow: drop drops the events after it", None, hint)
         return self
 
     @property
@@ -147,12 +135,12 @@ class Schedule(Described, Carried):
     properties: Properties = Field(default_factory=dict)
     priority: int | None = Field(default=None, ge=0, le=9)
     timeout: TimeoutOrNever = Field(default_factory=Timeout)
-    zone: str = "UTC"
+    zone: Zone = "UTC"
     coalesce: bool = True
     pause_after_failures: int | None = Field(default=None, ge=1, le=1_000)
     policy: Reference | None = None
     retries: Retries | None = None
-    pool: Reference | None = None
+    pool: PoolReference | None = None
     slots: int | None = Field(default=None, ge=1, le=1_000_000)
     resources: Resources | None = None
     deadline: Deadline | None = None
@@ -162,17 +150,6 @@ class Schedule(Described, Carried):
     when_done: Literal["keep", "delete"] = "keep"
     spread: Spread | None = None
     notify: tuple[Notify, ...] = Field(default=(), max_length=5)
-
-    @field_validator("zone")
-    @classmethod
-    def _is_a_zone(cls, zone: str, info: ValidationInfo) -> str:
-        check_zone(zone, info, "")
-        return zone
-
-    @field_validator("pool")
-    @classmethod
-    def _is_of_a_namespace(cls, pool: str | None) -> str | None:
-        return check_pool(pool)
 
     @model_validator(mode="before")
     @classmethod

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Collection
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    SerializerFunctionWrapHandler,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
+from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 
 from chalicelib.core.constraints.approval import Approval
-from chalicelib.core.definitions.notify import Notify
-from chalicelib.core.documents import Described, Document, Duration, Properties, Reference
+from chalicelib.core.documents import ONCE_EACH, Described, Document, Duration, Properties, Reference, Sparse
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, MINUTE, Millis, duration
-from chalicelib.core.targets.delivery import Delivery
 from chalicelib.core.targets.registry import AnyTarget
 from chalicelib.core.targets.resources import Resources
-from chalicelib.core.targets.retries import Retries
+from chalicelib.core.targets.retries import Delivery, Retries
 
 DEFAULT_PRIORITY = 5
 
@@ -59,14 +50,40 @@ class Deadline(Document):
         return self
 
 
-def check_pool(pool: str | None) -> str | None:
+# The rules for notices (W9, H5). A notice is a message, so it has tries and dead letters as any delivery has.
+What = Literal["failed", "aborted", "missed_start", "missed_end"]
+
+
+class Notify(Document):
+    """The kinds of events ``on`` which Sluice sends a notice to the target ``to``.
+
+    ``failed``: a run failed after its last attempt, or a delivery failed. ``aborted``: a job was aborted.
+    ``missed_start``, ``missed_end``: a start or an end missed its deadline.
+    """
+
+    on: Annotated[tuple[What, ...], Field(min_length=1), ONCE_EACH]
+    to: AnyTarget
+
+    @field_validator("to")
+    @classmethod
+    def _takes_messages(cls, to: AnyTarget) -> AnyTarget:
+        if to.has_lifecycle:
+            hint = "to run a workflow after a failure, use a schedule with a program_status trigger"
+            raise invalid("", "a target that takes a message", f"one of type {to.type}", hint)
+        return to
+
+
+def _check_pool(pool: str) -> str:
     """Returns the name of a pool. Raises ``invalid`` for a name with an app: a pool belongs to a namespace."""
-    if pool is not None and pool.count(".") > 1:
+    if pool.count(".") > 1:
         raise invalid("", "a pool as name or namespace.name", pool, "such as spark, or demo.spark")
     return pool
 
 
-class Workflow(Described):
+PoolReference = Annotated[Reference, AfterValidator(_check_pool)]
+
+
+class Workflow(Described, Sparse):
     """A target with default properties (runtime arguments), retries and a priority (9 is most urgent).
 
     ``delivery`` is the policy of deliveries to a target without a lifecycle. ``timeout`` is how long a run may be
@@ -79,32 +96,21 @@ class Workflow(Described):
     whichever schedule has made it (C16).
     """
 
+    omitted: ClassVar[Collection[str]] = ("approval",)
+
     target: AnyTarget
     properties: Properties = Field(default_factory=dict)
     priority: int = Field(default=DEFAULT_PRIORITY, ge=0, le=9)
     retries: Retries = Field(default_factory=Retries)
     delivery: Delivery = Field(default_factory=Delivery)
     timeout: RunTimeout = "12h"
-    pool: Reference | None = None
+    pool: PoolReference | None = None
     slots: int | None = Field(default=None, ge=1, le=1_000_000)
     resources: Resources | None = None
     deadline: Deadline | None = None
     expected: Duration | None = None
     notify: tuple[Notify, ...] = Field(default=(), max_length=5)
     approval: Approval | None = None
-
-    @field_validator("pool")
-    @classmethod
-    def _is_of_a_namespace(cls, pool: str | None) -> str | None:
-        return check_pool(pool)
-
-    @model_serializer(mode="wrap")
-    def _without_default(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leaves out an absent approval, so that stored documents without one stay as they are."""
-        document: dict[str, Any] = handler(self)
-        if self.approval is None:
-            document.pop("approval", None)
-        return document
 
     @property
     def timeout_millis(self) -> Millis | None:

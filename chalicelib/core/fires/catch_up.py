@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from chalicelib.core.definitions.schedule import CatchUp
 from chalicelib.core.instants import DAY, MINUTE, Instant, Millis, format_duration, iso
-from chalicelib.core.triggers.occurrences import Series
+from chalicelib.core.triggers.time import Series
 
 # A fire counts as missed if it is prepared later than this. A tick that is a little late is no outage.
 MISSED_AFTER: Millis = MINUTE

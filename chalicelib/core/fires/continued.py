@@ -24,7 +24,7 @@ from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import TimedLeaf
-from chalicelib.core.triggers.occurrences import Recurrence
+from chalicelib.core.triggers.time import Recurrence, rule_of
 from chalicelib.core.triggers.tree import NumberedLeaf
 
 # An update is committed within this time of the instant that it divides the fires by, or never: `closings.SETTLED`.
@@ -48,7 +48,7 @@ def continued(
     fired = dict(timer.fired)
     for leaf in tree.timed_leaves(new.trigger):
         own = [fire.nominal_of(job) for job in due_later if job.leaf == leaf.id]
-        rule = leaf.trigger.recurrence()
+        rule = rule_of(leaf.trigger)
         if rule is None:
             nominal = _span(timer, leaf, own, old, new, now)
         else:

@@ -28,7 +28,7 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.triggers import tree
-from chalicelib.core.triggers.occurrences import Recurrence, Series
+from chalicelib.core.triggers.time import Recurrence, Series, rule_of
 
 MAX_COUNTED = 10_000  # unprepared fires that are counted one by one
 # Windows that overlap: each is an entry of 30 bytes in the row of the timer, which each emission writes.
@@ -82,7 +82,7 @@ def series(timer: Timer, schedule: Schedule, leaf: str, rule: Recurrence) -> Ser
 def all_series(timer: Timer, schedule: Schedule) -> Iterator[tuple[str, Series]]:
     """The series of each time leaf, by the leaf's id. Leaves that are evaluated when they are due have none."""
     for leaf in tree.timed_leaves(schedule.trigger):
-        rule = leaf.trigger.recurrence()
+        rule = rule_of(leaf.trigger)
         if rule is not None:
             yield leaf.id, series(timer, schedule, leaf.id, rule)
 

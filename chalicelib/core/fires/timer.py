@@ -17,7 +17,7 @@ from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import TimedLeaf
-from chalicelib.core.triggers.occurrences import Recurrence, Series
+from chalicelib.core.triggers.time import Recurrence, Series, rule_of
 from chalicelib.core.triggers.tree import NumberedLeaf
 from chalicelib.core.why import Why
 
@@ -62,7 +62,7 @@ def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant) -> Em
     portion.continue_begun()
     upcoming: dict[str, Instant] = {}
     for leaf in tree.timed_leaves(schedule.trigger):
-        nominal, rule = timer.next.get(leaf.id), leaf.trigger.recurrence()
+        nominal, rule = timer.next.get(leaf.id), rule_of(leaf.trigger)
         if rule is not None:
             nominal = portion.times(leaf.id, rule, nominal)
         elif nominal is not None and nominal < horizon and portion.capacity():
@@ -84,7 +84,7 @@ def wakes_at(timer: Timer, schedule: Schedule) -> Instant | None:
     instants_due = [end] if (end := lifetime.closes_at(schedule)) is not None else []
     instants_due += [fire.due_of(schedule, one, one.written) for one in fire.begun(timer)]
     for leaf in tree.timed_leaves(schedule.trigger):
-        nominal, rule = timer.next.get(leaf.id), leaf.trigger.recurrence()
+        nominal, rule = timer.next.get(leaf.id), rule_of(leaf.trigger)
         if nominal is not None and rule is not None:
             nominal = fire.series(timer, schedule, leaf.id, rule).due(nominal)
         instants_due += [] if nominal is None else [nominal]
@@ -113,7 +113,7 @@ def carried(timer: Timer, old: Schedule, new: Schedule, version: int, now: Insta
 def reopened(timer: Timer, leaf: NumberedLeaf[TimedLeaf], old: Schedule, new: Schedule, now: Instant) -> Instant | None:
     """The next instant of a leaf that had none before the old end, and has one before the new end; None if it has
     none."""
-    rule, end = leaf.trigger.recurrence(), old.ends_at
+    rule, end = rule_of(leaf.trigger), old.ends_at
     if end is None:
         return None
     if rule is not None and rule.repeats is not None and timer.fired.get(leaf.id, 0) >= rule.repeats:
@@ -297,7 +297,7 @@ def recounted(timer: Timer, schedule: Schedule, horizon: Instant) -> Timer:
     horizon on, the fires are those of the present calendars."""
     upcoming = dict(timer.next)
     for leaf in tree.timed_leaves(schedule.trigger):
-        nominal, rule = timer.next.get(leaf.id), leaf.trigger.recurrence()
+        nominal, rule = timer.next.get(leaf.id), rule_of(leaf.trigger)
         if nominal is None or rule is None or not leaf.trigger.calendars():
             continue
         own = fire.series(timer, schedule, leaf.id, rule)

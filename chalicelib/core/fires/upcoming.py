@@ -14,7 +14,7 @@ from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.time import expressions
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import TimedLeaf
-from chalicelib.core.triggers.occurrences import Recurrence
+from chalicelib.core.triggers.time import Recurrence, rule_of
 
 COUNTED = 1  # fires a day; a hundred thousand schedules with fewer fire 1.2 times a second together
 
@@ -41,7 +41,7 @@ def fires(
     known = timer if timer is not None else Timer(name, 0, 0, now, {})
     found: list[Occurrence] = []
     for leaf in tree.timed_leaves(schedule.trigger) if not walls.unknown(schedule) else ():
-        rule = leaf.trigger.recurrence()
+        rule = rule_of(leaf.trigger)
         upcoming = (
             _times(schedule, known, leaf.id, rule, now)
             if rule is not None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
+from chalicelib.core.history.lines import Line, Part, by_hour
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.audit import AuditRow
 
@@ -23,26 +22,13 @@ class NewRecord:
     row: AuditRow
 
 
-@dataclass(frozen=True, slots=True)
-class AuditPart:
-    """Records of one hour, as one object: its key, its JSON Lines, and the sequence numbers of its records."""
-
-    key: str
-    text: str
-    sequences: tuple[str, ...]
-
-
-def parts(records: Iterable[NewRecord]) -> list[AuditPart]:
+def parts(records: Iterable[NewRecord]) -> list[Part]:
     """The records as one object for each hour. The name of an object follows from its records, so a repeated export
     writes the same object."""
-    hours: dict[str, list[NewRecord]] = {}
-    for record in records:
-        at = iso(record.row.recorded_at)
-        hours.setdefault(f"{ROOT}day={at[:10]}/hour={at[11:13]}/", []).append(record)
-    return [_part(hour, found) for hour, found in sorted(hours.items())]
+    return by_hour(ROOT, ((each.row.recorded_at, each.sequence, line_of(each.row)) for each in records))
 
 
-def line_of(row: AuditRow) -> dict[str, Any]:
+def line_of(row: AuditRow) -> Line:
     """The fields of a record in the export, without those that are empty."""
     fields = {
         "schema": SCHEMA,
@@ -65,9 +51,3 @@ def line_of(row: AuditRow) -> dict[str, Any]:
         "count": row.count,
     }
     return {name: value for name, value in fields.items() if value not in (None, "")}
-
-
-def _part(hour: str, records: list[NewRecord]) -> AuditPart:
-    sequences = tuple(record.sequence for record in records)
-    text = "".join(f"{json.dumps(line_of(record.row), separators=(',', ':'))}\n" for record in records)
-    return AuditPart(f"{hour}{sequences[0]}-{sequences[-1]}-{len(sequences)}.json.gz", text, sequences)

@@ -47,7 +47,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Rows of one hour, as one object of the lake. ``sequences`` are the sequence numbers of their changes."""
+    """Lines of one hour, as one object. ``sequences`` are the sequence numbers of their changes."""
 
     key: str
     lines: tuple[Line, ...]
@@ -87,11 +87,9 @@ def line_of(row: Run | Record, prices: Prices) -> Line:
 def parts(changes: Iterable[Change], prices: Prices) -> list[Part]:
     """The final rows of the changes, as one object for each hour. The name of an object follows from its changes, so a
     repeated export overwrites it."""
-    hours: dict[str, list[tuple[str, Line]]] = {}
-    for change in changes:
-        for line in _lines_of(change.row, prices) if is_final(change.row) else ():
-            hours.setdefault(_hour(line["ended_at"]), []).append((change.sequence, line))
-    return [_part(hour, found) for hour, found in sorted(hours.items())]
+    final = (change for change in changes if is_final(change.row))
+    lines = ((change.sequence, line) for change in final for line in _lines_of(change.row, prices))
+    return by_hour(ROOT, ((line["ended_at"], sequence, line) for sequence, line in lines))
 
 
 def _lines_of(row: Run | Record, prices: Prices) -> list[Line]:
@@ -120,16 +118,20 @@ def text_of(lines: Sequence[Line]) -> str:
     return "".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in lines)
 
 
-def _hour(at: Instant) -> str:
-    text = iso(at)
-    return f"{ROOT}day={text[:10]}/hour={text[11:13]}/"
+def by_hour(root: str, found: Iterable[tuple[Instant, str, Line]]) -> list[Part]:
+    """Lines with their instants and sequence numbers as one object for each hour, below a root."""
+    hours: dict[str, list[tuple[str, Line]]] = {}
+    for at, sequence, line in found:
+        text = iso(at)
+        hours.setdefault(f"{root}day={text[:10]}/hour={text[11:13]}/", []).append((sequence, line))
+    return [_part(folder, lines) for folder, lines in sorted(hours.items())]
 
 
-def _part(hour: str, found: list[tuple[str, Line]]) -> Part:
+def _part(folder: str, found: list[tuple[str, Line]]) -> Part:
     sequences = tuple(dict.fromkeys(sequence for sequence, _ in found))
     # Sequence numbers grow within a shard and are unique; the count distinguishes a part with the same first and last.
     name = f"{sequences[0]}-{sequences[-1]}-{len(sequences)}.json.gz"
-    return Part(f"{hour}{name}", tuple(line for _, line in found), sequences)
+    return Part(f"{folder}{name}", tuple(line for _, line in found), sequences)
 
 
 def _run_line(run: Run, prices: Prices) -> Line:

@@ -21,7 +21,7 @@ from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs import conditions, gather
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.jobs.timeout import deadline_of, is_over, is_repeated, runs_anyway, timed_out, too_late
-from chalicelib.core.limits import names, permits, slots
+from chalicelib.core.limits import names, permits
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
@@ -238,7 +238,7 @@ def _decide_limits(
     too_large = next((ask for ask in asks if permits.never_fits(ask) and not permits.is_held(ask, job.held)), None)
     if too_large is not None:
         # At the head of a queue the job would block all others. The pool may grow, so Sluice checks the job again.
-        until = _earliest(deadline, now + slots.TOO_LARGE)
+        until = _earliest(deadline, now + permits.TOO_LARGE)
         state = facts.limit_state(too_large.limit_name)
         return Wait(until, "PENDING_CONSTRAINTS", permits.why(too_large, state), job.queued_in is not None, "pool")
     used_up = next((ask for ask in asks if ask.records_claim and _is_void(ask, job, facts, now)), None)

@@ -19,8 +19,7 @@ from chalicelib.core.jobs.priority import effective, rank_of
 from chalicelib.core.limits import names, parts, returns
 from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.limits.permits import Pace, PermitRequest
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, NameShared, RecordStart
 from chalicelib.core.rows.job import Job

@@ -20,10 +20,10 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.core.steps import Steps
-from chalicelib.core.triggers import occurrences, tree
-from chalicelib.core.triggers.given import Given
-from chalicelib.core.triggers.occurrences import Recurrence
+from chalicelib.core.triggers import tree
+from chalicelib.core.triggers.leaf import Given
 from chalicelib.core.triggers.patterns import Flattened
+from chalicelib.core.triggers.time import Recurrence, rule_of
 
 # What a dry run may take: 0.4 s on a core, and 1.5 ms for each event.
 MAX_STEPS, STEPS_OF_AN_EVENT = 1_000_000, 3_750
@@ -61,7 +61,7 @@ def dry_run(name: str, schedule: Schedule, given: Sequence[Given], now: Instant)
     rows = list(_rows(name, schedule))
     budget = Steps(MAX_STEPS + STEPS_OF_AN_EVENT * len(given))
     size = len(tree.leaves(schedule.trigger)) * STEPS_OF_A_LEAF
-    rules = [(leaf, leaf.trigger.recurrence()) for leaf in tree.timed_leaves(schedule.trigger)]
+    rules = [(leaf, rule_of(leaf.trigger)) for leaf in tree.timed_leaves(schedule.trigger)]
     for number, (at, event, description, timed) in enumerate(
         sorted(_events(name, schedule, given, now), key=lambda item: item[0])
     ):
@@ -138,7 +138,7 @@ def _rows(name: str, schedule: Schedule) -> Iterator[Subscription]:
 def _fires(rule: Recurrence | None, at: Instant) -> bool:
     """Whether a timed leaf may fire at an instant: a time leaf if it has an occurrence there. An interval may at any,
     since it counts from the enabling, and so may a leaf without a rule."""
-    return rule is None or occurrences.counts_from_anchor(rule) or occurrences.is_occurrence(rule, 0, at)
+    return rule is None or rule.counts_from_anchor or rule.is_occurrence(0, at)
 
 
 def _events(

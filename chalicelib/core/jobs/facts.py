@@ -13,10 +13,8 @@ from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs.permits import asks_of
 from chalicelib.core.limits import names, permits
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.limits.permits import Pace, PermitRequest, Slots
 from chalicelib.core.limits.policies import Policy, StartRate
-from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import NewestPartition

@@ -9,12 +9,11 @@ from chalicelib.core.definitions.overrides import resources_of
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.errors import invalid
-from chalicelib.core.limits import names, permits, rate_window
+from chalicelib.core.limits import names, permits
 from chalicelib.core.limits.names import pool_limit, share_limit
-from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.limits.permits import PermitRequest, Slots
 from chalicelib.core.limits.policies import StartRate
 from chalicelib.core.limits.pools import Pool, owner_of
-from chalicelib.core.limits.slots import Slots
 from chalicelib.core.triggers import tree
 
 
@@ -78,7 +77,7 @@ def asks_of(
     asks: list[PermitRequest] = [Slots(names.workflow_limit(schedule.workflow), None)]
     asks += [ask for constraint in schedule.constraints for ask in constraint.permits(schedule.workflow, namespace)]
     counted_too = set(rates) - set(rates_of(schedule))
-    asks += [rate_window.rate_window_of(schedule.workflow, rule, binding=False) for rule in sorted(counted_too)]
+    asks += [permits.rate_window_of(schedule.workflow, rule, binding=False) for rule in sorted(counted_too)]
     asks += workflow.target.permits(rate, resources_of(workflow, schedule))
     return permits.in_order(_tightest(asks))
 

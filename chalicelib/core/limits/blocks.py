@@ -1,7 +1,7 @@
 """Blocks of permits: one write to a pace acquires the appointments of the next jobs in its queue.
 
 A single permit costs a dozen calls, one after the other, which is too slow for a pace of several starts a second. The
-rules of a permit hold for each permit of a block (`core/limits/pace.py`). Its start begins at its appointment or at
+rules of a permit hold for each permit of a block (`core/limits/permits.py`). Its start begins at its appointment or at
 most the tolerance later, or not with this permit.
 """
 
@@ -12,7 +12,7 @@ from itertools import count, takewhile
 
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.limits import names
-from chalicelib.core.limits.pace import LEAD, Pace
+from chalicelib.core.limits.permits import LEAD, Pace
 
 # A job that becomes urgent, or joins with a higher priority, waits for the end of the blocks that are acquired already.
 MAX_SPAN: Millis = 400

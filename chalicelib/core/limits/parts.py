@@ -16,8 +16,7 @@ from collections.abc import Iterable, Sequence
 from chalicelib.core import ids
 from chalicelib.core.instants import SECOND, Millis
 from chalicelib.core.limits import names
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.limits.permits import Pace, PermitRequest
 from chalicelib.core.rows.limit import LimitState, Waiter
 
 # If an invocation crashes after a job has joined a part, and before it has woken the queue, a sweep finds the part.

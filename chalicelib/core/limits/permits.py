@@ -14,22 +14,263 @@ two jobs can wait for each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 from chalicelib.core.instants import SECOND, Instant, Millis, format_duration, iso
-from chalicelib.core.limits.names import describe, is_admission, is_pool
-from chalicelib.core.limits.pace import LEAD, Pace
-from chalicelib.core.limits.rate_window import RateWindow, frees_at
-from chalicelib.core.limits.slots import SLOTS_RECHECK, Slots
+from chalicelib.core.limits.names import describe, is_admission, is_pool, order_of_slots, rate_limit, returns_permit
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.why import Mention, Why
 
+# How many active runs a limit lists with their starts. A longer row would make every start of the workflow costlier.
+MAX_STARTS = 100
+# How soon a queue for slots is due again after it was served: soon enough for the next tick to find it.
+SLOTS_RECHECK: Millis = 5 * SECOND
+# How often Sluice polls the runs that hold slots for which jobs wait: at each tick.
+POLL_HOLDERS_EVERY: Millis = 50 * SECOND
+# How often Sluice checks a job that requests more units than its pool has.
+TOO_LARGE: Millis = 600 * SECOND
+MAX_RATES = 20  # different rates of one workflow that definitions may have: a claim writes an entry of each
+# As many as a claim has room for besides its other writes. Puts that are made at the same time may pass the first
+# number, and no write passes this one.
+MOST_RATES = 22
+# How far ahead of its instant a job may acquire a permit of a pace: Sluice prepares the start before it may begin.
+LEAD: Millis = SECOND
+# The time between a permit and its start call: for the claim, the context, the record of the call, and another read of
+# the schedule state.
+PREPARATION: Millis = 250
+# How long before its next permit the queue of a pace is served: the hint, the reads and the decision take time.
+SERVED_EARLY: Millis = 600
+# How long after its appointment a start may begin. At EMR the unused part of the burst covers late starts.
+LATE_START: Millis = 2 * SECOND
 # How long one invocation alone serves the queue of a limit. It renews the lease while it serves. If it crashes,
 # another invocation serves the queue once the lease is over.
 SERVER_LEASE: Millis = 5 * SECOND
-
-
 AGED = "A"  # the first letter of a rank with aging; it sorts behind those without
+
+
+class _Request:
+    """What the requests for permits of all limits have in common. Most of it concerns slots alone."""
+
+    __slots__ = ()
+
+    by_appointment: ClassVar[bool] = False  # whether its permit is for one instant
+    records_claim: ClassVar[bool] = False  # whether the claim enters the start, not the start itself
+
+    def unhurried(self) -> Self:
+        """The request of a job of a backfill: without what bounds how often the present is processed."""
+        return self
+
+    def without_gap(self) -> Self:
+        return self
+
+    def tightened_by(self, other: object) -> Self:
+        """Both requests in one: the lower limit, and the wider gap, which counts failed runs if one of the two does."""
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Slots(_Request):
+    """A request for one of at most ``limit`` slots (None: counted, but not limited).
+
+    The last start must be at least ``gap`` ms ago (C4). The starts of successful and live runs count; with ``any_run``
+    those of all runs do.
+
+    Of a pool a job acquires ``units`` at once; ``unit`` is the word for one. ``fallback`` is where a job with a share
+    acquires them if its share is used up and no job waits at the fallback. The job queues at the share. ``overdrawn``
+    units are withheld here, because other parts of the pool have more units in use than belongs to them now (W3).
+    ``aging`` is that of the pool, or of the policy of an admission."""
+
+    limit_name: str
+    limit: int | None
+    gap: Millis | None = None
+    any_run: bool = False
+    units: int = 1
+    unit: str = "slot"
+    fallback: Slots | None = None
+    overdrawn: int = 0
+    aging: Millis = 0
+
+    @property
+    def order(self) -> tuple[int, int, str]:
+        return (1, order_of_slots(self.limit_name), self.limit_name)
+
+    @property
+    def below(self) -> int | None:
+        """There is a permit while fewer than this many units are in use; None: always. For the condition of a write."""
+        return None if self.limit is None else self.limit - self.overdrawn - self.units + 1
+
+    @property
+    def maximum(self) -> tuple[int | None, str]:
+        """How many permits there are at most, None without a bound, and what they count."""
+        return self.limit, "vcpu" if self.unit == "vCPU" else "slots" if is_pool(self.limit_name) else "runs"
+
+    def used(self, state: LimitState, now: Instant) -> int | None:
+        """How many permits are in use; None without a bound."""
+        return state.active if self.limit is not None else None
+
+    def next_entry_at(self, state: LimitState, now: Instant) -> Instant | None:
+        """When the passing of time alone gives the next permit; None: it does not."""
+        return None
+
+    def unhurried(self) -> Slots:
+        return self.without_gap()
+
+    def without_gap(self) -> Slots:
+        return replace(self, gap=None)
+
+    def tightened_by(self, other: object) -> Slots:
+        if not isinstance(other, Slots):
+            return self
+        limits = [ask.limit for ask in (other, self) if ask.limit is not None]
+        gaps = [ask.gap for ask in (other, self) if ask.gap is not None]
+        any_run = self.any_run or other.any_run
+        return Slots(self.limit_name, min(limits, default=None), max(gaps, default=None), any_run)
+
+
+def gap_ends(ask: Slots, state: LimitState) -> Instant | None:
+    """When ``gap`` after the last start is over (C4); None without a gap, or if no start counts."""
+    if ask.gap is None:
+        return None
+    known = [
+        *state.starts.values(),
+        *([state.untracked_start] if state.active > len(state.starts) and state.untracked_start else []),
+    ]
+    last = state.last_start if ask.any_run else state.last_success_start
+    latest = max(known + ([last] if last is not None else []), default=None)
+    return None if latest is None else latest + ask.gap
+
+
+def polls_holders(state: LimitState, now: Instant) -> bool:
+    """Whether to poll the runs that hold the slots of a limit: jobs wait, and the event of an end may be lost (W7)."""
+    if not returns_permit(state.limit_name) or is_admission(state.limit_name) or state.waiters == 0:
+        return False
+    return state.active > 0 and now - state.asked_at >= POLL_HOLDERS_EVERY
+
+
+@dataclass(frozen=True, slots=True)
+class RateWindow(_Request):
+    """A request for an entry in a rate window: fewer than ``limit`` claims in the last ``span`` ms (C5). With
+    ``binding`` False the start is counted, because the rule limits other schedules, but not limited."""
+
+    records_claim: ClassVar[bool] = True
+    aging: ClassVar[Millis] = 0
+
+    limit_name: str
+    limit: int
+    span: Millis
+    binding: bool = True
+
+    @property
+    def order(self) -> tuple[int, int, str]:
+        return (0, self.span, self.limit_name)
+
+    @property
+    def maximum(self) -> tuple[int | None, str]:
+        return self.limit, "starts"
+
+    def used(self, state: LimitState, now: Instant) -> int | None:
+        """How many starts count at ``now``; None if the rule does not bind this job."""
+        return sum(at > now - self.span for at in state.starts.values()) if self.binding else None
+
+    def next_entry_at(self, state: LimitState, now: Instant) -> Instant | None:
+        return max(now, frees_at(self, state))
+
+    def unhurried(self) -> RateWindow:
+        """Its start is counted, and never waits."""
+        return replace(self, binding=False)
+
+
+def frees_at(ask: RateWindow, state: LimitState) -> Instant:
+    """When a rate window has its next permit: when its ``limit``-th last start is ``span`` ms old; 0 for at once."""
+    newest = sorted(state.starts.values(), reverse=True)
+    return newest[ask.limit - 1] + ask.span if len(newest) >= ask.limit else 0
+
+
+def outdated(ask: RateWindow, state: LimitState) -> tuple[str, ...]:
+    """The holders of the starts that a rate window can drop once it has one more.
+
+    Each of the last ``limit`` entries may belong to a job that is dropped before it starts. So the window keeps as many
+    entries before them.
+    """
+    oldest_first = sorted(state.starts.items(), key=lambda start: (start[1], start[0]))
+    return tuple(holder for holder, _ in oldest_first[: max(len(oldest_first) - 2 * ask.limit + 1, 0)])
+
+
+def with_known_starts(asks: Iterable[object], states: Mapping[str, LimitState], holder: str) -> dict[str, LimitState]:
+    """The windows of a workflow that have counted nothing yet, with the starts that its other windows remember.
+
+    So a rule whose numbers have changed keeps its starts, as far as they are known. The first start that a window
+    counts is stored with them. The entry of ``holder``, the job that asks, does not count against itself."""
+    windows = {ask.limit_name: ask for ask in asks if isinstance(ask, RateWindow)}
+    known = {other: at for name in windows for other, at in states[name].starts.items() if other != holder}
+    oldest_first = sorted(known.items(), key=lambda start: (start[1], start[0]))
+    new = {name: ask for name, ask in windows.items() if known and states[name].rev == 0}
+    return {name: replace(states[name], starts=dict(oldest_first[1 - 2 * ask.limit :])) for name, ask in new.items()}
+
+
+def rate_window_of(workflow: str, rule: str, binding: bool) -> RateWindow:
+    """The request of a workflow's job for a rule, ``<limit>/<span in ms>``."""
+    limit, _, span = rule.partition("/")
+    return RateWindow(rate_limit(workflow, rule), int(limit), int(span), binding)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace(_Request):
+    """A request for the next permit of a pace. Permits are ``spacing`` ms apart; at most ``burst`` of them at once.
+
+    A permit is an appointment. Its start begins at that instant or at most ``tolerance`` ms later; else it needs
+    another permit. ``rule`` describes the pace to users. ``cycle`` is a number of permits and the ms that these take
+    together: ``spacing`` is rounded up to a whole ms, and permits in a block are not rounded one by one (`after`).
+    ``parts``: the queue is divided into so many (`core/limits/parts.py`); 0 if it is not. ``aging`` is that of the
+    policy.
+    """
+
+    by_appointment: ClassVar[bool] = True
+
+    limit_name: str
+    spacing: Millis
+    burst: int
+    tolerance: Millis = LATE_START
+    rule: str = ""
+    cycle: tuple[int, Millis] | None = None
+    parts: int = 0
+    aging: Millis = 0
+
+    @property
+    def order(self) -> tuple[int, int, str]:
+        return (2, self.spacing, self.limit_name)
+
+    @property
+    def maximum(self) -> tuple[int | None, str]:
+        return None, "starts"
+
+    def used(self, state: LimitState, now: Instant) -> int | None:
+        """None: a pace counts no permits."""
+        return None
+
+    def next_entry_at(self, state: LimitState, now: Instant) -> Instant | None:
+        return max(state.head, now)
+
+    @property
+    def slack(self) -> Millis:
+        """How many ms ``head`` may lie ahead of ``now`` while the pace still has a permit."""
+        return (self.burst - 1) * self.spacing
+
+    def after(self, count: int) -> Millis:
+        """How many ms after an appointment the one ``count`` permits later is, rounded up once for the whole distance.
+
+        However many blocks of such permits follow each other, ``cycle[0] + 1`` appointments in a row span at least
+        ``cycle[1]`` ms. The distance to the end of the first block is less than 1 ms short, and all others are not
+        short. The sum is a whole number."""
+        permits, span = self.cycle or (1, self.spacing)
+        return -(-count * span // permits)
+
+    @property
+    def room(self) -> Millis:
+        """How many ms ahead an appointment must lie, so that Sluice can prepare the start within the tolerance."""
+        return max(0, PREPARATION - self.tolerance)
 
 
 PermitRequest = Slots | RateWindow | Pace

@@ -11,40 +11,56 @@ bound holds for the receiver, too, if no two latencies differ by more than that.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from pydantic import Field, model_validator
 
-from chalicelib.core.documents import Duration
+from chalicelib.core.documents import Described, Duration, Sparse
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import SECOND, Millis, duration, format_duration
-from chalicelib.core.limits.aging import Aging
+from chalicelib.core.instants import DAY, SECOND, Millis, duration, format_duration
 from chalicelib.core.limits.names import policy_limit
-from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.permits import Pace
 
 MAX_TOLERANCE: Millis = 2 * SECOND
-
-
 TOLERANCE_SHARE = 50  # 2 % of the interval
-
-
 # Long enough for one read of the schedule state and the wake-up of a sleeping process. Of a policy of 1 start in 1 s it
 # leaves 95 % of the allowed rate.
 MIN_TOLERANCE: Millis = 40
-
-
 # The messages of one invocation are sent in calls of ten, 20 ms apart.
 MIN_SPACING: Millis = 2
 # The rows of a queue share a partition key, which takes 1,000 write units a second. A job needs four of them, to join
 # and to leave, and the row that counts the waiters takes part in each of these transactions. So the queue of a policy
 # of more starts a second is divided.
 PART_A_SECOND = 100
+LEAST, MOST = SECOND, 30 * DAY  # of an aging
+
+
+class Aging(Described, Sparse):
+    """A pool or a policy, in whose queue work that waits long becomes more urgent, so that no priority starves.
+
+    ``aging``: each such span of waiting raises a job by one step of priority. Without it, the higher priority always
+    goes first."""
+
+    omitted: ClassVar[Collection[str]] = ("aging",)
+
+    aging: Duration | None = None
+
+    @property
+    def aging_span(self) -> Millis:
+        """The span in ms; 0 without aging. Raises ``invalid`` if it is too short or too long."""
+        span = duration(self.aging) if self.aging is not None else 0
+        if self.aging is not None and not LEAST <= span <= MOST:
+            raise invalid("aging", "a span from 1s to 30d", self.aging, "such as 30m")
+        return span
 
 
 class Policy(Aging):
     """At most ``max_events`` events start in any ``interval``, across all schedules that name the policy. ``margin``
     lengthens the interval by what the latency of calls to the target may vary."""
+
+    omitted: ClassVar[Collection[str]] = ("aging", "margin")
 
     max_events: int = Field(ge=1, le=1_000_000)
     interval: Duration = "1m"

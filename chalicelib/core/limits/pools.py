@@ -1,6 +1,6 @@
 """Pools: slots, or vCPUs, that workflows share (W3). Only its owner acquires the units that a share reserves.
 
-A pool is a limit of slots (`core/limits/slots.py`), of which a job acquires all units that it needs at once, or none.
+A pool is a limit of slots (`core/limits/permits.py`), of which a job acquires all units that it needs at once, or none.
 Each share is a limit of its own. The units that no share reserves are the common part, another limit. Jobs without a
 share acquire their units there; so do jobs whose share is used up, while no job waits there. So neither can starve the
 other.
@@ -15,8 +15,8 @@ from pydantic import Field, model_validator
 
 from chalicelib.core.documents import Document, Reference
 from chalicelib.core.errors import invalid
-from chalicelib.core.limits.aging import Aging
 from chalicelib.core.limits.names import pool_limit, share_limit
+from chalicelib.core.limits.policies import Aging
 from chalicelib.core.rows.limit import LimitState
 
 MAX_UNITS = 1_000_000

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from chalicelib.core.ids import holder_of
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits import names
-from chalicelib.core.limits.permits import PermitRequest
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.permits import PermitRequest, Slots
 from chalicelib.core.limits.writes import Ended, ReleasePermit
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
@@ -39,11 +38,8 @@ def give_back(
             continue
         state = states.get(limit_name) or LimitState(limit_name)
         ended = _ended(run, state) if run is not None else None
-        plan.append(
-            ReleasePermit(
-                limit_name, now if state.waiters > 0 else None, ended, units_at(limit_name, run.units if run else 0)
-            )
-        )
+        wake = now if state.waiters > 0 else None
+        plan.append(ReleasePermit(limit_name, wake, ended, units_at(limit_name, run.units if run else 0)))
     return plan
 
 

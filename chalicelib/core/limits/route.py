@@ -7,9 +7,17 @@ from dataclasses import dataclass, replace
 
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits import names, parts
-from chalicelib.core.limits.pace import SERVED_EARLY, Pace
-from chalicelib.core.limits.permits import PermitRequest, admits, has_permit, horizon, is_held, next_service
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.permits import (
+    SERVED_EARLY,
+    Pace,
+    PermitRequest,
+    Slots,
+    admits,
+    has_permit,
+    horizon,
+    is_held,
+    next_service,
+)
 from chalicelib.core.rows.limit import LimitState
 
 
@@ -56,15 +64,11 @@ def route(
     *others, last = paces
     if not _grants(last, states, now, serving):
         return Route(tuple(take), last)
-    busy = [
-        pace
-        for pace in others
-        if not has_permit(pace, _state(pace, states), horizon(pace, now, last.limit_name == serving))
-    ]
+    is_served = last.limit_name == serving
+    busy = [pace for pace in others if not has_permit(pace, _state(pace, states), horizon(pace, now, is_served))]
     if busy:
-        return Route(
-            tuple(take), last, behind=max(busy, key=lambda pace: next_service(pace, _state(pace, states), now))
-        )
+        behind = max(busy, key=lambda pace: next_service(pace, _state(pace, states), now))
+        return Route(tuple(take), last, behind)
     return Route((*take, *paces), None, appointment=appointment(paces, states, now))
 
 

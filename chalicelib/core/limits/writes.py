@@ -1,19 +1,17 @@
-"""The writes to a limit, as values: permits, queues, starts. They are part of `Write` in `core/writes.py`."""
+"""The writes to a limit, as values: permits, queues, starts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 from chalicelib.core.instants import Instant
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import PermitRequest
-from chalicelib.core.limits.rate_window import RateWindow
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.permits import Pace, PermitRequest, RateWindow, Slots
 from chalicelib.core.rows.limit import LimitState
+from chalicelib.core.writes import Write
 
 
 @dataclass(frozen=True, slots=True)
-class AcquirePermit:
+class AcquirePermit(Write):
     """Acquire a permit of a limit whose state was read before: from its queue, or else on condition that the queue is
     empty. ``now`` is, for a pace, the appointment: the instant at which the start may begin, which may lie ahead.
 
@@ -40,7 +38,7 @@ class AcquirePermit:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordStart:
+class RecordStart(Write):
     """Remember the start of a run whose job acquired the permit before, while it queued for another limit."""
 
     ask: Slots | RateWindow
@@ -51,7 +49,7 @@ class RecordStart:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinQueue:
+class JoinQueue(Write):
     """Count one more waiter, on condition that the limit would not grant the permit now: the exact negation of the
     condition of `AcquirePermit`. ``now`` is the latest instant for which the job could have acquired one. ``rev`` is
     that of the limit as it was read; a rate window must not have changed since, as its entries only age. ``behind``:
@@ -67,7 +65,7 @@ class JoinQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveQueue:
+class LeaveQueue(Write):
     """Count one waiter less, or ``count`` of them; the write acquires no permit."""
 
     limit_name: str
@@ -85,7 +83,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class ReleasePermit:
+class ReleasePermit(Write):
     """Release a permit, or all ``units`` that a job acquired of a pool. With ``wake_at`` None the write expects an
     empty queue. Otherwise it expects waiters, and wakes the queue."""
 
@@ -96,7 +94,7 @@ class ReleasePermit:
 
 
 @dataclass(frozen=True, slots=True)
-class TrackRates:
+class TrackRates(Write):
     """From now on every start of a workflow is counted in these rate windows."""
 
     limit_name: str
@@ -104,7 +102,7 @@ class TrackRates:
 
 
 @dataclass(frozen=True, slots=True)
-class NameShared:
+class NameShared(Write):
     """Remember in the limit of a policy that jobs queue for admission with permits of ``shared``. So the view of the
     policy finds their queue."""
 
@@ -113,7 +111,7 @@ class NameShared:
 
 
 @dataclass(frozen=True, slots=True)
-class NewEdition:
+class NewEdition(Write):
     """The workflow of this limit has another definition from now on: claims that read the former one fail."""
 
     limit_name: str
@@ -121,7 +119,7 @@ class NewEdition:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaseQueue:
+class LeaseQueue(Write):
     """Move the ``wake_at`` of a limit, on condition that it is as read: the caller that succeeds serves the queue.
 
     ``asked`` is the instant at which Sluice polls the runs that hold the slots; None: it does not poll them.
@@ -135,7 +133,7 @@ class LeaseQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class DelayPace:
+class DelayPace(Write):
     """Allow no start of this pace before ``until``: the target has throttled one (E8). The burst counts as used up."""
 
     ask: Pace
@@ -143,7 +141,7 @@ class DelayPace:
 
 
 @dataclass(frozen=True, slots=True)
-class AcquireBlock:
+class AcquireBlock(Write):
     """Move the ``head`` of a pace over a block of permits, on condition that it is as it was read. The jobs stay in the
     queue until they have started: if their invocation crashes, these permits are lost, and no other is affected."""
 
@@ -153,7 +151,7 @@ class AcquireBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class AdvancePace:
+class AdvancePace(Write):
     """Move the ``head`` of a pace to an earlier instant: its policy allows more than before."""
 
     limit_name: str
@@ -162,7 +160,7 @@ class AdvancePace:
 
 
 @dataclass(frozen=True, slots=True)
-class ClearQueueWake:
+class ClearQueueWake(Write):
     """Remove the ``wake_at`` of a limit, on condition that its queue is empty; with ``read``, that it is as read."""
 
     limit_name: str
@@ -170,7 +168,7 @@ class ClearQueueWake:
 
 
 @dataclass(frozen=True, slots=True)
-class WakeQueue:
+class WakeQueue(Write):
     """Set the ``wake_at`` of a limit, if it has none, and into how many ``parts`` its queue is divided, unless it has
     more."""
 

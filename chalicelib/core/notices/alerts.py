@@ -1,6 +1,6 @@
 """How Sluice groups notices about failures and missed deadlines (W9, H5).
 
-Each notice is a message to the target of a rule (`core/definitions/notify.py`). Sluice sends the first notice about a
+Each notice is a message to the target of a rule (`core/definitions/workflow.py`). Sluice sends the first notice about a
 workflow at once and opens a window of five minutes. At its end, Sluice sends one notice about all events within the
 window, and opens the next one. A window without a pending notice is the last one.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from chalicelib.core import ids, masks
-from chalicelib.core.definitions.notify import Notify
+from chalicelib.core.definitions.workflow import Notify
 from chalicelib.core.instants import MINUTE, Instant, Millis, iso
 from chalicelib.core.rows.notice import NoticeWindow, PendingNotice
 

@@ -10,7 +10,7 @@ from chalicelib.core.fires.fire import Begun, fire_of
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import Timer
-from chalicelib.core.triggers.occurrences import Series
+from chalicelib.core.triggers.time import Series
 
 MAX_FIRES = 10_000  # of one schedule that a repair looks for
 

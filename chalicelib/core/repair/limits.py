@@ -9,7 +9,7 @@ from chalicelib.core import states
 from chalicelib.core.ids import holder_of
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.limits import names, returns
-from chalicelib.core.limits.slots import MAX_STARTS
+from chalicelib.core.limits.permits import MAX_STARTS
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
 

@@ -12,7 +12,7 @@ from chalicelib.core.rows.stored import StoredRow
 
 @dataclass(frozen=True, slots=True)
 class AccessRow(StoredRow):
-    """The access document of a namespace (`core/access/document.py`), and its version ``rev``."""
+    """The access document of a namespace (`core/access/roles.py`), and its version ``rev``."""
 
     namespace: str
     document: Mapping[str, Any]

@@ -17,7 +17,7 @@ from chalicelib.core.ids import holder_of
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits import names, returns
 from chalicelib.core.limits.names import pool_of
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.permits import Slots
 from chalicelib.core.limits.writes import AcquirePermit
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.limit import LimitState

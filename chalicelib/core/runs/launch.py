@@ -11,7 +11,7 @@ from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
 from chalicelib.core.limits import names, parts
 from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
-from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.permits import Pace
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.writes import AcquirePermit, AdvancePace, JoinQueue
 from chalicelib.core.rows.limit import LimitState
@@ -20,7 +20,7 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import follow, workers
 from chalicelib.core.runs import queued as run_queued
 from chalicelib.core.targets.answers import NoAnswer, NotNow, Started
-from chalicelib.core.targets.backoff import backoff
+from chalicelib.core.targets.retries import backoff
 from chalicelib.core.why import NONE, Mention, Why
 from chalicelib.core.writes import Create, Replace, Write
 

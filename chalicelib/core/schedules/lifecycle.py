@@ -370,19 +370,17 @@ def _with_rest(
     rest = fire.unprepared(timer, schedule, now) if alive.mode in GATHERING_MODES else None
     if rest is None:
         return plan
-    ended = [EndTimer(timer, _put_timer(write)) if _is_of_timer(write) else write for write in plan]
     record_id = ids.job_id(timer.schedule, timer.generation, f"unprepared:{now}")
     text = Why.of("fires_unprepared", f"{rest.text} had not been prepared when {why}")
     record = new_record(record_id, "DROPPED", timer.schedule, timer.generation, text, now, count=rest.events)
-    return [*ended, Put(record)]
+    return [*(_ended(write, timer) for write in plan), Put(record)]
 
 
-def _is_of_timer(write: Write) -> bool:
-    return isinstance(write, Put | Delete) and isinstance(write.row, Timer)
-
-
-def _put_timer(write: Write) -> Timer | None:
-    return write.row if isinstance(write, Put) and isinstance(write.row, Timer) else None
+def _ended(write: Write, timer: Timer) -> Write:
+    """The write itself; one that deletes or replaces the timer with the condition that the timer is as it was read."""
+    if not (isinstance(write, Put | Delete) and isinstance(write.row, Timer)):
+        return write
+    return EndTimer(timer, write.row if isinstance(write, Put) else None)
 
 
 def _wakes(row: Row) -> bool:

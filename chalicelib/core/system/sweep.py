@@ -10,7 +10,7 @@ from chalicelib.core.instants import HOUR, MINUTE, SECOND, Instant, Millis
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import costs, follow
-from chalicelib.core.targets import backoff
+from chalicelib.core.targets import retries
 
 # A hint takes a moment to arrive, so a row that is due for a shorter time is not overdue yet.
 GRACE: Millis = 5 * SECOND
@@ -89,5 +89,5 @@ def lease(row: Leased, now: Instant) -> Lease:
     """The next lease of a row. The first is half a minute. The later ones end just before the next, the second, the
     fourth tick, and so on, up to one hour. ``row.leases`` counts the hints without effect. After `PARKED_AFTER` of them
     the row is parked and logged, so that it does not delay other rows."""
-    span = backoff.doubled(MINUTE, row.leases) - BEFORE_TICK if row.leases > 0 else 30 * SECOND
+    span = retries.doubled(MINUTE, row.leases) - BEFORE_TICK if row.leases > 0 else 30 * SECOND
     return Lease(now + min(span, HOUR), parked=row.leases >= PARKED_AFTER)

@@ -1,6 +1,6 @@
 """What targets report: updates of runs, and the answers to a start call or a delivery.
 
-`core/runs/complete.py` applies updates, `core/runs/launch.py` and `core/targets/delivery.py` decide on answers.
+`core/runs/complete.py` applies updates, `core/runs/launch.py` and `core/targets/retries.py` decide on answers.
 """
 
 from __future__ import annotations

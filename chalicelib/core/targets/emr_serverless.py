@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from chalicelib.core.access.allowed import Named
 from chalicelib.core.access.spark_keys import OF_FILES
+from chalicelib.core.documents import Sparse
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import parse_instant
 from chalicelib.core.limits import names
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.limits.permits import Pace, PermitRequest, Slots
 from chalicelib.core.limits.policies import StartRate
-from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import EMR_STATE
 from chalicelib.core.targets import emr_reason
 from chalicelib.core.targets.answers import RunUpdate, StateChange
-from chalicelib.core.targets.fields import PollInterval
-from chalicelib.core.targets.logs import Log, NoLog, Uploaded
 from chalicelib.core.targets.resources import Resources
-from chalicelib.core.targets.target import Target
+from chalicelib.core.targets.target import Log, NoLog, PollInterval, Target, Uploaded
 
 # EMR splits the parameters of spark-submit at whitespace, so a value with a space could add ``--jars`` or ``--conf``.
 _KEY = re.compile(r"spark\.[A-Za-z0-9_.-]+")
@@ -43,7 +40,7 @@ _SIZES = frozenset(
 )
 
 
-class EmrServerlessTarget(Target):
+class EmrServerlessTarget(Target, Sparse):
     """An EMR Serverless PySpark job. ``spark`` holds Spark properties; application and role default to the stack's.
 
     EMR reports the states of a run by events. With ``poll_every``, Sluice also polls it at that interval (W6).
@@ -52,6 +49,7 @@ class EmrServerlessTarget(Target):
     listed: ClassVar[bool] = True
     bills: ClassVar[bool] = True
     event_source: ClassVar[str | None] = "aws.emr-serverless"
+    omitted: ClassVar[Collection[str]] = ("poll_every",)
 
     type: Literal["emr_serverless"]
     entry_point: str = Field(pattern=r"^s3://[^/]+/.+", max_length=1024)
@@ -144,12 +142,6 @@ class EmrServerlessTarget(Target):
     @classmethod
     def reason_with_log(cls, reason: str, streams: Mapping[str, str]) -> str:
         return emr_reason.with_error(reason, streams)
-
-    @model_serializer(mode="wrap")
-    def _without_absent_poll(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The document without an absent ``poll_every``, because each run stores it in its start request."""
-        fields: dict[str, Any] = handler(self)
-        return {field: value for field, value in fields.items() if field != "poll_every" or value is not None}
 
 
 def _named_by(key: str, value: str) -> Iterable[Named]:

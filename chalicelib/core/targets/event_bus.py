@@ -10,8 +10,7 @@ from pydantic import Field, field_validator
 from chalicelib.core.access.allowed import Named, own_arn
 from chalicelib.core.documents import ONE_LINE
 from chalicelib.core.errors import invalid
-from chalicelib.core.targets.fields import REGION
-from chalicelib.core.targets.target import Delivered
+from chalicelib.core.targets.target import REGION, Delivered
 
 
 class EventBusTarget(Delivered):

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from chalicelib.core.access.allowed import Named
-from chalicelib.core.targets.fields import ARN, REGION
-from chalicelib.core.targets.target import Delivered
+from chalicelib.core.targets.target import ARN, REGION, Delivered
 
 FunctionArn = Annotated[
     str,

@@ -5,15 +5,15 @@ Sluice reads the value right before a call. It stores the reference alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Discriminator, Field, SerializerFunctionWrapHandler, Tag, model_serializer, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from chalicelib.core.access.allowed import own_arn
-from chalicelib.core.documents import Document
+from chalicelib.core.documents import Sparse
 from chalicelib.core.errors import invalid
-from chalicelib.core.targets.fields import REGION
+from chalicelib.core.targets.target import REGION
 
 PARAMETER = r"/[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*"
 SECRET = r"[A-Za-z0-9/_+=.@-]{1,512}"
@@ -29,8 +29,10 @@ SecretName = Annotated[
 ]
 
 
-class SecretReference(Document):
+class SecretReference(Sparse):
     """A secret by its name: the parameter ``ssm``, or the secret ``secrets_manager`` of the stack's account."""
+
+    omitted: ClassVar[Collection[str]] = ("ssm", "secrets_manager")
 
     ssm: str | None = Field(default=None, pattern=f"^{PARAMETER}$", max_length=1011)
     secrets_manager: str | None = Field(default=None, pattern=f"^{SECRET}$")
@@ -41,11 +43,6 @@ class SecretReference(Document):
             got = "both" if self.ssm is not None else "neither"
             raise invalid("", "either ssm or secrets_manager", got, "such as ssm: /sluice-target/demo/key")
         return self
-
-    @model_serializer(mode="wrap")
-    def _only_the_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields: dict[str, Any] = handler(self)
-        return {field: value for field, value in fields.items() if value is not None}
 
 
 class SecretUrl(SecretReference):

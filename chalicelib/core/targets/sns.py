@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from chalicelib.core.access.allowed import Named
-from chalicelib.core.targets.fields import ARN, REGION, Group, check_group
-from chalicelib.core.targets.target import Delivered
+from chalicelib.core.targets.target import ARN, REGION, Delivered, Group, check_group
 
 
 class SnsTarget(Delivered):

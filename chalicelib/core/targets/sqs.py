@@ -9,8 +9,7 @@ from pydantic import Field, model_validator
 
 from chalicelib.core.access.allowed import Named
 from chalicelib.core.access.queue_urls import queue_arn
-from chalicelib.core.targets.fields import Group, check_group
-from chalicelib.core.targets.target import Delivered
+from chalicelib.core.targets.target import Delivered, Group, check_group
 
 
 class SqsTarget(Delivered):

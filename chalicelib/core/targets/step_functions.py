@@ -15,9 +15,7 @@ from chalicelib.core.instants import Instant, parse_instant
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import FailureKind, RunState
 from chalicelib.core.targets.answers import RunUpdate, StateChange
-from chalicelib.core.targets.fields import ARN, REGION, PollInterval
-from chalicelib.core.targets.logs import Log, NoLog
-from chalicelib.core.targets.target import Target
+from chalicelib.core.targets.target import ARN, REGION, Log, NoLog, PollInterval, Target
 
 # A version or an alias may follow the name. `/` is excluded: it precedes the label of a Distributed Map, which cannot
 # be started.

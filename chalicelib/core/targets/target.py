@@ -8,24 +8,62 @@ package has an entry for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import Field
 
 from chalicelib.core.access.allowed import Named
-from chalicelib.core.documents import Document
+from chalicelib.core.documents import Document, Duration, spanning
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import SECOND, Millis
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.instants import DAY, MINUTE, SECOND, Millis
+from chalicelib.core.limits.permits import Pace, PermitRequest
 from chalicelib.core.limits.policies import StartRate
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import RunState
 from chalicelib.core.targets.answers import StateChange
-from chalicelib.core.targets.logs import Log, NoLog
 from chalicelib.core.targets.resources import Resources
 
 # Two attempts of botocore with 3 s to connect and 10 s to read, and the pause between them (`aws/targets/clients.py`);
 # a synchronous call of a function ends within 30 s.
 MAX_AWS_CALL: Millis = 30 * SECOND
+
+# Parts of the regular expressions that check ARNs.
+REGION = r"[a-z]{2}[a-z-]+-\d"
+ARN = r"^arn:aws[a-z-]*:"
+
+Group = Annotated[str, Field(pattern=r"^[!-~]{1,128}$")]  # of messages of a FIFO queue or topic
+
+# Sluice polls a target this often that also sends events about its runs (W6).
+PollInterval = Annotated[
+    Duration, spanning(MINUTE, DAY, "an interval from 1m to 1d", "leave it out: the target reports how a run ends")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class NoLog:
+    """There is no log, and ``why``. ``never`` replaces ``why`` after the end of the run, if set."""
+
+    why: str
+    never: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A worker reports the last lines of its output, which Sluice keeps in a row of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uploaded:
+    """The target uploads each stream into ``folder`` of the control bucket, as ``<stream>.gz``. ``later`` is the text
+    for a log that is not uploaded yet."""
+
+    folder: str
+    streams: tuple[str, ...]
+    later: str
+
+
+Log = NoLog | Reported | Uploaded  # where the log of a run is (W15)
 
 
 class Target(Document):
@@ -45,52 +83,43 @@ class Target(Document):
     @classmethod
     def pace(cls, stack: StartRate) -> Pace | None:
         """The pace of the start calls of this target, also among its `permits`; None if it has none."""
-        del stack
         return None
 
     def permits(self, stack: StartRate, resources: Resources | None) -> tuple[PermitRequest, ...]:
         """The permits that a start needs because of its target, in addition to those of its schedule and its pool."""
-        del stack, resources
         return ()
 
     def queues(self, stack: StartRate, resources: Resources | None) -> tuple[str, ...]:
         """The limits in whose queues jobs may wait because of their target, in order, including those not set now."""
-        del stack, resources
         return ()
 
     def with_resources(self, resources: Resources) -> Self:
         """The same target with these resources for its run."""
-        del resources
         return self
 
     def placed(self, stack: StartRate) -> Self:
         """The same target with the defaults of the stack filled in, as a start request keeps it."""
-        del stack
         return self
 
     @classmethod
     def named(cls, stored: Mapping[str, Any]) -> Iterable[Named]:
         """What the stored fields of a target name that an allow-list may limit (O10). The defaults of the stack are
         filled in. Raises ``invalid`` for fields that no call can carry safely."""
-        del stored
         return ()
 
     @classmethod
     def is_signed(cls, stored: Mapping[str, Any]) -> bool:
         """Whether Sluice signs requests to AWS for a call of this target, and so needs a role for them."""
-        del stored
         return True
 
     @classmethod
     def longest_call(cls, stored: Mapping[str, Any]) -> Millis:
         """The longest time in ms that one call of a target may take; ``stored`` are its fields in a run's row."""
-        del stored
         return MAX_AWS_CALL
 
     @classmethod
     def interpret(cls, run: Run, state: RunState) -> RunState:
         """The state that Sluice gives a run when the target reports ``state``."""
-        del run
         return state
 
     @classmethod
@@ -101,7 +130,6 @@ class Target(Document):
     @classmethod
     def log_folder(cls, namespace: str) -> str:
         """The folder below ``logs/`` to which runs of a namespace's workflows upload logs; empty: they upload none."""
-        del namespace
         return ""
 
     @classmethod
@@ -112,13 +140,11 @@ class Target(Document):
     @classmethod
     def wants_log(cls, reason: str) -> bool:
         """Whether the reason of a failed run lacks the error of its program, so that its log may have it."""
-        del reason
         return False
 
     @classmethod
     def reason_with_log(cls, reason: str, streams: Mapping[str, str]) -> str:
         """The reason of a failed run with the error of its program from its log."""
-        del streams
         return reason
 
 
@@ -140,3 +166,9 @@ def require_lifecycle(
     if not target.has_lifecycle:
         got = got or f"one for a {target.type} target, whose runs have no end that Sluice can see"
         raise invalid(field, expected, got, hint)
+
+
+def check_group(group: str | None, name: str, what: str) -> None:
+    """Raises ``invalid`` for a message group on a standard queue or topic. ``what`` is ``queue`` or ``topic``."""
+    if group is not None and not name.endswith(".fifo"):
+        raise invalid("group", f"a group only for a FIFO {what}, whose name ends with .fifo", group, "leave it out")

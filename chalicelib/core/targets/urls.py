@@ -44,9 +44,8 @@ def check_url(url: str) -> str:
     if parts.scheme not in WELL_KNOWN or not parts.hostname or not _HOST.fullmatch(parts.hostname):
         raise invalid("", "a URL such as https://example.com/hook", url)
     if "@" in parts.netloc:
-        raise invalid(
-            "", "a URL without a user and a password", "one with '@' before its path", "use a secret to sign the calls"
-        )
+        hint = "use a secret to sign the calls"
+        raise invalid("", "a URL without a user and a password", "one with '@' before its path", hint)
     if parts.fragment:
         raise invalid("", "a URL without a fragment", url, "leave out '#' and what follows; clients do not send it")
     if port is not None and port < LOWEST_PORT and port not in WELL_KNOWN.values():

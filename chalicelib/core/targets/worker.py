@@ -11,8 +11,7 @@ from chalicelib.core.documents import Duration, Name, spanning
 from chalicelib.core.instants import HOUR, SECOND
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import RunState
-from chalicelib.core.targets.logs import Log, Reported
-from chalicelib.core.targets.target import Target
+from chalicelib.core.targets.target import Log, Reported, Target
 
 HeartbeatInterval = Annotated[
     Duration,
@@ -40,10 +39,8 @@ class WorkerTarget(Target):
 
     @classmethod
     def is_signed(cls, stored: Mapping[str, Any]) -> bool:
-        del stored
         return False
 
     @classmethod
     def log_of(cls, run: Run) -> Log:
-        del run
         return Reported()

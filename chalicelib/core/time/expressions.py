@@ -16,11 +16,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import lru_cache, partial
 from typing import Any
 
-from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.errors import SluiceError, invalid, meant
 from chalicelib.core.instants import (
     DAY,
     LATEST,
@@ -101,12 +100,6 @@ def normalise(expression: object, field: str = "expression") -> str:
     ``invalid`` with ``field`` for a malformed expression, and for one that could never fire.
     """
     return str(parse(expression if isinstance(expression, str) else text_of(expression, field), field))
-
-
-def check_expression(expression: str, zone_name: str = "UTC") -> None:
-    """Raises ``invalid`` for an unknown zone, a malformed expression, or one that could never fire."""
-    zone(zone_name)
-    parse(expression)
 
 
 def next_fire(
@@ -197,9 +190,8 @@ def _own_form(text: str, field: str) -> str:
     if kind == "rate":
         rate = _RATE.fullmatch(inner)
         if rate is None:
-            raise invalid(
-                field, "a rate such as rate(5 minutes), rate(1 hour) or rate(1 day)", text, "or write '@every 5m'"
-            )
+            hint = "or write '@every 5m'"
+            raise invalid(field, "a rate such as rate(5 minutes), rate(1 hour) or rate(1 day)", text, hint)
         return f"@every {rate[1]}{rate[2][0].lower()}"
     fields = inner.split()
     if len(fields) != 6:
@@ -244,9 +236,9 @@ def _from_one(weekday: str) -> str:
 def _spelling(text: str) -> str | None:
     """What to write in place of an interval in words, of the fields of EventBridge without ``cron()``, and of a macro
     that is misspelt."""
-    near = get_close_matches(text.lower(), [*MACROS, "@every"], n=1) if text.startswith("@") else []
-    if near:
-        return f"did you mean {near[0]!r}?"
+    macro = meant(text.lower(), [*MACROS, "@every"]) if text.startswith("@") else None
+    if macro is not None:
+        return macro
     words = short_duration(re.sub(r"(?i)^every\s+", "", text))
     if words is not None:
         local = " (docs/time.md has spans of days and weeks in local time)" if words[-1] in "dw" else ""
@@ -289,8 +281,7 @@ def text_of(document: object, field: str = "expression") -> str:
         path = f"{field}.{key}" if field else str(key)
         name = known.get(str(key).replace("_", "").lower())
         if name is None:
-            near = get_close_matches(str(key), list(known.values()), n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"the fields are {', '.join(known.values())}"
+            hint = meant(str(key), known.values(), f"the fields are {', '.join(known.values())}")
             raise SluiceError("unknown_field", f"unknown field {str(key)!r}", path, hint)
         if name in given:
             raise invalid(path, f"{name} once", f"{name} twice")

@@ -302,9 +302,8 @@ def _week(parts: dict[str, str], freq: str, field: str) -> tuple[tuple[int, int]
             raise invalid(field, "BYDAY with days such as MO, 2TU or -1FR", item, f"the days are {', '.join(WEEKDAYS)}")
         number = int(each[1] or 0)
         if each[1] and freq in ("DAILY", "WEEKLY"):
-            raise invalid(
-                field, f"BYDAY without numbers for FREQ={freq}", item, "use FREQ=MONTHLY, or remove the number"
-            )
+            hint = "use FREQ=MONTHLY, or remove the number"
+            raise invalid(field, f"BYDAY without numbers for FREQ={freq}", item, hint)
         if each[1] and not 1 <= abs(number) <= longest:
             raise invalid(field, f"BYDAY with numbers from 1 to {longest} or -1 to -{longest}", item)
         found.add((number, WEEKDAYS.index(each[2])))

@@ -57,13 +57,12 @@ def parse_clock(text: str, field: str, *, is_end: bool = False) -> Clock:
 
 
 def is_inside(window: Window, now: Instant) -> bool:
-    opens, _ = _current_or_next(window, now)
-    return opens <= now
+    return opening(window, now)[0] <= now
 
 
-def closes_at(window: Window, now: Instant) -> Instant:
-    """The instant at which the window closes: that of the opening at ``now`` or, if it is closed, of the next one."""
-    return _current_or_next(window, now)[1]
+def opening(window: Window, now: Instant) -> tuple[Instant, Instant]:
+    """When the window opens and closes: the opening at ``now`` or, if it is closed, the next one."""
+    return next(each for each in _openings(window, now) if each[1] > now)
 
 
 def next_opening(window: Window, now: Instant) -> Instant:
@@ -86,10 +85,6 @@ def describe(window: Window) -> str:
     days = sorted(set(window.days), key=DAYS.index)
     named = " and ".join(filter(None, [", ".join(days[:-1]), *days[-1:]]))
     return f"between {window.start} and {window.end} in {window.zone}" + (f", on {named}" if named else "")
-
-
-def _current_or_next(window: Window, now: Instant) -> tuple[Instant, Instant]:
-    return next(opening for opening in _openings(window, now) if opening[1] > now)
 
 
 def _openings(window: Window, now: Instant) -> Iterator[tuple[Instant, Instant]]:

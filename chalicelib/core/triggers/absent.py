@@ -14,8 +14,7 @@ from chalicelib.core.rows.job import Progress
 from chalicelib.core.time import windows
 from chalicelib.core.time.windows import Day
 from chalicelib.core.triggers.gathering import NestedLeaf
-from chalicelib.core.triggers.leaf import TimedLeaf, since
-from chalicelib.core.triggers.patterns import Flattened
+from chalicelib.core.triggers.leaf import Moved, TimedLeaf, since
 
 
 class AbsentTrigger(NestedLeaf, TimedLeaf):
@@ -28,7 +27,7 @@ class AbsentTrigger(NestedLeaf, TimedLeaf):
     days: tuple[Day, ...] = ()
 
     revocable: ClassVar[bool] = True  # a late feed ends the absence
-    moved_by: ClassVar[Literal["clock", "last_start", "last_arrival"]] = "last_arrival"
+    moved_by: ClassVar[Moved] = "last_arrival"
 
     @model_validator(mode="after")
     def _one_of_both(self, info: ValidationInfo) -> AbsentTrigger:
@@ -53,25 +52,19 @@ class AbsentTrigger(NestedLeaf, TimedLeaf):
     def span(self) -> Millis | None:
         return duration(self.within) if self.within is not None else None
 
-    def event_keys(self) -> tuple[str, ...]:
-        return self.of.event_keys()
-
-    def accepts(self, payload: Flattened, started_by: str | None = None) -> bool:
-        return self.of.accepts(payload, started_by)
-
     def opposes(self, event_kind: str) -> bool:
         return event_kind != self.type
 
-    def next_due(self, anchor: Instant, after: Instant, until: Instant | None = None) -> Instant | None:
-        due = self._measured(after)
-        return due if until is None or due <= until else None
+    def due_after(self, instant: Instant) -> Instant:
+        if self.deadline is not None:
+            return windows.next_clock(self.deadline, self.zone_name, self.days, instant)
+        return super().due_after(instant)
 
     def postponed_to(self, since: Instant, happened: Instant | None, due: Instant) -> Instant | None:
-        if self.span is None:
-            arrived = happened is not None and self._previous(due) < happened and since <= happened
-            return self._measured(due) if arrived else None
-        later = (max(since, happened) if happened is not None else since) + self.span
-        return later if later > due else None
+        if self.span is not None:
+            return super().postponed_to(since, happened, due)
+        arrived = happened is not None and self._previous(due) < happened and since <= happened
+        return self.due_after(due) if arrived else None
 
     def missing(self, progress: Progress | None) -> str:
         return f"no {self.of.noun()} to come {self._limit()}"
@@ -86,15 +79,10 @@ class AbsentTrigger(NestedLeaf, TimedLeaf):
     def resolve(self, names: Names) -> Self:
         return self.model_copy(update={"of": self.of.resolve(names), "zone": self.zone or names.zone})
 
-    def _measured(self, after: Instant) -> Instant:
-        if self.deadline is not None:
-            return windows.next_clock(self.deadline, self.zone_name, self.days, after)
-        return after + (self.span or 0)
-
     def _previous(self, due: Instant) -> Instant:
         """The deadline before ``due``. An event that arrived between the two is the expected one."""
         previous = due - 8 * DAY  # ``days`` may name a single day of the week
-        while (following := self._measured(previous)) < due:
+        while (following := self.due_after(previous)) < due:
             previous = following
         return previous
 

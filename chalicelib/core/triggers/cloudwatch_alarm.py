@@ -8,13 +8,13 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from pydantic import AfterValidator, Field, field_validator
 
 from chalicelib.core.access.allowed import Named
+from chalicelib.core.documents import ONCE_EACH
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import Instant
 from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
-from chalicelib.core.triggers.given import Given, GivenType
-from chalicelib.core.triggers.leaf import MAX_COUNT, GatheringLeaf, since
+from chalicelib.core.triggers.leaf import Count, GatheringLeaf, Given, GivenType, since
 
 MAX_NAME = 255  # characters; in UTF-8 at most 1,020 bytes, and the partition key of a table may have 2,048
 NO_CONTROL = r"[^\x00-\x1f\x7f]+"  # UTF-8 without the control characters of ASCII
@@ -64,8 +64,8 @@ class CloudWatchAlarmTrigger(GatheringLeaf):
 
     type: Literal["cloudwatch_alarm"]
     alarm: AlarmName
-    state: tuple[State, ...] = Field(default=("ALARM",), min_length=1)
-    count: int = Field(default=1, ge=1, le=MAX_COUNT)
+    state: Annotated[tuple[State, ...], Field(min_length=1), ONCE_EACH] = ("ALARM",)
+    count: Count = 1
 
     given: ClassVar[GivenType | None] = GivenAlarm
 
@@ -77,15 +77,6 @@ class CloudWatchAlarmTrigger(GatheringLeaf):
         if state not in get_args(State):
             raise invalid("", f"{', '.join(get_args(State))}, or a list of these", state)
         return (state,)
-
-    @field_validator("state")
-    @classmethod
-    def _once_each(cls, state: tuple[State, ...]) -> tuple[State, ...]:
-        return tuple(dict.fromkeys(state))
-
-    @property
-    def needed(self) -> int:
-        return self.count
 
     def event_keys(self) -> tuple[str, ...]:
         return tuple(alarm_key(self.alarm, state) for state in self.state)

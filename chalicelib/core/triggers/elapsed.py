@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from chalicelib.core.documents import Duration
-from chalicelib.core.instants import Instant, Millis, duration, format_duration
+from chalicelib.core.instants import Millis, duration, format_duration
 from chalicelib.core.rows.job import Progress
-from chalicelib.core.triggers.leaf import TimedLeaf, since
+from chalicelib.core.triggers.leaf import Moved, TimedLeaf, since
 
 
 class ElapsedTrigger(TimedLeaf):
@@ -17,19 +17,11 @@ class ElapsedTrigger(TimedLeaf):
     after: Duration
 
     counts_starts: ClassVar[bool] = True
-    moved_by: ClassVar[Literal["clock", "last_start", "last_arrival"]] = "last_start"
+    moved_by: ClassVar[Moved] = "last_start"
 
     @property
     def span(self) -> Millis:
         return duration(self.after)
-
-    def next_due(self, anchor: Instant, after: Instant, until: Instant | None = None) -> Instant | None:
-        due = after + self.span
-        return due if until is None or due <= until else None
-
-    def postponed_to(self, since: Instant, happened: Instant | None, due: Instant) -> Instant | None:
-        later = (max(since, happened) if happened is not None else since) + self.span
-        return later if later > due else None
 
     def describe(self) -> str:
         return f"{format_duration(self.span)} passing since the last start"

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from chalicelib.core.documents import STORED, Name
+from chalicelib.core.documents import STORED, Name, Properties
+from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant
 from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.text import count_of
 from chalicelib.core.triggers import patterns
-from chalicelib.core.triggers.given import Given, GivenType
-from chalicelib.core.triggers.leaf import MAX_COUNT, GatheringLeaf, since
+from chalicelib.core.triggers.leaf import Count, GatheringLeaf, Given, GivenType, since
 from chalicelib.core.triggers.patterns import Flattened
-from chalicelib.core.triggers.payload import Payload
+
+MAX_PAYLOAD = 10_000  # bytes as JSON
+
+
+def _check_size(payload: Properties) -> Properties:
+    size = len(json.dumps(payload).encode())
+    if size > MAX_PAYLOAD:
+        hint = "put large data into S3 and pass a reference"
+        raise SluiceError("too_large", f"expected a payload of at most {MAX_PAYLOAD} bytes, got {size}", "", hint)
+    return payload
+
+
+# The payload of a custom event has a bounded size, because each schedule that it triggers stores a copy.
+Payload = Annotated[Properties, AfterValidator(_check_size)]
 
 
 def custom_key(namespace: str, event: str) -> str:
@@ -45,7 +59,7 @@ class EventTrigger(GatheringLeaf):
     event: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$")
     namespace: Name | None = None
     pattern: dict[str, Any] | None = None
-    count: int = Field(default=1, ge=1, le=MAX_COUNT)
+    count: Count = 1
 
     given: ClassVar[GivenType | None] = GivenEvent
 
@@ -55,10 +69,6 @@ class EventTrigger(GatheringLeaf):
         if pattern is not None and info.context != STORED:  # it was checked when it was put
             patterns.check_pattern(pattern, "")
         return pattern
-
-    @property
-    def needed(self) -> int:
-        return self.count
 
     def event_keys(self) -> tuple[str, ...]:
         return (custom_key(self.namespace or "", self.event),)

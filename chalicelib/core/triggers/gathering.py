@@ -14,6 +14,7 @@ from chalicelib.core.triggers.cloudwatch_alarm import CloudWatchAlarmTrigger
 from chalicelib.core.triggers.event import EventTrigger
 from chalicelib.core.triggers.leaf import DatasetReference, GatheringLeaf, Leaf, Upstream
 from chalicelib.core.triggers.partition import PartitionTrigger
+from chalicelib.core.triggers.patterns import Flattened
 from chalicelib.core.triggers.program_status import ProgramStatusTrigger
 from chalicelib.core.triggers.size import SizeTrigger
 
@@ -35,6 +36,12 @@ class NestedLeaf(Leaf):
     """The base of `quiet` and `absent`, which are about the events of the leaf ``of``."""
 
     of: AnyGathering
+
+    def event_keys(self) -> tuple[str, ...]:
+        return self.of.event_keys()
+
+    def accepts(self, payload: Flattened, started_by: str | None = None) -> bool:
+        return self.of.accepts(payload, started_by)
 
     def datasets(self) -> tuple[DatasetReference, ...]:
         return self.of.datasets()

@@ -8,8 +8,11 @@ package tests the class of a leaf.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
+from pydantic import Field, field_validator
+
+from chalicelib.core import instants
 from chalicelib.core.access.allowed import Named
 from chalicelib.core.documents import Document
 from chalicelib.core.instants import Instant, Millis, iso
@@ -17,11 +20,11 @@ from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.time.days import Days
-from chalicelib.core.triggers.given import GivenTime, GivenType
-from chalicelib.core.triggers.occurrences import Recurrence
 from chalicelib.core.triggers.patterns import Flattened
 
 MAX_COUNT = 1_000_000  # the largest number of events that a leaf may require
+Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
+Moved = Literal["clock", "last_start", "last_arrival"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,48 @@ class Upstream:
     def counts(self, workflow: str, starter: str) -> bool:
         """Whether runs of ``workflow`` that the schedule ``starter`` started are among them."""
         return self.workflow == workflow and self.schedule in (None, starter)
+
+
+class Given(Document):
+    """An event that a user gives to a dry run, which `core/jobs/dry_run.py` replays. The document of each kind is in
+    the module of the leaf that counts its events. ``at`` is the instant at which the event is accepted, RFC 3339; by
+    default that of the request."""
+
+    at: str | None = None
+    type: str
+
+    timed: ClassVar[bool] = False  # as from a timer: the dry run finds its leaf by the type, not by an event key
+
+    @field_validator("at")
+    @classmethod
+    def _is_an_instant(cls, at: str | None) -> str | None:
+        if at is not None:
+            instants.parse_instant(at, "")
+        return at
+
+    def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
+        """The event that Sluice would build from this document, accepted at ``at``."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        raise NotImplementedError
+
+
+GivenType = type[Given]  # an alias, because the field `type` of a leaf hides the built-in in its class body
+
+
+class GivenTime(Given):
+    """A fire of a timed leaf: an instant of a time leaf, the end of an elapsed span, or the absence of events."""
+
+    type: Literal["time", "elapsed", "absent"]
+
+    timed: ClassVar[bool] = True
+
+    def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
+        return Event(event_id, self.type, f"{self.type}:{names.namespace}", at, at)
+
+    def describe(self) -> str:
+        return self.type
 
 
 class Leaf(Document):
@@ -142,17 +187,18 @@ class Leaf(Document):
         """The workflows, and the schedules if it names any, that have to exist."""
         return ()
 
-    def recurrence(self) -> Recurrence | None:
-        """The rule of its instants, if they are known in advance; else None."""
-        return None
-
     def lacking(self, progress: Progress | None) -> int:
         """How many events are missing, for the texts; at least 1."""
         return max(self.needed - (progress.count if progress else 0), 1)
 
 
 class GatheringLeaf(Leaf):
-    """A leaf that counts events. A quiet or an absent leaf may contain it."""
+    """A leaf that counts events, of which it may need a ``count``. A quiet or an absent leaf may contain it."""
+
+    @property
+    def needed(self) -> int:
+        count: int = getattr(self, "count", 1)
+        return count
 
     def noun(self) -> str:
         """The name of one of its events: ``partition of demo.flights``."""
@@ -171,7 +217,7 @@ class TimedLeaf(Leaf):
     type: Literal["time", "elapsed", "absent"]
 
     given: ClassVar[GivenType | None] = GivenTime
-    moved_by: ClassVar[Literal["clock", "last_start", "last_arrival"]]
+    moved_by: ClassVar[Moved]
 
     @property
     def span(self) -> Millis | None:
@@ -194,8 +240,13 @@ class TimedLeaf(Leaf):
 
     def next_due(self, anchor: Instant, after: Instant, until: Instant | None = None) -> Instant | None:
         """The next due instant strictly after ``after``; None if there is none by ``until``. Intervals count from
-        ``anchor``, the instant at which the schedule began to gather."""
-        raise NotImplementedError
+        ``anchor``, the instant at which the schedule began to gather. By default it is the end of the span."""
+        due = self.due_after(after)
+        return due if until is None or due <= until else None
+
+    def due_after(self, instant: Instant) -> Instant:
+        """When a leaf that always comes again is due after an instant."""
+        return instant + (self.span or 0)
 
     def past_field(self, now: Instant) -> str | None:
         """The field because of which no fire is left from ``now`` on; None if one is."""
@@ -204,7 +255,10 @@ class TimedLeaf(Leaf):
     def postponed_to(self, since: Instant, happened: Instant | None, due: Instant) -> Instant | None:
         """The instant to which the leaf moves from ``due``; None if it stays due. ``happened`` is the last start or
         arrival, as ``moved_by`` says; ``since`` is the instant at which the schedule began to gather."""
-        return None
+        if self.span is None:
+            return None
+        later = max(since, happened or since) + self.span
+        return later if later > due else None
 
 
 def timed(leaf: Leaf) -> TimedLeaf:

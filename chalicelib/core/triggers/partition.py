@@ -12,8 +12,7 @@ from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.text import count_of
-from chalicelib.core.triggers.given import Given, GivenType
-from chalicelib.core.triggers.leaf import MAX_COUNT, DatasetReference, GatheringLeaf, since
+from chalicelib.core.triggers.leaf import Count, DatasetReference, GatheringLeaf, Given, GivenType, since
 
 
 def partition_key(dataset: str) -> str:
@@ -38,13 +37,9 @@ class PartitionTrigger(GatheringLeaf):
 
     type: Literal["partition", "snapshot"]
     dataset: Reference
-    count: int = Field(default=1, ge=1, le=MAX_COUNT)
+    count: Count = 1
 
     given: ClassVar[GivenType | None] = GivenPartition
-
-    @property
-    def needed(self) -> int:
-        return self.count
 
     def event_keys(self) -> tuple[str, ...]:
         return (partition_key(self.dataset),)

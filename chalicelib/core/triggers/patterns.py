@@ -19,12 +19,11 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from difflib import get_close_matches
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
-from chalicelib.core.errors import invalid
+from chalicelib.core.errors import invalid, meant
 from chalicelib.core.steps import Steps
 
 MAX_DEPTH = 10  # levels of nested objects; each $or is a level as well
@@ -51,11 +50,6 @@ _LOWER = {">", ">="}
 _UPPER = {"<", "<="}
 _COMPARE = {"=", *_LOWER, *_UPPER}
 _WILD = re.compile(r"\\[*\\]|.", re.DOTALL)
-
-
-def matches(pattern: Mapping[str, Any], payload: Any) -> bool:
-    """Whether a payload matches a pattern that `check_pattern` accepted. An empty pattern matches every payload."""
-    return Matcher(pattern).matches(Flattened(payload))
 
 
 class Flattened:
@@ -145,7 +139,8 @@ class Matcher:
         }
 
     def matches(self, payload: Flattened) -> bool:
-        """Whether a payload matches. Raises `OverBudget` if the steps of the payload do not suffice."""
+        """Whether a payload matches; an empty pattern matches each. Raises `OverBudget` if the steps of the payload do
+        not suffice."""
         return self._fits(payload.root, payload)
 
     def _fits(self, found: Mapping[str, Any], payload: Flattened) -> bool:
@@ -348,9 +343,8 @@ def _check_operator(path: str, alternative: Any) -> None:
     ((operator, operand),) = alternative.items()
     here = f"{path}.{operator}"
     if operator not in _OPERATORS:
-        near = get_close_matches(operator, _OPERATORS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else None
-        raise invalid(here, f"an operator, one of {', '.join(_OPERATORS)}", operator, hint)
+        expected = f"an operator, one of {', '.join(_OPERATORS)}"
+        raise invalid(here, expected, operator, meant(operator, _OPERATORS))
     if operator == "numeric":
         _check_numeric(here, operand)
     elif operator == "anything-but":
@@ -366,9 +360,8 @@ def _check_text(path: str, operator: str, operand: Any) -> None:
     if not isinstance(operand, str):
         raise invalid(path, "text", operand)
     if operator == "wildcard" and any(token == "\\" for token in _WILD.findall(operand)):
-        raise invalid(
-            path, "a backslash only before '*' or another backslash", operand, "write two backslashes for one"
-        )
+        hint = "write two backslashes for one"
+        raise invalid(path, "a backslash only before '*' or another backslash", operand, hint)
 
 
 def _check_anything_but(path: str, operand: Any) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from chalicelib.core.documents import Reference, StoredReference
+from chalicelib.core.documents import ONCE_EACH, Reference, StoredReference
 from chalicelib.core.instants import Instant
 from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
-from chalicelib.core.triggers.given import Given, GivenType
-from chalicelib.core.triggers.leaf import MAX_COUNT, GatheringLeaf, Upstream, since
+from chalicelib.core.triggers.leaf import Count, GatheringLeaf, Given, GivenType, Upstream, since
 from chalicelib.core.triggers.patterns import Flattened
 
 Status = Literal["STARTED", "COMPLETED", "FAILED", "KILLED"]
@@ -50,19 +49,10 @@ class ProgramStatusTrigger(GatheringLeaf):
     workflow: StoredReference
     schedule: StoredReference | None = None
     version: int | None = Field(default=None, ge=1)
-    statuses: tuple[Status, ...] = Field(default=("COMPLETED",), min_length=1)
-    count: int = Field(default=1, ge=1, le=MAX_COUNT)
+    statuses: Annotated[tuple[Status, ...], Field(min_length=1), ONCE_EACH] = ("COMPLETED",)
+    count: Count = 1
 
     given: ClassVar[GivenType | None] = GivenStatus
-
-    @field_validator("statuses")
-    @classmethod
-    def _once_each(cls, statuses: tuple[Status, ...]) -> tuple[Status, ...]:
-        return tuple(dict.fromkeys(statuses))
-
-    @property
-    def needed(self) -> int:
-        return self.count
 
     def event_keys(self) -> tuple[str, ...]:
         return tuple(status_key(self.workflow, status) for status in self.statuses)

@@ -10,7 +10,6 @@ from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.triggers.gathering import NestedLeaf
 from chalicelib.core.triggers.leaf import LeafState
-from chalicelib.core.triggers.patterns import Flattened
 
 
 class QuietTrigger(NestedLeaf):
@@ -24,12 +23,6 @@ class QuietTrigger(NestedLeaf):
     @property
     def silence(self) -> Millis:
         return duration(self.after)
-
-    def event_keys(self) -> tuple[str, ...]:
-        return self.of.event_keys()
-
-    def accepts(self, payload: Flattened, started_by: str | None = None) -> bool:
-        return self.of.accepts(payload, started_by)
 
     def evaluate(self, progress: Progress | None, now: Instant) -> LeafState:
         arrived = (self.arrived(progress),) if progress else ()

@@ -12,8 +12,7 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.triggers.absent import AbsentTrigger
 from chalicelib.core.triggers.elapsed import ElapsedTrigger
 from chalicelib.core.triggers.gathering import GATHERING
-from chalicelib.core.triggers.given import Given
-from chalicelib.core.triggers.leaf import Leaf
+from chalicelib.core.triggers.leaf import Given, Leaf
 from chalicelib.core.triggers.quiet import QuietTrigger
 from chalicelib.core.triggers.time import TimeTrigger
 

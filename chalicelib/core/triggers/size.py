@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field
 
 from chalicelib.core import sizes
 from chalicelib.core.documents import Reference
@@ -13,8 +13,9 @@ from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.text import count_of
-from chalicelib.core.triggers.given import Given, GivenType
-from chalicelib.core.triggers.leaf import DatasetReference, GatheringLeaf, since
+from chalicelib.core.triggers.leaf import DatasetReference, GatheringLeaf, Given, GivenType, since
+
+Bytes = Annotated[int, BeforeValidator(lambda given: sizes.parse_bytes(given, ""), json_schema_input_type=int | str)]
 
 
 def size_key(dataset: str) -> str:
@@ -24,13 +25,8 @@ def size_key(dataset: str) -> str:
 class GivenSize(Given):
     type: Literal["size"]
     dataset: Reference
-    bytes: int
+    bytes: Bytes
     partition: dict[str, str] = Field(default_factory=dict)
-
-    @field_validator("bytes", mode="before", json_schema_input_type=int | str)
-    @classmethod
-    def _spelt(cls, given: Any) -> int:
-        return sizes.parse_bytes(given, "")
 
     def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
         key = size_key(names.in_namespace(self.dataset))
@@ -45,14 +41,9 @@ class SizeTrigger(GatheringLeaf):
 
     type: Literal["size"]
     dataset: Reference
-    bytes: int
+    bytes: Bytes
 
     given: ClassVar[GivenType | None] = GivenSize
-
-    @field_validator("bytes", mode="before", json_schema_input_type=int | str)
-    @classmethod
-    def _in_bytes(cls, given: Any) -> int:
-        return sizes.parse_bytes(given, "")
 
     @property
     def wants_one(self) -> bool:

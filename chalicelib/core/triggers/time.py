@@ -1,11 +1,21 @@
 """The leaf ``time``: fires at the instants of an expression, or at one instant (T1-T3, T6).
 
 Relative forms (``10s``, ``PT5M``) count from the request that puts the schedule, and are stored as the instants that
-result. `core/triggers/occurrences.py` computes when a leaf is due.
+result.
+
+A *nominal* instant is one that the leaf names: it identifies an occurrence, the run's context contains it, and bounds
+and exclusions refer to it. An occurrence is *due* at its nominal instant or, by its jitter, later. Both instants
+increase from fire to fire: the jitter of a fire ends before the next one. They follow from the leaf and its anchor
+alone.
+
+Intervals count from ``anchor``, the instant at which the schedule began to gather, unless ``due_time`` or ``start`` is
+set. The timer counts ``repeats``, because the fires of a cron expression so far cannot be computed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -13,26 +23,22 @@ from pydantic import (
     AfterValidator,
     Field,
     PrivateAttr,
-    SerializerFunctionWrapHandler,
     ValidationInfo,
     field_validator,
-    model_serializer,
     model_validator,
 )
 
-from chalicelib.core import zones
-from chalicelib.core.documents import Duration, Reference, check_zone
+from chalicelib.core import ids, zones
+from chalicelib.core.documents import Duration, Reference, Sparse, check_zone
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import Instant, Millis, duration, iso, parse_when
+from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, Millis, duration, format_duration, iso, parse_when
 from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Progress
-from chalicelib.core.time import days, exclusions, expressions
+from chalicelib.core.time import days, expressions, wording
 from chalicelib.core.time.cron import no_holiday
-from chalicelib.core.time.days import Days, Excluded
+from chalicelib.core.time.days import Days, Exclusions
 from chalicelib.core.time.wall import MAX_LEAPS, Daylight
-from chalicelib.core.triggers import occurrences
-from chalicelib.core.triggers.leaf import TimedLeaf, since
-from chalicelib.core.triggers.occurrences import Recurrence
+from chalicelib.core.triggers.leaf import Leaf, Moved, TimedLeaf, since
 
 MAX_REPEATS = 1_000_000_000
 
@@ -45,7 +51,7 @@ def _check_when(text: str) -> str:
 When = Annotated[str, AfterValidator(_check_when)]
 
 
-class TimeTrigger(TimedLeaf):
+class TimeTrigger(TimedLeaf, Sparse):
     """Fires at the instants of ``expression``, in ``zone`` (None: the schedule's), or at ``due_time`` alone.
 
     With both, the first fire is at ``due_time`` and the following instants count from there (T3). ``start`` and ``end``
@@ -55,6 +61,10 @@ class TimeTrigger(TimedLeaf):
     exist or exist twice (T2). ``excluding`` removes instants of the expression (T6). The holidays of ``calendar``, one
     of the schedule's namespace, are no working days of the expression (T30).
     """
+
+    omitted: ClassVar[Collection[str]] = (
+        *("expression", "due_time", "start", "end", "repeats", "jitter", "gap", "overlap", "excluding", "calendar"),
+    )
 
     type: Literal["time"]
     expression: str | None = None
@@ -66,22 +76,17 @@ class TimeTrigger(TimedLeaf):
     jitter: Duration | None = None
     gap: Literal["after", "skip"] = "after"
     overlap: Literal["first", "second", "both"] = "first"
-    excluding: tuple[Excluded, ...] = ()
+    excluding: Exclusions = ()
     calendar: Reference | None = None
 
     _holidays: Days | None = PrivateAttr(None)  # of the calendar; None until they are read
 
-    moved_by: ClassVar[Literal["clock", "last_start", "last_arrival"]] = "clock"
+    moved_by: ClassVar[Moved] = "clock"
 
     @field_validator("expression", mode="before", json_schema_input_type=str | dict[str, Any] | None)
     @classmethod
     def _in_its_normal_form(cls, given: Any) -> str | None:
         return None if given is None else expressions.normalise(given, "")
-
-    @field_validator("excluding", mode="before", json_schema_input_type=list[str | dict[str, str]])
-    @classmethod
-    def _known_exclusions(cls, given: Any) -> tuple[Excluded, ...]:
-        return exclusions.check(given, "")
 
     @model_validator(mode="after")
     def _can_fire(self, info: ValidationInfo) -> TimeTrigger:
@@ -96,15 +101,6 @@ class TimeTrigger(TimedLeaf):
             expected, hint = "an exclusion that leaves fires of the expression", "exclude fewer days"
             raise invalid("excluding", expected, list(self.excluding), hint)
         return self
-
-    @model_serializer(mode="wrap")
-    def _without_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The document without fields at their default, so that stored schedules stay equal when a field is added."""
-        known = type(self).model_fields
-        fields: dict[str, Any] = handler(self)
-        return {
-            key: value for key, value in fields.items() if key == "zone" or getattr(self, key) != known[key].default
-        }
 
     @property
     def zone_name(self) -> str:
@@ -122,11 +118,39 @@ class TimeTrigger(TimedLeaf):
         """Whether ``due_time`` is exactly this instant."""
         return self.due_time is not None and parse_when(self.due_time, instant) == instant
 
-    def recurrence(self) -> Recurrence:
-        return self
-
     def next_due(self, anchor: Instant, after: Instant, until: Instant | None = None) -> Instant | None:
-        return occurrences.next_due(self, anchor, after, until)
+        """The first nominal instant strictly after ``after``; None if there is none by the leaf's end or by
+        ``until``."""
+        ends = [bound for bound in (_when(self.end, anchor), until) if bound is not None]
+        found = self._next(anchor, after)
+        return found if found is not None and all(found <= end for end in ends) else None
+
+    def jittered(self, anchor: Instant, nominal: Instant, seed: str) -> Instant:
+        """The instant at which a nominal instant is due: up to ``jitter`` later, and before the next occurrence.
+        ``seed`` identifies schedule and leaf; the result depends on the arguments alone, so each computation gives the
+        same."""
+        if not self.jitter_millis:
+            return nominal
+        following = self.next_due(anchor, nominal)
+        longest = self.jitter_millis if following is None else min(self.jitter_millis, following - nominal - 1)
+        return nominal + int(ids.digest("jitter", seed, nominal, length=12), 16) % (longest + 1)
+
+    def is_occurrence(self, anchor: Instant, at: Instant) -> bool:
+        """Whether ``at`` is a nominal instant of the leaf."""
+        return self.next_due(anchor, at - 1) == at
+
+    @property
+    def counts_from_anchor(self) -> bool:
+        """Whether the instants depend on when the schedule began to gather, so that without an anchor none is known."""
+        fixed = self.due_time is not None or self.start is not None
+        return self.expression is not None and not fixed and expressions.is_interval(self.expression)
+
+    @property
+    def step(self) -> Millis | None:
+        """The distance in ms between the instants; None if they are irregular, some are excluded, or they end."""
+        if self.expression is None or self.excluding or not expressions.is_interval(self.expression):
+            return None
+        return _interval(self.expression, self.zone_name) if expressions.repeats(self.expression) is None else None
 
     def past_field(self, now: Instant) -> str | None:
         after = now - 1 if self.is_due_at(now) else now
@@ -137,7 +161,20 @@ class TimeTrigger(TimedLeaf):
         return "due_time" if self.expression is None else "expression"
 
     def describe(self) -> str:
-        return occurrences.describe(self)
+        """The leaf in plain words: ``every 10s, first at 2026-03-02T12:00:10.000Z, 4 times``."""
+        texts = {name: _format_when(getattr(self, name)) for name in ("due_time", "start", "end")}
+        if self.expression is None:
+            parts = [f"at {texts['due_time']}"]
+        else:
+            parts = [wording.describe(self.expression, self.zone_name)]
+            parts += [f"first at {texts['due_time']}"] if self.due_time else []
+        parts += [f"from {texts['start']}"] if self.start else []
+        parts += [f"until {texts['end']}"] if self.end else []
+        parts += [f"{self.repeats} times" if self.repeats > 1 else "once"] if self.repeats else []
+        parts += [f"without {self.calendar}"] if self.calendar else []
+        parts += [f"except on {days.describe(self.excluding)}"] if self.excluding else []
+        parts += [f"up to {format_duration(self.jitter_millis)} later"] if self.jitter else []
+        return ", ".join(parts)
 
     def missing(self, progress: Progress | None) -> str:
         return f"the time {self.describe()}"
@@ -145,18 +182,14 @@ class TimeTrigger(TimedLeaf):
     def arrived(self, progress: Progress) -> str:
         return f"the time {self.describe()} came {since(progress)}"
 
-    def resolve(self, names: Names) -> Self:
-        calendar = names.in_namespace(self.calendar) if self.calendar is not None else None
-        return self.resolved(names.zone, names.now).model_copy(update={"calendar": calendar})
-
     def unbounded(self) -> Self:
+        """The leaf with its expression alone, without a first instant, bounds and ``repeats``."""
         return self.model_copy(update={"due_time": None, "start": None, "end": None, "repeats": None})
 
     @property
     def daylight(self) -> Daylight:
-        return Daylight(
-            self.gap, self.overlap, is_holiday=self._is_holiday if self.calendar is not None else no_holiday
-        )
+        is_holiday = self._is_holiday if self.calendar is not None else no_holiday
+        return Daylight(self.gap, self.overlap, is_holiday=is_holiday)
 
     def calendars(self) -> tuple[str, ...]:
         return () if self.calendar is None else (self.calendar,)
@@ -181,11 +214,12 @@ class TimeTrigger(TimedLeaf):
     def jitter_millis(self) -> Millis:
         return duration(self.jitter) if self.jitter else 0
 
-    def resolved(self, zone: str, now: Instant | None) -> Self:
+    def resolve(self, names: Names) -> Self:
         """The same leaf with its zone and, if ``now`` is given, with relative instants counted from there. Raises
         ``invalid`` for bounds that leave no instant between them."""
-        named: dict[str, Any] = {"zone": self.zone or zone}
-        if now is not None:
+        calendar = names.in_namespace(self.calendar) if self.calendar is not None else None
+        named: dict[str, Any] = {"zone": self.zone or names.zone, "calendar": calendar}
+        if (now := names.now) is not None:
             given = {name: getattr(self, name) for name in ("due_time", "start", "end")}
             at = {name: parse_when(text, now, f"trigger.{name}") for name, text in given.items() if text is not None}
             named |= {name: iso(instant) for name, instant in at.items()}
@@ -198,6 +232,34 @@ class TimeTrigger(TimedLeaf):
                 raise invalid("trigger.due_time", expected, iso(at["due_time"]), hint)
         return self.model_copy(update=named)
 
+    def _next(self, anchor: Instant, after: Instant) -> Instant | None:
+        due, start = _when(self.due_time, anchor), _when(self.start, anchor)
+        if due is not None and after < due:
+            return due  # the user named this instant, so exclusions do not apply to it
+        if self.expression is None:
+            return None
+        after = after if start is None else max(after, start - 1)
+        base = _base(self.expression, self.zone_name, anchor, due if due is not None else start)
+        if not self.excluding:
+            return expressions.next_fire(self.expression, self.zone_name, base, after, self.daylight)
+        return self._next_free(self.expression, base, after)
+
+    def _next_free(self, expression: str, base: Instant, after: Instant) -> Instant | None:
+        """The next instant that is not excluded. A day excludes the wall times of a cron expression that it has, also
+        those that fire on the next day because the clocks skip them. It excludes the instants of an interval."""
+        listed = days.read(self.excluding, self.zone_name)
+        has_walls = expressions.has_walls(expression)
+        daylight = replace(self.daylight, free_from=listed.free_from) if has_walls else self.daylight
+        for _ in range(MAX_LEAPS):
+            found = expressions.next_fire(expression, self.zone_name, base, after, daylight)
+            if found is None:
+                return None
+            end = listed.window_end(found) if has_walls else listed.end_of(found)
+            if end is None:
+                return found
+            after = end - 1
+        return None
+
     def _check_one_shot(self) -> None:
         if self.due_time is None:
             raise invalid("expression", "an expression or a due_time", "neither", "add one: expression: 0 5 * * *")
@@ -207,12 +269,107 @@ class TimeTrigger(TimedLeaf):
 
     def _is_ever_free(self, expression: str) -> bool:
         """Whether the recurring exclusions leave a fire. Windows and single dates end, so they are not considered."""
-        lasting = tuple(entry for entry in self.excluding if exclusions.recurs(entry))
+        lasting = tuple(entry for entry in self.excluding if days.recurs(entry))
         at: Instant | None = 0
         for _ in range(MAX_LEAPS):
             at = expressions.next_fire(expression, self.zone_name, 0, at or 0)
-            end = exclusions.end_of(lasting, self.zone_name, at) if at is not None else None
+            end = days.end_of(lasting, self.zone_name, at) if at is not None else None
             if end is None:
                 return at is not None
             at = end - 1
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The occurrences of one leaf in one generation of a schedule, which may end at ``until``. ``seed`` identifies
+    schedule and leaf, for the jitter."""
+
+    rule: TimeTrigger
+    anchor: Instant
+    until: Instant | None
+    seed: str
+
+    def after(self, instant: Instant) -> Instant | None:
+        """The first nominal instant strictly after ``instant``; None if there is none."""
+        return self.rule.next_due(self.anchor, instant, self.until)
+
+    def due(self, nominal: Instant) -> Instant:
+        return self.rule.jittered(self.anchor, nominal, self.seed)
+
+    @property
+    def begins(self) -> Instant:
+        """Nominal instants of this generation come strictly after this one. A ``due_time`` may be the anchor itself."""
+        return self.anchor - 1 if _when(self.rule.due_time, self.anchor) == self.anchor else self.anchor
+
+    def due_bound(self, instant: Instant) -> Instant:
+        """The bound that separates the nominal instants by when they are due: those before it are due before
+        ``instant``, the others at ``instant`` or later. Without jitter it is ``instant``."""
+        longest = self.rule.jitter_millis
+        last = self.last_by(instant, instant - longest) if longest else None
+        return last if last is not None and self.due(last) >= instant else instant
+
+    def last_by(self, instant: Instant, first: Instant) -> Instant | None:
+        """The last nominal instant from ``first`` on that is not after ``instant``; None if there is none. The search
+        goes back in growing spans, so that seconds over years cost no more than hours over a day."""
+        for span in (MINUTE, HOUR, DAY, 31 * DAY, instant - first + 1):
+            found = self.after(max(instant - span, first - 1))
+            if found is not None and found <= instant:
+                while (following := self.after(found)) is not None and following <= instant:
+                    found = following
+                return found
+        return None
+
+    def count(self, first: Instant, stop: Instant, most: int) -> tuple[int, Instant | None]:
+        """The number of occurrences from ``first`` on and before ``stop``, and the occurrence that follows them. The
+        count stops at ``most``, except for regular intervals, which need no counting."""
+        step = self.rule.step
+        number, nominal = 0, first
+        if step is not None:
+            ends = [end for end in (_when(self.rule.end, self.anchor), self.until, stop - 1) if end is not None]
+            regular = max((min(ends) - first) // step, 0)
+            number, nominal = regular, first + regular * step
+        upcoming: Instant | None = nominal
+        while upcoming is not None and upcoming < stop and (number < most or step is not None):
+            upcoming, number = self.after(upcoming), number + 1
+        return number, upcoming
+
+    def nth(self, first: Instant, number: int) -> Instant | None:
+        """The occurrence that is ``number`` after the occurrence ``first``; None if there is none."""
+        step = self.rule.step
+        if step is not None:
+            return first + number * step
+        upcoming: Instant | None = first
+        for _ in range(number):
+            upcoming = self.after(upcoming) if upcoming is not None else None
+        return upcoming
+
+
+Recurrence = TimeTrigger  # as other packages know it, which ask for no kind of leaf
+
+
+def rule_of(leaf: Leaf) -> Recurrence | None:
+    """The rule of the instants of a leaf, if they are known in advance; else None."""
+    return leaf if isinstance(leaf, TimeTrigger) else None
+
+
+def _base(expression: str, zone_name: str, anchor: Instant, first: Instant | None) -> Instant:
+    """The instant from which an interval counts so that it begins at ``first``. Other expressions ignore it."""
+    if first is None or not expressions.is_interval(expression):
+        return anchor if first is None else 0
+    return first - _interval(expression, zone_name)
+
+
+def _interval(expression: str, zone_name: str) -> Millis:
+    return expressions.next_fire(expression, zone_name, 0, 0) or 0
+
+
+def _when(text: str | None, anchor: Instant) -> Instant | None:
+    return None if text is None else parse_when(text, anchor, "due_time")
+
+
+def _format_when(text: str | None) -> str:
+    """An instant in its normal form; a span that is not resolved yet as the user wrote it."""
+    if text is None:
+        return ""
+    return iso(parse_when(text, 0, "due_time")) if "-" in text else f"{text} after the put"

@@ -22,8 +22,8 @@ from chalicelib.core.triggers import patterns
 from chalicelib.core.triggers.event import EventTrigger
 from chalicelib.core.triggers.gathering import NestedLeaf
 from chalicelib.core.triggers.leaf import Leaf, TimedLeaf, Upstream
-from chalicelib.core.triggers.occurrences import Recurrence
 from chalicelib.core.triggers.registry import LEAVES
+from chalicelib.core.triggers.time import TimeTrigger
 from chalicelib.core.why import Why
 
 L = TypeVar("L", bound=Leaf, covariant=True)
@@ -81,15 +81,30 @@ class NumberedLeaf(Generic[L]):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a trigger is met, and why: ``arrived`` and ``missing`` are phrases about its leaves.
+    """Whether a trigger, or a ``part`` of one, is met, and why: ``arrived`` and ``missing`` are phrases about its
+    leaves. A leaf needs events, of a ``size`` leaf bytes; a combination needs ``need`` of its ``children``.
 
-    ``changes_at`` is the first instant at which the trigger may be met without a further event (by a quiet leaf).
+    ``changes_at`` is the first instant at which the part may be met without a further event (by a quiet leaf). ``have``
+    may exceed ``need``. ``leaf`` is the number of a leaf; None for a combination.
     """
 
+    part: AnyTrigger
     met: bool
     arrived: tuple[str, ...]
     missing: tuple[str, ...]
-    changes_at: Instant | None = None
+    changes_at: Instant | None
+    have: int
+    need: int
+    leaf: str | None = None
+    children: tuple[Verdict, ...] = ()
+
+    @property
+    def type(self) -> str:
+        return self.part.type
+
+    @property
+    def text(self) -> str:
+        return describe(self.part)
 
     @property
     def why(self) -> Why:
@@ -109,9 +124,9 @@ def timed_leaves(trigger: AnyTrigger) -> tuple[NumberedLeaf[TimedLeaf], ...]:
     return tuple(NumberedLeaf(leaf.id, leaf.trigger) for leaf in leaves(trigger) if isinstance(leaf.trigger, TimedLeaf))
 
 
-def recurrences(trigger: AnyTrigger) -> tuple[Recurrence, ...]:
-    """The rules of instants of its time leaves."""
-    return tuple(rule for leaf in _walk(trigger) if (rule := leaf.recurrence()) is not None)
+def recurrences(trigger: AnyTrigger) -> tuple[TimeTrigger, ...]:
+    """Its time leaves, which are rules of instants."""
+    return tuple(leaf for leaf in _walk(trigger) if isinstance(leaf, TimeTrigger))
 
 
 def calendars(trigger: AnyTrigger) -> tuple[str, ...]:
@@ -137,12 +152,12 @@ def waits_for(trigger: AnyTrigger, workflow: str, starter: str, status: str) -> 
 
 def is_single_time(trigger: AnyTrigger) -> bool:
     """Whether a trigger is one time leaf. It needs no gathering: each of its fires becomes a job of its own."""
-    return not isinstance(trigger, Composite) and trigger.recurrence() is not None
+    return isinstance(trigger, TimeTrigger)
 
 
 def is_one_shot(trigger: AnyTrigger) -> bool:
     """Whether a trigger is a single instant."""
-    return is_single_time(trigger) and all(rule.expression is None for rule in recurrences(trigger))
+    return isinstance(trigger, TimeTrigger) and trigger.expression is None
 
 
 def is_revocable(trigger: AnyTrigger) -> bool:
@@ -165,7 +180,8 @@ def expires_at(trigger: AnyTrigger, progress: Mapping[str, Progress]) -> Instant
 
 
 def evaluate(trigger: AnyTrigger, progress: Mapping[str, Progress], now: Instant) -> Verdict:
-    """The verdict on a tree at ``now``, given the events that its leaves have gathered. ``why`` shows its texts."""
+    """The verdict on a tree and on each part of it at ``now``, given the events that its leaves have gathered. ``why``
+    shows its texts."""
     return _evaluate(trigger, progress, now, iter(leaves(trigger)))
 
 
@@ -173,15 +189,19 @@ def _evaluate(
     trigger: AnyTrigger, progress: Mapping[str, Progress], now: Instant, numbered: Iterator[NumberedLeaf[Leaf]]
 ) -> Verdict:
     if not isinstance(trigger, Composite):
-        state = trigger.evaluate(progress.get(next(numbered).id), now)
-        return Verdict(state.met, state.arrived, state.missing, state.changes_at)
-    verdicts = [_evaluate(child, progress, now, numbered) for child in trigger.triggers]
+        number = next(numbered).id
+        gathered = progress.get(number)
+        state = trigger.evaluate(gathered, now)
+        amounts = trigger.amounts(gathered)
+        return Verdict(trigger, state.met, state.arrived, state.missing, state.changes_at, *amounts, number)
+    children = tuple(_evaluate(child, progress, now, numbered) for child in trigger.triggers)
     # An event that several leaves count is named once.
-    arrived = tuple(dict.fromkeys(text for verdict in verdicts for text in verdict.arrived))
-    lacking = needed(trigger) - sum(verdict.met for verdict in verdicts)
-    changes = [verdict.changes_at for verdict in verdicts if not verdict.met and verdict.changes_at is not None]
-    missing = _missing(trigger, lacking, [verdict for verdict in verdicts if not verdict.met]) if lacking > 0 else ()
-    return Verdict(lacking <= 0, arrived, missing, min(changes, default=None))
+    arrived = tuple(dict.fromkeys(text for child in children for text in child.arrived))
+    unmet = [child for child in children if not child.met]
+    need, have = needed(trigger), len(children) - len(unmet)
+    missing = _missing(trigger, need - have, unmet) if need > have else ()
+    changes_at = min((child.changes_at for child in unmet if child.changes_at is not None), default=None)
+    return Verdict(trigger, have >= need, arrived, missing, changes_at, have, need, children=children)
 
 
 def needed(trigger: Composite) -> int:

@@ -12,7 +12,7 @@ from chalicelib.core.archive.limits import Moving, is_active
 from chalicelib.core.ids import holder_of
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits import names
-from chalicelib.core.limits.rate_window import rate_window_of
+from chalicelib.core.limits.permits import rate_window_of
 from chalicelib.core.limits.writes import RecordStart
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.run import Run

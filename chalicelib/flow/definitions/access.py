@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import errors
-from chalicelib.core.access.document import Access
+from chalicelib.core.access.roles import Access
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.access import AccessRow
 from chalicelib.core.rows.definition import Definition

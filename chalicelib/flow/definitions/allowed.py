@@ -9,8 +9,7 @@ from functools import partial
 from typing import Any
 
 from chalicelib.core.access import allowed
-from chalicelib.core.access.allowed import NOT_BY_NAME, Allowed, Named
-from chalicelib.core.access.own import Installation
+from chalicelib.core.access.allowed import NOT_BY_NAME, Allowed, Installation, Named
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant
 from chalicelib.core.names import SYSTEM

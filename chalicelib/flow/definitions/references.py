@@ -15,7 +15,7 @@ from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.errors import Problems, SluiceError
 from chalicelib.core.jobs.permits import rates_of
 from chalicelib.core.limits import names
-from chalicelib.core.limits.rate_window import MAX_RATES
+from chalicelib.core.limits.permits import MAX_RATES
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import WAKE, ScheduleState, Version

@@ -8,8 +8,7 @@ from itertools import islice
 from typing import Any
 
 from chalicelib.core.access import proposal
-from chalicelib.core.access.allowed import Allowed, Kind, Named, unlisted
-from chalicelib.core.access.own import Installation
+from chalicelib.core.access.allowed import Allowed, Installation, Kind, Named, unlisted
 from chalicelib.core.constraints.constraint import Use as Reference
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError

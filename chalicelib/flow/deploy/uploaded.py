@@ -23,7 +23,7 @@ from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.deployment import Deployment, DeploymentState
 from chalicelib.core.runs import metrics
-from chalicelib.core.targets import backoff
+from chalicelib.core.targets import retries
 from chalicelib.core.views import At, View, shown
 from chalicelib.core.writes import Create, ExpectDefinition, Replace
 from chalicelib.flow.deploy import deploy, seen, turns
@@ -165,7 +165,7 @@ def _failed(ports: Ports, held: Deployment, error: Exception) -> None:
     elif held.tries >= MAX_TRIES:
         _give_up(ports, held, f"{type(error).__name__}: {error}"[:MAX_REASON])
     else:
-        until = ports.clock.now() + min(backoff.doubled(MINUTE, held.tries), HOUR)
+        until = ports.clock.now() + min(retries.doubled(MINUTE, held.tries), HOUR)
         _store(ports, held, busy_until=until, wake_at=until)
         raise error
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from chalicelib.core import ids
-from chalicelib.core.access.persons import person_of
+from chalicelib.core.access.principal import person_of
 from chalicelib.core.dags import rounds
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows import authors

@@ -16,7 +16,7 @@ from itertools import islice, takewhile
 from chalicelib.core import ids
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.limits import blocks, names
-from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.permits import Pace
 from chalicelib.core.limits.writes import AcquireBlock
 from chalicelib.core.rows import delivery_lease
 from chalicelib.core.rows.job import Job

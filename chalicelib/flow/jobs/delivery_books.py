@@ -25,9 +25,9 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.runs import complete, dead_letters, queued
-from chalicelib.core.targets import delivery
+from chalicelib.core.targets import retries
 from chalicelib.core.targets.answers import Answer, Never, RunUpdate, Started
-from chalicelib.core.targets.delivery import Delivery, GiveUp
+from chalicelib.core.targets.retries import Delivery, GiveUp
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, Delete, DeleteJob, Put, RemoveWaiter, Replace, WakeBackfill, Write
 from chalicelib.flow.jobs.delivery_leases import Leases
@@ -275,7 +275,7 @@ def _not_taken(ports: Ports, each: Answered) -> Why | None:
     now = ports.clock.now()
     job, called = each.ready.job, each.called
     policy = each.ready.facts.workflow.delivery if each.ready.facts.workflow else Delivery()
-    after = delivery.next_try(called.calls, each.answer, policy, job.job_id, now)
+    after = retries.next_try(called.calls, each.answer, policy, job.job_id, now)
     if isinstance(after, GiveUp):
         failed = ended(called, Never(after.why), now)
         letter = dead_letters.of(failed, now)

@@ -19,7 +19,7 @@ from chalicelib.core.jobs import priority as job_priority
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.jobs.permits import is_tracked
 from chalicelib.core.limits import blocks, names, permits
-from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.permits import Pace
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.writes import JoinQueue
 from chalicelib.core.rows import kinds

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
 from chalicelib.core.limits import blocks as core_blocks
-from chalicelib.core.limits import names, pace, permits, route, slots
+from chalicelib.core.limits import names, permits, route
 from chalicelib.core.limits import parts as core_parts
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.limits.permits import Pace, PermitRequest
 from chalicelib.core.limits.writes import ClearQueueWake, LeaseQueue, LeaveQueue, WakeQueue
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
@@ -246,7 +245,7 @@ def _is_spent(ports: Ports, limit_name: str) -> bool:
     if not names.is_pace(limit_name) or names.is_target_pace(limit_name):
         return False
     now = ports.clock.now()
-    return ports.jobs.limit_state(limit_name).head > now + pace.LEAD
+    return ports.jobs.limit_state(limit_name).head > now + permits.LEAD
 
 
 def _name(waiter: Waiter) -> tuple[str, str]:
@@ -304,7 +303,7 @@ def _schedule_next(ports: Ports, service: _Service) -> None:
         served_at, timed = now, True  # permits may be left, so another invocation continues at once
     if service.pause:
         served_at, timed = max(served_at, now + service.pause), True
-    asked = now if slots.polls_holders(state, now) else None
+    asked = now if permits.polls_holders(state, now) else None
     if ports.ledger.commit([LeaseQueue(limit_name, service.lease, served_at, asked)]) is not None:
         return
     if timed:

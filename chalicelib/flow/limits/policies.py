@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits.names import policy_limit
-from chalicelib.core.limits.pace import LEAD, Pace
+from chalicelib.core.limits.permits import LEAD, Pace
 from chalicelib.core.limits.policies import Policy, StartRate
 from chalicelib.core.limits.writes import AdvancePace
 from chalicelib.core.rows.definition import Definition

@@ -14,8 +14,8 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import permits
 from chalicelib.core.limits import names as limit_names
 from chalicelib.core.limits import pools
+from chalicelib.core.limits.permits import Slots
 from chalicelib.core.limits.pools import Pool
-from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import LeaseQueue
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.limit import LimitState

@@ -14,9 +14,8 @@ from typing import Any
 
 from chalicelib.core import ids
 from chalicelib.core.definitions.message import Message
-from chalicelib.core.definitions.notify import Notify
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.definitions.workflow import Notify, Workflow
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.notices import alerts as notice_alerts
 from chalicelib.core.notices.alerts import AlertStep

@@ -7,7 +7,7 @@ from dataclasses import replace
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import costs
 from chalicelib.core.targets import registry
-from chalicelib.core.targets.logs import Uploaded
+from chalicelib.core.targets.target import Uploaded
 from chalicelib.core.why import UNCLEAR, Why
 from chalicelib.ports import Ports
 

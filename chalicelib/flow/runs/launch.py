@@ -14,8 +14,7 @@ from chalicelib.core.jobs import priority as job_priority
 from chalicelib.core.limits import names
 from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.limits.permits import Pace, PermitRequest
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.writes import DelayPace
 from chalicelib.core.rows.limit import LimitState
@@ -24,9 +23,9 @@ from chalicelib.core.rows.run import Pointer, Run
 from chalicelib.core.rows.schedule import HISTORY, ScheduleState
 from chalicelib.core.runs import launch, metrics, queued, workers
 from chalicelib.core.runs.launch import Call, GiveBack, Hold, Leave, Offer, Queue, Seen, Withdraw
-from chalicelib.core.targets import backoff, delivery, registry
+from chalicelib.core.targets import registry, retries
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
-from chalicelib.core.targets.delivery import Delivery, GiveUp
+from chalicelib.core.targets.retries import Delivery, GiveUp
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow import grants, lookup
@@ -290,7 +289,7 @@ def _hold_back(ports: Ports, run: Run, now: Instant) -> None:
 
     So no waiter calls the target earlier, waiters keep their order, and this run stays before less urgent ones (E8).
     """
-    until = now + backoff.backoff(run.calls, run.run_id)
+    until = now + retries.backoff(run.calls, run.run_id)
     for pace in of_run(ports, run)[0]:
         if names.is_target_pace(pace.limit_name):
             ports.ledger.commit([DelayPace(pace, until)])
@@ -379,7 +378,7 @@ def judged(ports: Ports, run: Run, answer: Never | NotNow | NoAnswer, now: Insta
     policy gives up."""
     workflow = lookup.workflow_of(ports, run.workflow)
     policy = workflow.delivery if workflow else Delivery()
-    after = delivery.next_try(run.calls, answer, policy, run.run_id, now)
+    after = retries.next_try(run.calls, answer, policy, run.run_id, now)
     if isinstance(after, GiveUp) or isinstance(answer, Never):
         return Never(after.why)
     return replace(answer, why=after.why, retry_after=after.at - now)

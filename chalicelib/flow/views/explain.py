@@ -28,7 +28,7 @@ from chalicelib.core.rows.run import Record, RecordKind, Run
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.states import GATHERING_MODES, JobState, Mode, RunState
 from chalicelib.core.text import count_of
-from chalicelib.core.triggers import nodes, tree
+from chalicelib.core.triggers import tree
 from chalicelib.core.views import At, Code, View, shown
 from chalicelib.core.why import Mention
 from chalicelib.flow import facts, grants, lookup
@@ -200,12 +200,14 @@ def _tree_of(
     stays met, so its root is shown as met even if a part is not."""
     if schedule is None or not job.traits.of_events:
         return None
-    root = nodes.nodes(schedule.trigger, job.leaves, now)
-    return _node(replace(root, met=True) if verdict is None or verdict.met else root)
+    root = tree.evaluate(schedule.trigger, job.leaves, now)
+    return _part(replace(root, met=True) if verdict is None or verdict.met else root)
 
 
-def _node(node: nodes.Node) -> PartOfTriggerView:
-    return shown(PartOfTriggerView, node, children=[_node(child) for child in node.children])
+def _part(part: tree.Verdict) -> PartOfTriggerView:
+    """A part of a trigger. Only its leaves show what has arrived and is missing."""
+    phrases: dict[str, list[str]] = {"arrived": [], "missing": []} if part.leaf is None else {}
+    return shown(PartOfTriggerView, part, children=[_part(child) for child in part.children], **phrases)
 
 
 def _attempt_before(ports: Ports, job: Job) -> Run | None:
@@ -276,7 +278,7 @@ def why_and_count(
         "next_fire": iso_or_none(upcoming[0]) if upcoming else None,
         "jobs": waiting,
         "ended": ended,
-        "tree": _node(nodes.nodes(schedule.trigger, {}, now)),
+        "tree": _part(tree.evaluate(schedule.trigger, {}, now)),
         "refs": [],
     }
     of_jobs = (Mention(**ref) for job in waiting for ref in job["refs"])

@@ -10,7 +10,7 @@ from chalicelib.core.instants import iso
 from chalicelib.core.rows.run import Output, Run
 from chalicelib.core.states import RunState
 from chalicelib.core.targets import registry
-from chalicelib.core.targets.logs import Log, NoLog, Reported, Uploaded
+from chalicelib.core.targets.target import Log, NoLog, Reported, Uploaded
 from chalicelib.core.views import At, View, shown
 from chalicelib.flow.lookup import find_run
 from chalicelib.ports import Ports

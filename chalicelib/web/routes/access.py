@@ -7,7 +7,7 @@ from functools import partial
 from chalice.app import Request, Response
 
 from chalicelib.core.access.allowed import Allowed
-from chalicelib.core.access.document import Access
+from chalicelib.core.access.roles import Access
 from chalicelib.flow.definitions import access, allow_list
 from chalicelib.flow.definitions.uses import of_namespace
 from chalicelib.flow.views.views import access_view, allowed_view, proposal_view

@@ -11,7 +11,7 @@ from typing import Any, get_args
 from chalice.app import Request
 from pydantic import TypeAdapter
 
-from chalicelib.core.access.rights import roles_with
+from chalicelib.core.access.roles import roles_with
 from chalicelib.core.states import RUN_MOVES, JobKind, JobState
 from chalicelib.flow.views import ahead, logs, schedule_list
 from chalicelib.flow.views.present import MAX_ROWS

@@ -10,9 +10,7 @@ import pytest
 
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.rate_window import RateWindow
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.permits import Pace, RateWindow, Slots
 from chalicelib.core.limits.writes import (
     AcquirePermit,
     ClearQueueWake,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
-from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.permits import Pace
 from chalicelib.core.limits.writes import AcquireBlock, AcquirePermit, AdvancePace, DelayPace, JoinQueue, LeaveQueue
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.writes import Write

@@ -10,8 +10,7 @@ from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.aws.tables.rows import DynamoRows
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.limits.rate_window import MOST_RATES
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.permits import MOST_RATES, Slots
 from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, LeaveQueue
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job

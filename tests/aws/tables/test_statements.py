@@ -8,16 +8,14 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import product
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from chalicelib.aws.tables.expressions import Shards
 from chalicelib.aws.tables.statements import statement
 from chalicelib.core.instants import MINUTE, SECOND
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.rate_window import RateWindow
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.permits import Pace, RateWindow, Slots
 from chalicelib.core.limits.writes import (
     AcquireBlock,
     AcquirePermit,
@@ -78,6 +76,7 @@ from chalicelib.core.writes import (
 )
 from tests.support import rows
 from tests.support.clock import NOON
+from tests.support.kinds import WRITES
 
 NAMES = {"catalog": "c", "jobs": "j", "runs": "r"}
 LIMIT, RATE_WINDOW_LIMIT = "workflow:demo.flights.w", "rate:demo.flights.w:2/1000"
@@ -191,10 +190,10 @@ def expressions(arguments: dict[str, Any]) -> str:
 
 
 def test_every_kind_of_write_is_checked_in_this_file() -> None:
-    assert {type(write) for write in EVERY} == set(get_args(Write))
+    assert {type(write) for write in EVERY} == set(WRITES)
 
 
-@pytest.mark.parametrize("kind", get_args(Write), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", WRITES, ids=lambda kind: kind.__name__)
 def test_an_expression_uses_exactly_its_names_and_values(kind: type) -> None:
     for write in (each for each in EVERY if type(each) is kind):
         made = statement(write, NAMES, Shards(4, 4)).arguments
@@ -203,7 +202,7 @@ def test_an_expression_uses_exactly_its_names_and_values(kind: type) -> None:
         assert set(re.findall(r"#\w+", text)) == set(made.get("ExpressionAttributeNames", {})), write
 
 
-@pytest.mark.parametrize("kind", get_args(Write), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", WRITES, ids=lambda kind: kind.__name__)
 def test_no_expression_is_empty_and_no_path_is_written_twice(kind: type) -> None:
     for write in (each for each in EVERY if type(each) is kind):
         made = statement(write, NAMES, Shards(4, 4))
@@ -217,7 +216,7 @@ def test_no_expression_is_empty_and_no_path_is_written_twice(kind: type) -> None
         assert len(set(written)) == len(written), write
 
 
-@pytest.mark.parametrize("kind", get_args(Write), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", WRITES, ids=lambda kind: kind.__name__)
 def test_an_expression_is_within_the_dynamodb_limit(kind: type) -> None:
     for write in (each for each in EVERY if type(each) is kind):
         text = expressions(statement(write, NAMES, Shards(4, 4)).arguments)

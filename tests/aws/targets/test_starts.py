@@ -10,9 +10,8 @@ import pytest
 
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
-from chalicelib.core.limits import permits, slots
-from chalicelib.core.limits.rate_window import RateWindow
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits import permits
+from chalicelib.core.limits.permits import RateWindow, Slots
 from chalicelib.core.limits.writes import AcquirePermit, Ended, JoinQueue, RecordStart, ReleasePermit, TrackRates
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
@@ -114,7 +113,7 @@ def test_c9_a_held_permit_becomes_a_start_with_the_claim(dynamo: Dynamo) -> None
 
 
 def test_c4_the_latest_start_represents_those_not_remembered(dynamo: Dynamo) -> None:
-    for number in range(slots.MAX_STARTS):
+    for number in range(permits.MAX_STARTS):
         assert ok(dynamo, start(FREE, f"r{number:03d}#001", limit_state(dynamo), NOON + number))
     assert ok(dynamo, start(FREE, "more#001", limit_state(dynamo), NOON + 500))
     crowded = limit_state(dynamo)

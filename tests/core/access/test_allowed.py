@@ -7,8 +7,17 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from chalicelib.core.access.allowed import OF_ACCOUNT, RULES, Allowed, Kind, Named, check, host_of, own_arn
-from chalicelib.core.access.own import Installation
+from chalicelib.core.access.allowed import (
+    OF_ACCOUNT,
+    RULES,
+    Allowed,
+    Installation,
+    Kind,
+    Named,
+    check,
+    host_of,
+    own_arn,
+)
 from chalicelib.core.access.spark_keys import OF_FILES
 from chalicelib.core.errors import SluiceError, from_validation
 from chalicelib.core.targets import registry

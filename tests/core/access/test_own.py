@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chalicelib.core.access import own
-from chalicelib.core.access.allowed import RULES, Allowed, Kind, Named, check, own_arn
-from chalicelib.core.access.own import Installation
+from chalicelib.core.access import allowed
+from chalicelib.core.access.allowed import RULES, Allowed, Installation, Kind, Named, check, own_arn
 from chalicelib.core.access.queue_urls import queue_arn
 from chalicelib.core.errors import SluiceError
 
@@ -54,7 +53,7 @@ def refused(kind: Kind, value: str, namespace: str = "demo", at: Installation = 
     ],
 )
 def test_o14_a_name_holds_the_name_of_one_namespace(name: str, owner: str) -> None:
-    assert own.owner_of(name) == owner
+    assert allowed.owner_of(name) == owner
 
 
 @pytest.mark.parametrize("kind", APPROACHES)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chalicelib.core.access.persons import person_of
+from chalicelib.core.access.principal import person_of
 from chalicelib.settings import Settings
 
 STS, IAM = "arn:aws:sts::123456789012:assumed-role/", "arn:aws:iam::123456789012:"

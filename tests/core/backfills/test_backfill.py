@@ -16,8 +16,7 @@ from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import DAY, iso
 from chalicelib.core.jobs import check, conditions, facts, permits, timeout
 from chalicelib.core.limits import policies
-from chalicelib.core.limits.rate_window import RateWindow
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.permits import RateWindow, Slots
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.states import CLAIMABLE, claimable

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from chalicelib.core import errors
 from chalicelib.core.access.allowed import Named
 from chalicelib.core.constraints.constraint import MeterQuestion, PoolQuestion, Use
-from chalicelib.core.constraints.load import MAX_WHY, Load, LoadReading, remembered
+from chalicelib.core.constraints.load import MAX_WHY, Load, LoadReading
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND
 from chalicelib.core.jobs.check import Abort, Launch, Wait, decide
@@ -261,7 +261,6 @@ def test_c6_a_job_keeps_the_last_reading_of_each_of_its_loads() -> None:
     assert after == replace(before, measured={"0": first.kept(), "1": second.kept()})
     assert (Load.last_answer(after, "0"), Load.last_answer(after, "1")) == (first, second)
     assert Load.last_answer(after, "2") is None
-    assert remembered({}, "0") is None
     assert first.kept() == {"value": "0.5", "at": NOON, "until": NOON + MINUTE, "why": "", "failures": 0}
 
 

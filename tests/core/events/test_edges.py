@@ -36,7 +36,7 @@ def test_a_duration_is_read_as_it_is_spelled(text: str) -> None:
 )
 def test_t1_an_invalid_cron_is_refused_by_its_field(expression: str) -> None:
     with pytest.raises(SluiceError) as refused:
-        expressions.check_expression(expression)
+        expressions.parse(expression)
     assert refused.value.field == "expression"
 
 

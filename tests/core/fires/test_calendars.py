@@ -14,7 +14,8 @@ from chalicelib.core.definitions.calendar import HolidayCalendar
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, iso, parse_instant
-from chalicelib.core.triggers import occurrences, tree
+from chalicelib.core.names import Names
+from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.time import TimeTrigger
 from tests.core.builders import NOON, brief, schedule, schedule_state
 from tests.core.walk import Meaning, readings
@@ -33,7 +34,7 @@ holidays = st.frozensets(st.dates(date(2026, 2, 25), date(2026, 7, 5)), max_size
 
 def named(expression: str, days: frozenset[date], **fields: Any) -> TimeTrigger:
     document = {"type": "time", "expression": expression, "calendar": "demo.france", **fields}
-    trigger = TimeTrigger.model_validate(document).resolved("UTC", NOON)
+    trigger = TimeTrigger.model_validate(document).resolve(Names("demo", "flights", "UTC", NOON))
     tree.learn(trigger, "demo.france", calendar(days).holidays())
     return trigger
 
@@ -77,7 +78,7 @@ def test_t30_the_fires_are_those_of_a_walk_through_all_days(
     wanted = [at for at in wanted if end is None or at <= parse_instant(end)]
     found: list[Instant] = []
     at: Instant | None = NOON
-    while (at := occurrences.next_due(trigger, NOON, at)) is not None and at < NOON + 119 * DAY:
+    while (at := trigger.next_due(NOON, at)) is not None and at < NOON + 119 * DAY:
         found.append(at)
     assert [iso(each) for each in found] == [iso(each) for each in wanted]
 
@@ -140,11 +141,11 @@ def test_t30_holidays_are_no_part_of_the_document() -> None:
     assert read.model_dump(mode="json") == plain.model_dump(mode="json")
     assert "holidays" not in str(read.model_dump(mode="json"))
     copied = read.unbounded()
-    found = occurrences.next_due(copied, NOON, NOON)
+    found = copied.next_due(NOON, NOON)
     assert found is not None and datetime.fromtimestamp(found // 1000, UTC).day == 30, "a copy knows them too"
 
 
 def test_t30_fires_are_not_computed_without_the_holidays() -> None:
     trigger = TimeTrigger.model_validate({"type": "time", "expression": "0 17 LW * *", "calendar": "demo.france"})
     with pytest.raises(RuntimeError, match="expected the holidays of demo.france"):
-        occurrences.next_due(trigger, NOON, NOON)
+        trigger.next_due(NOON, NOON)

@@ -16,9 +16,8 @@ from chalicelib.core.errors import SluiceError, from_validation
 from chalicelib.core.fires import catch_up, upcoming
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND, Instant, duration, iso, parse_instant
-from chalicelib.core.triggers import occurrences
-from chalicelib.core.triggers.occurrences import Series
-from chalicelib.core.triggers.time import TimeTrigger
+from chalicelib.core.names import Names
+from chalicelib.core.triggers.time import Series, TimeTrigger
 from tests.core.builders import NOON, brief, schedule, schedule_state, thorough
 
 EXPRESSIONS = ["@every 7s", "@every 90m", "R9/PT13M", "* * * * *", "*/7 3 * * mon", "0 5 1 * *", "30 2 * * *",
@@ -31,12 +30,12 @@ EXCLUSIONS: list[Any] = [["sat", "sun"], ["03-29"], [{"from": "03-05", "to": "03
 
 
 def rule(**fields: Any) -> TimeTrigger:
-    return TimeTrigger.model_validate({"type": "time"} | fields).resolved("UTC", NOON)
+    return TimeTrigger.model_validate({"type": "time"} | fields).resolve(Names("demo", "flights", "UTC", NOON))
 
 
 def first(trigger: TimeTrigger, count: int, after: Instant = NOON, anchor: Instant = NOON) -> list[Instant]:
     found: list[Instant] = []
-    while len(found) < count and (at := occurrences.next_due(trigger, anchor, found[-1] if found else after)):
+    while len(found) < count and (at := trigger.next_due(anchor, found[-1] if found else after)):
         found.append(at)
     return found
 
@@ -79,7 +78,7 @@ def test_t4_occurrences_after_any_instant_are_those_remaining(trigger: TimeTrigg
 def test_t3_a_trigger_is_read_back_from_storage_unchanged(trigger: TimeTrigger) -> None:
     stored = json.loads(json.dumps(trigger.model_dump(mode="json")))
     assert TimeTrigger.model_validate(stored) == trigger
-    assert trigger.resolved("Europe/Paris", NOON + DAY) == trigger, "resolved once, it stays"
+    assert trigger.resolve(Names("demo", "flights", "Europe/Paris", NOON + DAY)) == trigger, "resolved once, it stays"
 
 
 def test_t3_defaults_are_not_written() -> None:
@@ -320,7 +319,7 @@ def test_t1_a_preview_shows_the_number_of_fires_per_day() -> None:
 
 def test_l11_a_time_trigger_is_described_in_words() -> None:
     answer = rule(expression="@every 10s", due_time="10s", repeats=4, jitter="2s", excluding=["sat", "12-25"])
-    assert occurrences.describe(answer) == (
+    assert answer.describe() == (
         "every 10 seconds, first at 2026-03-02T12:00:10.000Z, 4 times, except on sat and 12-25, up to 2s later"
     )
-    assert occurrences.describe(rule(due_time="10s")) == "at 2026-03-02T12:00:10.000Z"
+    assert rule(due_time="10s").describe() == "at 2026-03-02T12:00:10.000Z"

@@ -11,7 +11,6 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND, Instant, iso, parse_instant
 from chalicelib.core.rows.schedule import Timer
-from chalicelib.core.triggers.occurrences import jittered
 from chalicelib.core.triggers.time import TimeTrigger
 from tests.core.builders import ABSENT, ELAPSED, NAME, NOON, PARTITION, any_of, schedule
 
@@ -154,7 +153,7 @@ def test_e2_a_fire_with_jitter_is_rewritten_at_its_due_instant() -> None:
     old, new = schedule(document, coalesce=False), schedule(document, spread={"count": 2, "over": "20s"})
     rule = old.trigger
     assert isinstance(rule, TimeTrigger)
-    dues = [jittered(rule, NOON, minute(at), f"{NAME}#0") for at in (1, 2)]
+    dues = [rule.jittered(NOON, minute(at), f"{NAME}#0") for at in (1, 2)]
     assert dues[0] > minute(1) + 10 * SECOND and dues[1] > minute(2)
     # The fire of 12:01 is not due yet, although its nominal instant has come: it gets the new events, too.
     wanted = ((minute(1), dues[0], 1), (minute(2), dues[1], 1))

@@ -14,7 +14,6 @@ from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND, Instant, iso
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import Timer
-from chalicelib.core.triggers.occurrences import jittered
 from chalicelib.core.triggers.time import TimeTrigger
 from tests.core.builders import ELAPSED, NAME, NOON, any_of, schedule, schedule_state
 from tests.support.reasons import says
@@ -90,7 +89,7 @@ def test_t1_a_jittered_fire_has_a_deterministic_due_instant() -> None:
     document = TEN_MINUTES | {"jitter": "5m"}
     rule = schedule(document).trigger
     assert isinstance(rule, TimeTrigger)
-    due = jittered(rule, NOON, TEN, f"{NAME}#0")
+    due = rule.jittered(NOON, TEN, f"{NAME}#0")
     assert due > TEN
     timer = first(document)
     assert timer.wake_at == due

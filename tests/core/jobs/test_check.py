@@ -11,8 +11,7 @@ from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant
 from chalicelib.core.jobs.check import Abort, Coalesce, Decision, Drop, Duplicate, Launch, Wait, decide
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.jobs.permits import asks_of
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.permits import Pace, Slots
 from chalicelib.core.rows.job import Job, Progress
 from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import (

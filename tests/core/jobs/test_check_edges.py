@@ -22,10 +22,8 @@ from chalicelib.core.jobs.check import (
     verdict_of,
 )
 from chalicelib.core.jobs.facts import Facts
-from chalicelib.core.limits import permits, slots
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.rate_window import RateWindow
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits import permits
+from chalicelib.core.limits.permits import Pace, RateWindow, Slots
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import (
@@ -75,7 +73,7 @@ def test_w3_job_larger_than_its_pool_yields_and_is_checked_again(queued_in: str 
     decision = decide(met(queued_in=queued_in, rank="5" if queued_in else None), known, NOON, serving=queued_in)
     why = permits.why(known.pool, known.limit_state(POOL))
     assert "more than the whole pool: request less, or enlarge the pool" in why.text
-    assert decision == Wait(NOON + slots.TOO_LARGE, "PENDING_CONSTRAINTS", why, yields=yields)
+    assert decision == Wait(NOON + permits.TOO_LARGE, "PENDING_CONSTRAINTS", why, yields=yields)
 
 
 def test_w3_a_job_too_large_is_checked_at_an_earlier_timeout() -> None:

@@ -10,12 +10,11 @@ from chalicelib.core.definitions import overrides
 from chalicelib.core.instants import DAY, HOUR
 from chalicelib.core.jobs import claim
 from chalicelib.core.jobs.permits import asks_of
-from chalicelib.core.limits import pace, returns, slots
+from chalicelib.core.limits import permits, returns
 from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
-from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.permits import Pace, Slots
 from chalicelib.core.limits.route import Route
-from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, LeaveQueue, RecordStart, ReleasePermit
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
@@ -209,7 +208,7 @@ def test_c9_a_blocked_job_holds_earlier_permits_and_queues() -> None:
         Replace(queued),
         ExpectMode(schedule_state(), OPEN),
         AcquirePermit(SLOT, NOON, LimitState(LIMIT), from_queue=False),
-        JoinQueue(PACE, NOON, head - PACE.slack - pace.SERVED_EARLY),
+        JoinQueue(PACE, NOON, head - PACE.slack - permits.SERVED_EARLY),
         Create(waiter_of(queued)),
     ]
 
@@ -226,7 +225,7 @@ def test_c11_a_fire_that_must_wait_becomes_the_gathering_job() -> None:
     assert (create.row.sort_key, create.row.rev, create.row.job_id) == (GATHERING, 1, fire.job_id)
     assert (create.row.kind, create.row.state, create.row.queued_in) == ("fire", "PENDING_LAUNCH", LIMIT)
     assert expected_mode == ExpectMode(schedule_state(), OPEN)
-    assert join == JoinQueue(SLOT, NOON, NOON + slots.SLOTS_RECHECK)
+    assert join == JoinQueue(SLOT, NOON, NOON + permits.SLOTS_RECHECK)
     assert waiter == Create(waiter_of(create.row))
 
 

@@ -12,11 +12,9 @@ import pytest
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND
 from chalicelib.core.jobs import claim
 from chalicelib.core.jobs.facts import Facts
-from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.permits import Pace, RateWindow, Slots
 from chalicelib.core.limits.policies import Policy
-from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.route import Route
-from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, RecordStart, ReleasePermit
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.limit import LimitState, Waiter

@@ -11,10 +11,8 @@ from chalicelib.core import ids
 from chalicelib.core.instants import HOUR, MINUTE, SECOND
 from chalicelib.core.jobs import claim
 from chalicelib.core.jobs.facts import Facts
-from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.permits import Pace, RateWindow, Slots
 from chalicelib.core.limits.policies import StartRate
-from chalicelib.core.limits.rate_window import RateWindow
-from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState

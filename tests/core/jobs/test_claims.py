@@ -12,10 +12,8 @@ from chalicelib.core.instants import DAY, HOUR, MINUTE
 from chalicelib.core.jobs import claim
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import route as limit_route
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.rate_window import RateWindow
+from chalicelib.core.limits.permits import Pace, RateWindow, Slots
 from chalicelib.core.limits.route import Route
-from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import AcquirePermit, Ended, JoinQueue, LeaveQueue, RecordStart, ReleasePermit
 from chalicelib.core.rows import limit
 from chalicelib.core.rows.job import Job

@@ -12,10 +12,7 @@ import pytest
 from chalicelib.core.instants import DAY, HOUR, MINUTE
 from chalicelib.core.jobs import permits as rules
 from chalicelib.core.jobs.permits import asks_of
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import PermitRequest
-from chalicelib.core.limits.rate_window import RateWindow
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.permits import Pace, PermitRequest, RateWindow, Slots
 from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import (
     ELAPSED,

@@ -13,9 +13,7 @@ import pytest
 from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant
 from chalicelib.core.jobs.check import Abort, Expire, Launch, Wait, decide
 from chalicelib.core.jobs.facts import Facts
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.rate_window import RateWindow
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.permits import Pace, RateWindow, Slots
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import (

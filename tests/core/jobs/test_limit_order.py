@@ -15,8 +15,8 @@ from chalicelib.core.jobs.check import Decision, Launch, Wait, decide
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
+from chalicelib.core.limits.permits import Slots
 from chalicelib.core.limits.policies import Policy
-from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.writes import Replace

@@ -10,8 +10,8 @@ import pytest
 from chalicelib.core.instants import HOUR, MINUTE
 from chalicelib.core.jobs import claim
 from chalicelib.core.jobs.check import Abort, Coalesce, Drop, Duplicate, Launch, Skip, Wait, decide
+from chalicelib.core.limits.permits import Slots
 from chalicelib.core.limits.route import Route
-from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.states import CLAIMABLE, JobKind, Mode, may_start

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, Millis
 from chalicelib.core.limits import permits
-from chalicelib.core.limits.aging import Aging
-from chalicelib.core.limits.policies import Policy
+from chalicelib.core.limits.policies import Aging, Policy
 from chalicelib.core.limits.pools import Pool
 from tests.core.builders import NOON, thorough
 

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chalicelib.core.limits import blocks
-from chalicelib.core.limits import pace as limit_pace
+from chalicelib.core.limits import blocks, permits
 from chalicelib.core.limits import route as limit_route
-from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.permits import Pace
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import brief
@@ -36,9 +35,9 @@ def test_e3_starts_within_their_tolerance_never_exceed_a_policy(
         now += gap
         route = limit_route.route((pace,), (), {pace.limit_name: state}, now, pace.limit_name)
         if route.blocked is None and route.appointment is not None:
-            assert now <= route.appointment <= now + limit_pace.LEAD
+            assert now <= route.appointment <= now + permits.LEAD
             starts.append(route.appointment + round(share * pace.tolerance))
-            state = replace(state, head=limit_pace.next_head(pace, state, route.appointment))
+            state = replace(state, head=max(state.head, route.appointment) + pace.spacing)
     starts.sort()
     assert all(late - early >= seconds * 1_000 for early, late in zip(starts, starts[most:], strict=False))
 
@@ -49,15 +48,15 @@ def test_e3_starts_reserved_ahead_use_over_95_percent_of_pace(most: int, interva
     pace, state = policy.pace("demo.calm"), LimitState("policy:demo.calm", head=NOON)
     taken = []
     for _ in range(100):
-        at = limit_route.appointment((pace,), {pace.limit_name: state}, state.head - limit_pace.SERVED_EARLY)
+        at = limit_route.appointment((pace,), {pace.limit_name: state}, state.head - permits.SERVED_EARLY)
         taken.append(at)
-        state = replace(state, head=limit_pace.next_head(pace, state, at))
+        state = replace(state, head=max(state.head, at) + pace.spacing)
     assert 99 * policy.span / most / (taken[-1] - taken[0]) >= 0.95
 
 
 def test_e3_a_reserved_start_leaves_time_to_prepare() -> None:
     short, long = (Policy(max_events=1, interval=interval).pace("demo.calm") for interval in ("1s", "1m"))
-    assert limit_route.appointment((short,), {}, NOON) == NOON + limit_pace.PREPARATION - short.tolerance
+    assert limit_route.appointment((short,), {}, NOON) == NOON + permits.PREPARATION - short.tolerance
     assert limit_route.appointment((long,), {}, NOON) == NOON, "a minute's tolerance is longer than that"
     assert limit_route.appointment((EMR,), {}, NOON) == NOON
 
@@ -119,9 +118,9 @@ def test_e3_a_block_spans_half_a_second_and_ends_within_the_lead(most: int, inte
     block = blocks.next_block(pace, NOON + ahead, NOON, 10_000)
     assert block is not None
     assert block.appointments[-1] - block.appointments[0] <= 500
-    assert block.appointments[-1] <= NOON + limit_pace.LEAD == NOON + 1_000
+    assert block.appointments[-1] <= NOON + permits.LEAD == NOON + 1_000
     assert block.appointments[0] >= NOON + ahead
-    assert blocks.next_block(pace, NOON + limit_pace.LEAD + 1, NOON, 10_000) is None, "not farther ahead"
+    assert blocks.next_block(pace, NOON + permits.LEAD + 1, NOON, 10_000) is None, "not farther ahead"
 
 
 @pytest.mark.parametrize(("most", "interval", "count"), [(10, "1s", 1), (50, "1s", 4), (100, "1s", 4), (500, "1s", 4)])

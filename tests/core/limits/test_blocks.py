@@ -6,7 +6,7 @@ import pytest
 
 from chalicelib.core.limits import blocks
 from chalicelib.core.limits.blocks import Block
-from chalicelib.core.limits.pace import LEAD, Pace
+from chalicelib.core.limits.permits import LEAD, Pace
 from tests.support.clock import NOON
 
 FIRST = NOON + blocks.READY

@@ -8,10 +8,7 @@ import pytest
 
 from chalicelib.core.instants import HOUR, SECOND
 from chalicelib.core.jobs import claim
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import PermitRequest
-from chalicelib.core.limits.rate_window import RateWindow
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.permits import Pace, PermitRequest, RateWindow, Slots
 from tests.core.builders import EMR_LIMIT, LIMIT, NAME, job
 
 RATE_LIMIT = f"rate:{NAME}:2/{HOUR}"

@@ -9,11 +9,9 @@ from dataclasses import replace
 import pytest
 
 from chalicelib.core.instants import HOUR, MINUTE, SECOND
-from chalicelib.core.limits import permits, rate_window
-from chalicelib.core.limits import slots as limit_slots
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.rate_window import RateWindow
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits import permits
+from chalicelib.core.limits import permits as limit_slots
+from chalicelib.core.limits.permits import Pace, RateWindow, Slots
 from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import EMR_LIMIT, LIMIT, NOON
 
@@ -27,12 +25,12 @@ SHARE = Slots("pool:demo.big:demo.flights.clean", 2, units=4, unit="vCPUs", fall
 
 def test_c5_a_rate_window_forgets_starts_by_age_and_not_by_name() -> None:
     state = LimitState(HOURLY.limit_name, starts={"a": NOON + 2, "b": NOON + 1, "c": NOON})
-    assert rate_window.outdated(HOURLY, state) == ("c", "b")
+    assert permits.outdated(HOURLY, state) == ("c", "b")
 
 
 def test_c5_of_simultaneous_starts_the_first_name_is_forgotten() -> None:
     state = LimitState(HOURLY.limit_name, starts={"b": NOON, "a": NOON})
-    assert rate_window.outdated(HOURLY, state) == ("a",)
+    assert permits.outdated(HOURLY, state) == ("a",)
 
 
 # -- polling the holders of slots ----------------------------------------------------------------------------------

@@ -11,10 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chalicelib.core.instants import HOUR, MINUTE, Instant
-from chalicelib.core.limits import names, permits, rate_window, slots
-from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.rate_window import RateWindow
-from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits import names, permits
+from chalicelib.core.limits.permits import Pace, RateWindow, Slots
 from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import LIMIT, NAME, NOON, thorough
 
@@ -37,7 +35,7 @@ def started(*starts: int, **fields: int) -> LimitState:
 )
 def test_c5_the_next_start_is_free_when_the_nth_last_is_span_ago(starts: tuple[int, ...], frees: Instant) -> None:
     state = started(*starts)
-    assert rate_window.frees_at(TWO, state) == frees
+    assert permits.frees_at(TWO, state) == frees
     assert permits.has_permit(TWO, state, max(frees, NOON))
     assert frees == 0 or not permits.has_permit(TWO, state, frees - 1)
 
@@ -67,9 +65,9 @@ def test_c5_a_job_that_is_only_counted_is_never_blocked() -> None:
 
 
 def test_c5_a_rate_window_forgets_only_starts_no_drop_can_return() -> None:
-    assert rate_window.outdated(TWO, started(0, 10, 20)) == ()
-    assert rate_window.outdated(TWO, started(0, 10, 20, 30)) == ("r0",)
-    assert rate_window.outdated(TWO, started(30, 20, 10, 0, 40)) == ("r0", "r10")
+    assert permits.outdated(TWO, started(0, 10, 20)) == ()
+    assert permits.outdated(TWO, started(0, 10, 20, 30)) == ("r0",)
+    assert permits.outdated(TWO, started(30, 20, 10, 0, 40)) == ("r0", "r10")
 
 
 def test_c5_why_names_the_rate_that_a_job_waits_for() -> None:
@@ -80,7 +78,7 @@ def test_c5_why_names_the_rate_that_a_job_waits_for() -> None:
 
 
 def test_c5_a_rate_window_is_named_by_its_workflow_and_rate() -> None:
-    assert rate_window.rate_window_of(NAME, names.rate_rule(2, HOUR), binding=True) == TWO
+    assert permits.rate_window_of(NAME, names.rate_rule(2, HOUR), binding=True) == TWO
     assert names.is_rate_window(TWO.limit_name)
     assert not names.is_rate_window(LIMIT)
     assert not names.returns_permit(TWO.limit_name), "a start is not undone by its end"
@@ -120,7 +118,7 @@ def test_c5_no_sliding_span_has_starts_beyond_the_limit(story: tuple[int, int, S
         asked = answer if what == "tell" else ask
         if name is None or (what in ("ask", "tell") and not permits.admits(asked, state, now)):
             continue
-        forgotten = rate_window.outdated(asked, state) if what in ("ask", "tell") else ()
+        forgotten = permits.outdated(asked, state) if what in ("ask", "tell") else ()
         others = without(name, *forgotten)
         goes = what != "drop" and (what != "start" or permits.has_permit(ask, others, now))
         state = replace(others, starts=others.starts | ({name: now} if goes else {}))
@@ -141,7 +139,7 @@ def test_c5_a_job_is_blocked_only_while_a_span_is_full(limit: int, span: int, ga
         full = sum(now - span < at <= now for at in starts) >= limit
         assert permits.admits(ask, state, now) is not full
         if not full:
-            kept = {holder: at for holder, at in state.starts.items() if holder not in rate_window.outdated(ask, state)}
+            kept = {holder: at for holder, at in state.starts.items() if holder not in permits.outdated(ask, state)}
             state = replace(state, starts=kept | {f"r{number:02d}": now})
             starts.append(now)
 
@@ -176,19 +174,19 @@ def test_c4_a_gap_counts_from_last_active_or_successful_start(
     def ends(minute: int | None) -> Instant | None:
         return None if minute is None else NOON + minute * MINUTE + HOUR
 
-    assert slots.gap_ends(GAP, state) == ends(success)
-    assert slots.gap_ends(ANY, state) == ends(any_run)
+    assert permits.gap_ends(GAP, state) == ends(success)
+    assert permits.gap_ends(ANY, state) == ends(any_run)
 
 
 def test_c4_active_runs_not_remembered_count_by_the_latest_start() -> None:
     early = LimitState(LIMIT, active=3, starts=LIVING, untracked_start=NOON + 20 * MINUTE)
-    assert slots.gap_ends(GAP, early) == NOON + 20 * MINUTE + HOUR
+    assert permits.gap_ends(GAP, early) == NOON + 20 * MINUTE + HOUR
     over = replace(early, active=2)
-    assert slots.gap_ends(GAP, over) == NOON + 9 * MINUTE + HOUR, "the untracked starts are gone"
+    assert permits.gap_ends(GAP, over) == NOON + 9 * MINUTE + HOUR, "the untracked starts are gone"
 
 
 def test_c4_without_a_gap_the_last_start_does_not_matter() -> None:
-    assert slots.gap_ends(Slots(LIMIT, 1), LimitState(LIMIT, active=1, starts=LIVING)) is None
+    assert permits.gap_ends(Slots(LIMIT, 1), LimitState(LIMIT, active=1, starts=LIVING)) is None
 
 
 # -- changed rules -------------------------------------------------------------------------------------------------
@@ -200,18 +198,18 @@ def _known(own: LimitState, *starts: int, holder: str = "job") -> dict[str, Limi
     """What becomes of a new window beside an old one with starts at these minutes."""
     old = replace(started(*starts), limit_name=OLD.limit_name, rev=len(starts))
     states = {RATE_LIMIT: own, OLD.limit_name: old}
-    return rate_window.with_known_starts((TWO, OLD), states, holder)
+    return permits.with_known_starts((TWO, OLD), states, holder)
 
 
 def test_c5_a_new_window_has_the_starts_of_the_old_one() -> None:
     found = _known(started(), 0, 10, 20)
     assert found == {RATE_LIMIT: started(0, 10, 20)}
-    assert rate_window.frees_at(TWO, found[RATE_LIMIT]) == NOON + HOUR + 10 * MINUTE
+    assert permits.frees_at(TWO, found[RATE_LIMIT]) == NOON + HOUR + 10 * MINUTE
 
 
 def test_c5_a_new_window_takes_no_more_starts_than_it_keeps() -> None:
     assert _known(started(), 0, 10, 20, 30, 40, 50) == {RATE_LIMIT: started(30, 40, 50)}
-    assert rate_window.outdated(TWO, started(30, 40, 50)) == ()
+    assert permits.outdated(TWO, started(30, 40, 50)) == ()
 
 
 @pytest.mark.parametrize(("own", "starts"), [(started(5, rev=1), (0, 10)), (started(rev=2), (0, 10)), (started(), ())])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow, launch
-from chalicelib.core.targets import backoff
+from chalicelib.core.targets import retries
 from chalicelib.core.targets.answers import NoAnswer, NotNow, Started
 from tests.core.builders import NOON, brief, run
 
@@ -38,7 +38,7 @@ def test_w10_a_call_with_unanswered_lease_may_have_started_run() -> None:
 def test_c12_a_call_refused_for_the_moment_is_repeated_later() -> None:
     refused = launch.answered(CALLED, NotNow("throttled"), NOON)
     assert (refused.lease_until, refused.reason.text, refused.unknown_answer) == (None, "throttled", False)
-    assert refused.wake_at == NOON + backoff.backoff(1, refused.run_id)
+    assert refused.wake_at == NOON + retries.backoff(1, refused.run_id)
     assert not launch.calling(refused, NOON + MINUTE).unknown_answer
 
 
@@ -102,16 +102,16 @@ def test_c13_surely_not_started_means_every_call_was_refused(story: list[str]) -
 @given(st.integers(1, 100), st.text(st.characters(exclude_categories=["Cs"])))
 @brief
 def test_c12_backoff_is_deterministic_between_1s_and_5_minutes(calls: int, run_id: str) -> None:
-    delay = backoff.backoff(calls, run_id)
+    delay = retries.backoff(calls, run_id)
     assert SECOND <= delay <= 5 * MINUTE
-    assert delay == backoff.backoff(calls, run_id)
+    assert delay == retries.backoff(calls, run_id)
 
 
 def test_c12_backoff_doubles_with_each_call_up_to_its_bound() -> None:
     for calls in range(1, 12):
         span = min(SECOND * 2**calls, 5 * MINUTE)
-        assert span / 2 <= backoff.backoff(calls, "r") <= span
+        assert span / 2 <= retries.backoff(calls, "r") <= span
 
 
 def test_c12_calls_refused_together_are_repeated_scattered() -> None:
-    assert len({backoff.backoff(5, f"run-{number}") for number in range(100)}) > 90
+    assert len({retries.backoff(5, f"run-{number}") for number in range(100)}) > 90

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from chalicelib.core.instants import MINUTE, SECOND
-from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.permits import Pace
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import launch
 from chalicelib.core.runs.launch import Span
-from chalicelib.core.targets import backoff
+from chalicelib.core.targets import retries
 from chalicelib.core.targets.answers import NoAnswer, NotNow, Started
 from tests.support import rows
 from tests.support.clock import NOON
@@ -133,12 +133,12 @@ def test_c12_an_answer_without_a_delay_is_followed_by_backoff() -> None:
 # The digest of run-75713 and 9 begins with ffff, that of run-90600 and 9 with 0000: the ends of the jitter.
 @pytest.mark.parametrize(("salt", "delay"), [("run-75713", 300_000), ("run-90600", 150_000)])
 def test_c12_the_ninth_backoff_is_within_2_and_half_to_5_minutes(salt: str, delay: int) -> None:
-    assert backoff.backoff(9, salt) == delay
-    assert backoff.scattered(2 * MINUTE, 9, salt) == delay * 2 // 5
+    assert retries.backoff(9, salt) == delay
+    assert retries.scattered(2 * MINUTE, 9, salt) == delay * 2 // 5
 
 
 def test_c12_the_jitter_of_a_run_differs_from_call_to_call() -> None:
-    assert [backoff.scattered(MINUTE, number, "run-1") for number in (1, 2)] == [30_356, 47_243]
+    assert [retries.scattered(MINUTE, number, "run-1") for number in (1, 2)] == [30_356, 47_243]
 
 
 # -- the answers that are certain ----------------------------------------------------------------------------------

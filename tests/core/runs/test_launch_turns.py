@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import MINUTE, SECOND
-from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.permits import Pace
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.writes import AcquirePermit, AdvancePace, JoinQueue, LeaveQueue
 from chalicelib.core.rows.limit import LimitState, Waiter

@@ -11,7 +11,7 @@ import pytest
 
 from chalicelib.core.access.grants import ForeignUse
 from chalicelib.core.instants import MINUTE, SECOND
-from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.permits import Pace
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import launch

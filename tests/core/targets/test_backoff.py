@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from chalicelib.core.targets import backoff
+from chalicelib.core.targets import retries
 
 
 def test_a_pause_doubles_from_the_second_try_on() -> None:
-    assert [backoff.doubled(3, number) for number in (0, 1, 2, 3)] == [3, 3, 6, 12]
-    assert backoff.doubled(1, 41) == backoff.doubled(1, 42) == backoff.doubled(1, 1_000) == 1 << 40
+    assert [retries.doubled(3, number) for number in (0, 1, 2, 3)] == [3, 3, 6, 12]
+    assert retries.doubled(1, 41) == retries.doubled(1, 42) == retries.doubled(1, 1_000) == 1 << 40

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from chalicelib.core.errors import from_validation
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow
-from chalicelib.core.targets.delivery import PATIENCE, Delivery, GiveUp, Retry, next_try
+from chalicelib.core.targets.retries import PATIENCE, Delivery, GiveUp, Retry, next_try
 from tests.support.clock import NOON
 
 DOWN = NoAnswer("the server is down")

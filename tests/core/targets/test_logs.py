@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
-from chalicelib.core.targets.logs import Uploaded
 from chalicelib.core.targets.registry import of_run
+from chalicelib.core.targets.target import Uploaded
 from tests.core.builders import run
 
 

@@ -8,8 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from chalicelib.core.instants import HOUR, MINUTE, SECOND
-from chalicelib.core.targets import backoff as target_backoff
-from chalicelib.core.targets.retries import Retries
+from chalicelib.core.targets.retries import Retries, scattered
 
 
 def delays(count: int, **fields: Any) -> list[int]:
@@ -37,7 +36,7 @@ def test_w1_jitter_shortens_each_delay_by_run_and_attempt(backoff: str) -> None:
         found = {jittered.delay_after(attempt, f"run{number}") for number in range(40)}
         assert len(found) > 20
         assert all(whole / 2 <= delay <= whole for delay in found)
-        assert jittered.delay_after(attempt, "run7") == target_backoff.scattered(whole, attempt, "run7")
+        assert jittered.delay_after(attempt, "run7") == scattered(whole, attempt, "run7")
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from chalicelib.core import ids
 from chalicelib.core.instants import SECOND
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import RunUpdate
-from chalicelib.core.targets.logs import NoLog
 from chalicelib.core.targets.registry import of_event, of_run
 from chalicelib.core.targets.step_functions import execution_arn, execution_name, run_name_of
+from chalicelib.core.targets.target import NoLog
 from tests.core.targets.test_targets import ADAPTER, refusal
 from tests.support import rows
 from tests.support.clock import NOON

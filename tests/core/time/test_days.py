@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import HOUR, Instant, iso, parse_instant
-from chalicelib.core.time import days, exclusions
+from chalicelib.core.time import days
 from chalicelib.core.time.days import Days
 from tests.core.builders import NOON, brief
 
@@ -30,7 +30,7 @@ lists = st.lists(st.sampled_from(ENTRIES), max_size=5)
 
 
 def read(entries: list[Any], zone: str = "UTC") -> Days:
-    return days.read(exclusions.parse(entries, "only"), zone)
+    return days.read(days.parse(entries, "only"), zone)
 
 
 def holds(entries: list[Any], zone: str, instant: Instant) -> bool:
@@ -119,7 +119,7 @@ def test_a_search_ends_with_its_horizon_or_the_calendar() -> None:
 
 
 def test_years_of_single_dates_are_skipped_at_once() -> None:
-    dates = [f"{date(2026, 3, 2) + timedelta(days=number)}" for number in range(exclusions.MAX_ENTRIES)]
+    dates = [f"{date(2026, 3, 2) + timedelta(days=number)}" for number in range(days.MAX_ENTRIES)]
     opens = days.first_allowed(None, read(dates), NOON)
     assert opens == parse_instant("2027-04-06T00:00:00Z")
     only = read(["mon"])
@@ -204,7 +204,7 @@ def test_contradictory_rules_allow_no_day_at_any_time(only: Any, excluding: Any,
 )
 def test_a_date_that_no_zone_can_be_applied_to_is_refused(entry: Any, field: str, words: str) -> None:
     with pytest.raises(SluiceError) as caught:
-        exclusions.parse([entry], "only")
+        days.parse([entry], "only")
     assert (caught.value.field, caught.value.message[: len(words)]) == (field, words)
 
 
@@ -228,4 +228,4 @@ def test_the_last_accepted_date_ends_in_any_zone(zone: str) -> None:
     ],
 )  # fmt: skip
 def test_a_long_list_is_shortened_in_its_description(entries: Any, words: str) -> None:
-    assert exclusions.describe(exclusions.parse(entries, "only")) == words
+    assert days.describe(days.parse(entries, "only")) == words

@@ -47,7 +47,7 @@ def short(instant: Instant) -> str:
 def next_window(window: Window, after: str) -> tuple[str, str]:
     """The next opening and its closing, as minutes in UTC."""
     opens = windows.next_opening(window, parse_instant(after))
-    return short(opens), short(windows.closes_at(window, opens))
+    return short(opens), short(windows.opening(window, opens)[1])
 
 
 # -- the window ----------------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def test_c3_the_next_opening_is_strictly_later_than_now(now: str, opens: str) ->
 
 def test_c3_inside_shows_this_closing_and_outside_the_next_one() -> None:
     for now in ("2026-03-06T12:00:00Z", "2026-03-06T23:00:00Z", "2026-03-07T05:59:59.999Z"):
-        assert short(windows.closes_at(NIGHT, parse_instant(now))) == "2026-03-07T06:00"
+        assert short(windows.opening(NIGHT, parse_instant(now))[1]) == "2026-03-07T06:00"
 
 
 def test_c3_a_day_may_end_at_24_00_where_the_next_one_begins() -> None:
@@ -102,7 +102,7 @@ def test_c3_a_day_may_end_at_24_00_where_the_next_one_begins() -> None:
     assert next_window(monday, "2026-03-01T12:00:00Z") == ("2026-03-01T23:00", "2026-03-02T23:00")
 
     always = Window("00:00", "24:00", "Europe/Paris")
-    midnight = windows.closes_at(always, parse_instant("2026-03-02T12:00:00Z"))
+    midnight = windows.opening(always, parse_instant("2026-03-02T12:00:00Z"))[1]
     assert windows.is_inside(always, midnight)
     assert windows.next_opening(always, midnight - 1) == midnight
 
@@ -286,7 +286,7 @@ def agree(window: Window, now: Instant, days_ahead: int) -> None:
     walked = walk(window, minute - 26 * HOUR, minute + days_ahead * DAY)
     assert windows.is_inside(window, now) == any(opens <= now < closes for opens, closes in walked)
     assert windows.next_opening(window, now) == min(opens for opens, _ in walked if opens > now)
-    assert windows.closes_at(window, now) == min(closes for _, closes in walked if closes > now)
+    assert windows.opening(window, now)[1] == min(closes for _, closes in walked if closes > now)
 
 
 @given(clocks, day_sets, changes, st.integers(-9 * DAY, 2 * DAY))

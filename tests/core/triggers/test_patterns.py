@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
@@ -14,8 +15,12 @@ from hypothesis import strategies as st
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.steps import OverBudget, Steps
 from chalicelib.core.triggers import patterns as patterns_module
-from chalicelib.core.triggers.patterns import Flattened, Matcher, check_pattern, describe, matches
+from chalicelib.core.triggers.patterns import Flattened, Matcher, check_pattern, describe
 from tests.core.builders import brief, thorough
+
+
+def matches(pattern: Mapping[str, Any], payload: Any) -> bool:
+    return Matcher(pattern).matches(Flattened(payload))
 
 
 def holds(leaf: list[Any], value: Any) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from chalicelib.core import ids
 from chalicelib.core.instants import Instant, Millis
-from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.permits import Pace
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import block_ref
 from chalicelib.flow.jobs import blocks

@@ -1,4 +1,4 @@
-"""The access document of a namespace: its members and their roles (O5).
+"""Roles: the rights that they hold, the access document that gives them, and whether a request is allowed (O5).
 
 Example:
 
@@ -16,17 +16,43 @@ Example:
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Self
+from typing import Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
 from chalicelib.core.access.principal import Principal
-from chalicelib.core.access.rights import HELD, Right, Role
 from chalicelib.core.documents import Document, Name
-from chalicelib.core.errors import invalid
+from chalicelib.core.errors import SluiceError, invalid
+
+Right = Literal["read", "operate", "define", "administer", "produce", "work", "approve", "limit"]
+Role = Literal["viewer", "operator", "author", "admin", "producer", "worker", "approver"]
+
+ROLES: tuple[Role, ...] = get_args(Role)
+
+# No role holds the right to limit a namespace: only administrators of the installation do.
+# An approver is a duty beside the other roles: not even an administrator approves without it.
+HELD: dict[Role, frozenset[Right]] = {
+    "viewer": frozenset({"read"}),
+    "operator": frozenset({"read", "operate"}),
+    "author": frozenset({"read", "operate", "define", "produce"}),
+    "admin": frozenset({"read", "operate", "define", "produce", "administer"}),
+    "producer": frozenset({"produce"}),
+    "worker": frozenset({"work"}),
+    "approver": frozenset({"read", "approve"}),
+}
+MEANING: dict[Right, str] = {
+    "read": "read definitions, jobs, runs, history and logs",
+    "operate": "enable, pause, run, cancel, rerun, backfill and re-process",
+    "define": "create, replace and delete definitions",
+    "administer": "change who has access, and delete the namespace",
+    "produce": "post events and register partitions",
+    "work": "claim runs of a pool and report their ends",
+    "approve": "approve or refuse jobs that wait for an approval",
+    "limit": "change what the namespace may use",
+}
 
 MAX_MEMBERS = 200
 # The account and the beginning of the name are literal, so that no pattern fits everybody.
@@ -39,6 +65,11 @@ _MEMBER_HINT = (
     "write the ARN of a user, the ARN of a role without its path, such as arn:aws:iam::123456789012:role/data-*, "
     "or the 12 digits of an account"
 )
+
+
+def roles_with(right: Right) -> tuple[Role, ...]:
+    """The roles that hold a right, the least powerful first."""
+    return tuple(sorted((role for role in ROLES if right in HELD[role]), key=lambda role: len(HELD[role])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,3 +171,54 @@ class Access(Document):
     def allows(self, principal: Principal, right: Right, resource: Resource) -> bool:
         """Whether a principal holds a right on a resource of the namespace."""
         return any(member.includes(principal) and member.grants(right, resource) for member in self.members)
+
+
+ANY = Resource()
+
+
+def is_administrator(principal: Principal, administrators: Sequence[str]) -> bool:
+    """Whether a principal is an administrator of the installation, who creates namespaces and has every right in each
+    but the duty to approve."""
+    return any(fnmatchcase(principal.member, pattern) for pattern in administrators)
+
+
+def is_allowed(
+    principal: Principal, administrators: Sequence[str], access: Access | None, right: Right, resource: Resource = ANY
+) -> bool:
+    """Whether a principal may use a right in a namespace. ``access`` is None where the namespace has no members."""
+    if is_administrator(principal, administrators) and right != "approve":
+        return True
+    return access is not None and access.allows(principal, right, resource)
+
+
+def can_see(principal: Principal, administrators: Sequence[str], access: Access | None) -> bool:
+    """Whether a principal may know that a namespace exists: it has any role there."""
+    return is_administrator(principal, administrators) or bool(access and access.roles_of(principal))
+
+
+UNSEEN_HINT = "check the name; if it is right, an admin of its namespace can give you a role"
+
+
+def refused_events(principal: Principal, namespace: str, types: Sequence[str]) -> SluiceError:
+    """The error for event types that a producer is not limited to."""
+    listed = ", ".join(dict.fromkeys(types))
+    message = f"expected event types that {principal.member} may post in namespace {namespace}, got {listed}"
+    hint = f"an admin of {namespace} can add them: sluice access {namespace}"
+    return SluiceError("forbidden", message, "events", hint)
+
+
+def refused_installation(principal: Principal) -> SluiceError:
+    """The error for a request that only administrators of the installation may make."""
+    message = f"expected an administrator of the installation; {principal.member} is not one"
+    hint = "the stack parameter Administrators lists them; for one namespace, send the request of that namespace"
+    return SluiceError("forbidden", message, None, hint)
+
+
+def refused(principal: Principal, namespace: str, right: Right) -> SluiceError:
+    """The error for a right that a principal lacks in a namespace that it may see."""
+    if not roles_with(right):
+        message = f"expected an administrator of the installation, to {MEANING[right]}; {principal.member} is not one"
+        return SluiceError("forbidden", message, None, "the stack parameter Administrators names them")
+    expected = f"expected the role {' or '.join(roles_with(right))} in namespace {namespace}, to {MEANING[right]}"
+    hint = f"an admin of {namespace} can give it: sluice access {namespace}"
+    return SluiceError("forbidden", f"{expected}; {principal.member} does not have it", None, hint)
