@@ -8,15 +8,15 @@ from typing import Any
 
 import boto3
 
-from chalicelib.core.archive.manifest import Manifest, Source
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import MINUTE
-from chalicelib.flow.archive import export as exports
-from chalicelib.flow.archive import give_up, load
-from chalicelib.flow.repair.repair import Finding, Repair, Unknown
 from sluice.errors import ApiRefused
-from sluice.operations.archives import archive
+from sluice.operations.archive import export as exports
+from sluice.operations.archive import give_up, load
+from sluice.operations.files import archive
 from sluice.operations.installation import Installation
+from sluice.operations.repair.repair import Finding, Repair, Unknown
+from sluice.operations.rules.manifest import Manifest, Source
 
 Tell = Callable[[str, int], None]
 MARGIN = MINUTE  # a restore is exact to the second; clocks and invocations are not

@@ -14,7 +14,6 @@ from chalicelib import wiring
 from chalicelib.aws.hints import SqsHints
 from chalicelib.aws.s3.lake import S3Lake
 from chalicelib.aws.s3.payloads import S3Payloads
-from chalicelib.aws.tables.copies import DynamoCopies
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.aws.tables.rows import DynamoRows
@@ -22,6 +21,7 @@ from chalicelib.aws.tables.table_ports import table_ports
 from chalicelib.ports import Ports
 from chalicelib.settings import Settings
 from sluice.errors import WrongUsage
+from sluice.operations.copies import DynamoCopies
 
 KEPT = "sluice:reserved-concurrency"  # the tag of a frozen Lambda: what was reserved before, or none
 NONE = "none"

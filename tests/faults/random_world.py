@@ -32,12 +32,12 @@ from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy, uploaded
 from chalicelib.flow.ingest import apply
 from chalicelib.flow.jobs import actions
-from chalicelib.flow.repair.repair import Finding, Repair
 from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.runs import dead_letters
 from chalicelib.flow.schedules import pauses
 from chalicelib.flow.system import dispatch
 from chalicelib.ports import Page
+from sluice.operations.repair.repair import Finding, Repair
 from tests.faults import dying, invariants
 from tests.faults.scenarios_paced import beyond_pace
 from tests.faults.weather import MAX_SKEW, Weather

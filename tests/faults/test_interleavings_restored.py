@@ -10,7 +10,7 @@ import pytest
 from chalicelib.core.limits.writes import NewEdition
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.targets.answers import NotNow
-from chalicelib.flow.repair.repair import Finding, Repair
+from sluice.operations.repair.repair import Finding, Repair
 from tests.faults import invariants
 from tests.support import backfills
 from tests.support.archives import copies_of

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import MINUTE
-from chalicelib.flow.repair.repair import Finding, Repair
+from sluice.operations.repair.repair import Finding, Repair
 from tests.faults import invariants
 from tests.faults.rests import come_to_an_end
 from tests.support.archives import copies_of

@@ -21,7 +21,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import MINUTE, duration
 from chalicelib.flow.backfills import reprocess
 from chalicelib.flow.deploy import deploy, uploaded
-from chalicelib.flow.repair.repair import Repair
+from sluice.operations.repair.repair import Repair
 from tests.faults import dying, invariants
 from tests.faults.limits import check_limits
 from tests.support import backfills

@@ -11,7 +11,7 @@ from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.events.versions import ObjectVersion, is_later, is_same
 from chalicelib.core.instants import HOUR, MINUTE, SECOND
 from chalicelib.flow.ingest import objects
-from chalicelib.flow.repair.repair import Repair
+from sluice.operations.repair.repair import Repair
 from tests.support.archives import copies_of
 from tests.support.schedules import partitions
 from tests.support.world import World, flights

@@ -14,11 +14,11 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Never
 from chalicelib.core.writes import Delete
 from chalicelib.flow.backfills import backfill
-from chalicelib.flow.repair.repair import Repair
 from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.runs import context, dead_letters
 from chalicelib.flow.schedules import actions
 from chalicelib.flow.views import lineage, views
+from sluice.operations.repair.repair import Repair
 from tests.support.archives import copies_of
 from tests.support.world import World, full
 
