@@ -79,7 +79,7 @@ TESTS = {
     "operations.archive.export": "archive/export*",
     "operations.archive.give_up": "archive/giv*",
     "operations.rules.arriving": "rules/* archive/*",
-    "operations.rules.owner": "rules/*",
+    "operations.rules.owner": "rules/* archive/open_outboxes archive/giv*",
 }
 MODULES = list(TESTS)
 # The code of each layer.

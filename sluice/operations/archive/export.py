@@ -22,8 +22,7 @@ from chalicelib.core.rows.schedule import Subscription
 from sluice.operations.ports import Archive, Copies, StoredCopy
 from sluice.operations.rules import manifest as manifests
 from sluice.operations.rules.manifest import MANIFEST, PROGRESS, Manifest, Part, Source
-from sluice.operations.rules.outboxes import notifies, unheard
-from sluice.operations.rules.owner import namespace_of, plans_of
+from sluice.operations.rules.owner import namespace_of, notifies, plans_of, unheard
 
 TABLES: tuple[TableName, ...] = ("catalog", "jobs", "runs")
 MAX_PART = 4_000_000  # characters of a file of lines, roughly: it is read whole

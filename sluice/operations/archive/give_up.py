@@ -34,8 +34,7 @@ from sluice.operations.ports import Archive, Copies, StoredCopy
 from sluice.operations.rules import manifest
 from sluice.operations.rules.limits import Moving, held, is_active, used
 from sluice.operations.rules.manifest import MANIFEST, Manifest
-from sluice.operations.rules.outboxes import notifies, posted, unheard
-from sluice.operations.rules.owner import plans_of
+from sluice.operations.rules.owner import notifies, plans_of, posted, unheard
 
 STARTED = "giving-up.json"  # in the archive: rows are being deleted
 BATCH = 500

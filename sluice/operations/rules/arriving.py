@@ -22,7 +22,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import Timer, Version
 from chalicelib.core.writes import Row
 from sluice.operations.rules.limits import Moving, Use, as_used, is_active
-from sluice.operations.rules.outboxes import notifies, posted, unheard
+from sluice.operations.rules.owner import notifies, posted, unheard
 
 W = TypeVar("W", Job, Run)
 
