@@ -308,9 +308,6 @@ class Lake(Protocol):
     def names(self, bucket: str, prefix: str) -> frozenset[str]:
         """The keys of all objects under a prefix."""
 
-    def changed(self, bucket: str, prefix: str, since: Instant) -> Iterator[Changed]:
-        """The objects under a prefix that were put at an instant or later."""
-
 
 class Hints(Protocol):
     """Hints: messages that make a step run soon. The sweep replaces lost hints, and a repeated hint changes nothing."""
@@ -389,30 +386,11 @@ class Metrics(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
-    """A run as its target lists it. Sluice or another caller of the target gave it its ``name``."""
-
-    target_id: str
-    name: str
-    at: Instant
-
-
-@dataclass(frozen=True, slots=True)
 class StoredObject:
     """The content of an object, and when it was put, in whole seconds."""
 
     content: bytes
     at: Instant
-    etag: str
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """An object that was put into a bucket."""
-
-    key: str
-    at: Instant
-    size: int
     etag: str
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import boto3
@@ -11,6 +12,7 @@ import boto3
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import MINUTE
 from sluice.errors import ApiRefused
+from sluice.operations import listings
 from sluice.operations.archive import export as exports
 from sluice.operations.archive import give_up, load
 from sluice.operations.files import archive
@@ -81,15 +83,16 @@ def repair(stack: str, restored_to: int, unknown: Unknown, dry_run: bool) -> lis
     if not dry_run:
         installation.require_frozen()
     ports, since = installation.ports(), restored_to - MARGIN
-    emr: Any = ports.targets.of("emr_serverless")
     found: list[Finding] = []
 
     def on_missing(application: str) -> None:
         found.append(Finding("EMR application", application, "left out: it does not exist, so no run of it is known"))
 
-    began = emr.started_since(since, on_missing)
+    emr: Any = ports.targets.of("emr_serverless")
+    began = listings.started_since(emr, installation.settings.all_emr_applications, since, on_missing)
+    changed = partial(listings.changed, installation.session.client("s3"))
     try:
-        return Repair(ports, installation.copies(), since, began, unknown, dry_run, found).run()
+        return Repair(ports, installation.copies(), since, began, changed, unknown, dry_run, found).run()
     except SluiceError as error:
         raise refused(error) from None
 

@@ -54,6 +54,25 @@ class Copies(Protocol):
         """Store instants of a limit by their attributes, each unless it has a later one."""
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A run as its target lists it. Sluice or another caller of the target gave it its ``name``."""
+
+    target_id: str
+    name: str
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """An object that was put into a bucket."""
+
+    key: str
+    at: Instant
+    size: int
+    etag: str
+
+
 class Archive(Protocol):
     """The files of an export, each small enough for the memory."""
 

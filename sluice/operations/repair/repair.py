@@ -7,7 +7,7 @@ that broke off is run again: it finds what is left.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
@@ -43,9 +43,9 @@ from chalicelib.flow.ingest import apply, objects
 from chalicelib.flow.ingest.rewritten import version_name
 from chalicelib.flow.limits import policies
 from chalicelib.flow.schedules import pauses
-from chalicelib.ports import MAX_CONFLICTS, Begun, Changed, Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports
 from sluice.operations.archive.export import pages_of
-from sluice.operations.ports import Copies
+from sluice.operations.ports import Begun, Changed, Copies
 from sluice.operations.repair.stock import Outbox, Stock, attempt_of
 from sluice.operations.rules import missing_fires
 from sluice.operations.rules.recounted import recounted
@@ -65,13 +65,15 @@ class Finding:
 
 @dataclass
 class Repair:
-    """One repair. ``since`` is an instant up to which all three tables agree; ``began`` are the runs of EMR since then.
-    ``unknown`` says what becomes of those that no table has. A dry run reports and changes nothing."""
+    """One repair. ``since`` is an instant up to which all three tables agree; ``began`` are the runs of EMR since then,
+    and ``unknown`` says what becomes of those that no table has. ``changed`` lists the objects of a bucket, under a
+    prefix, since an instant. A dry run reports and changes nothing."""
 
     ports: Ports
     copies: Copies
     since: Instant
     began: Iterable[Begun]
+    changed: Callable[[str, str, Instant], Iterable[Changed]]
     unknown: Unknown = "adopt"
     dry_run: bool = False
     findings: list[Finding] = field(default_factory=list)
@@ -407,7 +409,7 @@ class Repair:
             return
         for dataset in self._datasets():
             try:
-                for changed in self.ports.lake.changed(dataset.bucket, dataset.prefix, self.since - SECOND):
+                for changed in self.changed(dataset.bucket, dataset.prefix, self.since - SECOND):
                     self._match(dataset, changed)
             except Exception as error:  # a bucket that cannot be listed
                 self._left_alone("dataset", f"s3://{dataset.bucket}/{dataset.prefix}", error)

@@ -8,10 +8,10 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import HOUR
 from chalicelib.core.rows.definition import Definition
 from chalicelib.flow.runs import launch
-from sluice.operations.repair.repair import Repair
 from tests.operations.archive.test_export import busy, elsewhere, rows
-from tests.support.archives import copies_of, exported, given_up, imported
+from tests.support.archives import exported, given_up, imported
 from tests.support.fakes import APPLICATION
+from tests.support.repairs import repair_of
 from tests.support.schedules import partitions
 from tests.support.world import EMR, World, day, flights
 
@@ -150,7 +150,7 @@ def test_l14_a_repair_of_the_source_repeats_no_attempt() -> None:
     archive = exported(world, "demo")
     given_up(world, archive)
     since = world.clock.now() - HOUR
-    Repair(world.ports, copies_of(world), since, world.targets.emr.started_since(since)).run()
+    repair_of(world, since).run()
     assert [key for key in rows(world) if key[2].startswith("RETRY#")] == []
     new = elsewhere(archive, world, copy=False)
     for each in (world, new):
@@ -167,6 +167,6 @@ def test_l14_a_repair_of_the_source_marks_no_event() -> None:
     given_up(world, archive)
     before = set(rows(world))
     since = world.clock.now() - HOUR
-    found = Repair(world.ports, copies_of(world), since, world.targets.emr.started_since(since)).run()
+    found = repair_of(world, since).run()
     assert set(rows(world)) == before
     assert all(each.done.startswith("left alone: its schedule is gone") for each in found)

@@ -10,11 +10,12 @@ from botocore.exceptions import ClientError
 
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import Partition
-from chalicelib.ports import Changed, StoredObject
-from sluice.operations.repair.repair import Finding, Repair
+from chalicelib.ports import StoredObject
+from sluice.operations.ports import Changed
+from sluice.operations.repair.repair import Finding
 from sluice.testing.memory import MemoryLake
-from tests.support.archives import copies_of
 from tests.support.iceberg_files import BUCKET, TABLE, after, file
+from tests.support.repairs import changed, repair_of
 from tests.support.schedules import after as after_run
 from tests.support.schedules import at_most, partitions
 from tests.support.world import World, flights
@@ -30,7 +31,7 @@ class Denying(MemoryLake):
     def changed(self, bucket: str, prefix: str, since: Instant) -> Iterator[Changed]:
         if bucket == self.bucket:
             raise ClientError({"Error": {"Code": "AccessDenied", "Message": "not yours"}}, "ListObjectsV2")
-        yield from super().changed(bucket, prefix, since)
+        return changed(self, bucket, prefix, since)
 
     def stored(self, bucket: str, key: str, most: int) -> StoredObject | None:
         if key == self.key:
@@ -65,7 +66,7 @@ def put(world: World, key: str, content: bytes | str, bucket: str = "lake-bucket
 
 
 def repaired(world: World, since: int) -> list[Finding]:
-    found = Repair(world.ports, copies_of(world), since, world.targets.emr.started_since(since)).run()
+    found = repair_of(world, since, changed=world.lake.changed).run()
     world.pass_by("5m")
     return [each for each in found if "left alone" in each.done]
 
@@ -144,6 +145,6 @@ def test_o4_a_context_that_is_cut_off_is_reported() -> None:
     text = json.dumps(world.payloads.context(first.run_id))
     world.payloads.contexts[first.run_id] = text[:-10]
 
-    found = Repair(world.ports, copies_of(world), since, world.targets.emr.started_since(since)).run()
+    found = repair_of(world, since, changed=world.lake.changed).run()
 
     assert [each.name for each in found if each.kind == "context"] == [first.run_id]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import boto3
 from moto import mock_aws
 
-from chalicelib.aws.s3.lake import S3Lake
 from chalicelib.core.instants import HOUR
 from chalicelib.wiring import SystemClock
+from sluice.operations.listings import changed
 
 
 def test_o4_objects_since_an_instant_are_listed() -> None:
@@ -18,8 +18,8 @@ def test_o4_objects_since_an_instant_are_listed() -> None:
         client.put_object(Bucket="lake", Key="raw/a/day=1/x.csv", Body=b"12345")
         client.put_object(Bucket="lake", Key="raw/b/day=1/x.csv", Body=b"1")
         now = SystemClock().now()
-        found = {each.key: each.size for each in S3Lake(client).changed("lake", "raw/a/", now - HOUR)}
+        found = {each.key: each.size for each in changed(client, "lake", "raw/a/", now - HOUR)}
         assert found == {"raw/a/day=1/_SUCCESS": 0, "raw/a/day=1/x.csv": 5}
-        [csv] = list(S3Lake(client).changed("lake", "raw/b/", now - HOUR))
+        [csv] = list(changed(client, "lake", "raw/b/", now - HOUR))
         assert len(csv.etag) == 32 and '"' not in csv.etag
-        assert list(S3Lake(client).changed("lake", "raw/", now + HOUR)) == []
+        assert list(changed(client, "lake", "raw/", now + HOUR)) == []
