@@ -17,14 +17,13 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.backfill import PlanPart
-from chalicelib.core.rows.kinds import TableName
+from chalicelib.core.rows.kinds import TABLES, TableName
 from chalicelib.core.rows.schedule import Subscription
 from sluice.operations.ports import Archive, Copies, StoredCopy
 from sluice.operations.rules import manifest as manifests
 from sluice.operations.rules.manifest import MANIFEST, PROGRESS, Manifest, Part, Source
 from sluice.operations.rules.owner import namespace_of, notifies, plans_of, unheard
 
-TABLES: tuple[TableName, ...] = ("catalog", "jobs", "runs")
 MAX_PART = 4_000_000  # characters of a file of lines, roughly: it is read whole
 Tell = Callable[[str, int], None]  # gets the table, and how many rows of it were read
 

@@ -21,6 +21,7 @@ from chalicelib.core.limits.writes import LeaveQueue
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.event import PostedEvent
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.kinds import TABLES
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.notice import PendingNotice
 from chalicelib.core.rows.reprocess import Reprocess
@@ -29,7 +30,7 @@ from chalicelib.core.rows.schedule import ScheduleState, Subscription
 from chalicelib.core.runs import queued
 from chalicelib.core.writes import Delete, Put, RemoveWaiter, Replace, Row, Write
 from chalicelib.ports import JobTable, Ledger, Rows
-from sluice.operations.archive.export import TABLES, Wanted, digest, pages_of, put_manifest
+from sluice.operations.archive.export import Wanted, digest, pages_of, put_manifest
 from sluice.operations.ports import Archive, Copies, StoredCopy
 from sluice.operations.rules import manifest
 from sluice.operations.rules.limits import Moving, held, is_active, used

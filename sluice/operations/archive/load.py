@@ -19,14 +19,14 @@ from dataclasses import replace
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.core.rows.event import PostedEvent
-from chalicelib.core.rows.kinds import TableName
+from chalicelib.core.rows.kinds import TABLES, TableName
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.flow.definitions import uses
 from chalicelib.flow.definitions.prefixes import take_all
 from chalicelib.ports import Ports
 from sluice.operations.archive import lists, prefixes, sharing
-from sluice.operations.archive.export import TABLES, Tell, pages_of
+from sluice.operations.archive.export import Tell, pages_of
 from sluice.operations.ports import Archive, Copies, StoredCopy
 from sluice.operations.rules import arriving, manifest
 from sluice.operations.rules.arriving import Arrival

@@ -36,7 +36,7 @@ def count(ports: Ports, copies: Copies, exported: Iterable[StoredCopy], limits: 
             if names.is_rate_window(name):
                 _enter(ports, run, name, now)
             elif names.is_of_workflow(name):
-                for attribute, at in counting.instants_of(run).items():
+                for attribute, at in _instants_of(run).items():
                     later[name][attribute] = max(later[name][attribute], at)
     for name, instants in later.items():
         copies.put_later(name, instants)
@@ -70,3 +70,11 @@ def _enter(ports: Ports, run: Run, limit_name: str, now: Instant) -> None:
         if known or ports.ledger.commit([RecordStart(ask, run.claimed_at, state, holder)]) is None:
             return
     raise too_many_conflicts(f"a start of run {run.run_id}", "repeat the import")
+
+
+def _instants_of(run: Run) -> dict[str, Instant]:
+    """What the limit of its workflow remembers of a run when it has ended, by the attributes of `LimitState`."""
+    found = {"last_start": run.claimed_at}
+    if run.state == "SUCCEEDED" and run.state_at is not None:
+        found |= {"last_success_start": run.claimed_at, "last_success_at": run.state_at}
+    return found

@@ -13,6 +13,7 @@ import pytest
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.backfill import PlanPart
 from chalicelib.core.rows.definition import Definition, PrefixLock
+from chalicelib.core.rows.kinds import TABLES
 from chalicelib.core.rows.schedule import Subscription
 from sluice.operations.archive import export as exports
 from sluice.operations.archive.export import Sum, Wanted
@@ -48,7 +49,7 @@ class Tables:
     layout = 3
 
     def __init__(self, *pages: Sequence[StoredCopy]) -> None:
-        self.pages: dict[str, list[Sequence[StoredCopy]]] = {name: [] for name in exports.TABLES}
+        self.pages: dict[str, list[Sequence[StoredCopy]]] = {name: [] for name in TABLES}
         for page in pages:
             self.pages[page[0].table].append(page)
         self.read: list[tuple[str, Any]] = []
