@@ -17,6 +17,7 @@ from sluice.operations.archive import export as exports
 from sluice.operations.archive import give_up, load
 from sluice.operations.files import archive
 from sluice.operations.installation import Installation
+from sluice.operations.repair import steps
 from sluice.operations.repair.repair import Finding, Repair, Unknown
 from sluice.operations.rules.manifest import Manifest, Source
 
@@ -62,9 +63,7 @@ def export(
         made = _unfinished_move(files) if move else None
         made = made or exports.export(copies, files, namespaces, source, now(), tell)
         if move:
-            made = give_up.give_up(
-                copies, files, installation.ledger(), installation.rows(), installation.jobs(), now()
-            )
+            made = give_up.give_up(copies, files, installation.ports())
         return made
     except SluiceError as error:
         raise refused(error) from None
@@ -92,7 +91,7 @@ def repair(stack: str, restored_to: int, unknown: Unknown, dry_run: bool) -> lis
     began = listings.started_since(emr, installation.settings.all_emr_applications, since, on_missing)
     changed = partial(listings.changed, installation.session.client("s3"))
     try:
-        return Repair(ports, installation.copies(), since, began, changed, unknown, dry_run, found).run()
+        return steps.run(Repair(ports, installation.copies(), since, began, changed, unknown, dry_run, found))
     except SluiceError as error:
         raise refused(error) from None
 

@@ -44,7 +44,7 @@ from tests.faults.weather import MAX_SKEW, Weather
 from tests.support import backfills
 from tests.support.crash import lost, redelivered, wrap
 from tests.support.fakes import APPLICATION
-from tests.support.repairs import repair_of
+from tests.support.repairs import mended
 from tests.support.world import EMR, World, flights, full
 
 NAMES = ("a", "b", "c")
@@ -387,7 +387,7 @@ class RandomWorld(World):
         found = list[Finding]()
 
         def run() -> None:
-            found[:] = repair_of(self, since).run()
+            found[:] = mended(self, since)
 
         self.weather.undisturbed(lambda: redelivered(run))
         self.stops_readers()

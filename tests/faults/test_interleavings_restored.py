@@ -15,7 +15,7 @@ from tests.faults import invariants
 from tests.support import backfills
 from tests.support.crash import lost, wrap
 from tests.support.read_only import read_only
-from tests.support.repairs import repair_of
+from tests.support.repairs import mended
 from tests.support.schedules import after, at, at_most, partitions
 from tests.support.world import EMR, World, day, flights
 
@@ -35,7 +35,7 @@ def mixed(world: World, older: Saved, *tables: str) -> None:
 
 
 def repaired(world: World, since: int, **how: Any) -> list[Finding]:
-    found = repair_of(world, since, **how).run()
+    found = mended(world, since, **how)
     stock = invariants.Stock(world)
     invariants._slots_are_counted(stock)
     invariants._queues_are_what_jobs_say(stock)
@@ -131,7 +131,7 @@ def test_o4_a_dry_run_says_the_same_and_changes_nothing() -> None:
     mixed(world, before, "RunsTable")
     assert world.ports.ledger.commit([NewEdition(LIMIT, 9)]) is None, "the limit is not that of its workflow"
     rows = dict(world.tables.saved())
-    said = repair_of(world, since, ports=read_only(world.ports), dry_run=True).run()
+    said = mended(world, since, ports=read_only(world.ports), dry_run=True)
     assert world.tables.saved().keys() == rows.keys()
     assert world.tables.digest == _digest(world, rows)
     assert [finding.kind for finding in said] == [finding.kind for finding in repaired(world, since)]

@@ -459,7 +459,7 @@ SHORT: dict[str, str] = {
     "flow/wake.py::_wake_queued": "one job, its waiter, and what it holds",
     "sluice/operations/archive/give_up.py::_release": "the permits of one run",
     "sluice/operations/archive/sharing.py::_count": "one run, and the limits that it holds",
-    "sluice/operations/repair/repair.py::_write": "one or two rows",
+    "sluice/operations/repair/repair.py::write": "one or two rows",
 }
 
 

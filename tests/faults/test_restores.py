@@ -19,7 +19,7 @@ from chalicelib.core.instants import MINUTE
 from sluice.operations.repair.repair import Finding
 from tests.faults import invariants
 from tests.faults.rests import come_to_an_end
-from tests.support.repairs import repair_of
+from tests.support.repairs import mended
 from tests.support.schedules import after, at_most, partitions
 from tests.support.world import EMR, World, day, flights
 
@@ -89,7 +89,7 @@ class Restored(World):
         return min(at for at, _ in chosen) - MINUTE
 
     def repair(self, since: int, **how: Any) -> list[Finding]:
-        return repair_of(self, since, **how).run()
+        return mended(self, since, **how)
 
     def rest(self) -> None:
         come_to_an_end(self, 28, ("every", "four"))

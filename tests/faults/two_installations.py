@@ -27,7 +27,7 @@ from tests.support import backfills
 from tests.support.archives import exported, given_up, imported
 from tests.support.crash import Crash, lost, redelivered, wrap
 from tests.support.fakes import APPLICATION
-from tests.support.repairs import repair_of
+from tests.support.repairs import mended
 from tests.support.world import EMR, SQS, World, full
 
 LAKE, DEMO = "lake", "demo"
@@ -213,7 +213,7 @@ class Pair:
         since = world.clock.now() - minutes * MINUTE
 
         def run() -> None:
-            repair_of(world, since).run()
+            mended(world, since)
 
         redelivered(run)
 

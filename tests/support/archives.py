@@ -46,9 +46,7 @@ def imported(world: World, archive: MemoryArchive, **how: Any) -> Manifest:
 
 
 def given_up(world: World, archive: MemoryArchive) -> Manifest:
-    return giving.give_up(
-        copies_of(world), archive, world.ports.ledger, world.ports.rows, world.ports.jobs, world.clock.now()
-    )
+    return giving.give_up(copies_of(world), archive, world.ports)
 
 
 def emptied(tables: MemoryTables) -> None:

@@ -7,17 +7,18 @@ from functools import partial
 from typing import Any
 
 from sluice.operations.ports import Changed
-from sluice.operations.repair.repair import Repair
+from sluice.operations.repair import steps
+from sluice.operations.repair.repair import Finding, Repair
 from sluice.testing.memory import MemoryLake
 from tests.support.archives import copies_of
 from tests.support.world import World
 
 
-def repair_of(world: World, since: int, **how: Any) -> Repair:
-    """A repair of a world whose tables were restored to ``since`` or later."""
+def mended(world: World, since: int, **how: Any) -> list[Finding]:
+    """Repair a world whose tables were restored to ``since`` or later. Returns what was found."""
+    given = {"ports": world.ports, "changed": partial(changed, world.lake), **how}
     began = world.targets.emr.started_since(since)
-    return Repair(**{"ports": world.ports, "copies": copies_of(world), "since": since, "began": began,
-                     "changed": partial(changed, world.lake)} | how)  # fmt: skip
+    return steps.run(Repair(copies=copies_of(world), since=since, began=began, **given))
 
 
 def changed(lake: MemoryLake, bucket: str, prefix: str, since: int) -> Iterator[Changed]:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from chalicelib.core import ids
 from chalicelib.core.backfills import reprocess
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.instants import Instant
 from chalicelib.core.limits import returns
 from chalicelib.core.limits.writes import LeaveQueue
 from chalicelib.core.rows.backfill import Backfill, PlanPart
@@ -29,7 +28,7 @@ from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Subscription
 from chalicelib.core.runs import queued
 from chalicelib.core.writes import Delete, Put, RemoveWaiter, Replace, Row, Write
-from chalicelib.ports import JobTable, Ledger, Rows
+from chalicelib.ports import Ports
 from sluice.operations.archive.export import Wanted, digest, pages_of, put_manifest
 from sluice.operations.ports import Archive, Copies, StoredCopy
 from sluice.operations.rules import manifest
@@ -42,7 +41,7 @@ BATCH = 500
 _HISTORY = (Record, Output, Pointer, DeadLetter)
 
 
-def give_up(copies: Copies, archive: Archive, ledger: Ledger, rows: Rows, jobs: JobTable, now: Instant) -> Manifest:
+def give_up(copies: Copies, archive: Archive, ports: Ports) -> Manifest:
     """Delete what an export contains from its source, and mark the export as closed. Idempotent.
 
     Raises `SluiceError` if a file is not whole, or if the source has changed since the export."""
@@ -62,9 +61,10 @@ def give_up(copies: Copies, archive: Archive, ledger: Ledger, rows: Rows, jobs: 
     stays = Stays.read(copies, wanted)
     for copy in _rows(copies):
         if wanted.owns(copy):
-            ledger.put_all([Put(posted(event, now)) for event in unheard(copy.row) if event.key in stays.keys])
-            _release(ledger, jobs, copy.row, stays, now)
-            _ends_step(ledger, rows, copy.row, stays, now)
+            kept = [event for event in unheard(copy.row) if event.key in stays.keys]
+            ports.ledger.put_all([Put(posted(event, ports.clock.now())) for event in kept])
+            _release(ports, copy.row, stays)
+            _ends_step(ports, copy.row, stays)
     # While the rows that name them are there: a command that broke off finds the parts of plans by these names.
     _delete(copies, wanted, lambda copy: isinstance(copy.row, PlanPart) and copy.row.plan not in stays.plans)
     _delete(copies, wanted, lambda copy: _goes(copy, stays))
@@ -132,31 +132,31 @@ def _goes(copy: StoredCopy, stays: Stays) -> bool:
             return not isinstance(row, _HISTORY)
 
 
-def _ends_step(ledger: Ledger, rows: Rows, row: Row | LimitState, stays: Stays, now: Instant) -> None:
+def _ends_step(ports: Ports, row: Row | LimitState, stays: Stays) -> None:
     """Wake the re-processing of another namespace of which a backfill is a step: it finds that the backfill is gone."""
     reprocess_id = ids.reprocess_of(row.id) if isinstance(row, Backfill) else None
     if not isinstance(row, Backfill) or row.namespace is None or reprocess_id is None:
         return
-    parent = rows.get(Reprocess, row.namespace, reprocess_id)
+    parent = ports.rows.get(Reprocess, row.namespace, reprocess_id)
     if parent is not None and not stays.limits.moves(parent) and row.ended_at is None:
-        ledger.commit([Replace(reprocess.woken(parent, now))])
+        ports.ledger.commit([Replace(reprocess.woken(parent, ports.clock.now()))])
 
 
-def _release(ledger: Ledger, jobs: JobTable, row: Row | LimitState, stays: Stays, now: Instant) -> None:
+def _release(ports: Ports, row: Row | LimitState, stays: Stays) -> None:
     """Delete a job or an active run together with what it holds of limits that stay."""
     if not isinstance(row, Job | Run) or not is_active(row):
         return
-    others = stays.limits.others(held(row))
-    limit_states = {name: jobs.limit_state(name) for name in others}
+    others, now = stays.limits.others(held(row)), ports.clock.now()
+    limit_states = {name: ports.jobs.limit_state(name) for name in others}
     plan: list[Write] = [Delete(row)]
     if isinstance(row, Job):
         plan += returns.return_held(replace(row, held=others), limit_states, now)
     else:
         plan += returns.give_back(others, limit_states, now, row)
     waiter = queued.waiter_of(row)
-    if waiter is not None and not stays.limits.has(waiter.limit_name) and jobs.is_queued(waiter):
+    if waiter is not None and not stays.limits.has(waiter.limit_name) and ports.jobs.is_queued(waiter):
         plan += [RemoveWaiter(waiter), LeaveQueue(waiter.limit_name)]
-    if len(plan) > 1 and ledger.commit(plan) is not None:
+    if len(plan) > 1 and ports.ledger.commit(plan) is not None:
         what = waiter.job_id if waiter else "a row"
         message = f"expected {what} as it was exported, got a changed one: the source still runs"
         raise SluiceError("conflict", message, None, "freeze the installation, then repeat the command")

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from chalicelib.core import ids, states
+from chalicelib.core import states
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, Event, Partition, PostedEvent
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.kinds import TABLES
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.flow.ingest.apply import NO_JOB
-from sluice.operations.archive.export import TABLES, pages_of
+from sluice.operations.archive.export import pages_of
 from sluice.operations.ports import Copies, StoredCopy
 
 Outbox = Partition | CountedObject | PostedEvent
@@ -105,9 +106,3 @@ class Stock:
         """The events that are known, by id: of registries, and of the marks that they were applied."""
         found = {row.event.id: row.event for rows in self.applied.values() for row in rows}
         return found | {outbox.event.id: outbox.event for outbox in self.outboxes.values()}
-
-
-def attempt_of(name: str) -> tuple[str, int] | None:
-    """The run and attempt in the name of a run at its target; None for a name that Sluice did not give."""
-    run_id, _, attempt = name.rpartition("-")
-    return (run_id, int(attempt)) if attempt.isdecimal() and ids.parse_job_id(run_id) is not None else None

@@ -18,7 +18,7 @@ from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.runs import context, dead_letters
 from chalicelib.flow.schedules import actions
 from chalicelib.flow.views import lineage, views
-from tests.support.repairs import repair_of
+from tests.support.repairs import mended
 from tests.support.world import World, full
 
 DAY = {"event_day": "2026-03-01"}
@@ -189,7 +189,7 @@ def test_a_run_that_a_repair_adopts_keeps_the_events_that_it_got(world: World) -
     restored = world.tables.saved()
     world.tables.restore({**restored, "RunsTable": before["RunsTable"]})
 
-    repair_of(world, since).run()
+    mended(world, since)
 
     [adopted] = world.ports.runs.attempts(run.run_id)
     assert paths(world, adopted) == [ORDERS]

@@ -11,7 +11,7 @@ from chalicelib.flow.runs import launch
 from tests.operations.archive.test_export import busy, elsewhere, rows
 from tests.support.archives import exported, given_up, imported
 from tests.support.fakes import APPLICATION
-from tests.support.repairs import repair_of
+from tests.support.repairs import mended
 from tests.support.schedules import partitions
 from tests.support.world import EMR, World, day, flights
 
@@ -139,7 +139,7 @@ def test_l14_a_call_in_flight_starts_nothing_after_the_giving_up() -> None:
     assert [run.run_id for run in new.runs("daily")] == [run.run_id for run in [*made]]
 
 
-def test_l14_a_repair_of_the_source_repeats_no_attempt() -> None:
+def test_l14_a_mended_the_source_repeats_no_attempt() -> None:
     """A run has failed, and its next attempt has moved. The row of the run stays in the source as history."""
     world = World(wake_shards=1, history_shards=1)
     retried = {"target": EMR, "retries": {"attempts": 2, "delay": "10m"}}
@@ -150,7 +150,7 @@ def test_l14_a_repair_of_the_source_repeats_no_attempt() -> None:
     archive = exported(world, "demo")
     given_up(world, archive)
     since = world.clock.now() - HOUR
-    repair_of(world, since).run()
+    mended(world, since)
     assert [key for key in rows(world) if key[2].startswith("RETRY#")] == []
     new = elsewhere(archive, world, copy=False)
     for each in (world, new):
@@ -158,7 +158,7 @@ def test_l14_a_repair_of_the_source_repeats_no_attempt() -> None:
     assert [run.state for run in new.runs("daily")] == ["RETRYING", "STARTING"]
 
 
-def test_l14_a_repair_of_the_source_marks_no_event() -> None:
+def test_l14_a_mended_the_source_marks_no_event() -> None:
     """The runs of what has moved stay as history; their marks of events have moved."""
     world = busy()
     world.finish()
@@ -167,6 +167,6 @@ def test_l14_a_repair_of_the_source_marks_no_event() -> None:
     given_up(world, archive)
     before = set(rows(world))
     since = world.clock.now() - HOUR
-    found = repair_of(world, since).run()
+    found = mended(world, since)
     assert set(rows(world)) == before
     assert all(each.done.startswith("left alone: its schedule is gone") for each in found)

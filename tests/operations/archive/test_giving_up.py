@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -19,7 +20,7 @@ from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Output, Pointer, Record
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.core.writes import Conflict, Create, Delete, Put, RemoveWaiter, Replace, Write
-from chalicelib.ports import Rows
+from chalicelib.ports import Ports, Rows
 from sluice.operations.archive import give_up as giving
 from sluice.operations.ports import Archive, Copies, StoredCopy
 from sluice.operations.rules.manifest import MANIFEST, Manifest
@@ -88,7 +89,8 @@ class Given:
 
 
 def given_up(source: Source, archive: MemoryArchive, ledger: Any, single: Rows, jobs: Any) -> Manifest:
-    return giving.give_up(cast(Copies, source), cast(Archive, archive), ledger, single, jobs, NOW)
+    ports = SimpleNamespace(ledger=ledger, rows=single, jobs=jobs, clock=SimpleNamespace(now=lambda: NOW))
+    return giving.give_up(cast(Copies, source), cast(Archive, archive), cast(Ports, ports))
 
 
 def of_jobs(*copies: StoredCopy) -> Source:

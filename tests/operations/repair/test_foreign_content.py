@@ -15,7 +15,7 @@ from sluice.operations.ports import Changed
 from sluice.operations.repair.repair import Finding
 from sluice.testing.memory import MemoryLake
 from tests.support.iceberg_files import BUCKET, TABLE, after, file
-from tests.support.repairs import changed, repair_of
+from tests.support.repairs import changed, mended
 from tests.support.schedules import after as after_run
 from tests.support.schedules import at_most, partitions
 from tests.support.world import World, flights
@@ -66,7 +66,7 @@ def put(world: World, key: str, content: bytes | str, bucket: str = "lake-bucket
 
 
 def repaired(world: World, since: int) -> list[Finding]:
-    found = repair_of(world, since, changed=world.lake.changed).run()
+    found = mended(world, since, changed=world.lake.changed)
     world.pass_by("5m")
     return [each for each in found if "left alone" in each.done]
 
@@ -145,6 +145,6 @@ def test_o4_a_context_that_is_cut_off_is_reported() -> None:
     text = json.dumps(world.payloads.context(first.run_id))
     world.payloads.contexts[first.run_id] = text[:-10]
 
-    found = repair_of(world, since, changed=world.lake.changed).run()
+    found = mended(world, since, changed=world.lake.changed)
 
     assert [each.name for each in found if each.kind == "context"] == [first.run_id]
