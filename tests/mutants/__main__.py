@@ -53,7 +53,7 @@ TESTS = {
     "triggers.tree": "triggers/triggers triggers/tree* triggers/leaves fires/elapsed definitions/documents",
     "events.build": _EVENTS,
     "events.partitions": _EVENTS,
-    "events.values": _EVENTS + " backfills/test_plans",
+    "events.values": _EVENTS + " backfills/plans",
     "events.correlation": _EVENTS,
     "events.versions": "events/versions",
     "events.manifests": "events/manifests",
@@ -147,12 +147,14 @@ def source_of(module: str) -> str:
     return path_of(module).partition("/")[0]
 
 
-def _tests_of(layer: str, name: str) -> str:
-    """The path of tests. Those of the module's own layer have a short name, others are written out."""
-    if name.startswith("tests/"):
-        return name
-    package, _, stem = name.partition("/")
-    return f"tests/{layer}/{package}/test_{stem}.py"
+def own_tests(module: str) -> dict[str, list[Path]]:
+    """The tests of a module, by their names in `TESTS`. Those of its own layer have a short name there."""
+    found = {}
+    for name in TESTS[module].split():
+        package, _, stem = name.partition("/")
+        path = name if package == "tests" else f"tests/{layer_of(module)}/{package}/test_{stem}.py"
+        found[name] = list(ROOT.glob(path))
+    return found
 
 
 def run(module: str, minutes: float | None) -> None:
@@ -162,7 +164,7 @@ def run(module: str, minutes: float | None) -> None:
     for name in LINKED:
         if not (work / name).is_symlink():
             (work / name).symlink_to(ROOT / name)
-    chosen = sorted({path for name in TESTS[module].split() for path in ROOT.glob(_tests_of(layer_of(module), name))})
+    chosen = sorted({path for found in own_tests(module).values() for path in found})
     settings = SETTINGS.format(
         path=path_of(module),
         source=source_of(module),
