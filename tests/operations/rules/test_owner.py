@@ -47,6 +47,11 @@ def test_keys_of_limits_and_unknown_rows_tell_their_kind() -> None:
         kinds.kind_of(kinds.Key("jobs", "NEW#1", "X"))
 
 
+@pytest.mark.parametrize("limit", ["workflow:demo.flights.clean", "rate:demo.flights.clean:3/3600000", "pool:demo.p"])
+def test_a_limit_belongs_to_the_namespace_in_its_name(limit: str) -> None:
+    assert namespace_of(LimitState(limit)) == "demo"
+
+
 @pytest.mark.parametrize("limit", ["application:00app", "emr:starts"])
 def test_limits_of_emr_belong_to_no_namespace(limit: str) -> None:
     assert namespace_of(LimitState(limit)) is None
