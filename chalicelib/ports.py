@@ -35,7 +35,7 @@ from chalicelib.core.rows.stored import StoredRow
 from chalicelib.core.runs.metrics import Measure
 from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, RunUpdate
-from chalicelib.core.writes import Conflict, Put, Row, Write
+from chalicelib.core.writes import Conflict, Put, Write
 from chalicelib.settings import Settings
 
 T = TypeVar("T")
@@ -308,9 +308,6 @@ class Lake(Protocol):
     def names(self, bucket: str, prefix: str) -> frozenset[str]:
         """The keys of all objects under a prefix."""
 
-    def changed(self, bucket: str, prefix: str, since: Instant) -> Iterator[Changed]:
-        """The objects under a prefix that were put at an instant or later."""
-
 
 class Hints(Protocol):
     """Hints: messages that make a step run soon. The sweep replaces lost hints, and a repeated hint changes nothing."""
@@ -389,30 +386,11 @@ class Metrics(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
-    """A run as its target lists it. Sluice or another caller of the target gave it its ``name``."""
-
-    target_id: str
-    name: str
-    at: Instant
-
-
-@dataclass(frozen=True, slots=True)
 class StoredObject:
     """The content of an object, and when it was put, in whole seconds."""
 
     content: bytes
     at: Instant
-    etag: str
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """An object that was put into a bucket."""
-
-    key: str
-    at: Instant
-    size: int
     etag: str
 
 
@@ -536,56 +514,6 @@ MAX_CONFLICTS = 25
 
 # The maximum delay of a message in SQS, 900 s. A hint that is due later is sent again.
 MAX_DELAY: Millis = 900_000
-
-
-@dataclass(frozen=True, slots=True)
-class StoredCopy:
-    """A row of a table, as an export has it. ``kind`` is the name of its class, ``item`` the stored item as JSON."""
-
-    table: TableName
-    kind: str
-    row: Row | LimitState
-    item: Mapping[str, Any]
-
-
-class Copies(Protocol):
-    """Whole tables, for exports, imports and repairs. No Lambda has it: it needs an administrator's rights."""
-
-    layout: int
-
-    def page(self, table: TableName, cursor: Any) -> tuple[tuple[StoredCopy, ...], Any]:
-        """A page of a table in no order, read strongly, and the cursor of the next page; None after the last one."""
-
-    def copy_of(self, table: TableName, item: Mapping[str, Any]) -> StoredCopy:
-        """The copy of an item of an export. Raises ValueError if this version cannot read it."""
-
-    def put_asleep(self, copies: Sequence[StoredCopy]) -> None:
-        """Put rows so that no tick finds them. A repeat changes nothing."""
-
-    def create(self, copies: Sequence[StoredCopy]) -> None:
-        """Put those of the rows that do not exist yet."""
-
-    def wake(self, copies: Sequence[StoredCopy]) -> None:
-        """Give rows their ``wake_at``, unless another instant was stored since, or the row is deleted."""
-
-    def delete(self, copies: Sequence[StoredCopy]) -> None: ...
-
-    def put_limit(self, state: LimitState) -> None:
-        """Store the counts of a limit, which nothing else writes at present. No job waits there any more."""
-
-    def put_beside(self, copies: Sequence[StoredCopy]) -> None:
-        """Store limits that exist already; what they count stays. A repeat changes nothing."""
-
-    def put_later(self, limit_name: str, instants: Mapping[str, Instant]) -> None:
-        """Store instants of a limit by their attributes, each unless it has a later one."""
-
-
-class Archive(Protocol):
-    """The files of an export, each small enough for the memory."""
-
-    def text(self, name: str) -> str | None: ...
-
-    def put(self, name: str, text: str) -> None: ...
 
 
 def too_many_conflicts(what: str, then: str) -> RuntimeError:

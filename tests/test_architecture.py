@@ -3,6 +3,9 @@
     core  <-  ports  <-  flow  <-  web          (an arrow points at what is imported)
                  ^-  aws        wiring joins them, handlers and app.py are entry points
 
+The commands of an administrator (`sluice/operations`) stand beside the entry points: they import from all layers but
+`web`. Their own rules, in `sluice/operations/rules`, are as pure as `core`.
+
 `ORDER` lists the packages of the service, the lowest layer first. A module imports only from its own package and from
 those before it in the list.
 """
@@ -33,12 +36,10 @@ core
 core.access core.quotas core.time core.rows core.writes core.limits core.audit
 core.targets core.triggers core.constraints core.definitions
 core.dags core.events core.fires core.runs core.jobs core.schedules core.notices core.backfills core.history core.system
-core.archive core.repair
 collector log settings ports
 aws aws.tables aws.s3 aws.targets
 flow flow.limits flow.facts flow.priority flow.wake flow.shards flow.definitions flow.fires flow.notices flow.ingest
 flow.runs flow.jobs flow.backfills flow.schedules flow.dags flow.deploy flow.views flow.history flow.system
-flow.archive flow.repair
 wiring
 web web.routes
 handlers
@@ -74,6 +75,11 @@ def modules(folder: str) -> list[Path]:
     found = [path for path in kept() if path.suffix == ".py" and path.is_relative_to(ROOT / folder)]
     assert found, f"expected modules under {folder}, found none"
     return found
+
+
+def of_service() -> list[Path]:
+    """The modules that decide about stored rows: those of the Lambdas, and those of an administrator's commands."""
+    return [*modules("chalicelib"), *modules("sluice/operations")]
 
 
 def name_of(path: Path) -> str:
@@ -118,6 +124,11 @@ def _is_under(module: str, names: tuple[str, ...]) -> bool:
     return any(module == name or module.startswith(f"{name}.") for name in names)
 
 
+# What the steps of an administrator's commands import, besides the modules of their own package.
+STEPS = ("chalicelib.core", "chalicelib.flow", "chalicelib.log", "chalicelib.ports")
+STEPS += ("sluice.operations.ports", "sluice.operations.rules")
+
+
 @pytest.mark.parametrize(
     ("folder", "allowed"),
     [
@@ -132,6 +143,9 @@ def _is_under(module: str, names: tuple[str, ...]) -> bool:
                 *["chalicelib.ports", "chalicelib.wiring", "chalicelib.log"],
             ],
         ),
+        ("sluice/operations/rules", ["chalicelib.core", "pydantic", "sluice.operations.rules"]),
+        ("sluice/operations/archive", [*STEPS, "sluice.operations.archive"]),
+        ("sluice/operations/repair", [*STEPS, "sluice.operations.archive", "sluice.operations.repair"]),
         ("jobs", ["pyspark", "sluice_job", "history_days", "flight_features", "flight_models", "training_set"]),
     ],
 )
@@ -148,6 +162,12 @@ def test_only_aws_imports_boto_and_only_wiring_makes_clients() -> None:
         if not (path == ROOT / "chalicelib/wiring.py" and each.in_function)
     ]
     assert found == []
+
+
+def test_the_service_never_imports_the_client() -> None:
+    """A Lambda has no `sluice` package."""
+    service = [*modules("chalicelib"), ROOT / "app.py"]
+    assert [str(path) for path in service for each in imports(path) if each.top == "sluice"] == []
 
 
 def test_the_client_never_imports_the_service() -> None:
@@ -205,7 +225,7 @@ def test_the_core_uses_no_clock_random_environment_or_log() -> None:
     )
     found = [
         f"{path.relative_to(ROOT)}:{line} uses {name}"
-        for path in modules("chalicelib/core")
+        for path in [*modules("chalicelib/core"), *modules("sluice/operations/rules")]
         for line, name in [*_names(tree(path)), *((each.line, each.module) for each in imports(path))]
         if impure.fullmatch(name)
     ]
@@ -221,7 +241,7 @@ def _names(node: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def test_no_module_of_the_service_is_in_an_import_cycle() -> None:
-    names = {name_of(path): path for path in modules("chalicelib")}
+    names = {name_of(path): path for path in of_service()}
     graph = {
         name: {known for each in imports(path) if (known := _known(each.module, names))} - {name}
         for name, path in names.items()
@@ -268,7 +288,7 @@ def test_only_the_trigger_package_knows_the_kinds_of_leaves() -> None:
     classes = kinds | {"Leaf", "GatheringLeaf", "NestedLeaf", "TimedLeaf"}
     found = [
         f"{path.relative_to(ROOT)}:{line} knows {name}"
-        for path in modules("chalicelib")
+        for path in of_service()
         if not name_of(path).startswith(package)
         for line, name in [
             *((each.line, each.module.rpartition(".")[2]) for each in imports(path) if each.module.startswith(package)),
@@ -278,7 +298,7 @@ def test_only_the_trigger_package_knows_the_kinds_of_leaves() -> None:
     ]
     found += [
         f"{path.relative_to(ROOT)}:{node.lineno} tests the class {tested}"
-        for path in modules("chalicelib")
+        for path in of_service()
         if not name_of(path).startswith(package)
         for node in ast.walk(tree(path))
         for tested in _tested(node)
@@ -292,7 +312,7 @@ def test_only_the_trigger_package_compares_the_type_of_a_leaf() -> None:
     kinds = {str(get_args(kind.model_fields["type"].annotation)[0]) for kind in LEAVES}
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno} compares {ast.unparse(node)}"
-        for path in modules("chalicelib")
+        for path in of_service()
         if not name_of(path).startswith("chalicelib.core.triggers")
         for node in ast.walk(tree(path))
         if isinstance(node, ast.Compare) and _is_type(node.left)
@@ -342,7 +362,7 @@ def test_only_the_constraint_package_asks_for_the_kind_of_one() -> None:
     kinds = {kind.__name__ for kind in CONSTRAINTS}
     found = [
         f"{path.relative_to(ROOT)}:{line} asks for {name}"
-        for path in modules("chalicelib")
+        for path in of_service()
         if not path.is_relative_to(ROOT / "chalicelib/core/constraints")
         for line, name in _asked_classes(tree(path))
         if name in kinds
@@ -355,7 +375,7 @@ def test_only_the_limits_ask_for_the_kind_of_a_request() -> None:
     homes = ("chalicelib/core/limits", "chalicelib/aws/tables")
     found = [
         f"{path.relative_to(ROOT)}:{line} asks for {name}"
-        for path in modules("chalicelib")
+        for path in of_service()
         if not any(path.is_relative_to(ROOT / home) for home in homes)
         for line, name in _asked_classes(tree(path))
         if name in ("Slots", "RateWindow", "Pace")
@@ -367,7 +387,7 @@ def test_only_the_traits_know_the_kinds_of_jobs_and_runs() -> None:
     """Other modules ask for a trait (`core/states.py`), so a new kind is one line there."""
     found = [
         f"{path.relative_to(ROOT)}:{line} tests for {kind}"
-        for path in modules("chalicelib")
+        for path in of_service()
         if path != ROOT / "chalicelib/core/states.py"
         for line, subject, kind in _tested_kinds(tree(path), set(TRAITS))
         if subject not in ("event.kind", "ref.kind", "hold.kind")
@@ -479,11 +499,7 @@ PATTERNS = ("match", "search", "fullmatch", "sub", "split", "findall", "finditer
 
 
 def test_no_module_reads_the_text_of_a_reason() -> None:
-    found = [
-        f"{path.relative_to(ROOT)}:{line}"
-        for path in sorted((ROOT / "chalicelib").rglob("*.py"))
-        for line in _reads_of_reasons(ast.parse(path.read_text()))
-    ]
+    found = [f"{path.relative_to(ROOT)}:{line}" for path in of_service() for line in _reads_of_reasons(tree(path))]
     assert found == []
 
 

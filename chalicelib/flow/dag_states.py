@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from chalicelib.core import errors, ids
 from chalicelib.core.dags import status as dag_status
-from chalicelib.core.dags.status import DagState, NodeRows, NodeStatus
+from chalicelib.core.dags.status import NodeRows, NodeStatus
 from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.events import correlation
 from chalicelib.core.rows import kinds
@@ -19,11 +19,6 @@ from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import is_terminal
 from chalicelib.ports import Ports
-
-
-def state_of(ports: Ports, run: Run) -> DagState:
-    """The state of the DAG run that the run of a DAG's start has begun."""
-    return dag_status.state_of(node_states(ports, run, graph_of(ports, run), ports.rows.get(DagRun, run.run_id)))
 
 
 def node_states(ports: Ports, run: Run, dag: Dag, row: DagRun | None) -> dict[str, NodeStatus]:

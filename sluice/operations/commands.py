@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import boto3
 
-from chalicelib.core.archive.manifest import Manifest, Source
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import MINUTE
-from chalicelib.flow.archive import export as exports
-from chalicelib.flow.archive import give_up, load
-from chalicelib.flow.repair.repair import Finding, Repair, Unknown
 from sluice.errors import ApiRefused
-from sluice.operations.archives import archive
+from sluice.operations import listings
+from sluice.operations.archive import export as exports
+from sluice.operations.archive import give_up, load
+from sluice.operations.files import archive
 from sluice.operations.installation import Installation
+from sluice.operations.repair import steps
+from sluice.operations.repair.repair import Finding, Repair, Unknown
+from sluice.operations.rules.manifest import Manifest, Source
 
 Tell = Callable[[str, int], None]
 MARGIN = MINUTE  # a restore is exact to the second; clocks and invocations are not
@@ -60,9 +63,7 @@ def export(
         made = _unfinished_move(files) if move else None
         made = made or exports.export(copies, files, namespaces, source, now(), tell)
         if move:
-            made = give_up.give_up(
-                copies, files, installation.ledger(), installation.rows(), installation.jobs(), now()
-            )
+            made = give_up.give_up(copies, files, installation.ports())
         return made
     except SluiceError as error:
         raise refused(error) from None
@@ -81,15 +82,16 @@ def repair(stack: str, restored_to: int, unknown: Unknown, dry_run: bool) -> lis
     if not dry_run:
         installation.require_frozen()
     ports, since = installation.ports(), restored_to - MARGIN
-    emr: Any = ports.targets.of("emr_serverless")
     found: list[Finding] = []
 
     def on_missing(application: str) -> None:
         found.append(Finding("EMR application", application, "left out: it does not exist, so no run of it is known"))
 
-    began = emr.started_since(since, on_missing)
+    emr: Any = ports.targets.of("emr_serverless")
+    began = listings.started_since(emr, installation.settings.all_emr_applications, since, on_missing)
+    changed = partial(listings.changed, installation.session.client("s3"))
     try:
-        return Repair(ports, installation.copies(), since, began, unknown, dry_run, found).run()
+        return steps.run(Repair(ports, installation.copies(), since, began, changed, unknown, dry_run, found))
     except SluiceError as error:
         raise refused(error) from None
 

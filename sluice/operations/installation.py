@@ -14,14 +14,12 @@ from chalicelib import wiring
 from chalicelib.aws.hints import SqsHints
 from chalicelib.aws.s3.lake import S3Lake
 from chalicelib.aws.s3.payloads import S3Payloads
-from chalicelib.aws.tables.copies import DynamoCopies
 from chalicelib.aws.tables.dynamo import Dynamo
-from chalicelib.aws.tables.jobs import DynamoJobs
-from chalicelib.aws.tables.rows import DynamoRows
 from chalicelib.aws.tables.table_ports import table_ports
 from chalicelib.ports import Ports
 from chalicelib.settings import Settings
 from sluice.errors import WrongUsage
+from sluice.operations.copies import DynamoCopies
 
 KEPT = "sluice:reserved-concurrency"  # the tag of a frozen Lambda: what was reserved before, or none
 NONE = "none"
@@ -60,18 +58,10 @@ class Installation:
     def copies(self) -> DynamoCopies:
         return DynamoCopies(self.client(), self.settings)
 
-    def ledger(self) -> Dynamo:
-        return Dynamo(self.client(), self.settings)
-
-    def rows(self) -> DynamoRows:
-        return DynamoRows(self.ledger())
-
-    def jobs(self) -> DynamoJobs:
-        return DynamoJobs(self.ledger())
-
     def ports(self) -> Ports:
         """The ports of the service, with this session's rights. Hints reach the queue of the installation."""
-        dynamo, s3, clock = self.ledger(), self.session.client("s3"), wiring.SystemClock()
+        dynamo, clock = Dynamo(self.client(), self.settings), wiring.SystemClock()
+        s3 = self.session.client("s3")
         return Ports(
             clock=clock,
             ledger=dynamo,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.runs.metrics import Measure
-from chalicelib.ports import Changed, StoredObject
+from chalicelib.ports import StoredObject
 
 
 class MemoryHints:
@@ -154,11 +154,6 @@ class MemoryLake:
 
     def metadata_location(self, table: str) -> str | None:
         return self.glue.get(table)
-
-    def changed(self, bucket: str, prefix: str, since: Instant) -> Iterator[Changed]:
-        for (where, key), at in self.put_at.items():
-            if where == bucket and key.startswith(prefix) and at >= since:
-                yield Changed(key, at, self.sizes.get((where, key), 0), self.etags.get((where, key), ""))
 
     def names(self, bucket: str, prefix: str) -> frozenset[str]:
         return frozenset(key for where, key in self.objects if where == bucket and key.startswith(prefix))

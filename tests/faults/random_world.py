@@ -32,19 +32,19 @@ from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy, uploaded
 from chalicelib.flow.ingest import apply
 from chalicelib.flow.jobs import actions
-from chalicelib.flow.repair.repair import Finding, Repair
 from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.runs import dead_letters
 from chalicelib.flow.schedules import pauses
 from chalicelib.flow.system import dispatch
 from chalicelib.ports import Page
+from sluice.operations.repair.repair import Finding
 from tests.faults import dying, invariants
 from tests.faults.scenarios_paced import beyond_pace
 from tests.faults.weather import MAX_SKEW, Weather
 from tests.support import backfills
-from tests.support.archives import copies_of
 from tests.support.crash import lost, redelivered, wrap
 from tests.support.fakes import APPLICATION
+from tests.support.repairs import mended
 from tests.support.world import EMR, World, flights, full
 
 NAMES = ("a", "b", "c")
@@ -387,7 +387,7 @@ class RandomWorld(World):
         found = list[Finding]()
 
         def run() -> None:
-            found[:] = Repair(self.ports, copies_of(self), since, self.targets.emr.started_since(since)).run()
+            found[:] = mended(self, since)
 
         self.weather.undisturbed(lambda: redelivered(run))
         self.stops_readers()

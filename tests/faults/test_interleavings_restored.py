@@ -10,12 +10,12 @@ import pytest
 from chalicelib.core.limits.writes import NewEdition
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.targets.answers import NotNow
-from chalicelib.flow.repair.repair import Finding, Repair
+from sluice.operations.repair.repair import Finding
 from tests.faults import invariants
 from tests.support import backfills
-from tests.support.archives import copies_of
 from tests.support.crash import lost, wrap
 from tests.support.read_only import read_only
+from tests.support.repairs import mended
 from tests.support.schedules import after, at, at_most, partitions
 from tests.support.world import EMR, World, day, flights
 
@@ -35,7 +35,7 @@ def mixed(world: World, older: Saved, *tables: str) -> None:
 
 
 def repaired(world: World, since: int, **how: Any) -> list[Finding]:
-    found = Repair(world.ports, copies_of(world), since, world.targets.emr.started_since(since), **how).run()
+    found = mended(world, since, **how)
     stock = invariants.Stock(world)
     invariants._slots_are_counted(stock)
     invariants._queues_are_what_jobs_say(stock)
@@ -131,8 +131,7 @@ def test_o4_a_dry_run_says_the_same_and_changes_nothing() -> None:
     mixed(world, before, "RunsTable")
     assert world.ports.ledger.commit([NewEdition(LIMIT, 9)]) is None, "the limit is not that of its workflow"
     rows = dict(world.tables.saved())
-    ports, begun = read_only(world.ports), world.targets.emr.started_since(since)
-    said = Repair(ports, copies_of(world), since, begun, dry_run=True).run()
+    said = mended(world, since, ports=read_only(world.ports), dry_run=True)
     assert world.tables.saved().keys() == rows.keys()
     assert world.tables.digest == _digest(world, rows)
     assert [finding.kind for finding in said] == [finding.kind for finding in repaired(world, since)]

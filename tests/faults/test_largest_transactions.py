@@ -1,8 +1,8 @@
 """The largest documents that validation allows stay within DynamoDB's limits in every transaction.
 
-A transaction has at most 100 writes and 4 MB, an item 400 KB, and an expression 4 KB. Every place in `chalicelib` that
-commits a plan of variable length is listed in `LARGEST`, with the case below that plays its largest input. A new one
-fails the test until it has an entry. The requests are measured as they would be sent.
+A transaction has at most 100 writes and 4 MB, an item 400 KB, and an expression 4 KB. Every place in `chalicelib` and
+`sluice/operations` that commits a plan of variable length is listed in `LARGEST`, with the case below that plays its
+largest input. A new one fails the test until it has an entry. The requests are measured as they would be sent.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ FOREIGN = [f"n{number:02d}" for number in range(44)]
 
 def sites() -> Iterator[str]:
     """The functions that commit a plan whose length is not that of a list in the call, as ``path::function``."""
-    for path in sorted((ROOT / "chalicelib").rglob("*.py")):
-        name = path.relative_to(ROOT / "chalicelib").as_posix()
+    for path in [*sorted((ROOT / "chalicelib").rglob("*.py")), *sorted((ROOT / "sluice/operations").rglob("*.py"))]:
+        name = path.relative_to(ROOT).as_posix().removeprefix("chalicelib/")
         if not name.startswith("aws/") and name != TURNS:
             for function, plan in _commits(ast.parse(path.read_text()), ""):
                 if not isinstance(plan, ast.List) or any(isinstance(part, ast.Starred) for part in plan.elts):
@@ -425,8 +425,6 @@ LARGEST: dict[str, tuple[str, int]] = {
 }
 # Places whose plans no document lengthens, and those that a longer plan above contains: why they are short.
 SHORT: dict[str, str] = {
-    "flow/archive/give_up.py::_release": "the permits of one run",
-    "flow/archive/sharing.py::_count": "one run, and the limits that it holds",
     "flow/backfills/dag_nodes.py::_close": "one node: its tombstone, its record, and what its job holds",
     "flow/backfills/reprocess.py::_step": "one step, and its backfill",
     "flow/definitions/store.py::remove": "one document; of a namespace three others, of a dataset its prefix and lock",
@@ -441,7 +439,6 @@ SHORT: dict[str, str] = {
     "flow/jobs/drop.py::_close": "one job, and what it holds",
     "flow/jobs/drop.py::committed": "one job, its notice, and what it holds",
     "flow/notices/deadlines.py::judge_deadline": "one watch, and two notices",
-    "flow/repair/repair.py::_write": "one or two rows",
     "flow/requests.py::once": "one job, and the state that it expects",
     "flow/runs/complete.py::announce": "one run, and its notice",
     "flow/runs/complete.py::_hold_failing": "a pause, as of a user",
@@ -460,6 +457,9 @@ SHORT: dict[str, str] = {
     "flow/schedules/messages.py::put": "a message has no index rows",
     "flow/schedules/pauses.py::skip": "one state",
     "flow/wake.py::_wake_queued": "one job, its waiter, and what it holds",
+    "sluice/operations/archive/give_up.py::_release": "the permits of one run",
+    "sluice/operations/archive/sharing.py::_count": "one run, and the limits that it holds",
+    "sluice/operations/repair/repair.py::write": "one or two rows",
 }
 
 

@@ -12,10 +12,11 @@ from zlib import crc32
 
 import pytest
 
-from chalicelib.core.archive.owner import of_limit
 from chalicelib.core.rows.event import PostedEvent
+from chalicelib.core.rows.kinds import TABLES
 from chalicelib.core.rows.limit import LimitState
-from chalicelib.flow.archive.export import TABLES, Wanted, pages_of
+from sluice.operations.archive.export import Wanted, pages_of
+from sluice.operations.rules.owner import of_limit
 from tests.faults.dying import Scenario, Stage
 from tests.faults.test_crash_points import SCENARIOS
 from tests.support.archives import copies_of, emptied, exported, imported

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import MINUTE
-from chalicelib.flow.repair.repair import Finding, Repair
+from sluice.operations.repair.repair import Finding
 from tests.faults import invariants
 from tests.faults.rests import come_to_an_end
-from tests.support.archives import copies_of
+from tests.support.repairs import mended
 from tests.support.schedules import after, at_most, partitions
 from tests.support.world import EMR, World, day, flights
 
@@ -89,7 +89,7 @@ class Restored(World):
         return min(at for at, _ in chosen) - MINUTE
 
     def repair(self, since: int, **how: Any) -> list[Finding]:
-        return Repair(self.ports, copies_of(self), since, self.targets.emr.started_since(since), **how).run()
+        return mended(self, since, **how)
 
     def rest(self) -> None:
         come_to_an_end(self, 28, ("every", "four"))

@@ -21,13 +21,13 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import MINUTE, duration
 from chalicelib.flow.backfills import reprocess
 from chalicelib.flow.deploy import deploy, uploaded
-from chalicelib.flow.repair.repair import Repair
 from tests.faults import dying, invariants
 from tests.faults.limits import check_limits
 from tests.support import backfills
-from tests.support.archives import copies_of, exported, given_up, imported
+from tests.support.archives import exported, given_up, imported
 from tests.support.crash import Crash, lost, redelivered, wrap
 from tests.support.fakes import APPLICATION
+from tests.support.repairs import mended
 from tests.support.world import EMR, SQS, World, full
 
 LAKE, DEMO = "lake", "demo"
@@ -213,7 +213,7 @@ class Pair:
         since = world.clock.now() - minutes * MINUTE
 
         def run() -> None:
-            Repair(world.ports, copies_of(world), since, world.targets.emr.started_since(since)).run()
+            mended(world, since)
 
         redelivered(run)
 

@@ -50,7 +50,7 @@ TESTS = {
     "triggers.tree": "triggers/triggers triggers/tree* triggers/leaves fires/elapsed definitions/documents",
     "events.build": _EVENTS,
     "events.partitions": _EVENTS,
-    "events.values": _EVENTS + " backfills/test_plans",
+    "events.values": _EVENTS + " backfills/plans",
     "events.correlation": _EVENTS,
     "events.versions": "events/versions",
     "events.manifests": "events/manifests",
@@ -66,22 +66,24 @@ TESTS = {
     "notices.alerts": "notices/*",
     "notices.deadlines": "notices/*",
     "system.sweep": "system/sweep",
-    "archive.arriving": "archive/* tests/flow/archive/test_*.py",
-    "archive.owner": "archive/*",
-    # Modules of the flow, with tests of the flow: their names are longer by the layer.
-    "flow.archive.export": "archive/export*",
-    "flow.archive.give_up": "archive/giv*",
+    # Modules of other layers, with tests of these: their names are longer by the layer.
     "flow.deploy.uploaded": "deploy/uploaded*",
     "flow.ingest.snapshots": "ingest/snapshots* tests/acceptance/triggers/test_iceberg.py tests/web/test_tables.py",
     "flow.jobs.blocks": "jobs/blocks* limits/*",
     "flow.jobs.delivery_leases": "jobs/delivery_leases",
     "flow.system.sweep": "system/sweep*",
+    "operations.archive.export": "archive/export*",
+    "operations.archive.give_up": "archive/giv*",
+    "operations.rules.arriving": "rules/* archive/*",
+    "operations.rules.owner": "rules/* archive/open_outboxes archive/giv*",
 }
 MODULES = list(TESTS)
+# The code of each layer.
+FOLDERS = {"core": "chalicelib/core", "flow": "chalicelib/flow", "operations": "sluice/operations"}
 LINKED = ["chalicelib", "tests", "app.py", "examples", "infra", "jobs", "sluice"]
 SETTINGS = """
 [tool.mutmut]
-source_paths = ["chalicelib"]
+source_paths = ["{source}"]
 only_mutate = ["{path}"]
 also_copy = {copied}
 pytest_add_cli_args_test_selection = {tests}
@@ -126,20 +128,29 @@ def main(arguments: list[str]) -> int:
 
 def path_of(module: str) -> str:
     """The path of a module, in the repository and in the copy that mutmut changes."""
-    return f"chalicelib/{layer_of(module)}/{module.removeprefix('flow.').replace('.', '/')}.py"
+    layer = layer_of(module)
+    return f"{FOLDERS[layer]}/{module.removeprefix(f'{layer}.').replace('.', '/')}.py"
 
 
 def layer_of(module: str) -> str:
     """The layer of a module, which is also that of its tests."""
-    return "flow" if module.startswith("flow.") else "core"
+    layer = module.partition(".")[0]
+    return layer if layer in FOLDERS else "core"
 
 
-def _tests_of(layer: str, name: str) -> str:
-    """The path of tests. Those of the module's own layer have a short name, others are written out."""
-    if name.startswith("tests/"):
-        return name
-    package, _, stem = name.partition("/")
-    return f"tests/{layer}/{package}/test_{stem}.py"
+def source_of(module: str) -> str:
+    """The folder at the root in which a module lies: mutmut copies it apart from the others."""
+    return path_of(module).partition("/")[0]
+
+
+def own_tests(module: str) -> dict[str, list[Path]]:
+    """The tests of a module, by their names in `TESTS`. Those of its own layer have a short name there."""
+    found = {}
+    for name in TESTS[module].split():
+        package, _, stem = name.partition("/")
+        path = name if package == "tests" else f"tests/{layer_of(module)}/{package}/test_{stem}.py"
+        found[name] = list(ROOT.glob(path))
+    return found
 
 
 def run(module: str, minutes: float | None) -> None:
@@ -149,10 +160,11 @@ def run(module: str, minutes: float | None) -> None:
     for name in LINKED:
         if not (work / name).is_symlink():
             (work / name).symlink_to(ROOT / name)
-    chosen = sorted({path for name in TESTS[module].split() for path in ROOT.glob(_tests_of(layer_of(module), name))})
+    chosen = sorted({path for found in own_tests(module).values() for path in found})
     settings = SETTINGS.format(
         path=path_of(module),
-        copied=json.dumps(LINKED[2:]),
+        source=source_of(module),
+        copied=json.dumps([name for name in LINKED if name not in ("tests", source_of(module))]),
         tests=json.dumps([str(path.relative_to(ROOT)) for path in chosen]),
         arguments=json.dumps(["-m", "not cloud and not spark and not long", "-p", "no:cacheprovider"]),
     )
@@ -182,7 +194,7 @@ def _can_be_stopped() -> None:
 
 def _bring_copies_up_to_date(work: Path, module: str) -> None:
     """mutmut copies a source once; changed sources are copied again."""
-    for source in (ROOT / "chalicelib").rglob("*.py"):
+    for source in (ROOT / source_of(module)).rglob("*.py"):
         copy = work / "mutants" / source.relative_to(ROOT)
         changed = copy.exists() and copy.read_bytes() != source.read_bytes()
         if changed and str(source.relative_to(ROOT)) != path_of(module):

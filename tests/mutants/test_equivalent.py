@@ -1,4 +1,4 @@
-"""The list of equivalent mutants follows the code."""
+"""The lists of modules, of their tests and of equivalent mutants follow the code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.mutants.__main__ import ROOT, explained, path_of
+from tests.mutants.__main__ import MODULES, ROOT, explained, own_tests, path_of
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_each_module_that_is_mutated_exists_and_has_tests(module: str) -> None:
+    assert (ROOT / path_of(module)).is_file()
+    assert [name for name, found in own_tests(module).items() if not found] == []
 
 
 @pytest.mark.parametrize("module", sorted(explained()))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from chalicelib.aws.tables.copies import DynamoCopies
-from chalicelib.core.archive.manifest import Manifest, Source
-from chalicelib.flow.archive import export as exports
-from chalicelib.flow.archive import give_up as giving
-from chalicelib.flow.archive import load as loads
+from sluice.operations.archive import export as exports
+from sluice.operations.archive import give_up as giving
+from sluice.operations.archive import load as loads
+from sluice.operations.copies import DynamoCopies
+from sluice.operations.rules.manifest import Manifest, Source
 from sluice.testing.engine import stopwatch
 from sluice.testing.memory_tables import MemoryTables
 from tests.support.world import World
@@ -46,9 +46,7 @@ def imported(world: World, archive: MemoryArchive, **how: Any) -> Manifest:
 
 
 def given_up(world: World, archive: MemoryArchive) -> Manifest:
-    return giving.give_up(
-        copies_of(world), archive, world.ports.ledger, world.ports.rows, world.ports.jobs, world.clock.now()
-    )
+    return giving.give_up(copies_of(world), archive, world.ports)
 
 
 def emptied(tables: MemoryTables) -> None:

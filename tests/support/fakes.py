@@ -18,7 +18,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
 from chalicelib.core.states import EMR_STATE, is_terminal
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
-from chalicelib.ports import Begun
+from sluice.operations.ports import Begun
 from tests.support.state_machines import StateMachines
 
 APPLICATION = "00app"

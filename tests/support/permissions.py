@@ -27,6 +27,7 @@ from botocore.client import BaseClient
 from chalicelib import handlers
 from chalicelib.aws.tables import dynamo
 from infra.local.permissions import Need, Policy, needs
+from sluice.operations import copies
 from sluice.testing.memory_tables import MemoryTables
 from tests.support import requests_of_ports, roles
 from tests.support.state_machines import StateMachines
@@ -62,7 +63,7 @@ AROUND_PORTS = (
 )
 EACH = "run_each"
 # Whole tables are read and written with an administrator's rights, by no Lambda.
-OF_ADMINISTRATOR = str(CHALICELIB / "aws" / "tables" / "copies.py")
+OF_ADMINISTRATOR = copies.__file__
 # Lambdas by the functions of `handlers.py`, where the names differ.
 HANDLERS = {
     "hints": "check",

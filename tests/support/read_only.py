@@ -18,7 +18,7 @@ READS: dict[str, tuple[str, ...]] = {
     "hints": (),
     "payloads": ("context_uri", "context", "log", "manifest", "deployment_uri", "deployment", "upload", "seen"),
     "targets": (),
-    "lake": ("text", "content", "stored", "metadata_location", "names", "changed"),
+    "lake": ("text", "content", "stored", "metadata_location", "names"),
 }
 
 

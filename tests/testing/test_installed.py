@@ -67,6 +67,12 @@ def test_an_install_puts_no_chalicelib_at_the_top(site: Path) -> None:
     assert not (site / "chalicelib").exists()
 
 
+def test_installed_operations_run_the_copy_of_the_service(site: Path, tmp_path: Path) -> None:
+    code = "import sluice.operations.commands, chalicelib; print(chalicelib.__path__[0])"
+    done = run(site, tmp_path, "-c", code)
+    assert done.stdout == f"{site / 'sluice/testing/_service/chalicelib'}\n", done.stderr
+
+
 def test_the_client_and_the_plugin_load_no_service(site: Path, tmp_path: Path) -> None:
     code = "import sys, sluice, sluice.cli, sluice.pytest_plugin; print({'chalicelib', 'pydantic'} & set(sys.modules))"
     assert run(site, tmp_path, "-c", code).stdout == "set()\n"

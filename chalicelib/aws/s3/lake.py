@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from chalicelib.core.instants import SECOND, Instant
-from chalicelib.ports import Changed, StoredObject
+from chalicelib.core.instants import Instant
+from chalicelib.ports import StoredObject
 
 # Bytes: the longest part of a report in which each line has a long reason.
 MAX_TEXT = 5_000_000
@@ -48,13 +48,6 @@ class S3Lake:
             return None
         location: str | None = found.get("Parameters", {}).get("metadata_location")
         return location
-
-    def changed(self, bucket: str, prefix: str, since: Instant) -> Iterator[Changed]:
-        pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-        for entry in (entry for page in pages for entry in page.get("Contents", ())):
-            at = _millis(entry["LastModified"])
-            if at + SECOND > since:  # S3 lists whole seconds
-                yield Changed(entry["Key"], at, entry["Size"], entry["ETag"].strip('"'))
 
     def names(self, bucket: str, prefix: str) -> frozenset[str]:
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -18,7 +19,6 @@ from chalicelib.core.runs.costs import Usage
 from chalicelib.core.states import EMR_STATE, RunState
 from chalicelib.core.targets import emr_reason
 from chalicelib.core.targets.answers import Answer, NoAnswer, RunUpdate, Started
-from chalicelib.ports import Begun
 from chalicelib.settings import Settings
 
 R = TypeVar("R")
@@ -46,9 +46,7 @@ class EmrServerlessTarget:
         role_arn: str,
         control_bucket: str,
         pause: Callable[[float], None] = time.sleep,
-        applications: Sequence[str] | None = None,
     ) -> None:
-        self._applications = (application_id,) if applications is None else applications
         self._client = client
         self._pause = pause
         self._application_id = application_id
@@ -162,40 +160,25 @@ class EmrServerlessTarget:
         """
         application_id = run.request.target["application_id"] or self._application_id
         first = run.start_requested_at or run.claimed_at
-        request = {"applicationId": application_id, "maxResults": LISTED, "createdAtAfter": _datetime(first - CLOCKS)}
-        if run.lease_until is not None:
-            request["createdAtBefore"] = _datetime(run.lease_until + CLOCKS)
-        for number in range(MAX_PAGES_FOUND):
-            self._pause(BETWEEN_PAGES if number else 0)
-            page = self._page(request)
+        for page in islice(self.pages(application_id, first, run.lease_until), MAX_PAGES_FOUND):
             for found in page["jobRuns"]:
                 if found.get("name") == run.request.name:
                     return f"{application_id}/{found['id']}"
             if not page.get("nextToken"):
                 return None
-            request["nextToken"] = page["nextToken"]
         raise RuntimeError(f"expected run {run.request.name} within {MAX_PAGES_FOUND} pages of job runs, got more")
 
-    def started_since(self, instant: Instant, on_missing: Callable[[str], None]) -> Iterator[Begun]:
-        """The job runs of this installation's applications, newest first in each. Calls ``on_missing`` with the id of
-        each application that does not exist."""
-        for application in self._applications:
-            try:
-                yield from self._started_at(application, instant)
-            except ClientError as error:
-                if error.response["Error"]["Code"] != "ResourceNotFoundException":
-                    raise
-                on_missing(application)
-
-    def _started_at(self, application: str, instant: Instant) -> Iterator[Begun]:
-        request = {"applicationId": application, "maxResults": LISTED, "createdAtAfter": _datetime(instant - CLOCKS)}
+    def pages(self, application_id: str, after: Instant, before: Instant | None = None) -> Iterator[Any]:
+        """The pages of job runs that were created between two instants, newest first, at the rate that EMR bears. The
+        span is extended by the clock difference."""
+        request = {"applicationId": application_id, "maxResults": LISTED, "createdAtAfter": _datetime(after - CLOCKS)}
+        if before is not None:
+            request["createdAtBefore"] = _datetime(before + CLOCKS)
         while True:
             page = self._page(request)
-            for found in page["jobRuns"]:
-                created = round(found["createdAt"].timestamp() * 1000)
-                yield Begun(f"{application}/{found['id']}", str(found.get("name") or ""), created)
+            yield page
             if not page.get("nextToken"):
-                break
+                return
             request["nextToken"] = page["nextToken"]
             self._pause(BETWEEN_PAGES)
 
@@ -289,10 +272,4 @@ def _billed(hours: Mapping[str, float] | None) -> tuple[int, ...]:
 def build(clients: Clients, settings: Settings) -> EmrServerlessTarget:
     # The adapter repeats an unanswered call, and the flow repeats it later; the token makes all of them one run.
     emr = clients.make("emr-serverless", **CALL)
-    return EmrServerlessTarget(
-        emr,
-        settings.emr_application_id,
-        settings.emr_job_role_arn,
-        settings.control_bucket,
-        applications=settings.all_emr_applications,
-    )
+    return EmrServerlessTarget(emr, settings.emr_application_id, settings.emr_job_role_arn, settings.control_bucket)

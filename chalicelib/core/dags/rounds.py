@@ -82,17 +82,6 @@ def dag_view(work: Job | Run) -> dict[str, Any] | None:
     return {"name": ids.dag_of(work.schedule), "run_id": own.dag_run, "round": own.number, "node": node or None}
 
 
-def of_context(context: Mapping[str, Any]) -> Mapping[str, str] | None:
-    """The correlation of a run, from its context. A context does not say whether a re-run is `ALONE`: each is read as
-    one that is, so that no node that follows runs twice."""
-    correlation: Mapping[str, str] | None = context.get("correlation")
-    dag = context.get("dag")
-    if dag is None or dag["node"] is None:
-        return correlation
-    own = Round(dag["run_id"], int(dag["round"]), alone=int(dag["round"]) > 1)
-    return {**(correlation or {}), KEY: str(own)}
-
-
 @cache
 def begins() -> Workflow:
     """The workflow of every DAG's start. It is not stored, since no user reads, puts or deletes it."""

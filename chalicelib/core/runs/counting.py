@@ -14,7 +14,6 @@ from dataclasses import replace
 from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.ids import holder_of
-from chalicelib.core.instants import Instant
 from chalicelib.core.limits import names, returns
 from chalicelib.core.limits.names import pool_of
 from chalicelib.core.limits.permits import Slots
@@ -89,14 +88,6 @@ def with_pool(run: Run, ask: Slots, row: Definition, share: LimitState) -> tuple
     part = ask.fallback if ask.fallback is not None and full else ask
     # A pool remembers no starts, so the write depends on no state that was read.
     return with_permit(replace(run, units=units), LimitState(part.limit_name), row)
-
-
-def instants_of(run: Run) -> dict[str, Instant]:
-    """What the limit of its workflow remembers of a run when it has ended, by the attributes of `LimitState`."""
-    found = {"last_start": run.claimed_at}
-    if run.state == "SUCCEEDED" and run.state_at is not None:
-        found |= {"last_success_start": run.claimed_at, "last_success_at": run.state_at}
-    return found
 
 
 def living(state: LimitState, schedule: str | None) -> list[tuple[str, int]]:

@@ -8,7 +8,6 @@ and a later deployment of the app ends this one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any, Literal
 
@@ -16,7 +15,6 @@ from chalicelib.core import errors, ids
 from chalicelib.core.access.principal import Principal
 from chalicelib.core.audit.author import Author
 from chalicelib.core.definitions.app import App
-from chalicelib.core.documents import SENT
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND, Millis, iso
 from chalicelib.core.rows import kinds
@@ -210,11 +208,6 @@ def view(row: Deployment) -> LaterDeploymentView:
 
 def digest_of(sent: bytes) -> str:
     return ids.digest(sent.hex(), length=40)
-
-
-def parsed(sent: bytes, read: Callable[[bytes], Mapping[str, Any]]) -> App:
-    """The document of an upload. ``read`` checks the bytes as those of a request."""
-    return App.model_validate(read(sent), context=SENT)
 
 
 def _slice(ports: Ports, row: Deployment, accepted: Seen) -> bool:

@@ -17,6 +17,7 @@ from chalicelib.core.instants import HOUR, MINUTE
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Started
 from chalicelib.wiring import SystemClock
+from sluice.operations.listings import started_since
 from tests.core.builders import NOON, run
 
 TARGET = {
@@ -36,9 +37,10 @@ class Emr:
     def __init__(self) -> None:
         self.client: Any = boto3.client("emr-serverless", region_name="us-east-1")
         made = self.client.create_application(name="jobs", type="SPARK", releaseLabel="emr-7.1.0", clientToken="jobs")
+        self.application = made["applicationId"]
         self.paused: list[float] = []
         role = "arn:aws:iam::123456789012:role/job"
-        self.target = EmrServerlessTarget(self.client, made["applicationId"], role, "control", self.paused.append)
+        self.target = EmrServerlessTarget(self.client, self.application, role, "control", self.paused.append)
         self.calls: list[str] = []
         self.client.meta.events.register("before-call.emr-serverless.*", self._note)
 
@@ -227,7 +229,7 @@ def test_w7_a_throttled_page_is_repeated_and_finally_given_up() -> None:
     listing = Listing({"run1": NOON + 1000}, refuses=3)
     target, paused = finding(listing)
     assert target.find(unanswered("run1")) == "00app/jr-run1"
-    assert paused == [0, 1.0, 2.0, 4.0]
+    assert paused == [1.0, 2.0, 4.0]
 
     target, _ = finding(Listing({"run1": NOON + 1000}, refuses=4))
     with pytest.raises(ClientError, match="slow down"):
@@ -244,7 +246,7 @@ def test_w7_a_run_is_searched_from_its_first_call_on() -> None:
 def test_o4_the_job_runs_since_an_instant_are_listed(emr: Emr) -> None:
     names = {emr.started(number).request.name for number in range(3)}
     missing: list[str] = []
-    found = list(emr.target.started_since(SystemClock().now() - 24 * HOUR, missing.append))
+    found = list(started_since(emr.target, [emr.application], SystemClock().now() - 24 * HOUR, missing.append))
     assert missing == []
     assert {each.name for each in found} == names
     assert {each.target_id.count("/") for each in found} == {1}
@@ -261,11 +263,12 @@ def test_o4_an_application_that_is_gone_is_left_out(code: str) -> None:
                 raise ClientError({"Error": {"Code": code, "Message": "no"}}, "ListJobRuns")
             return {"jobRuns": [{"id": "jr1", "name": "run1", "createdAt": datetime.fromtimestamp(NOON / 1000, UTC)}]}
 
-    target = EmrServerlessTarget(Denied({}), "00app", "role", "control", applications=("00gone", "00app"))
+    target, _ = finding(Denied({}))
     missing: list[str] = []
+    found = started_since(target, ("00gone", "00app"), NOON, missing.append)
     if code == "AccessDeniedException":
         with pytest.raises(ClientError):
-            list(target.started_since(NOON, missing.append))
+            list(found)
         return
-    assert [each.target_id for each in target.started_since(NOON, missing.append)] == ["00app/jr1"]
+    assert [each.target_id for each in found] == ["00app/jr1"]
     assert missing == ["00gone"]

@@ -9,7 +9,6 @@ from typing import Any, get_args
 
 import pytest
 
-from chalicelib.core.archive.owner import namespace_of
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.kinds import KINDS, Key, Kind
 from chalicelib.core.rows.ref import RefKind
@@ -17,6 +16,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.stored import StoredRow
 from chalicelib.core.writes import Create, Delete, Put, Replace
 from chalicelib.flow.system import dispatch, sweep
+from sluice.operations.rules.owner import namespace_of
 from tests.support import archives
 from tests.support.clock import NOON
 from tests.support.world import World

@@ -571,7 +571,7 @@ def test_o14_an_import_beside_the_prefixes_of_others_is_refused(here: str, is_ne
 def died_before_its_doors(world: World, archive: MemoryArchive, monkeypatch: pytest.MonkeyPatch) -> None:
     """An import that ends after all rows but the entry rows are there."""
     with monkeypatch.context() as patched:
-        patched.setattr("chalicelib.flow.archive.sharing.count", lambda *_: 1 / 0)
+        patched.setattr("sluice.operations.archive.sharing.count", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             imported(world, archive)
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from chalicelib.core.access.principal import Principal
 from chalicelib.core.audit.author import Author
@@ -90,20 +89,6 @@ def test_l8_an_upload_that_is_not_there_is_named(world: World) -> None:
     found = refused.value
     assert (found.code, found.hint) == ("not_found", "a deployment is known for 30 days by the id of its upload")
     assert found.message == "no deployment named 'u1'"
-
-
-def test_l8_the_document_of_an_upload_is_read_as_a_request() -> None:
-    read: list[bytes] = []
-
-    def document(sent: bytes) -> Mapping[str, Any]:
-        read.append(sent)
-        return MAX_FEW
-
-    assert uploaded.parsed(b"sent", document) == App.model_validate(MAX_FEW)
-    assert read == [b"sent"]
-    red = {**MAX_FEW, "description": "\x1b[31mred"}
-    with pytest.raises(ValidationError, match="without control characters"):
-        uploaded.parsed(b"sent", lambda sent: red)
 
 
 def test_l8_two_uploads_with_the_same_bytes_have_one_digest() -> None:

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.archive.arriving import Arrival, arriving
-from chalicelib.core.archive.limits import Moving
 from chalicelib.core.instants import HOUR, iso, parse_instant
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.rows.zone_rules import ZoneRules
@@ -18,6 +16,8 @@ from chalicelib.core.writes import Put
 from chalicelib.flow.fires import zone_rules as following
 from chalicelib.flow.fires.zone_rules import Follower
 from chalicelib.flow.schedules import pauses
+from sluice.operations.rules.arriving import Arrival, arriving
+from sluice.operations.rules.limits import Moving
 from tests.acceptance.words import calendar, on, partition, reasons, time, window
 from tests.support import zone_rules
 from tests.support.schedules import at

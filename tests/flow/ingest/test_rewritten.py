@@ -11,8 +11,7 @@ from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.events.versions import ObjectVersion, is_later, is_same
 from chalicelib.core.instants import HOUR, MINUTE, SECOND
 from chalicelib.flow.ingest import objects
-from chalicelib.flow.repair.repair import Repair
-from tests.support.archives import copies_of
+from tests.support.repairs import mended
 from tests.support.schedules import partitions
 from tests.support.world import World, flights
 
@@ -54,8 +53,7 @@ class Puts:
         lake.objects["lake-bucket", FLAG], lake.etags["lake-bucket", FLAG] = b"", EMPTY
         lake.put_at["lake-bucket", FLAG] = self.at[last] - self.at[last] % SECOND
         since = self.noon - MINUTE
-        emr = self.world.targets.emr.started_since(since)
-        Repair(self.world.ports, copies_of(self.world), since, emr).run()
+        mended(self.world, since)
         self.world.pass_by("1m")
 
     @property

@@ -14,12 +14,11 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Never
 from chalicelib.core.writes import Delete
 from chalicelib.flow.backfills import backfill
-from chalicelib.flow.repair.repair import Repair
 from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.runs import context, dead_letters
 from chalicelib.flow.schedules import actions
 from chalicelib.flow.views import lineage, views
-from tests.support.archives import copies_of
+from tests.support.repairs import mended
 from tests.support.world import World, full
 
 DAY = {"event_day": "2026-03-01"}
@@ -190,7 +189,7 @@ def test_a_run_that_a_repair_adopts_keeps_the_events_that_it_got(world: World) -
     restored = world.tables.saved()
     world.tables.restore({**restored, "RunsTable": before["RunsTable"]})
 
-    Repair(world.ports, copies_of(world), since, world.targets.emr.started_since(since)).run()
+    mended(world, since)
 
     [adopted] = world.ports.runs.attempts(run.run_id)
     assert paths(world, adopted) == [ORDERS]

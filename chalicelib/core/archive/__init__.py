@@ -1,1 +1,0 @@
-"""Exports of an installation: what belongs to a namespace, what is left out, and the manifest of the files."""

@@ -1,1 +1,0 @@
-"""Decisions of a repair, after tables were restored to different instants (O4)."""

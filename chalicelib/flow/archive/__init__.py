@@ -1,1 +1,0 @@
-"""Export the rows of namespaces into files, and import them into another installation."""

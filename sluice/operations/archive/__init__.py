@@ -1,0 +1,1 @@
+"""Export and import namespaces of an installation, as files."""
