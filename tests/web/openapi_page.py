@@ -122,7 +122,9 @@ def written(document: Json, depth: int = 3, indent: str = "") -> str:
     """The text of the file: a line for each operation of a path and for each schema, which are three objects deep."""
     if not depth or not isinstance(document, dict):
         return json.dumps(document, ensure_ascii=False)
-    lines = (f"{indent} {json.dumps(name)}: {written(part, depth - 1, indent + ' ')}" for name, part in document.items())
+    lines = (
+        f"{indent} {json.dumps(name)}: {written(part, depth - 1, indent + ' ')}" for name, part in document.items()
+    )
     return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
 
 
