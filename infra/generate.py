@@ -22,7 +22,6 @@ GENERATED = (
     ("tests/upgrade/layout.json", "tests.upgrade.layout"),
     ("docs/openapi.json", "tests.web.openapi_page"),
     ("docs/reference.md", "docs.pictures.reference"),
-    ("docs/interfaces.md", "docs.pictures.routes"),
     ("docs/lifecycle.md", "docs.pictures.states"),
     ("docs/permissions.md", "tests.support.permission_page"),
     ("docs/permissions.md", "infra.deployer --table"),
