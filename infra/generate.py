@@ -23,7 +23,7 @@ GENERATED = (
     ("docs/openapi.json", "tests.web.openapi_page"),
     ("docs/reference.md", "docs.pictures.reference"),
     ("docs/lifecycle.md", "docs.pictures.states"),
-    ("docs/permissions.md", "tests.support.permission_page"),
+    ("docs/internals/permissions.md", "tests.support.permission_page"),
     ("docs/permissions.md", "infra.deployer --table"),
     ("docs/internals/answers.md", "tests.wrong_inputs.scorecard --write"),
     ("docs/decisions/README.md", "docs.pictures.decisions"),
