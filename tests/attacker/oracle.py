@@ -308,6 +308,7 @@ class Oracle:
             lent, known = self._lent(space, asked.person), self._said_by(asked.person)
             if lent or asked.resource.endswith("/audit"):
                 lent |= _people_of(space)
+            lent |= self._asked_to_approve(space, asked.person)
             for word in set(re.findall(rf"[A-Za-z0-9_-]*{space.mark}[A-Za-z0-9_-]*", told)):
                 fine = word in said or word in lent or word in known or self._is_of_job(asked)
                 self._check("leak", fine, f"{word} of {space.name} in {_around(told, word)}")
@@ -335,13 +336,30 @@ class Oracle:
             known |= {word for name in each.get("run", ()) for word in self._target_words(owner, name)}
         return known
 
+    def _asked_to_approve(self, space: Space, person: Person) -> set[str]:
+        """The words of people of a namespace whom a workflow asks to approve that another one lends: who may run the
+        workflow has to know whom to ask."""
+        lends = [
+            (owner, name)
+            for owner in self.spaces
+            for borrower in self.spaces
+            if self.roles(person, borrower.name)
+            for each in self.grants(owner.name, borrower.name)
+            for name in each.get("run", ())
+        ]
+        found = [self._workflow(owner, name).get("approval") for owner, name in lends]
+        return _words_of(space, found)
+
     def _target_words(self, owner: Space, name: str) -> set[str]:
         """The words in the target of a workflow: a run of a workflow that is lent shows its target."""
+        return _words_of(owner, [self._workflow(owner, name).get("target"), cast.spark(owner)])
+
+    def _workflow(self, owner: Space, name: str) -> Mapping[str, Any]:
+        """The stored document of a workflow; empty for an unknown one."""
         app, _, short = name.rpartition(".")
         item = self.stage.tables.item("CatalogTable", f"APP#{owner.name}.{app}", f"WORKFLOW#{short}")
-        target = self._plain(item)["document"].get("target", {}) if item is not None else {}
-        text = json.dumps([target, cast.spark(owner)])
-        return set(re.findall(rf"[A-Za-z0-9_-]*{owner.mark}[A-Za-z0-9_-]*", text))
+        document: Mapping[str, Any] = self._plain(item)["document"] if item is not None else {}
+        return document
 
     def _knows(self, person: Person, space: Space) -> bool:
         """Whether the person has a role in a namespace that has a grant of this one, or has given it one."""
@@ -368,8 +386,9 @@ class Oracle:
 
     def unknown_names(self, asked: Asked) -> Callable[[str], str] | None:
         """A function that replaces the names in a request that its signer may not know by names of the same form that
-        nothing has; None for a request without any. A prefix is no name: that another has it cannot be hidden."""
-        if '"prefix"' in (asked.body or ""):
+        nothing has; None for a request without any. A prefix is no name: that another has it cannot be hidden. Who may
+        approve a job knows it."""
+        if '"prefix"' in (asked.body or "") or self._is_of_job(asked):
             return None
         patterns: dict[str, str] = {}
         for space in self.spaces:
@@ -597,6 +616,11 @@ def owner_of(change: Changed) -> str | None:
     if head == "EVENT":
         return None
     return _space_of(rest or pk)
+
+
+def _words_of(space: Space, content: Any) -> set[str]:
+    """The words in a document that a namespace alone has."""
+    return set(re.findall(rf"[A-Za-z0-9_-]*{space.mark}[A-Za-z0-9_-]*", json.dumps(content)))
 
 
 def _people_of(space: Space) -> set[str]:

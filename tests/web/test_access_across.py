@@ -135,6 +135,15 @@ def test_a_partition_leaves_out_who_counts_it_elsewhere() -> None:
 
 
 @pytest.mark.usefixtures("standing")
+@pytest.mark.parametrize("state", ["", "?state=STARTING"])
+def test_a_workflow_lists_no_runs_of_hidden_schedules(state: str) -> None:
+    """A workflow of ``demo`` that a schedule of ``other`` runs, too."""
+    target = f"{APP}/workflows/clean_up/runs{state}"
+    assert [run["schedule"] for run in read(BOTH, target)["items"]] == ["other.secret.first"]
+    assert read(OURS, target) == {"items": [], "next_cursor": None}
+
+
+@pytest.mark.usefixtures("standing")
 def test_a_worker_keeps_leases_of_its_pools_alone() -> None:
     """A pool is in the namespace of the workflow, and the id of a lease begins with that of the schedule."""
     worker, ann = Signer(role("worker")), {"worker": "ann"}

@@ -21,6 +21,7 @@ from chalicelib.flow.views import explain, logs
 from chalicelib.flow.views.lists import records_of_namespace, runs_of_namespace
 from chalicelib.flow.views.views import RunInFullView, record_view, run_in_full, run_view
 from chalicelib.ports import Page
+from chalicelib.web import access
 from chalicelib.web.http import (
     Json,
     answer,
@@ -109,12 +110,13 @@ def read_logs(request: Request, run_id: str) -> Json:
 
 
 def workflow_runs(request: Request, ns: str, app: str, name: str) -> Json:
-    """List the runs of a workflow, newest first. A deleted workflow keeps its history."""
-    full = f"{ns}.{app}.{name}"
+    """List the runs of a workflow, newest first. A deleted workflow keeps its history. The runs of a namespace that the
+    signer may not read are left out."""
+    full, visible = f"{ns}.{app}.{name}", access.sees(request)
     read = partial(ports().runs.runs, "workflow", full)
     if ports().rows.get(Definition, "workflow", full) is None and not read(1, None).items:
         raise missing(ports(), "workflow", full)
-    return _runs(request, read)
+    return _runs(request, only(read, lambda run: visible(run.schedule), MAX_READ))
 
 
 def _of_day(wanted: str | None, read: Read) -> Read:

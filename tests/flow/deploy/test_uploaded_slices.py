@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -19,11 +19,12 @@ from chalicelib.core.instants import HOUR, MINUTE, Instant, Millis, iso
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.deployment import Deployment
-from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.runs import metrics
 from chalicelib.core.writes import Delete, Replace
-from chalicelib.flow.deploy import deploy, uploaded
-from sluice.testing.memory import MemoryPayloads
+from chalicelib.flow.deploy import deploy, turns, uploaded
+from sluice.testing.memory import MemoryHints, MemoryPayloads
 from tests.flow.deploy.test_deploy_many import many
 from tests.flow.deploy.test_uploaded import begun, row, short_of_time
 from tests.flow.stored import living, send
@@ -506,3 +507,65 @@ def test_l8_a_deployment_of_a_deleted_app_is_superseded(world: World) -> None:
     work(world)
     assert row(world).superseded_by == "the deletion of the app"
     assert world.ports.rows.get(Definition, "app", APP) is None
+
+
+# -- what a repeat and a change in between do --------------------------------------------------------------------------
+
+
+def test_l8_a_repeat_of_an_accepted_upload_writes_nothing(world: World) -> None:
+    """Neither a row nor what it saw: later stamps would let it undo what users have changed since."""
+    first = begun(world, MAX_FEW)
+    world.put("s000", {**MAX_FEW["schedules"]["s000"], "description": "mine"})
+    saw = dict(world.payloads.seen(APP, UPLOAD, first.seen) or {})
+    world.clock.pass_by("1m")
+
+    def refused() -> None:
+        raise AssertionError("expected no write")
+
+    plan = deploy.checked(world.ports, "demo", "flights", App.model_validate(MAX_FEW), None)
+    ports = world.with_ports(ledger=Before(world.ports.ledger, refused))
+    sent = world.payloads.uploads[APP, UPLOAD]
+    assert uploaded.begin(ports, plan, UPLOAD, sent, "tester") == first
+    assert world.payloads.seen(APP, UPLOAD, first.seen) == saw
+    work(world)
+    assert row(world).left == ("schedule demo.flights.s000",)
+
+
+def test_l8_the_turn_of_an_upload_has_its_signer_and_its_mark(world: World) -> None:
+    begun(world, MAX_FEW, by="ada")
+    app = world.ports.rows.get(Definition, "app", APP)
+    assert app is not None
+    assert (app.by, app.edition) == ("ada", turns.of_upload(APP, UPLOAD))
+
+
+def test_l8_a_change_amid_a_slice_is_left_alone(world: World) -> None:
+    """A user puts a schedule after the slice has planned, and before it puts the same one."""
+    begun(world, MAX_FEW)
+    mine = {**MAX_FEW["schedules"]["s001"], "description": "mine"}
+    ledger = Before(world.ports.ledger, lambda: world.put("s001", mine), has_kind("PutState"))
+    uploaded.advance(world.with_ports(ledger=ledger), APP, UPLOAD)
+    assert ledger.acted
+    world.settle()
+    assert (row(world).state, row(world).left) == ("DONE", ("schedule demo.flights.s001",))
+    state = world.ports.rows.get(ScheduleState, f"{APP}.s001")
+    version = world.ports.rows.get(Version, f"{APP}.s001", state.version) if state is not None else None
+    assert version is not None and version.definition["description"] == "mine"
+
+
+class Told(MemoryHints):
+    """Keeps the instants of each hint: when it is due, and the present one, from which its delay follows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[tuple[Instant, Instant]] = []
+
+    def send(self, refs: Sequence[Ref], due: Instant, now: Instant) -> None:
+        self.told.append((due, now))
+        super().send(refs, due, now)
+
+
+def test_l8_the_next_slice_is_hinted_for_now(world: World) -> None:
+    begun(world)
+    hints, now = Told(), world.clock.now()
+    uploaded.advance(replace(short_of_time(world), hints=hints), APP, UPLOAD)
+    assert hints.told == [(now, now)]
