@@ -9,7 +9,14 @@ import sys
 import time
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.progress import Progress as Bar
 
 from benchmarks import machine, results
@@ -56,6 +63,7 @@ def _measure(name: str, console: Console) -> Results:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TimeRemainingColumn(elapsed_when_finished=False),
     )
     # Redrawn twice a second, so that the progress bar does not disturb the measurement.
     with Bar(*columns, console=console, refresh_per_second=2, transient=True) as bar:

@@ -35,10 +35,14 @@ class Running:
 
 
 @contextmanager
-def own_cloud(**emr: str) -> Iterator[Running]:
-    """Start a cloud and remove it at the end. `emr` are settings of the EMR emulator, such as `start_tps="0"`."""
+def own_cloud(counted: bool = False, **emr: str) -> Iterator[Running]:
+    """Start a cloud and remove it at the end. ``counted``: it counts its calls (`infra/local/counts.py`). `emr` are
+    settings of the EMR emulator, such as `start_tps="0"`."""
     with tempfile.TemporaryDirectory(prefix="sluice-bench-", ignore_cleanup_errors=True) as folder:
         layout = Layout(_copy(Path(folder)))
+        if counted:
+            layout.home.mkdir(parents=True)
+            layout.counts.touch()
         # The servers get no settings, endpoints or credentials of this shell.
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("SLUICE_", "AWS_"))}
         chosen = {f"SLUICE_EMR_{name.upper()}": value for name, value in emr.items()}

@@ -21,6 +21,7 @@ from rich.table import Table
 ALL = (
     "event",
     "burst",
+    "slow",
     "killed",
     "steady",
     "peers",

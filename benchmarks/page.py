@@ -52,6 +52,22 @@ def _load(name: str, one: Mapping[str, Any], origin: Mapping[str, Any]) -> Row:
     return (name, f"{one['jobs']:,}", one["seconds"], one["per_second"], *late, one["missed"], one["doubled"], load)
 
 
+def _slow(found: Mapping[str, Any]) -> str:
+    """A row for each run: what it did, and what it used before the instant and after it."""
+    heads = (
+        *("CPU", "seconds", "a second", "p50 ms", "p99 ms", "missed", "doubled"),
+        *("CPU before, s", "CPU after, s", "calls before", "calls after"),
+    )
+    rows: list[Row] = []
+    for run in found.get("slow", {"runs": ()})["runs"]:
+        late = [f"{run['lateness_ms'][share]:,.0f}" for share in ("p50", "p99")]
+        used = [round(sum(run[name].values()), 1) for name in ("cpu_before_s", "cpu_after_s")]
+        calls = [f"{sum(run[name].values()):,}" for name in ("calls_before", "calls_after")]
+        share = f"{run['share']:.0%}"
+        rows.append((share, run["seconds"], run["per_second"], *late, run["missed"], run["doubled"], *used, *calls))
+    return markdown(heads, rows)
+
+
 def _killed(found: Mapping[str, Any]) -> str:
     names = ("killed", "sent_before", "next_s", "last_s", "last_after_tick_s", "missed", "doubled")
     heads = ("killed", "sent before", "next after, s", "last after, s", "after the tick, s", "missed", "doubled")
@@ -384,6 +400,7 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "dollars": _dollars,
     "burst": _loads("burst", "burst_one_schedule"),
     "killed": _killed,
+    "slow": _slow,
     "steady": _loads("steady"),
     "peers_burst": _peers("burst"),
     "peers_messages": _peers("messages"),
@@ -449,6 +466,7 @@ KINDS: Mapping[str, str] = {
         (
             "burst",
             "killed",
+            "slow",
             "steady",
             "registration",
             "emitters",

@@ -65,6 +65,7 @@ def main() -> None:
 
     from infra.local import (
         callers,
+        counts,
         gather,
         guard,
         hops,
@@ -83,6 +84,7 @@ def main() -> None:
     workers.install(lambda_runtime)
     services = {"dynamodb": dynamodb, "events": eventbridge, "lambda": lambda_svc, "s3": s3, "sns": sns, "sqs": sqs}
     throttle.install(services, throttle.Switch(Layout().throttle))
+    counts.install(services, Layout().counts)
     refusals.install(iam_evaluator, Layout().refusals)
     apigateway_v1._import_rest_api = _with_policy(apigateway_v1._import_rest_api)
     keys.install(iam_evaluator, eventbridge, sqs, keys.Keys(iam_evaluator, kms, dynamodb, sqs, s3, sns))

@@ -64,6 +64,11 @@ class Layout:
         return self.home / "throttle.json"
 
     @property
+    def counts(self) -> Path:
+        """The calls that are counted (`counts.py`). Without the file, none are."""
+        return self.home / "counts.json"
+
+    @property
     def refusals(self) -> Path:
         """The calls of Lambdas that IAM refused (`refusals.py`). Without the file, none."""
         return self.home / "refusals.jsonl"
