@@ -14,7 +14,7 @@ Found = Mapping[str, Any]
 # Aims of the first design for the dollars of a million runs. They reckoned without the leases and transactions of
 # deliveries, and without readable rows of runs.
 DOLLARS = {"cron_to_sqs": 10, "batch_to_sqs": 5, "cron_to_emr": 30, "partition_to_emr": 37}
-WHY_DEARER = "missed: [each write that it takes, and why it stays](decisions/0092-writes-that-a-run-keeps.md)"
+WHY_DEARER = "missed: [each write that it takes, and why it stays](../decisions/0092-writes-that-a-run-keeps.md)"
 # Why an aim is missed, by its name. Empty if all are met.
 MISSED: Mapping[str, str] = {f"a million runs of {path}": WHY_DEARER for path in DOLLARS}
 # Scenarios that are not in the results yet, by what is assumed, group and what they are about, with what was found out

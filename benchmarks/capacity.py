@@ -3,7 +3,7 @@
     python -m benchmarks.capacity        # writes the tables of the page
 
 Nothing is measured here. Units, calls, log lines and dollars of a run are those that `make bench ONLY=cost` counts, and
-`benchmarks/cost/bill.py` adds what is billed by the month. Lateness at each pace is that of the model of AWS
+`benchmarks/cost/bill.py` adds what is billed by the month. How fast one emitter is says the model of AWS
 (`make bench ONLY=aws_model`). The rest are prices, quotas and constants below.
 """
 
@@ -231,48 +231,12 @@ def _bill_options(found: Found) -> str:
     return markdown(("off by default", "price", "idle, $ a month", "a million jobs a day, $ a month"), rows)
 
 
-def _paces(found: Found) -> str:
-    rows = [
-        (
-            f"{one['per_second_offered']:,} a second, {one['per_second_offered'] * DAY_S / MILLION:,.1f} M a day",
-            one["about"].partition(", ")[2] or "defaults",
-            *(f"{one['lateness_ms'][share]:,.0f}" for share in ("p50", "p99", "max")),
-            one["check_at_once"],
-            one["burst_at_once"],
-            one["lambda_usd_per_million"],
-            name,
-        )
-        for name, one in results.predictions(found, "steady")
-    ]
-    lateness = ("p50 ms late", "p99", "max")
-    lambdas = ("`check` at once", "`burst` at once", "$ of Lambda per million")
-    return markdown(("deliveries", "tables and shards", *lateness, *lambdas, "assumed"), rows)
-
-
-def _bursts(found: Found) -> str:
-    rows = [
-        (
-            one["about"],
-            one["seconds"],
-            *(f"{one['lateness_ms'][share]:,.0f}" for share in ("p50", "p99")),
-            one["burst_at_once"],
-            name,
-        )
-        for name, one in results.predictions(found, "burst")
-        if "of one" not in one["about"]
-    ]
-    lateness = ("all out after, s", "p50 ms late", "p99")
-    return markdown(("due at one instant", *lateness, "`burst` at once", "assumed"), rows)
-
-
 CAPACITY: Mapping[str, Callable[[Found], str]] = {
     "needs": _needs,
     "bill": _bill,
     "bill_options": _bill_options,
     "first_limits": _first_limits,
     "quotas": _quotas,
-    "paces": _paces,
-    "bursts": _bursts,
 }
 
 

@@ -253,6 +253,9 @@ def _load_predicted(one: Mapping[str, Any]) -> Row:
         *late,
         one["tick_seconds"],
         throttled,
+        one["check_at_once"],
+        one["burst_at_once"],
+        one["lambda_usd_per_million"],
     )
 
 
@@ -388,7 +391,8 @@ PATHS: Mapping[str, str] = {
     "join_to_emr": "a schedule that starts it when two datasets have the same day",
 }
 _LATE = ("p50 ms", "p99 ms", "max ms")
-_LOADS = ("what", "jobs", "seconds", "a second", *_LATE, "s of ticks", "throttled")
+_AT_ONCE = ("`check` at once", "`burst` at once", "$ of Lambda per million")
+_LOADS = ("what", "jobs", "seconds", "a second", *_LATE, "s of ticks", "throttled", *_AT_ONCE)
 
 
 TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {

@@ -140,13 +140,6 @@ def test_the_lifecycle_figures_are_those_of_the_code() -> None:
     assert states.with_figures(page) == page, "run `python -m docs.pictures.states`"
 
 
-def test_the_route_picture_is_that_of_the_code() -> None:
-    from docs.pictures import routes
-
-    page = routes.PAGE.read_text()
-    assert routes.with_routes(page) == page, "run `python -m docs.pictures.routes`"
-
-
 def test_the_reference_is_that_of_the_models() -> None:
     from docs.pictures import reference
 

@@ -37,6 +37,7 @@ import pytest
 from chalice.test import Client as ChaliceClient
 from typer.testing import CliRunner
 
+from chalicelib.web.table import ROUTES
 from sluice.cli import app as command_line
 from sluice.cli import frame, runs, upload
 from sluice.client import Client
@@ -186,6 +187,8 @@ def session(folder: Path) -> Iterator[Session]:
         for name in ("SLUICE_NAMESPACE", "FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "SLUICE_API_URL"):
             patch.delenv(name, raising=False)
         patch.setenv("COLUMNS", WIDTH)
+        for route in ROUTES:
+            route.handler()  # imports its module, which a first request would do too late
         for module in [each for name, each in sys.modules.items() if name.startswith("chalicelib.web.")]:
             for name, value in (("ports", lambda: world.ports), ("caller", lambda request: USER)):
                 if hasattr(module, name):

@@ -1,4 +1,4 @@
-"""Writes the table of `docs/permissions.md` from the roles of the template:
+"""Writes the table of `docs/internals/permissions.md` from the roles of the template:
 
 python -m tests.support.permission_page
 """
@@ -13,7 +13,7 @@ from typing import Any
 from infra.local.permissions import Policy
 from tests.support import roles
 
-PAGE = Path(__file__).parents[2] / "docs" / "permissions.md"
+PAGE = Path(__file__).parents[2] / "docs" / "internals" / "permissions.md"
 BEGIN, END = "| Lambda | resource | actions |\n|---|---|---|\n", "\n<!-- end of the table -->"
 # The resources of a stack, by the names that the tests use, in words.
 WORDS = (

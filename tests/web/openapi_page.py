@@ -118,8 +118,14 @@ def _short(content: Json) -> Json:
     return {name: _short(each) for name, each in content.items()} if isinstance(content, dict) else content
 
 
-def written(document: Json) -> str:
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+def written(document: Json, depth: int = 3, indent: str = "") -> str:
+    """The text of the file: a line for each operation of a path and for each schema, which are three objects deep."""
+    if not depth or not isinstance(document, dict):
+        return json.dumps(document, ensure_ascii=False)
+    lines = (
+        f"{indent} {json.dumps(name)}: {written(part, depth - 1, indent + ' ')}" for name, part in document.items()
+    )
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
 
 
 def main(again: bool) -> None:
@@ -130,7 +136,7 @@ def main(again: bool) -> None:
         news = recorded()
         kept = {place: example for place, example in before.items() if place not in wrong}
         document = documented(news | kept)
-    PAGE.write_text(written(document))
+    PAGE.write_text(written(document) + "\n")
     for place, fault in faults(document).items():
         print(f"{place}: {fault}", file=sys.stderr)
 

@@ -50,3 +50,9 @@ def test_a_missing_or_wrong_example_is_noticed(page: Any) -> None:
     examples["show_now 200"] = {"at": "2026-11-22T00:00:00.000Z"}
 
     assert set(openapi_page.faults(openapi_page.documented(examples))) == {"whoami 200", "show_now 200"}
+
+
+def test_the_openapi_file_has_a_line_for_each_schema(page: Any) -> None:
+    text = openapi_page.PAGE.read_text()
+    assert text == openapi_page.written(page) + "\n", HOW
+    assert all(f'\n   "{name}": {{"' in text for name in page["components"]["schemas"])
