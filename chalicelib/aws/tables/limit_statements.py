@@ -1,4 +1,4 @@
-"""The writes of a limit as DynamoDB statements: permits, queues, and the starts that a limit remembers.
+"""The writes of a limit as DynamoDB statements: permits, paces, queues, and the starts that a limit remembers.
 
 A start is one entry of the map ``starts``, which is set and removed by its name. So runs that start or end at the same
 time do not overwrite each other. ``rev`` counts these changes: a write that relies on the starts expects it unchanged.
@@ -12,7 +12,6 @@ from typing import Any
 
 from chalicelib.aws.tables import items
 from chalicelib.aws.tables.expressions import NO_WAITER, Built, Shards, update
-from chalicelib.aws.tables.pace_statements import acquire_block, advance_pace, hold_back, take_pace
 from chalicelib.core.limits import names as limit_names
 from chalicelib.core.limits import permits, rate_window, slots
 from chalicelib.core.limits.permits import PermitRequest
@@ -121,7 +120,7 @@ def _acquire_permit(write: AcquirePermit, _: Shards) -> Built:
         case RateWindow():
             _enter_window(made, write, write.ask)
         case _:
-            return take_pace(write)
+            return _take_pace(write)
     if write.from_queue:
         made.sets.append("waiters = waiters - :one")
         made.values["one"] = 1
@@ -181,6 +180,50 @@ def _record_start(write: RecordStart, _: Shards) -> Built:
         made.as_read(write.read)
         made.remembers(write.read, write.begins, write.now)
     return made.built(write.ask.limit_name)
+
+
+def _take_pace(write: AcquirePermit) -> Built:
+    request, head = write.ask, write.read.head
+    if isinstance(request, Slots | RateWindow):
+        raise TypeError("expected a pace")
+    key, leaving = kinds.key(LimitState, request.limit_name), ", waiters = waiters - :one" if write.from_queue else ""
+    # Two forms of max(head, now) + spacing: an update expression has no max.
+    behind = head <= write.now
+    base = ":now" if behind else "head"
+    free = "(attribute_not_exists(head) OR head <= :now)" if behind else "head > :now AND head <= :latest"
+    values = {"now": write.now, "spacing": request.spacing}
+    if not behind:
+        values["latest"] = write.now + request.slack
+    if write.from_queue:
+        values["one"] = 1
+    elif not write.passing:
+        # No single row shows whether a queue in parts is empty, so each job acquires its permit through the queue.
+        free, values["zero"] = f"{free} AND {NO_WAITER} AND attribute_not_exists(parts)", 0
+    return update(key, f"SET head = {base} + :spacing{leaving}", free, **values)
+
+
+def _acquire_block(write: AcquireBlock, _: Shards) -> Built:
+    expected = "head = :read" if write.read else "attribute_not_exists(head) OR head = :read"
+    return update(
+        kinds.key(LimitState, write.limit_name), "SET head = :head", expected, head=write.head, read=write.read
+    )
+
+
+def _hold_back(write: DelayPace, shards: Shards) -> Built:
+    """Move the head forward. The head only grows, so a concurrent longer delay or permit is kept."""
+    key, head = kinds.key(LimitState, write.ask.limit_name), write.until + write.ask.slack
+    return update(key, "SET head = :head", "attribute_not_exists(head) OR head < :head", head=head)
+
+
+def _advance_pace(write: AdvancePace, shards: Shards) -> Built:
+    key, wake_at = kinds.key(LimitState, write.limit_name), write.read.wake_at
+    sets, expected = "SET head = :head", "head = :read"
+    values: dict[str, Any] = {"head": write.head, "read": write.read.head}
+    if wake_at is not None and wake_at > write.head:
+        sets, expected = f"{sets}, wake_at = :at", f"{expected} AND wake_at = :seen"
+        values["at"] = items.wake(write.head, key.pk, shards.wake)["wake_at"]
+        values["seen"] = items.wake(wake_at, key.pk, shards.wake)["wake_at"]
+    return update(key, sets, expected, **values)
 
 
 def _join_queue(write: JoinQueue, shards: Shards) -> Built:
@@ -341,9 +384,9 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     LeaveQueue: _leave_queue,
     ReleasePermit: _release_permit,
     LeaseQueue: _lease_queue,
-    DelayPace: hold_back,
-    AcquireBlock: acquire_block,
-    AdvancePace: advance_pace,
+    DelayPace: _hold_back,
+    AcquireBlock: _acquire_block,
+    AdvancePace: _advance_pace,
     ClearQueueWake: _clear_queue_wake,
     WakeQueue: _wake_queue,
 }
