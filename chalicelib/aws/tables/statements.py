@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +68,7 @@ class Statement:
     arguments: dict[str, Any]
 
 
-def statement(write: Write, table_names: dict[str, str], shards: Shards) -> Statement:
+def statement(write: Write, table_names: Mapping[Any, str], shards: Shards) -> Statement:
     build: Callable[[Any, Shards], Built] = _BUILDERS[type(write)]
     action, key, arguments = build(write, shards)
     named = {"TableName": table_names[key.table], **arguments}
