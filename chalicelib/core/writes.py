@@ -27,7 +27,7 @@ from chalicelib.core.limits.writes import (
     TrackRates,
     WakeQueue,
 )
-from chalicelib.core.rows.access import AccessRow, AllowedRow
+from chalicelib.core.rows.access import AccessRow, AllowedRow, QuotasRow
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.event import LastArrival, NewestPartition
@@ -35,7 +35,6 @@ from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import NoticeWindow, PendingNotice
-from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.run import DeadLetter, Run
 from chalicelib.core.rows.schedule import ScheduleState, Subscription, Timer
 from chalicelib.core.rows.stored import StoredRow

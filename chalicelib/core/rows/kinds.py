@@ -20,7 +20,7 @@ from itertools import count
 from typing import Any, Final, Literal, NamedTuple
 
 from chalicelib.core import ids
-from chalicelib.core.rows.access import AccessRow, AllowedRow
+from chalicelib.core.rows.access import AccessRow, AllowedRow, QuotasRow
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.closings import ClosingCount
@@ -42,7 +42,6 @@ from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
-from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.ref import Ref, RefKind
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
