@@ -112,12 +112,8 @@ _KINDS: dict[type, str] = {AccessRow: "access", AllowedRow: "allowed", QuotasRow
 def _versioned(kind: str, write: Create | Replace, row: OfNamespace) -> Change:
     """The change of a document of a namespace, with the former one."""
     old = write.before if isinstance(write, Replace) else None
-    before = {"version": _version(old), "document": shown(old.document, WHOLE)} if old is not None else None
-    return Change(kind, row.namespace, before, {"version": _version(row), "document": shown(row.document, WHOLE)})
-
-
-def _version(row: OfNamespace) -> int:
-    return row.version if isinstance(row, GrantsRow) else row.rev
+    before = {"version": old.version, "document": shown(old.document, WHOLE)} if old is not None else None
+    return Change(kind, row.namespace, before, {"version": row.version, "document": shown(row.document, WHOLE)})
 
 
 def _of_states(plan: Sequence[Write]) -> list[Change]:
