@@ -461,6 +461,16 @@ class Targets(Protocol):
         """The value of the external metric of a load constraint, or why there is none (C6)."""
 
 
+class Over:
+    """A port over another one: it answers some calls by itself, and passes all others on."""
+
+    def __init__(self, below: Any) -> None:
+        self._below = below
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._below, name)
+
+
 class NoMetrics:
     """Metrics that discard every measurement."""
 

@@ -16,7 +16,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.writes import Conflict, ExpectDefinition, PutDefinition, PutState, RemoveDefinition, Write
 from chalicelib.flow.deploy.plan import Plan
-from chalicelib.ports import Ledger, Ports
+from chalicelib.ports import Ledger, Over, Ports
 
 NONE = 0  # the mark of an app without a deployment in progress
 
@@ -62,10 +62,11 @@ def in_turn(ports: Ports, row: Definition) -> Ports:
     return replace(ports, ledger=InTurn(ports.ledger, row))
 
 
-class InTurn:
+class InTurn(Over):
     """A ledger that expects the mark of a deployment in each transaction that changes a definition or a schedule."""
 
     def __init__(self, ledger: Ledger, row: Definition) -> None:
+        super().__init__(ledger)
         self._ledger, self._row, self._expected = ledger, row, ExpectDefinition(row)
 
     def commit(self, writes: Sequence[Write]) -> Conflict | None:
@@ -77,15 +78,6 @@ class InTurn:
         if refused is not None and self._expected in refused.writes:
             raise overtaken(self._row.name)
         return refused
-
-    def put_all(self, writes: Sequence[Any]) -> None:
-        self._ledger.put_all(writes)
-
-    def count_closing(self, namespace: str) -> None:
-        self._ledger.count_closing(namespace)
-
-    def number(self, limit_name: str) -> int:
-        return self._ledger.number(limit_name)
 
 
 def overtaken(app: str) -> SluiceError:

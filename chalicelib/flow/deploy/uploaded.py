@@ -172,7 +172,7 @@ def _failed(ports: Ports, held: Deployment, error: Exception) -> None:
 
 def _give_up(ports: Ports, held: Deployment, why: str) -> None:
     hint = "mend the cause, then deploy the document again"
-    message = f"expected to put the rest of the deployment, got {held.tries} slices that failed; the last one: {why}"
+    message = f"expected to put the rest of the deployment, got {MAX_TRIES} slices that failed; the last one: {why}"
     error = SluiceError("internal", message, None, hint).to_dict()["error"]
     logger.error("parked", extra={"ref": kinds.ref(Deployment, held.app, held.id), "why": why, "hint": hint})
     ports.metrics.add(metrics.ROWS_PARKED, 1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from chalicelib.core import errors, ids
 from chalicelib.core.definitions.schedule import Schedule
@@ -15,7 +15,6 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules.lifecycle import PauseMode
 from chalicelib.core.views import View
-from chalicelib.core.writes import Conflict, Put, Write
 from chalicelib.flow import lookup, many
 from chalicelib.flow.schedules import actions as schedule_actions
 from chalicelib.flow.schedules import pauses
@@ -167,16 +166,7 @@ class _WouldWrite(Exception):
 class _ReadOnly:
     """A ledger that refuses every write."""
 
-    def commit(self, writes: Sequence[Write]) -> Conflict | None:
-        raise _WouldWrite
-
-    def count_closing(self, namespace: str) -> None:
-        raise _WouldWrite
-
-    def number(self, limit_name: str) -> int:
-        raise _WouldWrite
-
-    def put_all(self, writes: Sequence[Put]) -> None:
+    def __getattr__(self, name: str) -> Any:
         raise _WouldWrite
 
 

@@ -64,13 +64,13 @@ def _put(
         if may_put(name, seen.rows.get(ScheduleState, name))
     }
     done: Changes = {}
-    for group in _groups({name: change for name, change in changes.items() if change.plan}):
+    planned = {name: change for name, change in changes.items() if change.plan}
+    for group in _groups(planned):
         done |= _commit(ports, group)
     actions.complete_puts(ports, done)
-    for change in changes.values():
-        if not change.plan:
-            actions.counted(ports, change)
-    return {name: documents[name] for name, change in changes.items() if change.plan and name not in done}
+    for name in [name for name in changes if name not in planned]:
+        actions.counted(ports, changes[name])
+    return {name: documents[name] for name in planned if name not in done}
 
 
 def _groups(changes: Changes) -> Iterator[Changes]:

@@ -33,8 +33,7 @@ GRACES: dict[TableName, Millis] = {
     "runs": 0,  # rows with a grace are filtered when they are read
     "catalog": sweep.GRACE,
 }
-LEASES = 25  # rows that are leased in one transaction
-MAX_BYTES = 3_000_000  # of these rows; DynamoDB allows 4 MB
+MAX_BYTES = 3_000_000  # of rows that are leased in one transaction; DynamoDB allows 4 MB
 MAX_SINGLE = 4  # so many rows are leased one by one, for half of the write units
 SLOW: Millis = 5 * SECOND  # needed for one slice
 
@@ -220,12 +219,12 @@ def _lease_all(ports: Ports, now: Instant, found: Sequence[tuple[Ref, Found]]) -
 
 
 def _in_parts(found: Sequence[tuple[Ref, Found]]) -> Iterator[list[tuple[Ref, Found]]]:
-    """Rows that one transaction leases, by number and by bytes: a run may have 300 KB of properties."""
+    """The rows of a slice that one transaction leases, by their bytes: a run may have 300 KB of properties."""
     part: list[tuple[Ref, Found]] = []
     size = 0
     for ref, row in found:
         own = len(repr(row))
-        if part and (len(part) == LEASES or size + own > MAX_BYTES):
+        if part and size + own > MAX_BYTES:
             yield part
             part, size = [], 0
         part.append((ref, row))
