@@ -134,22 +134,35 @@ def _schedule_parts(
     living = dict(_living(ports, name))
     named = {f"{name}.{short}": sent for short, sent in document.schedules.items()}
     sent_as = {full: stored(ports, full, sent, document) for full, sent in named.items()}
-    gone = ended.of_app(ports, app, {full: sent for full, sent in sent_as.items() if full not in living})
+    gone = ended.of_app(ports, app, {full: sent_as[full] for full in sent_as.keys() - living.keys()})
     for full, sent in named.items():
         if full in gone:
             yield Part("schedule", full, "kept", schedule=sent, old=gone[full], has_ended=True)
         elif full not in living:
             yield Part("schedule", full, "created" if update or _is_first(app) else "untouched", schedule=sent)
         else:
-            schedule_state, old = living.pop(full)
-            is_same = relative.is_same(sent_as[full], full, old) and _has_wanted_mode(schedule_state, sent)
-            action: PartAction = "kept" if is_same else "replaced" if update else "untouched"
-            if not update and old.definition.workflow in removed:
-                action = "deleted"
-            begins = effect.begins(schedule_state, sent.enabled)
-            yield Part("schedule", full, action, schedule=sent, old=None if begins else old)
+            yield _changed(full, sent, sent_as[full], *living.pop(full), removed, update)
     for full, (_, old) in sorted(living.items()):
         yield Part("schedule", full, "deleted" if update or old.definition.workflow in removed else "untouched")
+
+
+def _changed(
+    name: str,
+    sent: NewSchedule,
+    sent_as: Schedule,
+    schedule_state: ScheduleState,
+    old: Counted,
+    removed: Collection[str],
+    update: bool,
+) -> Part:
+    """The part of a schedule that exists, and that the document names."""
+    action: PartAction = "replaced" if update else "untouched"
+    if not update and old.definition.workflow in removed:
+        action = "deleted"
+    elif relative.is_same(sent_as, name, old) and _has_wanted_mode(schedule_state, sent):
+        action = "kept"
+    begins = effect.begins(schedule_state, sent.enabled)
+    return Part("schedule", name, action, schedule=sent, old=None if begins else old)
 
 
 def _dag_parts(ports: Ports, name: str, document: App, removed: Collection[str], update: bool) -> Iterator[Part]:

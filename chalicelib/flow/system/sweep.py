@@ -18,7 +18,7 @@ from chalicelib.core.runs import launch, metrics
 from chalicelib.core.system import sweep
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow import shards
-from chalicelib.flow.each import run_each
+from chalicelib.flow.each import committed, run_each
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
@@ -112,18 +112,29 @@ def _sweep(ports: Ports, refs: Sequence[Ref], now: Instant, ends_at: Instant, po
             break
         found = deferred.left_out(_examine(ports, now, refs[start : start + sweep.SLICE], swept.failed))
         swept.oldest = max([swept.oldest, *(now - row.wake_at for _, row in found if row.wake_at is not None)])
-        questions = [ref for ref, row in found if sweep.is_question(row, now)]
-        asks = questions[: max(0, polls - asked)]
-        found = [(ref, row) for ref, row in found if ref in asks or ref not in questions]
-        plain = [ref for ref, _ in found if ref not in asks]
-        hints = [*([(now, plain)] if plain else []), *sweep.in_slices(asks, now, asked)]
-        if hints:
-            # Hints are sent before the leases, so no row is leased without a hint. They are delayed until after them.
-            # While the queue is down this raises and no row is leased, so the first tick after that finds all rows.
-            ports.hints.send_all(hints, now, ahead=True, must=True)
+        found, asks = _with_polls(found, now, max(0, polls - asked))
+        _hint(ports, found, asks, now, asked)
         swept.failed += _lease_all(ports, now, found)
         swept.hinted, asked = swept.hinted + len(found), asked + len(asks)
     return swept
+
+
+def _with_polls(
+    found: Sequence[tuple[Ref, Found]], now: Instant, most: int
+) -> tuple[list[tuple[Ref, Found]], list[Ref]]:
+    """The rows without those that EMR may not be asked about now, and among them the first ``most`` to ask about."""
+    questions = [ref for ref, row in found if sweep.is_question(row, now)]
+    asks = questions[:most]
+    return [(ref, row) for ref, row in found if ref in asks or ref not in questions], asks
+
+
+def _hint(ports: Ports, found: Sequence[tuple[Ref, Found]], asks: Sequence[Ref], now: Instant, asked: int) -> None:
+    """Hint rows before their leases, so no row is leased without a hint. The hints are delayed until after the leases.
+    While the queue is down this raises and no row is leased, so the first tick after that finds all rows."""
+    plain = [ref for ref, _ in found if ref not in asks]
+    hints = [*([(now, plain)] if plain else []), *sweep.in_slices(asks, now, asked)]
+    if hints:
+        ports.hints.send_all(hints, now, ahead=True, must=True)
 
 
 class _Deferred:
@@ -208,10 +219,8 @@ def _lease_all(ports: Ports, now: Instant, found: Sequence[tuple[Ref, Found]]) -
     together = [one for one in found if not isinstance(one[1], Outbox)]
     alone = [one for one in found if isinstance(one[1], Outbox)]
     for part in _in_parts(together):
-        writes = [write for one in part if (write := _leased(ports, one, now)) is not None]
         try:
-            while writes and (refused := ports.ledger.commit(writes)) is not None:
-                writes = [write for write in writes if write not in refused.writes]
+            committed(ports, [write for one in part if (write := _leased(ports, one, now)) is not None])
         except Exception:
             logger.exception("rows not leased together", extra={"size": len(part)})
             alone += part
