@@ -8,6 +8,8 @@ from typing import Literal, TypeVar
 
 from chalicelib.core import errors, ids
 from chalicelib.core.dags import rounds
+from chalicelib.core.definition_kinds import plural
+from chalicelib.core.definitions.calendar import HolidayCalendar
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.errors import SluiceError
@@ -21,7 +23,6 @@ from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.schedules.relative import Counted
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Upstream
-from chalicelib.flow import calendars
 from chalicelib.ports import Kind, Page, Ports, every_page
 
 MAX_KNOWN = 1_000  # names among which the one that was meant is searched
@@ -34,7 +35,16 @@ def stored(ports: Ports, schedule_state: ScheduleState | None) -> Counted | None
     if version is None:
         return None
     began = [version.created_at if at is None else at for at in (version.trigger_from, version.ttl_from)]
-    return Counted(calendars.read(ports, Schedule.model_validate(version.definition)), *began)
+    return Counted(with_calendars(ports, Schedule.model_validate(version.definition)), *began)
+
+
+def with_calendars(ports: Ports, schedule: Schedule) -> Schedule:
+    """The schedule, whose triggers know the holidays of their calendars from now on (T30). A calendar that is gone has
+    none."""
+    for name in schedule.calendars:
+        row = ports.rows.get(Definition, "calendar", name)
+        tree.learn(schedule.trigger, name, HolidayCalendar.model_validate(row.document).holidays() if row else None)
+    return schedule
 
 
 def last_arrival(ports: Ports, schedule_state: ScheduleState, timer: Timer, leaf: str) -> Instant | None:
@@ -67,18 +77,10 @@ def existing(ports: Ports, name: str) -> tuple[ScheduleState, Schedule]:
     return schedule_state, schedule
 
 
-# How the command line lists the definitions of a kind. {} is the app or the namespace.
-_LISTS = {
-    "namespace": "sluice get namespaces",
-    "app": "sluice get apps -n {}",
-    "dataset": "sluice get datasets -n {}",
-    "policy": "sluice get policies -n {}",
-    "pool": "sluice get pools -n {}",
-    "calendar": "sluice get calendars -n {}",
-    "workflow": "sluice get workflows -a {}",
-    "schedule": "sluice get schedules -a {}",
-    "dag": "sluice get dags -a {}",
-}
+def _list_command(kind: str, parent: str) -> str:
+    """How the command line lists the definitions of a kind in an app or a namespace."""
+    of_parent = f" -{'a' if '.' in parent else 'n'} {parent}" if parent else ""
+    return f"sluice get {plural(kind)}{of_parent}"
 
 
 def missing(ports: Ports, kind: Kind | Literal["schedule"], name: str) -> SluiceError:
@@ -94,7 +96,7 @@ def missing(ports: Ports, kind: Kind | Literal["schedule"], name: str) -> Sluice
         if kind == "schedule"
         else [row.name for row in ports.catalog.definitions(kind, parent, MAX_KNOWN, None).items]
     )
-    return errors.not_found(kind, name, f"{_LISTS[kind].format(parent)} lists what is there", known)
+    return errors.not_found(kind, name, f"{_list_command(kind, parent)} lists what is there", known)
 
 
 def workflow_of(ports: Ports, name: str) -> Workflow | None:

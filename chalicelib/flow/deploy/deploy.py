@@ -23,7 +23,7 @@ from chalicelib.core.writes import PutDefinition
 from chalicelib.flow import lookup
 from chalicelib.flow.dags import actions
 from chalicelib.flow.definitions import store, uses
-from chalicelib.flow.deploy import changes, effects, seen, turns, validate
+from chalicelib.flow.deploy import effects, seen, turns, validate
 from chalicelib.flow.deploy.effects import Effects
 from chalicelib.flow.deploy.plan import Part, Plan, Report, make_plan, shell_of
 from chalicelib.flow.deploy.seen import EVERYTHING, Seen
@@ -94,7 +94,7 @@ def dry_run(
 ) -> tuple[Report, dict[str, list[str]], Effects]:
     """What ``deploy_and_say`` would return now, and between them the changes of each part that it would replace."""
     plan = checked(ports, namespace, app, document, update_schedules, new_namespace=True)
-    return plan.report(), changes.of_plan(ports, plan), effects.of_plan(ports, plan)
+    return plan.report(), effects.changes_of(ports, plan), effects.of_plan(ports, plan)
 
 
 def checked(

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from chalicelib.core import ids
 from chalicelib.core.dags import compile
 from chalicelib.core.dags.compile import Compiled
+from chalicelib.core.definition_kinds import plural
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.definitions.schedule import NewSchedule, Schedule
@@ -105,7 +106,7 @@ def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) ->
     absent = sorted(stored.keys() - workflows.keys())
     parts = [_definition_part("app", name, app, shell_of(document))]
     for kind in OF_NAMESPACE:
-        for short, sent in getattr(document, group_of(kind)).items():
+        for short, sent in getattr(document, plural(kind)).items():
             full, body = f"{namespace}.{short}", of_kind.KINDS[kind].resolved(ports, sent.model_dump(mode="json"))
             parts.append(_definition_part(kind, full, ports.rows.get(Definition, kind, full), body))
     parts += [_definition_part("workflow", full, stored.get(full), body) for full, body in workflows.items()]
@@ -215,11 +216,6 @@ def _has_wanted_mode(schedule_state: ScheduleState, sent: NewSchedule) -> bool:
         or schedule_state.mode == "completed"
         or sent.enabled == (schedule_state.mode != "disabled")
     )
-
-
-def group_of(kind: str) -> str:
-    """The field of an app's document that has the parts of a kind."""
-    return "policies" if kind == "policy" else f"{kind}s"
 
 
 def _definition_part(kind: Kind, name: str, row: Definition | None, body: Mapping[str, Any]) -> Part:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import ids
+from chalicelib.core.definition_kinds import plural
 from chalicelib.core.definitions.prefixes import path_of
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import Problems, SluiceError
@@ -18,11 +19,11 @@ from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.schedule import ScheduleState, Subscription, Version
 from chalicelib.core.schedules import effect, lifecycle, past
-from chalicelib.flow import calendars, lookup, many
+from chalicelib.flow import lookup, many
 from chalicelib.flow.dags import actions
 from chalicelib.flow.definitions import addresses, buckets, of_kind, prefixes, references, store
 from chalicelib.flow.definitions.prefixes import Place
-from chalicelib.flow.deploy.plan import AS_SENT, Part, Plan, group_of
+from chalicelib.flow.deploy.plan import AS_SENT, Part, Plan
 from chalicelib.flow.limits import pools
 from chalicelib.ports import Kind, Over, Page, Ports
 
@@ -111,7 +112,7 @@ def _check_past(seen: Ports, part: Part, new: Schedule) -> None:
         return
     alive = seen.rows.get(ScheduleState, part.name) if part.action == "replaced" else None
     before = None if effect.begins(alive, part.schedule.enabled) else lookup.definition_of(seen, alive)
-    past.check(calendars.read(seen, new), seen.clock.now(), before)
+    past.check(lookup.with_calendars(seen, new), seen.clock.now(), before)
 
 
 def _check_dag(seen: Ports, part: Part, removed: Collection[str]) -> None:
@@ -173,7 +174,7 @@ def referrers_of_removed(ports: Ports, plan: Plan, messages_too: bool = False) -
 
 
 def _field(part: Part) -> str:
-    return f"{group_of(part.kind)}.{part.name.rpartition('.')[2]}"
+    return f"{plural(part.kind)}.{part.name.rpartition('.')[2]}"
 
 
 class ReadOnce(Over):
