@@ -35,7 +35,7 @@ from chalicelib.aws.targets.sqs import SqsTarget
 from chalicelib.core import zones
 from chalicelib.core.definitions.app import App
 from chalicelib.core.instants import MINUTE, iso, parse_instant
-from chalicelib.core.rows.zone_rules import ZoneRules
+from chalicelib.core.rows.schedule import ZoneRules
 from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
 from chalicelib.core.targets.answers import Never, NoAnswer
 from chalicelib.flow.definitions import store

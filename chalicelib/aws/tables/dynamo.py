@@ -21,7 +21,7 @@ from chalicelib.aws.tables.tries import FAILURES, Patience, Tries, code_of, reas
 from chalicelib.core import errors
 from chalicelib.core.instants import DAY, Instant
 from chalicelib.core.rows import kinds
-from chalicelib.core.rows.closings import ClosingCount
+from chalicelib.core.rows.delivery_lease import ClosingCount
 from chalicelib.core.rows.kinds import Key, TableName
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import DeadLetter

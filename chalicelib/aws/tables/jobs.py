@@ -12,8 +12,7 @@ from chalicelib.core import ids
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows import delivery_lease, kinds, sort_keys
 from chalicelib.core.rows.backfill import Backfill
-from chalicelib.core.rows.closings import ClosingCount
-from chalicelib.core.rows.delivery_lease import DeliveryLease
+from chalicelib.core.rows.delivery_lease import ClosingCount, DeliveryLease
 from chalicelib.core.rows.event import AppliedEvent, Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter

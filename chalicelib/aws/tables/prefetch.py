@@ -18,8 +18,7 @@ from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.aws.tables.rows import DynamoRows
 from chalicelib.aws.tables.runs import DynamoRuns
 from chalicelib.core.rows import kinds
-from chalicelib.core.rows.kinds import Key
-from chalicelib.core.rows.stamps import Stamp
+from chalicelib.core.rows.kinds import Key, Stamp
 from chalicelib.ports import Ports
 
 R = TypeVar("R")

@@ -19,8 +19,7 @@ from chalicelib.core.rows import kinds, sort_keys
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.kinds import Key, TableName
 from chalicelib.core.rows.ref import Ref
-from chalicelib.core.rows.run import DeadLetter, Record, Run
-from chalicelib.core.rows.spans import RunSpan
+from chalicelib.core.rows.run import DeadLetter, Record, Run, RunSpan
 from chalicelib.ports import Page, Soonest
 
 R = TypeVar("R")

@@ -18,9 +18,8 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.core.rows.event import Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
-from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.job import Job, Requested
 from chalicelib.core.rows.reprocess import Reprocess
-from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.writes import (

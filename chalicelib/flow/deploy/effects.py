@@ -1,5 +1,5 @@
-"""What a deployment would change in the parts that it replaces, and do to the triggers and waiting jobs of its schedules
-(L6, L8)."""
+"""What a deployment would change in the parts that it replaces, and what it would do to the triggers and the waiting
+jobs of its schedules (L6, L8)."""
 
 from __future__ import annotations
 

@@ -14,8 +14,7 @@ from chalicelib.core.masks import MASK
 from chalicelib.core.rows.access import AccessRow, AllowedRow, QuotasRow
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.grants import GrantsRow
-from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.request import Requested
+from chalicelib.core.rows.job import Job, Requested
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import Create, PutDefinition, PutState, RemoveDefinition, Replace

@@ -12,8 +12,7 @@ import pytest
 from chalicelib.core.archive.arriving import Arrival, arriving
 from chalicelib.core.archive.limits import Moving
 from chalicelib.core.instants import HOUR, iso, parse_instant
-from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
-from chalicelib.core.rows.zone_rules import ZoneRules
+from chalicelib.core.rows.schedule import ScheduleState, Timer, Version, ZoneRules
 from chalicelib.core.writes import Put
 from chalicelib.flow.fires import zone_rules as following
 from chalicelib.flow.fires.zone_rules import Follower
