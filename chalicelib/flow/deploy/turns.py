@@ -21,11 +21,6 @@ from chalicelib.ports import Ledger, Over, Ports
 NONE = 0  # the mark of an app without a deployment in progress
 
 
-def of_upload(app: str, upload: str) -> int:
-    """The mark of the deployment of an upload. A repeated request computes the same one."""
-    return _mark(app, upload)
-
-
 def take(
     ports: Ports, plan: Plan, by: str, mark: int | None = None, shell: Mapping[str, Any] | None = None
 ) -> Definition | None:  # fmt: skip
@@ -38,7 +33,7 @@ def take(
     if row != plan.row or (row is None and shell is None):
         return None
     # The row that was read is part of a new mark, so two requests at one instant have different ones.
-    edition = mark or _mark(plan.app, now, by, row.edition if row is not None else NONE)
+    edition = mark or mark_of(plan.app, now, by, row.edition if row is not None else NONE)
     if row is not None:
         after = replace(row, edition=edition, updated_at=now, by=by)
         write = PutDefinition(after, row.version, row.edition, before=row)
@@ -94,5 +89,6 @@ def _is_of(write: Write, row: Definition) -> bool:
     )
 
 
-def _mark(*parts: object) -> int:
+def mark_of(*parts: object) -> int:
+    """The mark of a deployment. A repeated request of an upload computes the same one."""
     return int(ids.digest(*parts, length=12), 16) or 1

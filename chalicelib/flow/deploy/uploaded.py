@@ -96,7 +96,7 @@ def begin(ports: Ports, plan: Plan, upload: str, sent: bytes, by: str) -> Deploy
 
 def _accepted(ports: Ports, plan: Plan, upload: str, digest: str, by: str) -> Deployment:
     """Take the turn of the app, store the definitions, and create the row of a deployment."""
-    turn = turns.take(ports, plan, by, turns.of_upload(plan.app, upload), shell_of(plan.document))
+    turn = turns.take(ports, plan, by, turns.mark_of(plan.app, upload), shell_of(plan.document))
     if turn is None:
         raise turns.overtaken(plan.app)
     deploy.carry_out_definitions(ports, plan, by, turn)
@@ -138,7 +138,8 @@ def advance(ports: Ports, app: str, upload: str) -> None:
         return
     accepted = Seen(ports.payloads.seen(held.app, held.id, held.seen) or {})
     try:
-        with ports.acting(_author(held)):
+        principal = Principal(**held.author) if held.author else None
+        with ports.acting(Author(principal, OPERATION)):
             whole = _slice(ports, held, accepted)
     except Exception as error:
         _failed(ports, held, error)
@@ -229,10 +230,6 @@ def _slice(ports: Ports, row: Deployment, accepted: Seen) -> bool:
     document = App.model_validate_json(sent)
     plan = deploy.checked(ports, namespace, app, document, row.update_schedules, accepted=accepted)
     return deploy.carry_out(ports, plan, row.by, turn, lambda: ports.has_time(NEEDED), accepted, keeps_turn=True)
-
-
-def _author(row: Deployment) -> Author:
-    return Author(Principal(**row.author) if row.author else None, OPERATION)
 
 
 def _next(row: Deployment, **changes: Any) -> Deployment:
