@@ -65,31 +65,19 @@ class _Update:
         self.sets.append("rev = if_not_exists(rev, :zero) + :one")
         self.values |= {"zero": 0, "one": 1}
 
+    def as_read(self, name: str, read: int) -> None:
+        """Expect the attribute that was read; one that was 0 does not exist."""
+        if read == 0:
+            self.expects.append(f"attribute_not_exists({name})")
+        else:
+            self.expects.append(f"{name} = :{name}")
+            self.values[name] = read
+
     def numbers(self, read: LimitState) -> None:
         """Assign the next number to the run that starts. Another write with the same number fails, and reads again."""
         self.sets.append("numbered = :number")
         self.values["number"] = read.numbered + 1
-        if read.numbered == 0:
-            self.expects.append("attribute_not_exists(numbered)")
-        else:
-            self.expects.append("numbered = :numbered")
-            self.values["numbered"] = read.numbered
-
-    def of_edition(self, read: LimitState) -> None:
-        """Expect the edition of the workflow that was read."""
-        if read.edition == 0:
-            self.expects.append("attribute_not_exists(edition)")
-        else:
-            self.expects.append("edition = :edition")
-            self.values["edition"] = read.edition
-
-    def as_read(self, read: LimitState) -> None:
-        """Expect that no start was added or removed since the read."""
-        if read.rev == 0:
-            self.expects.append("attribute_not_exists(rev)")
-        else:
-            self.expects.append("rev = :rev")
-            self.values["rev"] = read.rev
+        self.as_read("numbered", read.numbered)
 
     def remembers(self, read: LimitState, holder: str, now: int, dropped: tuple[str, ...] = ()) -> None:
         """Add an entry to ``starts``. A path into a map needs the map, so the first entry creates the map. A new rate
@@ -150,9 +138,9 @@ def _start_in_slot(made: _Update, holder: str, write: AcquirePermit | RecordStar
     if write.numbers:
         made.numbers(read)
     if limit_names.is_of_workflow(request.limit_name):
-        made.of_edition(read)
+        made.as_read("edition", read.edition)
     if request.gap is not None:
-        made.as_read(read)
+        made.as_read("rev", read.rev)  # no start was added or removed since
     if read.rates:
         made.expects.append("size(rates) = :rates")
         made.values["rates"] = len(read.rates)
@@ -167,7 +155,7 @@ def _start_in_slot(made: _Update, holder: str, write: AcquirePermit | RecordStar
 
 def _enter_window(made: _Update, write: AcquirePermit, request: RateWindow) -> None:
     made.counts_up()
-    made.as_read(write.read)
+    made.as_read("rev", write.read.rev)
     made.remembers(write.read, str(write.begins), write.now, rate_window.outdated(request, write.read))
 
 
@@ -177,7 +165,7 @@ def _record_start(write: RecordStart, _: Shards) -> Built:
         _start_in_slot(made, write.begins, write, write.ask)
     else:
         made.counts_up()
-        made.as_read(write.read)
+        made.as_read("rev", write.read.rev)
         made.remembers(write.read, write.begins, write.now)
     return made.built(write.ask.limit_name)
 

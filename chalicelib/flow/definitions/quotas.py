@@ -22,14 +22,7 @@ def quotas_of(ports: Ports, namespace: str) -> Quotas:
     """The quotas that hold for a namespace: its own, else those of the installation."""
     row, settings = ports.rows.get(QuotasRow, namespace), ports.settings
     own = Quotas.model_validate(row.document) if row is not None else Quotas()
-    defaults = Quotas(
-        schedules=settings.quota_schedules,
-        fires_per_second=settings.quota_fires_per_second,
-        documents=settings.quota_documents,
-        requests_per_second=settings.quota_requests_per_second,
-        waiting_jobs=settings.quota_waiting_jobs,
-    )
-    return own.over(defaults)
+    return own.over(Quotas(**{name: getattr(settings, f"quota_{name}") for name in Quotas.model_fields}))
 
 
 def put(ports: Ports, namespace: str, quotas: Quotas, by: str, if_match: int | None = None) -> Change:

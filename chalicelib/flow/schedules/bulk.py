@@ -50,14 +50,10 @@ class BulkChangeView(View):
     dry_run: bool
 
 
-def _hold(ports: Ports, name: str, by: str) -> ScheduleState:
-    return pauses.pause(ports, name, "hold", by)
-
-
 ACTIONS: Mapping[str, Act] = {
     "enable": schedule_actions.enable,
     "disable": schedule_actions.disable,
-    "pause": _hold,
+    "pause": lambda ports, name, by: pauses.pause(ports, name, "hold", by),
     "resume": pauses.resume,
 }
 
@@ -95,11 +91,8 @@ def parse_tag(text: str, field: str = "tag") -> Tag:
     return Tag(key, value if equals else None)
 
 
-def select(
-    ports: Ports, app: str, tag: tuple[str, str | None] | None, workflow: str | None, state: str | None
-) -> list[tuple[ScheduleState, Schedule]]:
+def select(ports: Ports, app: str, wanted: Filters) -> list[tuple[ScheduleState, Schedule]]:
     """The existing schedules of an app that match every given filter, by name."""
-    wanted = Filters(tag, workflow, state)
     # The schedules of a DAG change with the DAG only.
     names = [name for name in lookup.schedules_of(ports, app) if not ids.is_of_dag(name)]
     return [found for found in many.schedules(ports, names).values() if fits(wanted, *found)]
@@ -136,7 +129,7 @@ def act(
     if names:
         before = {name: found[0] for name, found in many.schedules(ports, names).items()}
     else:
-        found = select(ports, app, filters.tag, filters.workflow, filters.state)
+        found = select(ports, app, filters)
         before = {schedule_state.schedule: schedule_state for schedule_state, _ in found}
     wanted = list(dict.fromkeys(names) if names else before)
     acting = replace(many.read_ahead(ports, wanted)[0], ledger=_ReadOnly()) if dry_run else ports
