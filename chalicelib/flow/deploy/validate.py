@@ -8,6 +8,7 @@ from typing import Any
 
 from chalicelib.core import ids
 from chalicelib.core.definition_kinds import plural
+from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.definitions.prefixes import path_of
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import Problems, SluiceError
@@ -70,7 +71,7 @@ def _check_part(ports: Ports, seen: Ports, plan: Plan, part: Part, removed: Coll
     if part.schedule is not None:
         _check_schedule(seen, part, plan.resolved(ports, part), removed)
     if part.dag is not None:
-        _check_dag(seen, part, removed)
+        _check_dag(seen, part, part.dag, removed)
 
 
 def _in_document(part: Part, error: SluiceError) -> SluiceError:
@@ -115,18 +116,16 @@ def _check_past(seen: Ports, part: Part, new: Schedule) -> None:
     past.check(lookup.with_calendars(seen, new), seen.clock.now(), before)
 
 
-def _check_dag(seen: Ports, part: Part, removed: Collection[str]) -> None:
+def _check_dag(seen: Ports, part: Part, sent: NewDag, removed: Collection[str]) -> None:
     """The same check for a DAG."""
-    if part.dag is None:
-        return
-    dag, made = part.dag.definition(), part.compiled
+    dag, made = sent.definition(), part.compiled
     for node, schedule in made.nodes.items():
         _check_kept(schedule.workflow, removed, f"nodes.{node}.workflow")
     if part.action in AS_SENT:
         store.check_size(actions.body_of(dag))
         actions.check(seen, dag, made)
         if part.action != "kept":
-            actions.check_past(seen, dag, made, part.dag.enabled)
+            actions.check_past(seen, dag, made, sent.enabled)
 
 
 def _check_kept(workflow: str, removed: Collection[str], field: str) -> None:
