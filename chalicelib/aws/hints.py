@@ -92,7 +92,8 @@ class SqsHints:
 
     def _wait(self, hints: Sequence[tuple[Instant, Sequence[Ref]]], now: Instant, crowd: int) -> None:
         """Wait for the moment at which it costs least to send these hints, if that saves more than it costs."""
-        alone = sum(_is_alone(due, refs) for due, refs in hints)
+        # Hints for wall-clock times: each is one message for a whole second.
+        alone = sum(len(refs) <= MAX_REFS and due % SECOND == 0 for due, refs in hints)
         # The parts of a burst arrive together, because all of their senders wait for the same part of a second.
         if alone >= WORTH_A_WAIT or (crowd and any(len(refs) > MAX_REFS for _, refs in hints)):
             moment = right_moment(max(now, self._clock.now()))
@@ -176,11 +177,6 @@ def longest_wait(count: int) -> Millis:
 def right_moment(now: Instant) -> Instant:
     """The next moment from which a whole number of seconds ends exactly one head start before a whole second."""
     return now + (-HEAD_START - now) % SECOND
-
-
-def _is_alone(due: Instant, refs: Sequence[Ref]) -> bool:
-    """Whether a hint is one message for a whole second; hints for wall-clock times are."""
-    return len(refs) <= MAX_REFS and due % SECOND == 0
 
 
 def _is_shard(ref: Ref) -> bool:

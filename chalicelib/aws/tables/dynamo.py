@@ -234,7 +234,7 @@ class Dynamo:
         forward: bool = True,
     ) -> Page[R]:  # fmt: skip
         """A page of the rows that a query finds. Raises ``bad_cursor``."""
-        start = decode_start(cursor)
+        start = checked_start(decode_cursor(cursor))
         found, more = self.query(table, expected, values, limit=limit, start=start, forward=forward)
         return Page(items.rows_of(kind, found), encode_cursor(more))
 
@@ -307,13 +307,8 @@ def decode_cursor(cursor: str | None) -> Any:
         raise errors.bad_cursor() from None
 
 
-def decode_start(cursor: str | None) -> Mapping[str, Any] | None:
-    """The key of an item after which a page begins. Raises ``bad_cursor`` for anything else: callers can forge it."""
-    return checked_start(decode_cursor(cursor))
-
-
 def checked_start(start: Any) -> Mapping[str, Any] | None:
-    """The same for a decoded position."""
+    """The key of an item after which a page begins. Raises ``bad_cursor`` for anything else: callers can forge it."""
     if start is None:
         return None
     if not isinstance(start, dict) or not start or not all(_is_key_value(value) for value in start.values()):

@@ -62,12 +62,9 @@ def of_plan(ports: Ports, plan: Plan) -> Effects:
 
 
 def _of_schedule(ports: Ports, plan: Plan, part: Part) -> Effect:
-    if part.schedule is None:
-        raise ValueError(f"expected a schedule that was sent, got {part.name}")
-    enabled, carry = part.schedule.enabled, part.schedule.on_update == "carry"
-    return over.read(ports, part.name, stored(ports, part.name, part.schedule, plan.document), enabled).effect(
-        enabled, carry
-    )
+    sent = part.sent
+    found = over.read(ports, part.name, stored(ports, part.name, sent, plan.document), sent.enabled)
+    return found.effect(sent.enabled, sent.on_update == "carry")
 
 
 def _of_dag(ports: Ports, part: Part) -> Effect:

@@ -54,6 +54,13 @@ class Part:
     becomes: Mapping[str, PartAction] = field(default_factory=dict)
 
     @property
+    def sent(self) -> NewSchedule:
+        """A schedule that was sent. Raises ValueError for any other part."""
+        if self.schedule is None:
+            raise ValueError(f"expected a schedule that was sent, got {self.name}")
+        return self.schedule
+
+    @property
     def compiled(self) -> Compiled:
         """The compiled schedules of a DAG that was sent. Raises ValueError for any other part."""
         if self.dag is None:
@@ -84,10 +91,8 @@ class Plan:
 
     def resolved(self, ports: Ports, part: Part) -> Schedule:
         """The schedule of a part as it will be stored: with full names, and with instants in place of spans."""
-        if part.schedule is None:
-            raise ValueError(f"expected a schedule that was sent, got {part.name}")
         if part.name not in self._resolved:
-            sent = stored(ports, part.name, part.schedule, self.document)
+            sent = stored(ports, part.name, part.sent, self.document)
             self._resolved[part.name] = relative.counted(sent, part.name, part.old, self.made_at).definition
         return self._resolved[part.name]
 
