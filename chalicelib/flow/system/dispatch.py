@@ -136,7 +136,7 @@ def _dispatched(ports: Ports, ref: Ref) -> bool:
 
 
 # Kinds of refs whose step takes the parts of a ref as they are: its module in `chalicelib.flow`, and its function.
-_STEPS: Mapping[RefKind, tuple[str, str]] = {
+STEPS: Mapping[RefKind, tuple[str, str]] = {
     "limit": ("jobs.queue", "serve"),
     "grants": ("definitions.grants", "wake_waiting"),
     "deployment": ("deploy.uploaded", "advance"),
@@ -186,7 +186,7 @@ def dispatch(ports: Ports, ref: Ref) -> None:
             emit.emit_soon(ports, ref.parts[0])
             carried.refresh_all(ports, ref.parts[0])
         case _:
-            module, step = _STEPS[ref.kind]
+            module, step = STEPS[ref.kind]
             getattr(import_module(f"chalicelib.flow.{module}"), step)(ports, *ref.parts)
 
 
