@@ -57,7 +57,9 @@ class S3HistoryLake:
         self._bucket = bucket
 
     def put(self, part: Part) -> None:
-        self._client.put_object(Bucket=self._bucket, Key=part.key, **_packed(text_of(part.lines)))
+        # The gzip header has no time of writing, so that the same lines give the same bytes.
+        body = gzip.compress(text_of(part.lines).encode(), compresslevel=6, mtime=0)
+        self._client.put_object(Bucket=self._bucket, Key=part.key, Body=body, ContentType="application/gzip")
 
     def tell_late(self, keys: Iterable[str]) -> None:
         for key in keys:
@@ -73,11 +75,7 @@ class S3AuditLog:
         self._bucket = bucket
 
     def put(self, part: AuditPart) -> None:
-        packed = _packed(part.text)
-        self._client.put_object(Bucket=self._bucket, Key=part.key, **packed, ChecksumAlgorithm="SHA256")
-
-
-def _packed(text: str) -> dict[str, Any]:
-    """The gzip header has no time of writing, so that the same text gives the same bytes."""
-    body = gzip.compress(text.encode(), compresslevel=6, mtime=0)
-    return {"Body": body, "ContentType": "application/gzip"}
+        body = gzip.compress(part.text.encode(), compresslevel=6, mtime=0)
+        self._client.put_object(
+            Bucket=self._bucket, Key=part.key, Body=body, ContentType="application/gzip", ChecksumAlgorithm="SHA256"
+        )

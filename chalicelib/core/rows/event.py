@@ -1,5 +1,5 @@
 """The rows of events. Each is an outbox until its event is applied to all schedules of its key; an `AppliedEvent` marks
-each generation to which it was applied. Also the objects that belong to no partition.
+each generation to which it was applied.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from chalicelib.core.instants import DAY, MINUTE, Instant, Millis
+from chalicelib.core.instants import DAY, Instant, Millis
 from chalicelib.core.rows.stored import StoredRow
 
 # How long a custom event is kept after it was applied, as long as an `AppliedEvent`. During this time its id counts
@@ -186,26 +186,3 @@ class AppliedEvent(StoredRow):
     @property
     def event_id(self) -> str:
         return self.event.id
-
-
-MAX_SHOWN = 3  # objects that a row of ignored ones names
-
-
-@dataclass(frozen=True, slots=True)
-class IgnoredObjects(StoredRow):
-    """The last objects in the prefix of a dataset that belong to no partition: mistakes in the layout (T7). The newest
-    is first, and there is one for each reason: its ``key``, ``at`` which instant it came (RFC 3339), and ``why``.
-    ``noted_at`` is the instant of the last write, and there is at most one a minute, however many such objects
-    come."""
-
-    dataset: str
-    objects: tuple[Mapping[str, str], ...]
-    noted_at: Instant
-
-
-def noted(row: IgnoredObjects | None, dataset: str, found: Mapping[str, str], now: Instant) -> IgnoredObjects | None:
-    """The row with another object; None if the row was written less than a minute ago."""
-    if row is not None and now - row.noted_at < MINUTE:
-        return None
-    others = [each for each in (row.objects if row is not None else ()) if each["why"] != found["why"]]
-    return IgnoredObjects(dataset, (found, *others)[:MAX_SHOWN], now)

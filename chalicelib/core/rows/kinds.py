@@ -30,7 +30,6 @@ from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import (
     AppliedEvent,
     CountedObject,
-    IgnoredObjects,
     LastArrival,
     ManifestRow,
     NewestPartition,
@@ -38,6 +37,7 @@ from chalicelib.core.rows.event import (
     PostedEvent,
 )
 from chalicelib.core.rows.grants import GrantsRow
+from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job, Requested
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice

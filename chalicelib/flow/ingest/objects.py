@@ -10,7 +10,8 @@ from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.events.values import decoded
 from chalicelib.core.events.versions import ObjectVersion
 from chalicelib.core.instants import Instant, iso
-from chalicelib.core.rows.event import CountedObject, IgnoredObjects, Outbox, Partition, noted
+from chalicelib.core.rows.event import CountedObject, Outbox, Partition
+from chalicelib.core.rows.ignored import IgnoredObjects, noted
 from chalicelib.core.triggers.size import size_key
 from chalicelib.core.writes import Create, Put
 from chalicelib.flow.ingest import manifests

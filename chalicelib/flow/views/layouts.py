@@ -9,7 +9,7 @@ from chalicelib.core.backfills.backfill import datasets_of
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.events.values import rank
 from chalicelib.core.instants import DAY, Instant
-from chalicelib.core.rows.event import IgnoredObjects
+from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.views import At, View

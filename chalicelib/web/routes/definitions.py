@@ -16,7 +16,7 @@ from chalicelib.core.definitions.workflow import Namespace, Workflow
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.event import IgnoredObjects
+from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.flow.definitions import access, namespaces, store
 from chalicelib.flow.fires import calendars
 from chalicelib.flow.lookup import require

@@ -10,7 +10,7 @@ from chalicelib.core.backfills.request import Reprocess
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.event import IgnoredObjects
+from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.run import Run
 from chalicelib.flow.backfills import reprocess
 from chalicelib.flow.ingest.partitions import register_values
