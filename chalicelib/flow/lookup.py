@@ -9,7 +9,6 @@ from typing import Literal, TypeVar
 from chalicelib.core import errors, ids
 from chalicelib.core.dags import rounds
 from chalicelib.core.definition_kinds import plural
-from chalicelib.core.definitions.calendar import HolidayCalendar
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.errors import SluiceError
@@ -23,6 +22,7 @@ from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.schedules.relative import Counted
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Upstream
+from chalicelib.flow import calendars
 from chalicelib.ports import Kind, Page, Ports, every_page
 
 MAX_KNOWN = 1_000  # names among which the one that was meant is searched
@@ -35,16 +35,7 @@ def stored(ports: Ports, schedule_state: ScheduleState | None) -> Counted | None
     if version is None:
         return None
     began = [version.created_at if at is None else at for at in (version.trigger_from, version.ttl_from)]
-    return Counted(with_calendars(ports, Schedule.model_validate(version.definition)), *began)
-
-
-def with_calendars(ports: Ports, schedule: Schedule) -> Schedule:
-    """The schedule, whose triggers know the holidays of their calendars from now on (T30). A calendar that is gone has
-    none."""
-    for name in schedule.calendars:
-        row = ports.rows.get(Definition, "calendar", name)
-        tree.learn(schedule.trigger, name, HolidayCalendar.model_validate(row.document).holidays() if row else None)
-    return schedule
+    return Counted(calendars.read(ports, Schedule.model_validate(version.definition)), *began)
 
 
 def last_arrival(ports: Ports, schedule_state: ScheduleState, timer: Timer, leaf: str) -> Instant | None:

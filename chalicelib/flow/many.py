@@ -31,8 +31,8 @@ def read_ahead(ports: Ports, names: Sequence[str]) -> tuple[Ports, dict[str, Fou
 def rows_of(ports: Ports, names: Sequence[str], timers: bool = False) -> Ports:
     """The ports with the states and versions of these schedules read ahead; with ``timers`` those of the ones that
     exist, too."""
-    read, states = _states(ports, names)
-    states = [state for state in states if state.exists]
+    read = ports.prefetch.read(ports, [kinds.key(ScheduleState, name) for name in names])
+    states = [state for name in names if (state := read.rows.get(ScheduleState, name)) is not None and state.exists]
     wanted: list[Key] = [kinds.key(Version, state.schedule, state.version) for state in states]
     wanted += [kinds.key(Timer, state.schedule) for state in states if timers]
     return read.prefetch.read(read, wanted)
@@ -41,14 +41,10 @@ def rows_of(ports: Ports, names: Sequence[str], timers: bool = False) -> Ports:
 def ended_of(ports: Ports, names: Sequence[str]) -> Ports:
     """The ports with the states of these schedules read ahead, and with the versions of those that Sluice deleted at
     their end."""
-    read, states = _states(ports, names)
+    read = ports.prefetch.read(ports, [kinds.key(ScheduleState, name) for name in names])
+    states = [state for name in names if (state := read.rows.get(ScheduleState, name)) is not None]
     ended = [state for state in states if not state.exists and state.by == lifetime.BY]
     return read.prefetch.read(read, [kinds.key(Version, state.schedule, state.version) for state in ended])
-
-
-def _states(ports: Ports, names: Sequence[str]) -> tuple[Ports, list[ScheduleState]]:
-    read = ports.prefetch.read(ports, [kinds.key(ScheduleState, name) for name in names])
-    return read, [state for name in names if (state := read.rows.get(ScheduleState, name)) is not None]
 
 
 def _found(ports: Ports, names: Sequence[str]) -> tuple[Ports, dict[str, Found]]:

@@ -15,6 +15,7 @@ from chalicelib.ports import Page, Ports
 ACCESS = DocumentOfNamespace(
     AccessRow, "the access", "access document", "give it members: sluice access {} --file members.yaml"
 )
+get = ACCESS.get
 
 
 def put(

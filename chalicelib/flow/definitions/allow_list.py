@@ -20,6 +20,7 @@ ALLOWED = DocumentOfNamespace(
     "without one, the namespace may use what the parameters of the stack allow, and beside other namespaces what holds "
     "its name; this proposes one: sluice allowed {} --propose",
 )
+get = ALLOWED.get
 
 
 def put(ports: Ports, namespace: str, document: Allowed, by: str, if_match: int | None = None) -> Change:

@@ -19,6 +19,7 @@ from chalicelib.ports import Ports
 GRANTS = DocumentOfNamespace(
     GrantsRow, "the grants", "grants document", "grant something: sluice grants {} --file grants.yaml"
 )
+get = GRANTS.get
 
 
 def put(ports: Ports, namespace: str, grants: Grants, by: str, if_match: int | None = None) -> Change:

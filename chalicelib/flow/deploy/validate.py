@@ -20,7 +20,7 @@ from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.schedule import ScheduleState, Subscription, Version
 from chalicelib.core.schedules import effect, lifecycle, past
-from chalicelib.flow import lookup, many
+from chalicelib.flow import calendars, lookup, many
 from chalicelib.flow.dags import actions
 from chalicelib.flow.definitions import addresses, buckets, of_kind, prefixes, references, store
 from chalicelib.flow.definitions.prefixes import Place
@@ -113,7 +113,7 @@ def _check_past(seen: Ports, part: Part, new: Schedule) -> None:
         return
     alive = seen.rows.get(ScheduleState, part.name) if part.action == "replaced" else None
     before = None if effect.begins(alive, part.schedule.enabled) else lookup.definition_of(seen, alive)
-    past.check(lookup.with_calendars(seen, new), seen.clock.now(), before)
+    past.check(calendars.read(seen, new), seen.clock.now(), before)
 
 
 def _check_dag(seen: Ports, part: Part, sent: NewDag, removed: Collection[str]) -> None:

@@ -27,7 +27,7 @@ from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.system import bursts
 from chalicelib.core.writes import MAX_WRITES, ExpectMode, Put, Replace, Write
-from chalicelib.flow import lookup, shards
+from chalicelib.flow import calendars, shards
 from chalicelib.flow.each import run_each
 from chalicelib.log import logger
 from chalicelib.ports import Page, Ports, every_page
@@ -317,7 +317,7 @@ def _plan_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> 
     version = ports.rows.get(Version, schedule, timer.version) if timer else None
     if timer is None or schedule_state is None or version is None or schedule_state.generation != timer.generation:
         return None
-    definition = lookup.with_calendars(ports, Schedule.model_validate(version.definition))
+    definition = calendars.read(ports, Schedule.model_validate(version.definition))
     if schedule_state.mode == "enabled" and lifetime.is_used_up(timer, definition):
         # The last repeat was prepared during a pause, or the repeats ended before the schedule began.
         return _moved(TimerStep(schedule), replace(timer, rev=timer.rev + 1), definition, schedule_state, now, now)

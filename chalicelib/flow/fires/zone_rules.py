@@ -26,7 +26,7 @@ from chalicelib.core.rows.schedule import ScheduleState, Timer, Version, ZoneRul
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.why import Why
 from chalicelib.core.writes import DeleteJob, Put, PutState, Replace, Write
-from chalicelib.flow import lookup
+from chalicelib.flow import calendars
 from chalicelib.flow.fires import emit
 from chalicelib.log import logger
 from chalicelib.ports import Ports, every_page
@@ -114,7 +114,7 @@ def _bring(ports: Ports, seen: Ports, timer: Timer) -> None:
     state, version = seen.rows.get(ScheduleState, timer.schedule), seen.rows.get(Version, timer.schedule, timer.version)
     if state is None or version is None or state.generation != timer.generation or state.mode not in GATHERING_MODES:
         return
-    schedule, now = lookup.with_calendars(ports, Schedule.model_validate(version.definition)), ports.clock.now()
+    schedule, now = calendars.read(ports, Schedule.model_validate(version.definition)), ports.clock.now()
     if gone := walls.unknown(schedule):
         logger.warning("zone unknown", extra={"schedule": timer.schedule, "hint": "; ".join(gone)})
         return

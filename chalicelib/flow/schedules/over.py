@@ -17,7 +17,7 @@ from chalicelib.core.schedules.effect import Effect
 from chalicelib.core.schedules.relative import Counted
 from chalicelib.core.triggers import tree
 from chalicelib.core.writes import Write
-from chalicelib.flow import lookup
+from chalicelib.flow import calendars, lookup
 from chalicelib.ports import Ports
 
 PAGE = 500  # prepared fires that are read together
@@ -85,7 +85,7 @@ def _alive(schedule_state: ScheduleState | None) -> ScheduleState | None:
 
 def _counted(ports: Ports, sent: Schedule, name: str, old: Counted | None, now: Instant) -> Counted:
     counted = relative.counted(sent, name, old, now)
-    lookup.with_calendars(ports, counted.definition)
+    calendars.read(ports, counted.definition)
     return counted
 
 

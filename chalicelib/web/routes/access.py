@@ -18,7 +18,7 @@ from chalicelib.wiring import ports
 
 def get_access(request: Request, ns: str) -> Response:
     """Read the members of a namespace and their roles."""
-    return document(access_view(access.ACCESS.get(ports(), ns)))
+    return document(access_view(access.get(ports(), ns)))
 
 
 def put_access(request: Request, ns: str) -> Response:
@@ -38,7 +38,7 @@ def put_access(request: Request, ns: str) -> Response:
 
 def get_allowed(request: Request, ns: str) -> Response:
     """Read the allow-list of a namespace: what its definitions may name."""
-    return document(allowed_view(allow_list.ALLOWED.get(ports(), ns)))
+    return document(allowed_view(allow_list.get(ports(), ns)))
 
 
 def propose_allowed(request: Request, ns: str) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from chalice.app import Request, Response
 
 from chalicelib.core.access.grants import Grants
-from chalicelib.flow.definitions.grants import GRANTS, put
+from chalicelib.flow.definitions.grants import get, put
 from chalicelib.flow.views.views import grants_view
 from chalicelib.web.http import caller, changed, document, if_match, parse
 from chalicelib.wiring import ports
@@ -13,7 +13,7 @@ from chalicelib.wiring import ports
 
 def get_grants(request: Request, ns: str) -> Response:
     """Read what a namespace grants to others."""
-    return document(grants_view(GRANTS.get(ports(), ns)))
+    return document(grants_view(get(ports(), ns)))
 
 
 def put_grants(request: Request, ns: str) -> Response:
