@@ -184,7 +184,7 @@ class EmrServerlessTarget:
             try:
                 yield from self._started_at(application, instant)
             except ClientError as error:
-                if code_of(error) != "ResourceNotFoundException":
+                if error.response["Error"]["Code"] != "ResourceNotFoundException":
                     raise
                 on_missing(application)
 
