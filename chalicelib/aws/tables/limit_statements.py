@@ -284,27 +284,16 @@ def _remember_success(made: _Update, write: ReleasePermit) -> None:
 
 def _track_rates(write: TrackRates, _: Shards) -> Built:
     """Add rates to those that a workflow counts. It keeps at most `MOST_RATES`; more would let no claim succeed."""
-    known = " AND ".join(f"contains(rates, :rate{number})" for number in range(len(write.rates)))
-    return (
-        "Update",
-        kinds.key(LimitState, write.limit_name),
-        {
-            "UpdateExpression": "ADD rates :rates",
-            "ConditionExpression": f"attribute_not_exists(rates) OR size(rates) <= :room OR ({known})",
-            "ExpressionAttributeValues": {
-                ":rates": {"SS": list(write.rates)},
-                ":room": {"N": str(MOST_RATES - len(write.rates))},
-                **{f":rate{number}": {"S": rate} for number, rate in enumerate(write.rates)},
-            },
-        },
-    )
+    key = kinds.key(LimitState, write.limit_name)
+    each = {f"rate{number}": rate for number, rate in enumerate(write.rates)}
+    known = " AND ".join(f"contains(rates, :{name})" for name in each)
+    expected = f"attribute_not_exists(rates) OR size(rates) <= :room OR ({known})"
+    room = MOST_RATES - len(write.rates)
+    return update(key, "ADD rates :rates", expected, rates=set(write.rates), room=room, **each)
 
 
 def _name_shared(write: NameShared, _: Shards) -> Built:
-    values = {":shared": {"SS": [write.shared]}}
-    return "Update", kinds.key(LimitState, write.limit_name), {
-        "UpdateExpression": "ADD admits :shared", "ExpressionAttributeValues": values,
-    }  # fmt: skip
+    return update(kinds.key(LimitState, write.limit_name), "ADD admits :shared", None, shared={write.shared})
 
 
 def _new_edition(write: NewEdition, _: Shards) -> Built:
