@@ -17,20 +17,17 @@ from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill
-from chalicelib.core.rows.closings import ClosingCount
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
-from chalicelib.core.rows.delivery_lease import DeliveryLease
+from chalicelib.core.rows.delivery_lease import ClosingCount, DeliveryLease
 from chalicelib.core.rows.event import AppliedEvent, Event, ManifestRow, Partition
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.kinds import Key, Part, TableName
+from chalicelib.core.rows.kinds import Key, Part, Stamp, TableName
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.notice import PendingNotice
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.reprocess import Reprocess
-from chalicelib.core.rows.run import DeadLetter, Offer, Record, Run
+from chalicelib.core.rows.run import DeadLetter, Offer, Record, Run, RunSpan
 from chalicelib.core.rows.schedule import Subscription, Version
-from chalicelib.core.rows.spans import RunSpan
-from chalicelib.core.rows.stamps import Stamp
 from chalicelib.core.rows.stored import StoredRow
 from chalicelib.core.runs.metrics import Measure
 from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
@@ -437,6 +434,16 @@ class Targets(Protocol):
 
     def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
         """The value of the external metric of a load constraint, or why there is none (C6)."""
+
+
+class Over:
+    """A port over another one: it answers some calls by itself, and passes all others on."""
+
+    def __init__(self, below: Any) -> None:
+        self._below = below
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._below, name)
 
 
 class NoMetrics:

@@ -31,12 +31,8 @@ from chalicelib.aws.hints import SqsHints
 from chalicelib.aws.s3.lake import S3Lake
 from chalicelib.aws.s3.payloads import S3Payloads
 from chalicelib.aws.tables.audited import AuditedLedger
-from chalicelib.aws.tables.catalog import DynamoCatalog
 from chalicelib.aws.tables.dynamo import Dynamo
-from chalicelib.aws.tables.jobs import DynamoJobs
-from chalicelib.aws.tables.prefetch import DynamoPrefetch
-from chalicelib.aws.tables.rows import DynamoRows
-from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
+from chalicelib.aws.tables.table_ports import table_ports
 from chalicelib.aws.tables.tries import Patience
 from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.aws.targets.sqs import SqsTarget
@@ -260,17 +256,12 @@ class Region:
         return Ports(
             clock=self._clock,
             ledger=AuditedLedger(dynamo, AUTHOR.get, self._clock, self._settings.audit_days),
-            rows=DynamoRows(dynamo),
-            catalog=DynamoCatalog(dynamo),
-            jobs=DynamoJobs(dynamo),
-            runs=DynamoRuns(dynamo),
-            wakes=DynamoWakes(dynamo),
+            **table_ports(dynamo),
             hints=SqsHints(self.sqs, HINTS, self._clock, BURSTS),
             targets=Targets(emr, SqsTarget(self.sqs)),
             payloads=S3Payloads(self.s3, CONTROL),
             lake=S3Lake(self.s3),
             settings=self._settings,
-            prefetch=DynamoPrefetch(dynamo),
             author=AUTHOR.get,
             acting=acting,
         )

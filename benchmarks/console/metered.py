@@ -14,12 +14,8 @@ from benchmarks.cloud import Running
 from benchmarks.cost.meter import MeteredDynamo, table_of
 from benchmarks.cost.tally import Tally
 from benchmarks.product import environment, ports_of
-from chalicelib.aws.tables.catalog import DynamoCatalog
 from chalicelib.aws.tables.dynamo import Dynamo
-from chalicelib.aws.tables.jobs import DynamoJobs
-from chalicelib.aws.tables.prefetch import DynamoPrefetch
-from chalicelib.aws.tables.rows import DynamoRows
-from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
+from chalicelib.aws.tables.table_ports import table_ports
 from chalicelib.ports import Ports
 from chalicelib.web import routes
 from tests.support import tables as template_tables
@@ -63,12 +59,7 @@ class Metered:
         return replace(
             self._ports,
             ledger=dynamo,
-            rows=DynamoRows(dynamo),
-            catalog=DynamoCatalog(dynamo),
-            jobs=DynamoJobs(dynamo),
-            runs=DynamoRuns(dynamo),
-            wakes=DynamoWakes(dynamo),
-            prefetch=DynamoPrefetch(dynamo),
+            **table_ports(dynamo),
         )
 
 

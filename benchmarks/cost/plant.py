@@ -27,19 +27,15 @@ from chalicelib.aws.hints import SqsHints
 from chalicelib.aws.metrics import EmfMetrics
 from chalicelib.aws.s3.lake import S3Lake
 from chalicelib.aws.s3.payloads import S3Payloads
-from chalicelib.aws.tables.catalog import DynamoCatalog
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.items import to_item
-from chalicelib.aws.tables.jobs import DynamoJobs
-from chalicelib.aws.tables.prefetch import DynamoPrefetch
-from chalicelib.aws.tables.rows import DynamoRows
-from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
+from chalicelib.aws.tables.table_ports import table_ports
 from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.aws.targets.sqs import SqsTarget
 from chalicelib.core import zones
 from chalicelib.core.definitions.app import App
 from chalicelib.core.instants import MINUTE, iso, parse_instant
-from chalicelib.core.rows.zone_rules import ZoneRules
+from chalicelib.core.rows.schedule import ZoneRules
 from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
 from chalicelib.core.targets.answers import Never, NoAnswer
 from chalicelib.flow.definitions import store
@@ -118,17 +114,12 @@ class Plant:
         self.ports = Ports(
             clock=self.clock,
             ledger=dynamo,
-            rows=DynamoRows(dynamo),
-            catalog=DynamoCatalog(dynamo),
-            jobs=DynamoJobs(dynamo),
-            runs=DynamoRuns(dynamo),
-            wakes=DynamoWakes(dynamo),
+            **table_ports(dynamo),
             hints=SqsHints(sqs, "hints", self.clock),
             targets=Targets(EmrServerlessTarget(emr, APPLICATION, ROLE, CONTROL), SqsTarget(sqs)),
             payloads=S3Payloads(S3(lambda: self.tally), CONTROL),
             lake=S3Lake(S3(lambda: self.tally)),
             settings=settings,
-            prefetch=DynamoPrefetch(dynamo),
             metrics=self._metrics or NoMetrics(),
         )
         self._later(MINUTE, self._on_minute)

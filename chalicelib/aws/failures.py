@@ -33,14 +33,11 @@ class FailedMessages:
         self._urls: dict[str, str] = {}  # no cached_property: its lock would be held during a call
 
     @property
-    def _url(self) -> str:
-        return self._url_of(self._name)
-
-    @property
     def _dead_letters(self) -> str:
         """The URL of the dead-letter queue of this queue."""
         if DEAD_LETTERS not in self._urls:
-            answer = self._client.get_queue_attributes(QueueUrl=self._url, AttributeNames=["RedrivePolicy"])
+            own = self._url_of(self._name)
+            answer = self._client.get_queue_attributes(QueueUrl=own, AttributeNames=["RedrivePolicy"])
             arn = str(json.loads(answer["Attributes"]["RedrivePolicy"])["deadLetterTargetArn"])
             self._urls[DEAD_LETTERS] = self._url_of(arn.rpartition(":")[2])
         return self._urls[DEAD_LETTERS]
@@ -56,7 +53,7 @@ class FailedMessages:
 
     def send_again(self, body: str) -> None:
         """Send a part of a message as a message of its own. It is tried, and ends in the dead letters, by itself."""
-        self._client.send_message(QueueUrl=self._url, MessageBody=body)
+        self._client.send_message(QueueUrl=self._url_of(self._name), MessageBody=body)
 
     def come_again(self, records: Sequence[Mapping[str, Any]]) -> None:
         """Set the next delivery of each message. Never raises: SQS redelivers a message without it, only later."""
@@ -71,7 +68,9 @@ class FailedMessages:
                 for number, record in enumerate(part)
             ]
             try:
-                answer = self._client.change_message_visibility_batch(QueueUrl=self._url, Entries=entries)
+                answer = self._client.change_message_visibility_batch(
+                    QueueUrl=self._url_of(self._name), Entries=entries
+                )
                 refused = answer.get("Failed", ())
             except Exception:  # an error, no answer or no such queue: SQS redelivers the messages later
                 logger.exception("messages are retried late", extra={"queue": self._name, "size": len(part)})

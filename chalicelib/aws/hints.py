@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import filterfalse
 from typing import Any, get_args
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -71,12 +72,8 @@ class SqsHints:
         must: bool = False,
         crowd: int = 0,
     ) -> None:
-        # The parts of a burst arrive together, because all of their senders wait for the same part of a second.
-        alone = sum(_is_alone(due, refs) for due, refs in hints)
-        if patient and (alone >= WORTH_A_WAIT or (crowd and any(len(refs) > MAX_REFS for _, refs in hints))):
-            moment = right_moment(max(now, self._clock.now()))
-            if min(map(_due, hints)) > moment + bursts.LONGEST_LEAD:
-                self._clock.wait_until(moment)
+        if patient:
+            self._wait(hints, now, crowd)
         # SQS counts the delay from now, and the caller may have read the clock earlier.
         now = max(now, self._clock.now())
         messages = [
@@ -84,19 +81,24 @@ class SqsHints:
             for due, refs in sorted(hints, key=_due)
             for message in self._messages(refs, due, now, AHEAD if ahead else 0, crowd)
         ]
-        for queue_url, batch in self._batches(messages):
-            entries = [
-                {"Id": str(index), "MessageBody": message.body, "DelaySeconds": message.delay}
-                for index, message in enumerate(batch)
-            ]
-            try:
-                self._send(queue_url, entries)
-            except (BotoCoreError, ClientError):
-                if must:
-                    raise
-                # The rows are written, and the sweep finds them. The caller has other work to do.
-                logger.exception("hints not sent", extra={"size": len(messages)})
-                return
+        try:
+            self._send(self._burst_queue_url, [message for message in messages if message.is_burst])
+            self._send(self._queue_url, [message for message in messages if not message.is_burst])
+        except (BotoCoreError, ClientError):
+            if must:
+                raise
+            # The rows are written, and the sweep finds them. The caller has other work to do.
+            logger.exception("hints not sent", extra={"size": len(messages)})
+
+    def _wait(self, hints: Sequence[tuple[Instant, Sequence[Ref]]], now: Instant, crowd: int) -> None:
+        """Wait for the moment at which it costs least to send these hints, if that saves more than it costs."""
+        # Hints for wall-clock times: each is one message for a whole second.
+        alone = sum(len(refs) <= MAX_REFS and due % SECOND == 0 for due, refs in hints)
+        # The parts of a burst arrive together, because all of their senders wait for the same part of a second.
+        if alone >= WORTH_A_WAIT or (crowd and any(len(refs) > MAX_REFS for _, refs in hints)):
+            moment = right_moment(max(now, self._clock.now()))
+            if min(map(_due, hints)) > moment + bursts.LONGEST_LEAD:
+                self._clock.wait_until(moment)
 
     def keep_warm(self) -> None:
         if not self._keeps_warm:
@@ -104,26 +106,31 @@ class SqsHints:
                 self._client.send_message(QueueUrl=self._queue_url, MessageBody=encode((), 0))
         self._keeps_warm = False
 
-    def _send(self, queue_url: str, entries: list[dict[str, Any]]) -> None:
-        """Send a batch. SQS may accept some messages and fail others; the answer lists the failures and is no error.
-        The sweep finds the rows of messages that fail every time."""
-        for _ in range(MAX_TRIES):
-            answer = self._client.send_message_batch(QueueUrl=queue_url, Entries=entries)
-            failed = {failure["Id"] for failure in answer.get("Failed", ())}
-            entries = [entry for entry in entries if entry["Id"] in failed]
-            if not entries:
-                return
-        logger.warning("hints not sent", extra={"size": len(entries)})
+    def _send(self, queue_url: str, messages: Sequence[_Message]) -> None:
+        """Send messages in batches. SQS may accept some messages of a batch and fail others; the answer lists the
+        failures and is no error. The sweep finds the rows of messages that fail every time."""
+        for batch in _batches(messages):
+            entries = [
+                {"Id": str(index), "MessageBody": message.body, "DelaySeconds": message.delay}
+                for index, message in enumerate(batch)
+            ]
+            for _ in range(MAX_TRIES):
+                answer = self._client.send_message_batch(QueueUrl=queue_url, Entries=entries)
+                failed = {failure["Id"] for failure in answer.get("Failed", ())}
+                entries = [entry for entry in entries if entry["Id"] in failed]
+                if not entries:
+                    break
+            else:
+                logger.warning("hints not sent", extra={"size": len(entries)})
 
     def _messages(
         self, refs: Sequence[Ref], due: Instant, now: Instant, min_delay: Millis, crowd: int
     ) -> Iterator[_Message]:  # fmt: skip
         """The messages of the hints for one instant."""
-        shards = [ref for ref in refs if ref.kind == "shard"]
-        for ref in shards:
-            # Each is work of about a second for hundreds of rows, so it needs an invocation of its own.
-            yield _Message(encode([ref], due), max(min_delay, min(due - now, MAX_DELAY)) // SECOND, is_burst=True)
-        refs = [ref for ref in refs if ref not in shards] if shards else refs
+        for shard in filter(_is_shard, refs):
+            # It is work of about a second for hundreds of rows, so it needs an invocation of its own.
+            yield _Message(encode([shard], due), _delay(due - now, min_delay), is_burst=True)
+        refs = list(filterfalse(_is_shard, refs))
         # A part of a burst that is as small as an ordinary message is one.
         rows = max(len(refs), crowd) if len(refs) > MAX_REFS else len(refs)
         is_burst = rows >= bursts.BURST or any(map(is_of_block, refs))
@@ -131,18 +138,9 @@ class SqsHints:
         early = max(head_start(rows), SECOND if due - self._sent_for > COLD_AFTER else 0)
         if refs and not is_burst:
             self._sent_for, self._keeps_warm = max(self._sent_for, due), True
-        delay = max(min_delay, min(due - now - early, MAX_DELAY)) // SECOND
         for start in range(0, len(refs), size):
             for body in _bodies(refs[start : start + size], due):
-                yield _Message(body, delay, is_burst)
-
-    def _batches(self, messages: Sequence[_Message]) -> Iterator[tuple[str, list[_Message]]]:
-        """The messages by queue, in batches that SQS accepts."""
-        ordinary = [message for message in messages if not message.is_burst]
-        bursts = [message for message in messages if message.is_burst]
-        for queue_url, of_queue in ((self._burst_queue_url, bursts), (self._queue_url, ordinary)):
-            for batch in _batches(of_queue):
-                yield queue_url, batch
+                yield _Message(body, _delay(due - now - early, min_delay), is_burst)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +150,11 @@ class _Message:
     body: str
     delay: int
     is_burst: bool
+
+
+def _delay(wanted: Millis, least: Millis) -> int:
+    """The delay of a message in whole seconds."""
+    return max(least, min(wanted, MAX_DELAY)) // SECOND
 
 
 def head_start(count: int) -> Millis:
@@ -176,9 +179,8 @@ def right_moment(now: Instant) -> Instant:
     return now + (-HEAD_START - now) % SECOND
 
 
-def _is_alone(due: Instant, refs: Sequence[Ref]) -> bool:
-    """Whether a hint is one message for a whole second; hints for wall-clock times are."""
-    return len(refs) <= MAX_REFS and due % SECOND == 0
+def _is_shard(ref: Ref) -> bool:
+    return ref.kind == "shard"
 
 
 def _due(hint: tuple[Instant, Sequence[Ref]]) -> Instant:

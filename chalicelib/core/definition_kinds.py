@@ -21,3 +21,8 @@ PARENTS: dict[DefinitionKind, DefinitionKind | None] = {
 
 def children(parent: DefinitionKind) -> list[DefinitionKind]:
     return [kind for kind, over in PARENTS.items() if over == parent]
+
+
+def plural(kind: str) -> str:
+    """The word for several definitions of a kind: in commands, and as a field of an app's document."""
+    return "policies" if kind == "policy" else f"{kind}s"

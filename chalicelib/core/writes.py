@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from chalicelib.core.instants import Instant
-from chalicelib.core.rows.access import AccessRow, AllowedRow
+from chalicelib.core.rows.access import AccessRow, AllowedRow, QuotasRow
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.event import LastArrival, NewestPartition
@@ -19,7 +19,6 @@ from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import NoticeWindow, PendingNotice
-from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.run import DeadLetter, Run
 from chalicelib.core.rows.schedule import ScheduleState, Subscription, Timer
 from chalicelib.core.rows.stored import StoredRow

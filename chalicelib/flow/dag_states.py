@@ -29,10 +29,7 @@ def node_states(ports: Ports, run: Run, dag: Dag, row: DagRun | None) -> dict[st
 
 def node_states_of(ports: Ports, whole: Sequence[tuple[Run, Dag, DagRun | None]]) -> list[dict[str, NodeStatus]]:
     """The statuses of the nodes of several DAG runs, read together."""
-    names = {ids.dag_node(run.workflow, node) for run, dag, _ in whole for node in dag.nodes}
-    seen = ports.prefetch.read(ports, [kinds.key(ScheduleState, name) for name in sorted(names)])
-    schedule_states = {name: seen.rows.get(ScheduleState, name) for name in names}
-    keys_of = [node_keys(run, dag, row, schedule_states) for run, dag, row in whole]
+    seen, keys_of = _keys_of(ports, whole)
     flat = [key for keys in keys_of for key in keys.values() if key is not None]
     # Jobs are read first, so that a job which becomes a run meanwhile is found as that run.
     seen = seen.prefetch.read(seen, [kinds.key(Job, key.schedule, key.generation, key.sort_key) for key in flat])
@@ -61,9 +58,18 @@ class NodeKey:
 
 def keys_of(ports: Ports, run: Run, dag: Dag, row: DagRun | None) -> dict[str, NodeKey | None]:
     """The key of each node of a DAG run, with the present states of their schedules."""
-    names = sorted({ids.dag_node(run.workflow, node) for node in dag.nodes})
-    seen = ports.prefetch.read(ports, [kinds.key(ScheduleState, name) for name in names])
-    return node_keys(run, dag, row, {name: seen.rows.get(ScheduleState, name) for name in names})
+    _, [found] = _keys_of(ports, [(run, dag, row)])
+    return found
+
+
+def _keys_of(
+    ports: Ports, whole: Sequence[tuple[Run, Dag, DagRun | None]]
+) -> tuple[Ports, list[dict[str, NodeKey | None]]]:
+    """The keys of several DAG runs, and the ports with the states of their schedules read ahead."""
+    names = {ids.dag_node(run.workflow, node) for run, dag, _ in whole for node in dag.nodes}
+    seen = ports.prefetch.read(ports, [kinds.key(ScheduleState, name) for name in sorted(names)])
+    schedule_states = {name: seen.rows.get(ScheduleState, name) for name in names}
+    return seen, [node_keys(run, dag, row, schedule_states) for run, dag, row in whole]
 
 
 def node_keys(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
+
+from chalicelib.core.writes import Write
+from chalicelib.ports import Ports
 
 T = TypeVar("T")
 
@@ -21,3 +24,10 @@ def run_each(things: Iterable[T], act: Callable[[T], object]) -> int:
     if failed:
         raise ExceptionGroup(f"{len(failed)} of {done + len(failed)} failed", failed)
     return done
+
+
+def committed(ports: Ports, writes: Sequence[Write]) -> Sequence[Write]:
+    """Commit writes in one transaction, without those whose conditions fail. Returns what was written."""
+    while writes and (refused := ports.ledger.commit(writes)) is not None:
+        writes = [write for write in writes if write not in refused.writes]
+    return writes

@@ -113,8 +113,8 @@ def read(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
     )
     states = _limits(ports, job, known, schedule, workflow, parsed)
     own = states.get(names.workflow_limit(schedule.workflow))
-    if own is not None and row is not None and own.edition != row.edition:
-        repairs += _new_edition(ports, own, row.name)
+    if own is not None and row is not None:
+        repairs += _new_edition(ports, own, row)
         # A claim expects the edition that was read first, so it fails if the workflow was replaced since.
         states[own.limit_name] = replace(own, edition=row.edition)
     return replace(
@@ -126,10 +126,10 @@ def read(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
     )
 
 
-def _new_edition(ports: Ports, own: LimitState, workflow: str) -> tuple[Plan, ...]:
+def _new_edition(ports: Ports, own: LimitState, read: Definition) -> tuple[Plan, ...]:
     """The transaction that gives the limit of a workflow the edition of its definition; none if it has that edition.
     Both rows change in one transaction, so they differ only after a restore from backups."""
-    current = ports.rows.get(Definition, "workflow", workflow)
+    current = ports.rows.get(Definition, "workflow", read.name) if own.edition != read.edition else None
     if current is None or current.edition == own.edition:
         return ()
     return ([NewEdition(own.limit_name, current.edition), ExpectDefinition(current)],)

@@ -6,7 +6,7 @@ installation that observes logs what it would refuse.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from chalicelib.core import errors
 from chalicelib.core.access.grants import ForeignUse, GrantKind, Grants, missing_hint, parse_use
@@ -25,22 +25,23 @@ def used_of(ports: Ports, uses: Iterable[ForeignUse], known: Rows | None = None)
     wanted = tuple(uses)
     if not wanted or ports.settings.authorization == "off":
         return NOTHING
-    read: Rows = {}
-    for owner in dict.fromkeys(use.owner for use in wanted):
-        if known is None or owner not in known:
-            read[owner] = ports.rows.get(GrantsRow, owner)
-        else:
-            read[owner] = known[owner]
-    if known is not None:
-        known |= read
-    documents = {owner: Grants.model_validate(row.document) for owner, row in read.items() if row is not None}
-    missing = tuple(use for use in wanted if use.owner not in documents or not documents[use.owner].allows(use))
+    known = {} if known is None else known
+    for owner in (use.owner for use in wanted):
+        if owner not in known:
+            known[owner] = ports.rows.get(GrantsRow, owner)
+    read = {use.owner: known[use.owner] for use in wanted}
+    missing = _missing(wanted, read)
     if ports.settings.authorization == "enforce":
         return UsedGrants(wanted, read, missing)
     for use in missing:
         why = f"{use.owner} does not let {use.by} {use.what}"
         logger.warning("grant would be missing", extra={"namespace": use.by, "why": why})
     return NOTHING
+
+
+def _missing(uses: Sequence[ForeignUse], rows: Rows) -> tuple[ForeignUse, ...]:
+    documents = {owner: Grants.model_validate(row.document) for owner, row in rows.items() if row is not None}
+    return tuple(use for use in uses if use.owner not in documents or not documents[use.owner].allows(use))
 
 
 def of_run(ports: Ports, run: Run) -> UsedGrants:

@@ -8,6 +8,7 @@ from typing import Literal, TypeVar
 
 from chalicelib.core import errors, ids
 from chalicelib.core.dags import rounds
+from chalicelib.core.definition_kinds import plural
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.errors import SluiceError
@@ -67,18 +68,10 @@ def existing(ports: Ports, name: str) -> tuple[ScheduleState, Schedule]:
     return schedule_state, schedule
 
 
-# How the command line lists the definitions of a kind. {} is the app or the namespace.
-_LISTS = {
-    "namespace": "sluice get namespaces",
-    "app": "sluice get apps -n {}",
-    "dataset": "sluice get datasets -n {}",
-    "policy": "sluice get policies -n {}",
-    "pool": "sluice get pools -n {}",
-    "calendar": "sluice get calendars -n {}",
-    "workflow": "sluice get workflows -a {}",
-    "schedule": "sluice get schedules -a {}",
-    "dag": "sluice get dags -a {}",
-}
+def _list_command(kind: str, parent: str) -> str:
+    """How the command line lists the definitions of a kind in an app or a namespace."""
+    of_parent = f" -{'a' if '.' in parent else 'n'} {parent}" if parent else ""
+    return f"sluice get {plural(kind)}{of_parent}"
 
 
 def missing(ports: Ports, kind: Kind | Literal["schedule"], name: str) -> SluiceError:
@@ -94,7 +87,7 @@ def missing(ports: Ports, kind: Kind | Literal["schedule"], name: str) -> Sluice
         if kind == "schedule"
         else [row.name for row in ports.catalog.definitions(kind, parent, MAX_KNOWN, None).items]
     )
-    return errors.not_found(kind, name, f"{_LISTS[kind].format(parent)} lists what is there", known)
+    return errors.not_found(kind, name, f"{_list_command(kind, parent)} lists what is there", known)
 
 
 def workflow_of(ports: Ports, name: str) -> Workflow | None:

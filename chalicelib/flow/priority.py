@@ -156,7 +156,7 @@ def _queues_of(ports: Ports, name: str, workflow: Workflow) -> list[str]:
 def _rank_again(
     ports: Ports, waiter: Waiter, schedule: Schedule, workflow: Workflow, inherited: list[InheritedPriority]
 ) -> None:
-    """Raise the rank of a job and move its waiter, in one transaction. A conflict means that the job was served."""
+    """Raise the rank of a job."""
     job = ports.rows.get(Job, waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
     if job is None or job.closed or job.queued_in != waiter.limit_name or job.rank != waiter.rank:
         return
@@ -164,8 +164,14 @@ def _rank_again(
     better = job_priority.raised(job, job_priority.highest([*_of_datasets(ports, job, schedule), *inherited], own))
     rank = job_priority.rank_of(better, schedule, workflow, aging_of(ports, waiter.limit_name))
     if rank < waiter.rank:
-        later = replace(better, rank=rank, rev=job.rev + 1)
-        ports.ledger.commit([Replace(later), RemoveWaiter(waiter), Create(replace(waiter, rank=rank))])
+        move(ports, waiter, replace(better, rank=rank))
+
+
+def move(ports: Ports, waiter: Waiter, ranked: Job | Run) -> None:
+    """Store a job or run with its new rank, and move its waiter, in one transaction. A conflict means that it was
+    served."""
+    moved, behind = replace(ranked, rev=ranked.rev + 1), replace(waiter, rank=str(ranked.rank))
+    ports.ledger.commit([Replace(moved), RemoveWaiter(waiter), Create(behind)])
 
 
 def aging_of(ports: Ports, limit_name: str) -> Millis:
@@ -185,10 +191,7 @@ def rank_all(ports: Ports, limits: Iterable[str]) -> None:
         for waiter in parts.head_of(ports, state, MAX_AGED) if state.waiters else ():
             found = _of_aging(ports, waiter, aging)
             if found is not None and found.rank not in (None, waiter.rank):
-                moved = replace(found, rev=found.rev + 1)
-                ports.ledger.commit(
-                    [Replace(moved), RemoveWaiter(waiter), Create(replace(waiter, rank=str(found.rank)))]
-                )
+                move(ports, waiter, found)
 
 
 def _of_aging(ports: Ports, waiter: Waiter, aging: Millis) -> Job | Run | None:

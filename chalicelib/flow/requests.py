@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from chalicelib.core import errors
-from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.job import Job, Requested, request_of
 from chalicelib.core.rows.ref import ref_of
-from chalicelib.core.rows.request import Requested, request_of
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.views import View, shown

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
 
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.kinds import TableName
 from chalicelib.core.rows.ref import Ref, ShardPart, shard_ref
 from chalicelib.log import logger
-from chalicelib.ports import Page, Ports, Soonest, Wakes
+from chalicelib.ports import Over, Page, Ports, Wakes
 
 Rows = Page[tuple[Ref, Instant]]
 PAGE = 500  # the rows of a shard that one invocation reads and handles
@@ -37,10 +36,11 @@ def read_once(ports: Ports) -> Ports:
     return replace(ports, wakes=ReadOnce(ports.wakes, ports.settings.wake_shards))
 
 
-class ReadOnce:
+class ReadOnce(Over):
     """Implements `ports.Wakes`. First pages are remembered, and answer later reads of no later instant."""
 
     def __init__(self, inner: Wakes, shards: int) -> None:
+        super().__init__(inner)
         self._inner = inner
         self._shards = shards
         self._pages: dict[tuple[TableName, int], tuple[Instant, int, Rows]] = {}
@@ -64,15 +64,3 @@ class ReadOnce:
         found = [row for page in pages for row in page.items if row[1] >= since]
         waits = [row for row in found if row[0].kind == "job" and not sort_keys.is_fire(row[0].parts[2])]
         return tuple(sorted(waits, key=lambda row: row[1]))
-
-    def overdue(self, table: TableName, until: Instant, limit: int) -> tuple[Ref, ...]:
-        return self._inner.overdue(table, until, limit)
-
-    def soonest(self, table: TableName, since: Instant, until: Instant, limit: int) -> Soonest:
-        return self._inner.soonest(table, since, until, limit)
-
-    def waking(self, table: TableName, until: Instant, limit: int, cursor: str | None) -> Rows:
-        return self._inner.waking(table, until, limit, cursor)
-
-    def listed(self, group: Literal["waits", "paused"], namespace: str, limit: int, cursor: str | None) -> Page[Ref]:
-        return self._inner.listed(group, namespace, limit, cursor)

@@ -21,6 +21,7 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.writes import ClearStateWake, MarkWoken, PutState, Replace
 from chalicelib.flow import facts, priority
+from chalicelib.flow.each import committed
 from chalicelib.flow.limits import waiting
 from chalicelib.flow.priority import Inherited
 from chalicelib.ports import MAX_CONFLICTS, Page, Ports, every_page, too_many_conflicts
@@ -115,10 +116,8 @@ def _woken_together(ports: Ports, jobs: Sequence[Job]) -> frozenset[str]:
     due = [job for job in jobs if job.due_at is None or job.due_at <= now]
     woken: set[str] = set()
     for start in range(0, len(due) if len(due) > MAX_SINGLE else 0, TOGETHER):
-        writes = [Replace(_woken(job, now)) for job in due[start : start + TOGETHER]]
-        while writes and (refused := ports.ledger.commit(writes)) is not None:
-            writes = [write for write in writes if write not in refused.writes]
-        woken |= {write.row.sort_key for write in writes if isinstance(write.row, Job)}
+        writes = committed(ports, [Replace(_woken(job, now)) for job in due[start : start + TOGETHER]])
+        woken |= {write.row.sort_key for write in writes if isinstance(write, Replace) and isinstance(write.row, Job)}
     return frozenset(woken)
 
 

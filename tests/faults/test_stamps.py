@@ -9,8 +9,8 @@ from typing import Any
 from chalicelib.aws.tables import items
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.kinds import stamp_of
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.rows.stamps import stamp_of
 from tests.faults.dying import SMALL, play
 from tests.faults.test_crash_points import SCENARIOS
 from tests.support import rows

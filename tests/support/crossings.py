@@ -17,8 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core.rows.kinds import Key
-from chalicelib.core.rows.stamps import Stamp
+from chalicelib.core.rows.kinds import Key, Stamp
 from chalicelib.ports import Ports
 from tests.support import idle
 from tests.support.world import World

@@ -16,10 +16,9 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, ManifestRow, PostedEvent
-from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.job import Job, Requested
 from chalicelib.core.rows.notice import DeadlineWatch
 from chalicelib.core.rows.reprocess import Reprocess
-from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
 from tests.support.stored import class_of

@@ -30,7 +30,7 @@ class Snapshot:
         self._world.tables.restore(self._tables)
         # Versions never change, so they are cached for ever. In another order the same number may be another version.
         vars(self._world.ports.rows)["_fixed"].clear()
-        vars(self._world.ports.catalog)["_lists"].clear()
+        vars(self._world.ports.catalog)["_lately"].clear()
         for thing, kept in zip(things(self._world), pickle.loads(self._rest), strict=True):
             vars(thing).update(kept)
 

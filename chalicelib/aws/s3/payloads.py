@@ -31,14 +31,11 @@ class S3Payloads:
         self._put(_context_key(run_id), json.dumps(context, indent=1), "application/json")
 
     def context(self, run_id: str) -> Mapping[str, Any] | None:
-        return self._read(_context_key(run_id))
+        return self._document(_context_key(run_id))
 
     def log(self, key: str) -> str | None:
-        try:
-            answer = self._client.get_object(Bucket=self._bucket, Key=key)
-        except self._client.exceptions.NoSuchKey:
-            return None
-        return _tail(answer["Body"])
+        body = self._body(key)
+        return _tail(body) if body is not None else None
 
     def put_manifest(self, run_id: str, events: Sequence[Mapping[str, Any]]) -> str:
         key = _manifest_key(run_id)
@@ -46,11 +43,8 @@ class S3Payloads:
         return f"s3://{self._bucket}/{key}"
 
     def manifest(self, run_id: str) -> list[dict[str, Any]] | None:
-        try:
-            answer = self._client.get_object(Bucket=self._bucket, Key=_manifest_key(run_id))
-        except self._client.exceptions.NoSuchKey:
-            return None
-        return [json.loads(line) for line in answer["Body"].read().splitlines()]
+        body = self._body(_manifest_key(run_id))
+        return [json.loads(line) for line in body.read().splitlines()] if body is not None else None
 
     def deployment_uri(self, app: str, digest: str) -> str:
         return f"s3://{self._bucket}/{_deployment_key(app, digest)}"
@@ -59,7 +53,7 @@ class S3Payloads:
         self._put(_deployment_key(app, digest), json.dumps(document, indent=1), "application/json")
 
     def deployment(self, app: str, digest: str) -> Mapping[str, Any] | None:
-        return self._read(_deployment_key(app, digest))
+        return self._document(_deployment_key(app, digest))
 
     def upload_url(self, app: str, upload: str, seconds: int) -> str:
         where = {"Bucket": self._bucket, "Key": _upload_key(app, upload)}
@@ -67,11 +61,8 @@ class S3Payloads:
         return url
 
     def upload(self, app: str, upload: str, most: int) -> bytes | None:
-        try:
-            answer = self._client.get_object(Bucket=self._bucket, Key=_upload_key(app, upload))
-        except self._client.exceptions.NoSuchKey:
-            return None
-        content: bytes = answer["Body"].read(most + 1)
+        body = self._body(_upload_key(app, upload))
+        content: bytes | None = body.read(most + 1) if body is not None else None
         return content
 
     def put_seen(self, app: str, upload: str, stamps: Mapping[str, str]) -> str:
@@ -81,12 +72,7 @@ class S3Payloads:
         return digest
 
     def seen(self, app: str, upload: str, digest: str) -> Mapping[str, str] | None:
-        try:
-            answer = self._client.get_object(Bucket=self._bucket, Key=_seen_key(app, upload, digest))
-        except self._client.exceptions.NoSuchKey:
-            return None
-        stamps: Mapping[str, str] = json.loads(answer["Body"].read())
-        return stamps
+        return self._document(_seen_key(app, upload, digest))
 
     def put_data(self, uri: str, content: bytes, content_type: str) -> None:
         bucket, _, key = uri.removeprefix("s3://").partition("/")
@@ -99,12 +85,16 @@ class S3Payloads:
             hint = f"allow s3:PutObject on {bucket}/data/* to the roles of api and check, or change data_bucket"
             raise invalid("data", f"a bucket {bucket} that takes large data", f"{code} from S3", hint) from None
 
-    def _read(self, key: str) -> Mapping[str, Any] | None:
+    def _body(self, key: str) -> Any:
+        """The stream of an object; None if there is none, or the bucket's lifecycle rule has removed it."""
         try:
-            answer = self._client.get_object(Bucket=self._bucket, Key=key)
+            return self._client.get_object(Bucket=self._bucket, Key=key)["Body"]
         except self._client.exceptions.NoSuchKey:
-            return None  # the bucket's lifecycle rule has removed it
-        document: Mapping[str, Any] = json.loads(answer["Body"].read())
+            return None
+
+    def _document(self, key: str) -> Mapping[str, Any] | None:
+        body = self._body(key)
+        document: Mapping[str, Any] | None = json.loads(body.read()) if body is not None else None
         return document
 
     def _put(self, key: str, text: str, content_type: str) -> None:

@@ -10,14 +10,15 @@ from chalicelib.core.audit.author import Author
 from chalicelib.core.audit.changes import Change, changes_of
 from chalicelib.core.rows.audit import AuditOutcome
 from chalicelib.core.writes import MAX_WRITES, Conflict, Put, Write
-from chalicelib.ports import Clock, Ledger
+from chalicelib.ports import Clock, Ledger, Over
 
 
-class AuditedLedger:
+class AuditedLedger(Over):
     """Implements `ports.Ledger` on another ledger. ``author`` returns that of the request in progress; without one, as
     in all Lambdas but `api`, every plan is committed as it is."""
 
     def __init__(self, ledger: Ledger, author: Callable[[], Author | None], clock: Clock, days: int) -> None:
+        super().__init__(ledger)
         self._ledger, self._author, self._clock, self._days = ledger, author, clock, days
 
     def commit(self, writes: Sequence[Write]) -> Conflict | None:
@@ -30,15 +31,6 @@ class AuditedLedger:
         # No room in the transaction: a record before it is better than none, also if the change then fails.
         self._ledger.commit([self._record(author, change, "begun") for change in changes])
         return self._ledger.commit(writes)
-
-    def count_closing(self, namespace: str) -> None:
-        self._ledger.count_closing(namespace)
-
-    def number(self, limit_name: str) -> int:
-        return self._ledger.number(limit_name)
-
-    def put_all(self, writes: Sequence[Put]) -> None:
-        self._ledger.put_all(writes)
 
     def _record(self, author: Author, change: Change, outcome: AuditOutcome) -> Put:
         unique = uuid4().hex[:12]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, TypeVar
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
 
 from chalicelib.aws.tables import items
-from chalicelib.aws.tables.dynamo import Dynamo, decode_start, encode_cursor
+from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.core.definitions import prefixes
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.instants import SECOND, Instant, Millis
@@ -27,57 +28,46 @@ _VERSION = "VERSION#"  # how the sort keys of versions begin
 ALLOWED_FOR: Millis = 5 * SECOND
 MAX_ALLOWED = 1_000  # allow-lists in memory, a few KB each
 
-Lists = dict[str, tuple[Instant, AllowedRow | None]]
-Sharing = dict[Literal["installation"], tuple[Instant, bool]]
+# Allow-lists by namespace, and under an empty name `is_shared`, each with the instant of its read.
+Lately = dict[str, tuple[Instant, Any]]
 
 
 class DynamoCatalog:
-    def __init__(
-        self,
-        dynamo: Dynamo,
-        lists: Lists | None = None,
-        sharing: Sharing | None = None,
-    ) -> None:
+    def __init__(self, dynamo: Dynamo, lately: Lately | None = None) -> None:
         self._dynamo = dynamo
-        self._lists: Lists = {} if lists is None else lists  # allow-lists, each with the instant of its read
-        self._sharing: Sharing = {} if sharing is None else sharing  # `is_shared`, with the instant of its read
+        self._lately: Lately = {} if lately is None else lately
 
     def over(self, dynamo: Dynamo) -> DynamoCatalog:
-        """The same catalog over another `Dynamo`; the allow-lists that are known are shared."""
-        return DynamoCatalog(dynamo, self._lists, self._sharing)
+        """The same catalog over another `Dynamo`; what was read lately is shared."""
+        return DynamoCatalog(dynamo, self._lately)
 
     def versions(self, schedule: str, limit: int, before: int | None = None) -> tuple[Version, ...]:
         last = f"{_VERSION}~" if before is None else kinds.key(Version, schedule, before - 1).sk
         values = {"pk": f"SCHEDULE#{schedule}", "first": _VERSION, "last": last}
-        found: list[items.Item] = []
-        start: Mapping[str, Any] | None = None
-        while len(found) < limit:
-            rows, start = self._dynamo.query(
-                "catalog", "pk = :pk AND sk BETWEEN :first AND :last", values, limit=limit - len(found), start=start,
-                forward=False,
-            )  # fmt: skip
-            found += rows
-            if not start:
-                break
-        return tuple(items.from_item(Version, item) for item in found)
+        between = "pk = :pk AND sk BETWEEN :first AND :last"
+        found, _ = self._dynamo.query_first("catalog", between, values, limit, forward=False)
+        return items.rows_of(Version, found)
 
     def allowed_lately(self, namespace: str, now: Instant) -> AllowedRow | None:
-        known = self._lists.get(namespace)
-        if known is None or not known[0] <= now < known[0] + ALLOWED_FOR:
-            if len(self._lists) >= MAX_ALLOWED:
-                self._lists.clear()
-            known = self._lists[namespace] = now, self._dynamo.get(kinds.key(AllowedRow, namespace), AllowedRow)
-        return known[1]
+        return self._read_lately(
+            namespace, now, partial(self._dynamo.get, kinds.key(AllowedRow, namespace), AllowedRow)
+        )
 
     def is_shared(self, joining: str = "") -> bool:
         found, _ = self._dynamo.query("catalog", "pk = :pk", {"pk": NAMESPACES}, limit=3)
         return len({joining, *(item["sk"]["S"] for item in found)} - {"", SYSTEM}) > 1
 
     def is_shared_lately(self, now: Instant) -> bool:
-        known = self._sharing.get("installation")
+        return self._read_lately("", now, self.is_shared)
+
+    def _read_lately(self, name: str, now: Instant, read: Callable[[], R]) -> R:
+        known = self._lately.get(name)
         if known is None or not known[0] <= now < known[0] + ALLOWED_FOR:
-            known = self._sharing["installation"] = now, self.is_shared()
-        return known[1]
+            if len(self._lately) >= MAX_ALLOWED:
+                self._lately.clear()
+            known = self._lately[name] = now, read()
+        found: R = known[1]
+        return found
 
     def accesses(self, limit: int, cursor: str | None) -> Page[AccessRow]:
         return self._list(AccessRow, "ACCESS", "", limit, cursor)
@@ -102,7 +92,7 @@ class DynamoCatalog:
         # '!' sorts before each character of a name, and '$' right after '#'.
         values = {"pk": pk, "first": f"{prefix}{after}!" if after else prefix, "last": f"{prefix[:-1]}$"}
         found, more = self._dynamo.query("catalog", "pk = :pk AND sk BETWEEN :first AND :last", values, limit=limit)
-        names = tuple(items.from_item(Listing, item).schedule for item in found)
+        names = tuple(row.schedule for row in items.rows_of(Listing, found))
         return Page(names, names[-1].rpartition(".")[2] if more and names else None)
 
     def messages(self, app: str, limit: int, cursor: str | None) -> Page[Listing]:
@@ -124,13 +114,12 @@ class DynamoCatalog:
         values = {"pk": last.pk, "first": first.sk, "last": last.sk}
         between = "pk = :pk AND sk BETWEEN :first AND :last"
         near, more = self._dynamo.query("catalog", between, values, limit=NEAR_PREFIXES, forward=False)
-        rows = [items.from_item(PrefixRow, item) for item in near]
-        matched = prefixes.matched(row for row in rows if row.prefix in folders)
+        matched = prefixes.matched(row for row in items.rows_of(PrefixRow, near) if row.prefix in folders)
         return prefixes.matched(self._prefix_rows(bucket, folders)) if more and matched is None else matched
 
     def _prefix_rows(self, bucket: str, folders: list[str]) -> list[PrefixRow]:
         found = self._dynamo.get_many([kinds.key(PrefixRow, bucket, folder) for folder in folders])
-        return sorted((items.from_item(PrefixRow, item) for item in found.values()), key=lambda row: len(row.prefix))
+        return sorted(items.rows_of(PrefixRow, found.values()), key=lambda row: len(row.prefix))
 
     def prefixes_around(self, bucket: str, prefix: str) -> tuple[PrefixRow, ...]:
         return tuple(self._prefix_rows(bucket, prefixes.path_of(prefix)))
@@ -143,10 +132,10 @@ class DynamoCatalog:
         # '$' sorts right after '#', so the page begins after all rows of the last schedule of the previous page.
         values = {"pk": f"TRIGGER#{event_key}", "after": f"{cursor}$" if cursor else "!"}
         found, more = self._dynamo.query("catalog", "pk = :pk AND sk > :after", values, limit=limit)
-        rows = [items.from_item(Subscription, item) for item in found]
+        rows = items.rows_of(Subscription, found)
         if more and len({row.schedule for row in rows}) > 1:
-            rows = [row for row in rows if row.schedule != rows[-1].schedule]
-        return Page(tuple(rows), rows[-1].schedule if more and rows else None)
+            rows = tuple(row for row in rows if row.schedule != rows[-1].schedule)
+        return Page(rows, rows[-1].schedule if more and rows else None)
 
     def manifests(self, dataset: str, limit: int) -> tuple[ManifestRow, ...]:
         return self._list(ManifestRow, f"DATASET#{dataset}", "MANIFEST#", limit, None, forward=False).items
@@ -180,9 +169,7 @@ class DynamoCatalog:
             values |= {"first": first, "last": f"{prefix}\U0010ffff"}
         elif prefix:
             condition, values = "pk = :pk AND begins_with(sk, :sk)", {"pk": pk, "sk": prefix}
-        start = decode_start(cursor)
-        found, more = self._dynamo.query("catalog", condition, values, limit=limit, start=start, forward=forward)
-        return Page(tuple(items.from_item(kind, item) for item in found), encode_cursor(more))
+        return self._dynamo.page(kind, "catalog", condition, values, limit, cursor, forward)
 
 
 def _place(kind: str, parent: str) -> tuple[str, str]:

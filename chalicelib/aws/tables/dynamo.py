@@ -14,14 +14,14 @@ from typing import Any, TypeVar
 from botocore.exceptions import ClientError
 
 from chalicelib.aws.tables import items, own_writes
-from chalicelib.aws.tables.expressions import Shards
+from chalicelib.aws.tables.expressions import Built, Shards, condition, update
 from chalicelib.aws.tables.items import Item
 from chalicelib.aws.tables.statements import Statement, statement
 from chalicelib.aws.tables.tries import FAILURES, Patience, Tries, code_of, reasons_of, tried
 from chalicelib.core import errors
 from chalicelib.core.instants import DAY, Instant
 from chalicelib.core.rows import kinds
-from chalicelib.core.rows.closings import ClosingCount
+from chalicelib.core.rows.delivery_lease import ClosingCount
 from chalicelib.core.rows.kinds import Key, TableName
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import DeadLetter
@@ -29,7 +29,7 @@ from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.runs import metrics as run_metrics
 from chalicelib.core.schedules import closings
 from chalicelib.core.writes import MAX_WRITES, Conflict, Put, Write
-from chalicelib.ports import Metrics, NoMetrics
+from chalicelib.ports import Metrics, NoMetrics, Page
 from chalicelib.settings import Settings
 
 R = TypeVar("R")
@@ -62,7 +62,7 @@ class Dynamo:
         self._patience = replace(
             patience or Patience(), throttled=lambda: self._metrics.add(run_metrics.THROTTLED_CALLS, 1)
         )
-        self._names = {
+        self._names: dict[TableName, str] = {
             "catalog": settings.catalog_table,
             "jobs": settings.jobs_table,
             "runs": settings.runs_table,
@@ -93,33 +93,33 @@ class Dynamo:
         return self._transaction(statements, writes)
 
     def count_closing(self, namespace: str) -> None:
-        key = kinds.key(ClosingCount, namespace)
+        sets = "closings = if_not_exists(closings, :zero) + :one, #namespace = :namespace, #at = :at, #format = :format"
         values = {"zero": 0, "one": 1, "namespace": namespace, "at": self._now(), "format": items.FORMAT}
-        self._ask(
-            self._client.update_item,
-            TableName=self._names[key.table],
-            Key=_key(key),
-            UpdateExpression="SET closings = if_not_exists(closings, :zero) + :one, "
-            "#namespace = :namespace, #at = :at, #format = :format",
-            ExpressionAttributeNames={"#namespace": "namespace", "#at": "at", "#format": "format"},
-            ExpressionAttributeValues={f":{name}": items.value(plain) for name, plain in values.items()},
-        )
+        self._update(update(kinds.key(ClosingCount, namespace), f"SET {sets}", None, **values))
 
     def number(self, limit_name: str) -> int:
-        key = kinds.key(LimitState, limit_name)
-        answer = self._ask(
-            self._client.update_item,
-            TableName=self._names[key.table],
-            Key=_key(key),
-            UpdateExpression="SET numbered = if_not_exists(numbered, :zero) + :one",
-            ExpressionAttributeValues={":zero": {"N": "0"}, ":one": {"N": "1"}},
-            ReturnValues="UPDATED_NEW",
-        )
-        return int(answer["Attributes"]["numbered"]["N"])
+        sets = "SET numbered = if_not_exists(numbered, :zero) + :one"
+        made = update(kinds.key(LimitState, limit_name), sets, None, zero=0, one=1)
+        return int(self._update(made, ReturnValues="UPDATED_NEW")["Attributes"]["numbered"]["N"])
+
+    def _update(self, made: Built, **more: str) -> Any:
+        """Carry out an update without a condition."""
+        _, key, arguments = made
+        place = {"TableName": self._names[key.table], "Key": _key(key)}
+        return self._ask(self._client.update_item, **place, **arguments, **more)
 
     def put_all(self, writes: Sequence[Put]) -> None:
-        by_key = {(made := statement(write, self._names, self.shards)).key: made for write in writes}
-        self._in_batches([(made.key, {"PutRequest": {"Item": made.arguments["Item"]}}) for made in by_key.values()])
+        made = list({(each := statement(write, self._names, self.shards)).key: each for write in writes}.values())
+        for start in range(0, len(made), MAX_PUTS):
+            pending: dict[str, Any] = {}
+            for each in made[start : start + MAX_PUTS]:
+                request = {"PutRequest": {"Item": each.arguments["Item"]}}
+                pending.setdefault(self._names[each.key.table], []).append(request)
+            tries = Tries(self._patience)
+            while pending:
+                pending = self._ask(self._client.batch_write_item, RequestItems=pending).get("UnprocessedItems") or {}
+                if pending:
+                    tries.pause()
 
     def get(self, key: Key, kind: type[R]) -> R | None:
         """One row, by a strongly consistent read; None if it does not exist."""
@@ -162,29 +162,20 @@ class Dynamo:
 
     def query(
         self,
-        table: str,
-        condition: str,
+        table: TableName,
+        expected: str,
         values: Mapping[str, Any],
         *,
         limit: int,
         index: str | None = None,
         start: Mapping[str, Any] | None = None,
         forward: bool = True,
-        names: Mapping[str, str] | None = None,
     ) -> tuple[list[Item], Mapping[str, Any] | None]:
         """One page of a query: its items, and the start of the next page. Strong, except on a global index."""
-        arguments: dict[str, Any] = {
-            "TableName": self._names[table],
-            "KeyConditionExpression": condition,
-            "ExpressionAttributeValues": {f":{name}": items.value(plain) for name, plain in values.items()},
-            "Limit": limit,
-            "ScanIndexForward": forward,
-            "ConsistentRead": index in (None, "events"),
-        }
+        arguments = self._query(table, expected, values)
+        arguments |= {"Limit": limit, "ScanIndexForward": forward, "ConsistentRead": index in (None, "events")}
         if index:
             arguments["IndexName"] = index
-        if names:
-            arguments["ExpressionAttributeNames"] = dict(names)
         if start:
             arguments["ExclusiveStartKey"] = dict(start)
         try:
@@ -195,15 +186,17 @@ class Dynamo:
             raise
         return answer["Items"], answer.get("LastEvaluatedKey")
 
-    def count(self, table: str, condition: str, values: Mapping[str, Any]) -> int:
-        """How many items a query finds, by eventually consistent reads."""
-        arguments: dict[str, Any] = {
+    def _query(self, table: TableName, expected: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        arguments = condition(expected, dict(values))
+        return {
             "TableName": self._names[table],
-            "KeyConditionExpression": condition,
-            "ExpressionAttributeValues": {f":{name}": items.value(plain) for name, plain in values.items()},
-            "ProjectionExpression": "pk",
-            "Limit": MAX_COUNTED,
+            "KeyConditionExpression": arguments.pop("ConditionExpression"),
+            **arguments,
         }
+
+    def count(self, table: TableName, expected: str, values: Mapping[str, Any]) -> int:
+        """How many items a query finds, by eventually consistent reads."""
+        arguments = self._query(table, expected, values) | {"ProjectionExpression": "pk", "Limit": MAX_COUNTED}
         found = 0
         while True:
             answer = self._ask(self._client.query, **arguments)
@@ -213,14 +206,37 @@ class Dynamo:
             arguments["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
     def query_all(
-        self, table: str, condition: str, values: Mapping[str, Any], index: str | None = None
+        self, table: TableName, expected: str, values: Mapping[str, Any], limit: int = 1000, **more: Any
     ) -> Iterator[Item]:
+        """The items of all pages of a query, ``limit`` items a page. A page is read when it is needed."""
         start: Mapping[str, Any] | None = None
         while True:
-            page, start = self.query(table, condition, values, limit=1000, index=index, start=start)
+            page, start = self.query(table, expected, values, limit=limit, start=start, **more)
             yield from page
             if not start:
                 return
+
+    def query_first(
+        self, table: TableName, expected: str, values: Mapping[str, Any], limit: int, **more: Any
+    ) -> tuple[list[Item], bool]:
+        """The first items of a query, and whether there are more. One call of DynamoDB returns at most 1 MB."""
+        found: list[Item] = []
+        start: Mapping[str, Any] | None = None
+        while True:
+            left = limit - len(found)
+            rows, start = self.query(table, expected, values, limit=left, start=start, **more)
+            found += rows
+            if not start or len(found) >= limit:
+                return found, start is not None
+
+    def page(
+        self, kind: type[R], table: TableName, expected: str, values: Mapping[str, Any], limit: int, cursor: str | None,
+        forward: bool = True,
+    ) -> Page[R]:  # fmt: skip
+        """A page of the rows that a query finds. Raises ``bad_cursor``."""
+        start = checked_start(decode_cursor(cursor))
+        found, more = self.query(table, expected, values, limit=limit, start=start, forward=forward)
+        return Page(items.rows_of(kind, found), encode_cursor(more))
 
     def _single(self, made: Statement, writes: Sequence[Write]) -> Conflict | None:
         """Carry out one conditional write. If an earlier try wrote without an answer, the condition of the repeat
@@ -260,20 +276,6 @@ class Dynamo:
     def _ask(self, call: Callable[..., Any], **arguments: Any) -> Any:
         return tried(self._patience, call, **arguments)
 
-    def _in_batches(self, requests: Sequence[tuple[Key, dict[str, Any]]]) -> None:
-        for start in range(0, len(requests), MAX_PUTS):
-            self._batch([(key.table, request) for key, request in requests[start : start + MAX_PUTS]])
-
-    def _batch(self, requests: Sequence[tuple[str, dict[str, Any]]]) -> None:
-        pending: dict[str, Any] = {}
-        for table, request in requests:
-            pending.setdefault(self._names[table], []).append(request)
-        tries = Tries(self._patience)
-        while pending:
-            pending = self._ask(self._client.batch_write_item, RequestItems=pending).get("UnprocessedItems") or {}
-            if pending:
-                tries.pause()
-
 
 def together(read: Callable[[T], R], parts: Sequence[T]) -> list[R]:
     """What a read returns for each part, in their order. ``AT_ONCE`` of the calls are made at the same time."""
@@ -305,13 +307,8 @@ def decode_cursor(cursor: str | None) -> Any:
         raise errors.bad_cursor() from None
 
 
-def decode_start(cursor: str | None) -> Mapping[str, Any] | None:
-    """The key of an item after which a page begins. Raises ``bad_cursor`` for anything else: callers can forge it."""
-    return checked_start(decode_cursor(cursor))
-
-
 def checked_start(start: Any) -> Mapping[str, Any] | None:
-    """The same for a decoded position."""
+    """The key of an item after which a page begins. Raises ``bad_cursor`` for anything else: callers can forge it."""
     if start is None:
         return None
     if not isinstance(start, dict) or not start or not all(_is_key_value(value) for value in start.values()):

@@ -7,7 +7,7 @@ A new attribute needs no new layout: code that does not know the attribute keeps
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from decimal import Decimal
 from functools import cache
@@ -144,6 +144,10 @@ def from_item(kind: type[R], item: Item) -> R:
     values |= {name: parse(values[name]) for name in _reasons(kind) & values.keys()}  # type: ignore[arg-type]  # as above
     unknown = tuple((name, content) for name, content in item.items() if name not in written)
     return kind(**values, **({_CARRIED: unknown} if unknown and issubclass(kind, StoredRow) else {}))
+
+
+def rows_of(kind: type[R], found: Iterable[Item]) -> tuple[R, ...]:
+    return tuple(from_item(kind, item) for item in found)
 
 
 def picked(item: Item, names: Sequence[str]) -> tuple[Any, ...]:

@@ -7,13 +7,12 @@ from functools import partial
 from itertools import islice
 
 from chalicelib.aws.tables import items
-from chalicelib.aws.tables.dynamo import Dynamo, decode_start, encode_cursor
+from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.core import ids
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows import delivery_lease, kinds, sort_keys
 from chalicelib.core.rows.backfill import Backfill
-from chalicelib.core.rows.closings import ClosingCount
-from chalicelib.core.rows.delivery_lease import DeliveryLease
+from chalicelib.core.rows.delivery_lease import ClosingCount, DeliveryLease
 from chalicelib.core.rows.event import AppliedEvent, Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
@@ -40,9 +39,7 @@ class DynamoJobs:
 
     def jobs(self, schedule: str, generation: int, limit: int, cursor: str | None) -> Page[Job]:
         values = {"pk": kinds.key(Job, schedule, generation, "").pk, "first": sort_keys.FIRST_JOB}
-        start = decode_start(cursor)
-        found, more = self._dynamo.query("jobs", "pk = :pk AND sk >= :first", values, limit=limit, start=start)
-        return Page(tuple(items.from_item(Job, item) for item in found), encode_cursor(more))
+        return self._dynamo.page(Job, "jobs", "pk = :pk AND sk >= :first", values, limit, cursor)
 
     def events_of(self, job: str, schedule: str, generation: int, most: int | None = None) -> tuple[Event, ...]:
         values = {"pk": kinds.key(Job, schedule, generation, "").pk, "job": job}
@@ -52,30 +49,26 @@ class DynamoJobs:
     def applied(self, places: Sequence[tuple[str, int, str]]) -> tuple[AppliedEvent, ...]:
         wanted = [kinds.key(AppliedEvent, *place) for place in dict.fromkeys(places)]
         found = self._dynamo.get_many(wanted)
-        return tuple(items.from_item(AppliedEvent, found[key]) for key in wanted if key in found)
+        return items.rows_of(AppliedEvent, (found[key] for key in wanted if key in found))
 
     def backfills(self, schedule: str) -> tuple[Backfill, ...]:
         found = self._dynamo.query_all("jobs", "pk = :pk", {"pk": f"BACKFILL#{schedule}"})
-        return tuple(items.from_item(Backfill, item) for item in found)
+        return items.rows_of(Backfill, found)
 
     def reprocesses(self, namespace: str) -> tuple[Reprocess, ...]:
         found = self._dynamo.query_all("jobs", "pk = :pk", {"pk": f"REPROCESS#{namespace}"})
-        return tuple(items.from_item(Reprocess, item) for item in found)
+        return items.rows_of(Reprocess, found)
 
     def notices(self, workflow: str, limit: int) -> tuple[PendingNotice, ...]:
-        found, _ = self._dynamo.query(
-            "jobs", "pk = :pk", {"pk": kinds.key(PendingNotice, workflow, "", "").pk}, limit=limit
-        )
-        return tuple(items.from_item(PendingNotice, item) for item in found)
+        values = {"pk": f"NOTICE#{workflow}"}
+        return self._dynamo.page(PendingNotice, "jobs", "pk = :pk", values, limit, None).items
 
     def closings(self, namespaces: Collection[str]) -> dict[str, ClosingCount | None]:
         if len(namespaces) == 1:  # mostly; a get is answered sooner than a batch
             return {name: self._dynamo.get(kinds.key(ClosingCount, name), ClosingCount) for name in namespaces}
-        wanted = {name: kinds.key(ClosingCount, name) for name in namespaces}
-        found = self._dynamo.get_many(list(wanted.values()))
-        return {
-            name: items.from_item(ClosingCount, found[key]) if key in found else None for name, key in wanted.items()
-        }
+        found = self._dynamo.get_many([kinds.key(ClosingCount, name) for name in namespaces])
+        counts = {row.namespace: row for row in items.rows_of(ClosingCount, found.values())}
+        return {name: counts.get(name) for name in namespaces}
 
     def delivery_leases(self, due: Instant, singles: Collection[str] | None = None) -> tuple[DeliveryLease, ...]:
         if singles is None:
@@ -86,35 +79,25 @@ class DynamoJobs:
             wanted = [kinds.key(DeliveryLease, due, delivery_lease.single_id(mark)) for mark in singles]
             found = list(self._dynamo.query_all("jobs", "pk = :pk AND sk < :single", values))
             found += self._dynamo.get_many(wanted).values() if wanted else ()
-        return tuple(items.from_item(DeliveryLease, item) for item in found)
+        return items.rows_of(DeliveryLease, found)
 
     def limit_state(self, limit_name: str) -> LimitState:
         return self._dynamo.get(kinds.key(LimitState, limit_name), LimitState) or LimitState(limit_name)
 
     def limit_states(self, limit_names: Sequence[str]) -> tuple[LimitState, ...]:
-        wanted = {kinds.key(LimitState, name): name for name in limit_names}
-        found = self._dynamo.get_many(list(wanted))
-        return tuple(
-            items.from_item(LimitState, found[key]) if key in found else LimitState(name)
-            for key, name in wanted.items()
-        )
+        found = self._dynamo.get_many([kinds.key(LimitState, name) for name in dict.fromkeys(limit_names)])
+        states = {row.limit_name: row for row in items.rows_of(LimitState, found.values())}
+        return tuple(states.get(name) or LimitState(name) for name in dict.fromkeys(limit_names))
 
     def queue(self, limit_name: str, limit: int, cursor: str | None) -> Page[Waiter]:
         values = {"pk": f"LIMIT#{limit_name}", "sk": "WAIT#"}
-        start = decode_start(cursor)
-        found, more = self._dynamo.query(
-            "jobs", "pk = :pk AND begins_with(sk, :sk)", values, limit=limit, start=start
-        )  # fmt: skip
-        return Page(tuple(items.from_item(Waiter, item) for item in found), encode_cursor(more))
+        return self._dynamo.page(Waiter, "jobs", "pk = :pk AND begins_with(sk, :sk)", values, limit, cursor)
 
     def is_queued(self, waiter: Waiter) -> bool:
         return self._dynamo.get(kinds.key_of(waiter), Waiter) == waiter
 
     def head_of(self, limit_name: str, count: int) -> tuple[Waiter, ...]:
-        values = {"pk": f"LIMIT#{limit_name}", "sk": "WAIT#"}
-        found, _ = self._dynamo.query("jobs", "pk = :pk AND begins_with(sk, :sk)", values, limit=count)
-        return tuple(items.from_item(Waiter, item) for item in found)
+        return self.queue(limit_name, count, None).items
 
     def offers(self, pool: str, count: int) -> tuple[Offer, ...]:
-        found, _ = self._dynamo.query("jobs", "pk = :pk", {"pk": f"OFFER#{pool}"}, limit=count)
-        return tuple(items.from_item(Offer, item) for item in found)
+        return self._dynamo.page(Offer, "jobs", "pk = :pk", {"pk": f"OFFER#{pool}"}, count, None).items

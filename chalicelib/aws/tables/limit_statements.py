@@ -1,4 +1,4 @@
-"""The writes of a limit as DynamoDB statements: permits, queues, and the starts that a limit remembers.
+"""The writes of a limit as DynamoDB statements: permits, paces, queues, and the starts that a limit remembers.
 
 A start is one entry of the map ``starts``, which is set and removed by its name. So runs that start or end at the same
 time do not overwrite each other. ``rev`` counts these changes: a write that relies on the starts expects it unchanged.
@@ -12,7 +12,6 @@ from typing import Any
 
 from chalicelib.aws.tables import items
 from chalicelib.aws.tables.expressions import NO_WAITER, Built, Shards, update
-from chalicelib.aws.tables.pace_statements import acquire_block, advance_pace, hold_back, take_pace
 from chalicelib.core.limits import names as limit_names
 from chalicelib.core.limits import permits
 from chalicelib.core.limits.permits import MOST_RATES, PermitRequest, RateWindow, Slots
@@ -64,31 +63,19 @@ class _Update:
         self.sets.append("rev = if_not_exists(rev, :zero) + :one")
         self.values |= {"zero": 0, "one": 1}
 
+    def as_read(self, name: str, read: int) -> None:
+        """Expect the attribute that was read; one that was 0 does not exist."""
+        if read == 0:
+            self.expects.append(f"attribute_not_exists({name})")
+        else:
+            self.expects.append(f"{name} = :{name}")
+            self.values[name] = read
+
     def numbers(self, read: LimitState) -> None:
         """Assign the next number to the run that starts. Another write with the same number fails, and reads again."""
         self.sets.append("numbered = :number")
         self.values["number"] = read.numbered + 1
-        if read.numbered == 0:
-            self.expects.append("attribute_not_exists(numbered)")
-        else:
-            self.expects.append("numbered = :numbered")
-            self.values["numbered"] = read.numbered
-
-    def of_edition(self, read: LimitState) -> None:
-        """Expect the edition of the workflow that was read."""
-        if read.edition == 0:
-            self.expects.append("attribute_not_exists(edition)")
-        else:
-            self.expects.append("edition = :edition")
-            self.values["edition"] = read.edition
-
-    def as_read(self, read: LimitState) -> None:
-        """Expect that no start was added or removed since the read."""
-        if read.rev == 0:
-            self.expects.append("attribute_not_exists(rev)")
-        else:
-            self.expects.append("rev = :rev")
-            self.values["rev"] = read.rev
+        self.as_read("numbered", read.numbered)
 
     def remembers(self, read: LimitState, holder: str, now: int, dropped: tuple[str, ...] = ()) -> None:
         """Add an entry to ``starts``. A path into a map needs the map, so the first entry creates the map. A new rate
@@ -119,7 +106,7 @@ def _acquire_permit(write: AcquirePermit, _: Shards) -> Built:
         case RateWindow():
             _enter_window(made, write, write.ask)
         case _:
-            return take_pace(write)
+            return _take_pace(write)
     if write.from_queue:
         made.sets.append("waiters = waiters - :one")
         made.values["one"] = 1
@@ -149,9 +136,9 @@ def _start_in_slot(made: _Update, holder: str, write: AcquirePermit | RecordStar
     if write.numbers:
         made.numbers(read)
     if limit_names.is_of_workflow(request.limit_name):
-        made.of_edition(read)
+        made.as_read("edition", read.edition)
     if request.gap is not None:
-        made.as_read(read)
+        made.as_read("rev", read.rev)  # no start was added or removed since
     if read.rates:
         made.expects.append("size(rates) = :rates")
         made.values["rates"] = len(read.rates)
@@ -166,7 +153,7 @@ def _start_in_slot(made: _Update, holder: str, write: AcquirePermit | RecordStar
 
 def _enter_window(made: _Update, write: AcquirePermit, request: RateWindow) -> None:
     made.counts_up()
-    made.as_read(write.read)
+    made.as_read("rev", write.read.rev)
     made.remembers(write.read, str(write.begins), write.now, permits.outdated(request, write.read))
 
 
@@ -176,9 +163,53 @@ def _record_start(write: RecordStart, _: Shards) -> Built:
         _start_in_slot(made, write.begins, write, write.ask)
     else:
         made.counts_up()
-        made.as_read(write.read)
+        made.as_read("rev", write.read.rev)
         made.remembers(write.read, write.begins, write.now)
     return made.built(write.ask.limit_name)
+
+
+def _take_pace(write: AcquirePermit) -> Built:
+    request, head = write.ask, write.read.head
+    if isinstance(request, Slots | RateWindow):
+        raise TypeError("expected a pace")
+    key, leaving = kinds.key(LimitState, request.limit_name), ", waiters = waiters - :one" if write.from_queue else ""
+    # Two forms of max(head, now) + spacing: an update expression has no max.
+    behind = head <= write.now
+    base = ":now" if behind else "head"
+    free = "(attribute_not_exists(head) OR head <= :now)" if behind else "head > :now AND head <= :latest"
+    values = {"now": write.now, "spacing": request.spacing}
+    if not behind:
+        values["latest"] = write.now + request.slack
+    if write.from_queue:
+        values["one"] = 1
+    elif not write.passing:
+        # No single row shows whether a queue in parts is empty, so each job acquires its permit through the queue.
+        free, values["zero"] = f"{free} AND {NO_WAITER} AND attribute_not_exists(parts)", 0
+    return update(key, f"SET head = {base} + :spacing{leaving}", free, **values)
+
+
+def _acquire_block(write: AcquireBlock, _: Shards) -> Built:
+    expected = "head = :read" if write.read else "attribute_not_exists(head) OR head = :read"
+    return update(
+        kinds.key(LimitState, write.limit_name), "SET head = :head", expected, head=write.head, read=write.read
+    )
+
+
+def _hold_back(write: DelayPace, shards: Shards) -> Built:
+    """Move the head forward. The head only grows, so a concurrent longer delay or permit is kept."""
+    key, head = kinds.key(LimitState, write.ask.limit_name), write.until + write.ask.slack
+    return update(key, "SET head = :head", "attribute_not_exists(head) OR head < :head", head=head)
+
+
+def _advance_pace(write: AdvancePace, shards: Shards) -> Built:
+    key, wake_at = kinds.key(LimitState, write.limit_name), write.read.wake_at
+    sets, expected = "SET head = :head", "head = :read"
+    values: dict[str, Any] = {"head": write.head, "read": write.read.head}
+    if wake_at is not None and wake_at > write.head:
+        sets, expected = f"{sets}, wake_at = :at", f"{expected} AND wake_at = :seen"
+        values["at"] = items.wake(write.head, key.pk, shards.wake)["wake_at"]
+        values["seen"] = items.wake(wake_at, key.pk, shards.wake)["wake_at"]
+    return update(key, sets, expected, **values)
 
 
 def _join_queue(write: JoinQueue, shards: Shards) -> Built:
@@ -251,27 +282,16 @@ def _remember_success(made: _Update, write: ReleasePermit) -> None:
 
 def _track_rates(write: TrackRates, _: Shards) -> Built:
     """Add rates to those that a workflow counts. It keeps at most `MOST_RATES`; more would let no claim succeed."""
-    known = " AND ".join(f"contains(rates, :rate{number})" for number in range(len(write.rates)))
-    return (
-        "Update",
-        kinds.key(LimitState, write.limit_name),
-        {
-            "UpdateExpression": "ADD rates :rates",
-            "ConditionExpression": f"attribute_not_exists(rates) OR size(rates) <= :room OR ({known})",
-            "ExpressionAttributeValues": {
-                ":rates": {"SS": list(write.rates)},
-                ":room": {"N": str(MOST_RATES - len(write.rates))},
-                **{f":rate{number}": {"S": rate} for number, rate in enumerate(write.rates)},
-            },
-        },
-    )
+    key = kinds.key(LimitState, write.limit_name)
+    each = {f"rate{number}": rate for number, rate in enumerate(write.rates)}
+    known = " AND ".join(f"contains(rates, :{name})" for name in each)
+    expected = f"attribute_not_exists(rates) OR size(rates) <= :room OR ({known})"
+    room = MOST_RATES - len(write.rates)
+    return update(key, "ADD rates :rates", expected, rates=set(write.rates), room=room, **each)
 
 
 def _name_shared(write: NameShared, _: Shards) -> Built:
-    values = {":shared": {"SS": [write.shared]}}
-    return "Update", kinds.key(LimitState, write.limit_name), {
-        "UpdateExpression": "ADD admits :shared", "ExpressionAttributeValues": values,
-    }  # fmt: skip
+    return update(kinds.key(LimitState, write.limit_name), "ADD admits :shared", None, shared={write.shared})
 
 
 def _new_edition(write: NewEdition, _: Shards) -> Built:
@@ -339,9 +359,9 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     LeaveQueue: _leave_queue,
     ReleasePermit: _release_permit,
     LeaseQueue: _lease_queue,
-    DelayPace: hold_back,
-    AcquireBlock: acquire_block,
-    AdvancePace: advance_pace,
+    DelayPace: _hold_back,
+    AcquireBlock: _acquire_block,
+    AdvancePace: _advance_pace,
     ClearQueueWake: _clear_queue_wake,
     WakeQueue: _wake_queue,
 }

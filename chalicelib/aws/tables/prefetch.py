@@ -18,9 +18,8 @@ from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.aws.tables.rows import DynamoRows
 from chalicelib.aws.tables.runs import DynamoRuns
 from chalicelib.core.rows import kinds
-from chalicelib.core.rows.kinds import Key
-from chalicelib.core.rows.stamps import Stamp
-from chalicelib.ports import Ports
+from chalicelib.core.rows.kinds import Key, Stamp
+from chalicelib.ports import Over, Ports
 
 R = TypeVar("R")
 # Rows that were parsed recently, with their items, of one or two KB each. A delivery reads each of its rows twice,
@@ -63,17 +62,17 @@ class DynamoPrefetch:
         return {key: items.picked(item, attributes[key.table]) for key, item in found.items()}
 
 
-class _Read:
+class _Read(Over):
     """A `Dynamo` that answers reads of prefetched rows, existing or missing, and reads all others from the table."""
 
     def __init__(self, dynamo: Dynamo, rows: Mapping[Key, Item | None], parsed: Parsed) -> None:
-        self._dynamo = dynamo
-        self._rows = rows
-        self._parsed = parsed
+        super().__init__(dynamo)
+        self._rows, self._parsed = rows, parsed
 
     def get(self, key: Key, kind: type[R]) -> R | None:
         if key not in self._rows:
-            return self._dynamo.get(key, kind)
+            stored: R | None = self._below.get(key, kind)
+            return stored
         item = self._rows[key]
         if not item:
             return None
@@ -84,6 +83,3 @@ class _Read:
             known = self._parsed[key] = (item, items.from_item(kind, item))
         found: R = known[1]
         return found
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._dynamo, name)

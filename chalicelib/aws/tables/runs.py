@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from chalicelib.aws.tables import items
 from chalicelib.aws.tables.dynamo import Dynamo, checked_start, decode_cursor, encode_cursor
@@ -19,9 +19,10 @@ from chalicelib.core.rows import kinds, sort_keys
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.kinds import Key, TableName
 from chalicelib.core.rows.ref import Ref
-from chalicelib.core.rows.run import DeadLetter, Record, Run
-from chalicelib.core.rows.spans import RunSpan
+from chalicelib.core.rows.run import DeadLetter, Record, Run, RunSpan
 from chalicelib.ports import Page, Soonest
+
+R = TypeVar("R")
 
 # scope -> its index, and the partition attribute of the index
 _SCOPES = {
@@ -30,6 +31,8 @@ _SCOPES = {
     "day": ("by_day", "day_key"),
 }
 
+
+_BETWEEN = "wake_shard = :shard AND wake_at BETWEEN :since AND :until"
 
 PAGE = 100  # rows more than an even share that are read of one part of an index at a time
 
@@ -40,16 +43,15 @@ class DynamoRuns:
 
     def several(self, names: Sequence[tuple[str, int]], strong: bool = True) -> tuple[Run, ...]:
         found = self._dynamo.get_many([kinds.key(Run, *name) for name in names], strong=strong)
-        return tuple(items.from_item(Run, item) for item in found.values())
+        return items.rows_of(Run, found.values())
 
     def attempts(self, run_id: str) -> tuple[Run, ...]:
         values = {"pk": f"RUN#{run_id}", "sk": "A#"}
         found = self._dynamo.query_all("runs", "pk = :pk AND begins_with(sk, :sk)", values)
-        return tuple(items.from_item(Run, item) for item in found)
+        return items.rows_of(Run, found)
 
     def runs(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Run]:
-        page = self._history(scope, self._parts(name), limit, cursor)
-        return Page(tuple(items.from_item(Run, item) for item in page.items), page.cursor)
+        return self._history(Run, scope, self._parts(name), limit, cursor)
 
     def spans(self, scope: str, names: Sequence[str], since: Instant, until: Instant, most: int) -> tuple[RunSpan, ...]:
         wanted: list[Key] = []
@@ -57,29 +59,26 @@ class DynamoRuns:
             wanted += self._newest(scope, self._parts(name), since, until, most - len(wanted))
             if len(wanted) >= most:
                 break
-        return tuple(items.from_item(RunSpan, item) for item in self._in_order(wanted))
+        return items.rows_of(RunSpan, self._in_order(wanted, strong=False))
 
     def records_between(self, schedule: str, since: Instant, until: Instant, most: int) -> tuple[Record, ...]:
         wanted = self._newest("schedule", [f"RECORD#{schedule}"], since, until, most)
-        return tuple(items.from_item(Record, item) for item in self._in_order(wanted))
+        return items.rows_of(Record, self._in_order(wanted, strong=False))
 
     def records(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Record]:
         parts = [f"RECORD#{name}"] if scope == "schedule" else self._parts(f"RECORD#{name}")
-        page = self._history(scope, parts, limit, cursor)
-        return Page(tuple(items.from_item(Record, item) for item in page.items), page.cursor)
+        return self._history(Record, scope, parts, limit, cursor)
 
     def dead_letters(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[DeadLetter]:
         parts = [f"DEAD#{name}"] if scope == "schedule" else self._parts(f"DEAD#{name}")
-        page = self._history("day" if scope == "namespace" else scope, parts, limit, cursor)
-        return Page(tuple(items.from_item(DeadLetter, item) for item in page.items), page.cursor)
+        return self._history(DeadLetter, "day" if scope == "namespace" else scope, parts, limit, cursor)
 
     def dead_letter(self, run_id: str) -> DeadLetter | None:
         named = ids.parse_job_id(run_id)
         if named is None:
             return None
         values = {"pk": kinds.key(DeadLetter, named.schedule, run_id, 0).pk, "sk": f"{run_id}#"}
-        found = self._dynamo.query_all("runs", "pk = :pk AND begins_with(sk, :sk)", values)
-        letters = [items.from_item(DeadLetter, item) for item in found]
+        letters = items.rows_of(DeadLetter, self._dynamo.query_all("runs", "pk = :pk AND begins_with(sk, :sk)", values))
         return letters[-1] if letters else None
 
     def has_dead_letter(self, schedule: str) -> bool:
@@ -98,7 +97,7 @@ class DynamoRuns:
         rows = [item for item in found if item["sk"]["S"] < values["until"]]
         last = rows[:limit][-1]["sk"]["S"] if rows else None
         more = last if len(rows) > limit or rest else None  # DynamoDB ends a page at 1 MB, too
-        return Page(tuple(items.from_item(AuditRow, item) for item in rows[:limit]), encode_cursor(more))
+        return Page(items.rows_of(AuditRow, rows[:limit]), encode_cursor(more))
 
     def audit_of_all(self, since: Instant, until: Instant, limit: int, cursor: str | None) -> Page[AuditRow]:
         before = _before(cursor, since, until)
@@ -106,44 +105,32 @@ class DynamoRuns:
         at = parse_instant(before[: len(iso(until))])
         while at >= since - since % DAY and len(found) <= limit:
             values = {"part": items.audit_day(iso(at)[:10]), "since": iso(since), "before": before}
-            condition, names = "#part = :part AND #at BETWEEN :since AND :before", {"#part": "day_key", "#at": "at"}
-            page, _ = self._dynamo.query(
-                "runs", condition, values, limit=limit + 2, index="by_day", forward=False, names=names
-            )
+            condition = "day_key = :part AND #at BETWEEN :since AND :before"
+            page, _ = self._dynamo.query("runs", condition, values, limit=limit + 2, index="by_day", forward=False)
             found += [item for item in page if item["at"]["S"] < before]
             at -= DAY
         more = found[limit - 1]["at"]["S"] if len(found) > limit else None
-        wanted = [Key("runs", item["pk"]["S"], item["sk"]["S"]) for item in found[:limit]]
-        rows = self._dynamo.get_many(wanted) if wanted else {}
-        return Page(tuple(items.from_item(AuditRow, rows[key]) for key in wanted if key in rows), encode_cursor(more))
+        wanted = [_key_of(item) for item in found[:limit]]
+        return Page(items.rows_of(AuditRow, self._in_order(wanted)), encode_cursor(more))
 
     def _parts(self, name: str) -> list[str]:
         return [f"{name}#{part}" for part in range(self._dynamo.shards.history)]
 
-    def _history(self, scope: str, parts: list[str], limit: int, cursor: str | None) -> Page[items.Item]:
+    def _history(self, kind: type[R], scope: str, parts: list[str], limit: int, cursor: str | None) -> Page[R]:
         """A page of history, newest first. All parts of an index are read and merged; the cursor is one instant."""
         index, attribute = _SCOPES[scope]
         before = decode_cursor(cursor) if cursor is not None else "~"
         if not isinstance(before, str) or not before:
             raise errors.bad_cursor()
-        condition = "#part = :part AND #at < :before"
+        condition, most = f"{attribute} = :part AND #at < :before", limit + 1
+        asked = [{"part": part, "before": before} for part in parts]
         lists = [
-            self._dynamo.query(
-                "runs",
-                condition,
-                {"part": part, "before": before},
-                limit=limit + 1,
-                index=index,
-                forward=False,
-                names={"#part": attribute, "#at": "at"},
-            )[0]
-            for part in parts
+            self._dynamo.query("runs", condition, each, limit=most, index=index, forward=False)[0] for each in asked
         ]
         newest = list(heapq.merge(*lists, key=lambda item: str(item["at"]["S"]), reverse=True))
-        wanted = [Key("runs", item["pk"]["S"], item["sk"]["S"]) for item in newest[:limit]]
-        found = self._dynamo.get_many(wanted) if wanted else {}
+        wanted = [_key_of(item) for item in newest[:limit]]
         more = newest[limit - 1]["at"]["S"] if len(newest) > limit else None
-        return Page(tuple(found[key] for key in wanted if key in found), encode_cursor(more))
+        return Page(items.rows_of(kind, self._in_order(wanted)), encode_cursor(more))
 
     def _newest(self, scope: str, parts: Sequence[str], since: Instant, until: Instant, most: int) -> list[Key]:
         """The keys of the newest rows in all parts of an index. Each part is read page by page, and only as far as the
@@ -151,24 +138,17 @@ class DynamoRuns:
         size = most // len(parts) + PAGE
         lists = [self._backward(scope, part, since, until, size) for part in parts]
         merged = heapq.merge(*lists, key=lambda item: str(item["at"]["S"]), reverse=True)
-        return [Key("runs", item["pk"]["S"], item["sk"]["S"]) for item in islice(merged, most)]
+        return [_key_of(item) for item in islice(merged, most)]
 
     def _backward(self, scope: str, part: str, since: Instant, until: Instant, size: int) -> Iterator[items.Item]:
         # A sort key is an instant and an id, so it follows the bare instant: `since` is included, `until` is not.
         index, attribute = _SCOPES[scope]
-        names, values = {"#part": attribute, "#at": "at"}, {"part": part, "since": iso(since), "until": iso(until)}
-        condition = "#part = :part AND #at BETWEEN :since AND :until"
-        start: Mapping[str, Any] | None = None
-        while True:
-            found, start = self._dynamo.query(
-                "runs", condition, values, limit=size, index=index, start=start, forward=False, names=names
-            )
-            yield from found
-            if not start:
-                return
+        values = {"part": part, "since": iso(since), "until": iso(until)}
+        condition = f"{attribute} = :part AND #at BETWEEN :since AND :until"
+        return self._dynamo.query_all("runs", condition, values, size, index=index, forward=False)
 
-    def _in_order(self, wanted: Sequence[Key]) -> list[items.Item]:
-        found = self._dynamo.get_many(wanted, strong=False)
+    def _in_order(self, wanted: Sequence[Key], strong: bool = True) -> list[items.Item]:
+        found = self._dynamo.get_many(wanted, strong=strong) if wanted else {}
         return [found[key] for key in wanted if key in found]
 
 
@@ -194,9 +174,8 @@ class DynamoWakes:
         found: list[tuple[Ref, Instant]] = []
         for shard in range(self._dynamo.shards.wake):
             values = {"shard": str(shard), "since": iso(since), "until": iso(until)}
-            condition = "wake_shard = :shard AND wake_at BETWEEN :since AND :until"
             # Prepared fires may be many, and the jobs that wait lie among them.
-            items_of = self._dynamo.query_all("jobs", condition, values, index="wake")
+            items_of = self._dynamo.query_all("jobs", _BETWEEN, values, index="wake")
             found += [(ref, at) for ref, at in _named("jobs", items_of)
                       if ref.kind == "job" and not sort_keys.is_fire(ref.parts[2])]  # fmt: skip
         return tuple(sorted(found, key=lambda entry: entry[1]))
@@ -211,27 +190,13 @@ class DynamoWakes:
         found: list[tuple[Ref, Instant]] = []
         complete: list[Instant] = []  # of the shards that have more rows
         for shard in range(self._dynamo.shards.wake):
-            rows, more = self._first(table, str(shard), iso(since), iso(until), limit)
+            values = {"shard": str(shard), "since": iso(since), "until": iso(until)}
+            rows, more = self._dynamo.query_first(table, _BETWEEN, values, limit, index="wake")
             found += _named(table, rows)
             complete += [parse_instant(rows[-1]["wake_at"]["S"])] if more else []
         found.sort(key=lambda entry: entry[1])
         complete += [found[limit - 1][1]] if len(found) > limit else []
         return Soonest(tuple(found[:limit]), min(complete, default=None))
-
-    def _first(
-        self, table: TableName, shard: str, since: str, until: str, limit: int
-    ) -> tuple[list[items.Item], bool]:  # fmt: skip
-        """The first rows of a shard, and whether it has more. One call of DynamoDB returns at most 1 MB."""
-        values = {"shard": shard, "since": since, "until": until}
-        condition = "wake_shard = :shard AND wake_at BETWEEN :since AND :until"
-        found: list[items.Item] = []
-        start: Mapping[str, Any] | None = None
-        while True:
-            left = limit - len(found)
-            rows, start = self._dynamo.query(table, condition, values, limit=left, index="wake", start=start)
-            found += rows
-            if not start or len(found) >= limit:
-                return found, start is not None
 
     def waking(self, table: TableName, until: Instant, limit: int, cursor: str | None) -> Page[tuple[Ref, Instant]]:
         return self._page(table, [str(shard) for shard in range(self._dynamo.shards.wake)], iso(until), limit, cursor)
@@ -252,6 +217,10 @@ class DynamoWakes:
             found += _named(table, rows)
             number = number if start else number + 1
         return Page(tuple(found), encode_cursor([number, start]) if number < len(parts) else None)
+
+
+def _key_of(item: items.Item) -> Key:
+    return Key("runs", item["pk"]["S"], item["sk"]["S"])
 
 
 def _named(table: TableName, found: Iterable[items.Item]) -> list[tuple[Ref, Instant]]:

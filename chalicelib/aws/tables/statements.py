@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chalicelib.aws.tables import backfill_statements, items, limit_statements
-from chalicelib.aws.tables.expressions import Built, Shards, condition, update
+from chalicelib.aws.tables import items, limit_statements
+from chalicelib.aws.tables.expressions import ABSENT, Built, Shards, check, condition, delete, update
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows import kinds
+from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
@@ -28,6 +29,7 @@ from chalicelib.core.writes import (
     DeleteNotice,
     EndLease,
     EndTimer,
+    ExpectBackfillRunning,
     ExpectDefinition,
     ExpectGrants,
     ExpectMode,
@@ -49,10 +51,12 @@ from chalicelib.core.writes import (
     Row,
     TakeLease,
     TrackStarts,
+    WakeBackfill,
     Write,
 )
 
-ABSENT = "attribute_not_exists(pk)"
+_OWN_LEASE = "holder = :holder"
+_SAME_TIMER = "rev = :rev AND generation = :generation AND anchor = :anchor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class Statement:
     arguments: dict[str, Any]
 
 
-def statement(write: Write, table_names: dict[str, str], shards: Shards) -> Statement:
+def statement(write: Write, table_names: Mapping[Any, str], shards: Shards) -> Statement:
     build: Callable[[Any, Shards], Built] = _BUILDERS[type(write)]
     action, key, arguments = build(write, shards)
     named = {"TableName": table_names[key.table], **arguments}
@@ -84,10 +88,6 @@ def _put(row: Row, shards: Shards, expected: str | None, **values: Any) -> Built
     return "Put", kinds.key_of(row), arguments | condition(expected, values)
 
 
-def _create(write: Create, shards: Shards) -> Built:
-    return _put(write.row, shards, ABSENT)
-
-
 def _replace(write: Replace, shards: Shards) -> Built:
     row: Any = write.row
     if isinstance(row, Job):
@@ -98,14 +98,9 @@ def _replace(write: Replace, shards: Shards) -> Built:
     if isinstance(row, Timer):
         # The timers of all generations begin with the same revision. With generation and anchor in the condition, a
         # stalled emitter loses against a replacement, and against a drain and resume that changed the anchor.
-        expected = "rev = :rev AND generation = :generation AND anchor = :anchor"
         generation = write.over.generation if isinstance(write.over, Timer) else row.generation
-        return _put(row, shards, expected, rev=row.rev - 1, generation=generation, anchor=row.anchor)
+        return _put(row, shards, _SAME_TIMER, rev=row.rev - 1, generation=generation, anchor=row.anchor)
     return _put(row, shards, "rev = :rev", rev=row.rev - 1)
-
-
-def _put_row(write: Put, shards: Shards) -> Built:
-    return _put(write.row, shards, None)
 
 
 def _clear_state_wake(write: ClearStateWake, shards: Shards) -> Built:
@@ -126,43 +121,37 @@ def _put_last_arrival(write: PutLastArrival, shards: Shards) -> Built:
     if write.over is None:
         return _put(write.last_arrival, shards, ABSENT)
     # Only this attribute changes: the row was not read, and newer code may keep more attributes in it.
-    key, values = kinds.key_of(write.last_arrival), {"at": write.last_arrival.at, "over": write.over}
-    action, key, arguments = update(key, "SET #at = :at", "#at = :over", **values)
-    return action, key, arguments | {"ExpressionAttributeNames": {"#at": "at"}}
+    key = kinds.key_of(write.last_arrival)
+    return update(key, "SET #at = :at", "#at = :over", at=write.last_arrival.at, over=write.over)
 
 
 def _put_newest(write: PutNewest, _: Shards) -> Built:
-    # Only these attributes change: the row was not read, and newer code may keep more attributes in it. Three of the
-    # names are reserved words in expressions.
+    # Only these attributes change: the row was not read, and newer code may keep more attributes in it.
     newest, key = write.newest, kinds.key_of(write.newest)
     values = {"dataset": newest.dataset, "partition": newest.partition, "at": newest.at, "format": items.FORMAT}
     expression = "SET dataset = :dataset, #partition = :partition, #at = :at, #format = :format"
-    action, key, arguments = update(key, expression, "attribute_not_exists(#at) OR #at < :at", **values)
-    names = {"#partition": "partition", "#at": "at", "#format": "format"}
-    return action, key, arguments | {"ExpressionAttributeNames": names}
+    return update(key, expression, "attribute_not_exists(#at) OR #at < :at", **values)
 
 
 def _count_failure(write: CountFailure, _: Shards) -> Built:
-    # "count" is a reserved word in expressions.
     expression = "SET #count = if_not_exists(#count, :zero) + :one, schedule = :schedule, #format = :format"
     values = {"zero": 0, "one": 1, "schedule": write.schedule, "format": items.FORMAT}
-    action, key, arguments = update(kinds.key(Failures, write.schedule), expression, None, **values)
-    return action, key, arguments | {"ExpressionAttributeNames": {"#count": "count", "#format": "format"}}
+    return update(kinds.key(Failures, write.schedule), expression, None, **values)
 
 
 def _put_state(write: PutState, shards: Shards) -> Built:
     if write.over is None:
         return _put(write.schedule_state, shards, ABSENT)
-    action, key, arguments = _put(write.schedule_state, shards, None)
-    return action, key, arguments | _mode_condition(write.over, (write.over.mode,))
+    expected, values = _mode(write.over, write.over.mode)
+    return _put(write.schedule_state, shards, expected, **values)
 
 
-def _mode_condition(schedule_state: ScheduleState, modes: tuple[str, ...]) -> dict[str, Any]:
+def _mode(schedule_state: ScheduleState, *modes: str) -> tuple[str, dict[str, Any]]:
     listed = ", ".join(f":m{index}" for index in range(len(modes)))
     values = {"generation": schedule_state.generation, "version": schedule_state.version, "rev": schedule_state.rev}
     expected_modes = {f"m{index}": mode for index, mode in enumerate(modes)}
-    condition_text = f"generation = :generation AND version = :version AND rev = :rev AND #mode IN ({listed})"
-    return condition(condition_text, values | expected_modes) | {"ExpressionAttributeNames": {"#mode": "mode"}}
+    expected = f"generation = :generation AND version = :version AND rev = :rev AND #mode IN ({listed})"
+    return expected, values | expected_modes
 
 
 def _put_definition(write: PutDefinition, shards: Shards) -> Built:
@@ -176,91 +165,39 @@ def _put_definition(write: PutDefinition, shards: Shards) -> Built:
     return _put(write.definition, shards, expected, **values)
 
 
-def _expect_definition(write: ExpectDefinition, _: Shards) -> Built:
-    found = write.definition
-    values = {"version": found.version, "edition": found.edition}
-    return "ConditionCheck", kinds.key_of(found), condition("version = :version AND edition = :edition", values)
-
-
 def _expect_grants(write: ExpectGrants, _: Shards) -> Built:
     key = kinds.key(GrantsRow, write.namespace)
     if write.read is None:
-        return "ConditionCheck", key, condition(ABSENT, {})
+        return check(key, ABSENT)
     # A namespace that was deleted and created again begins with the first version again, at another instant.
-    values = {"version": write.read.version, "at": write.read.updated_at}
-    return "ConditionCheck", key, condition("version = :version AND updated_at = :at", values)
-
-
-def _track_starts(write: TrackStarts, _: Shards) -> Built:
-    key = kinds.key(Definition, "workflow", write.workflow)
-    return update(key, "SET counted = :true", "attribute_exists(pk)", true=True)
-
-
-def _remove_definition(write: RemoveDefinition, _: Shards) -> Built:
-    found = write.definition
-    return "Delete", kinds.key_of(found), condition("version = :version", {"version": found.version})
+    return check(key, "version = :version AND updated_at = :at", version=write.read.version, at=write.read.updated_at)
 
 
 def _end_timer(write: EndTimer, shards: Shards) -> Built:
     read = write.read
-    expected = "rev = :rev AND generation = :generation AND anchor = :anchor"
     values = {"rev": read.rev, "generation": read.generation, "anchor": read.anchor}
     if write.next is not None:
-        return _put(write.next, shards, expected, **values)
-    return "Delete", kinds.key_of(read), condition(expected, values)
-
-
-def _remove_subscription(write: RemoveSubscription, _: Shards) -> Built:
-    found = write.subscription
-    return "Delete", kinds.key_of(found), condition("since = :since", {"since": found.since})
-
-
-def _delete(write: Delete, _: Shards) -> Built:
-    return "Delete", kinds.key_of(write.row), {}
-
-
-def _delete_notice(write: DeleteNotice, _: Shards) -> Built:
-    return "Delete", kinds.key_of(write.row), condition("rev = :rev", {"rev": write.row.rev})
-
-
-def _delete_dead_letter(write: DeleteDeadLetter, _: Shards) -> Built:
-    # The same attempt may have another dead letter by now, if its redrive was cancelled.
-    return "Delete", kinds.key_of(write.letter), condition("failed_at = :at", {"at": write.letter.failed_at})
+        return _put(write.next, shards, _SAME_TIMER, **values)
+    return delete(read, _SAME_TIMER, **values)
 
 
 def _remove_waiter(write: RemoveWaiter, _: Shards) -> Built:
     expected = "job_id = :job AND job_sort_key = :sort_key"
-    return (
-        "Delete",
-        kinds.key_of(write.row),
-        condition(expected, {"job": write.row.job_id, "sort_key": write.row.job_sort_key}),
-    )
+    return delete(write.row, expected, job=write.row.job_id, sort_key=write.row.job_sort_key)
 
 
 def _expect_not_waiting(write: ExpectNotWaiting, _: Shards) -> Built:
-    waiter = write.waiter
+    waiter, read = write.waiter, write.read
     if waiter.run is not None:
         key = kinds.key(Run, *waiter.run)
     else:
         key = kinds.key(Job, waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
-    if write.read is None:
-        return "ConditionCheck", key, condition(ABSENT, {})
-    if isinstance(write.read, Run):
-        return "ConditionCheck", key, condition("rev = :rev", {"rev": write.read.rev})
+    if read is None:
+        return check(key, ABSENT)
+    if isinstance(read, Run):
+        return check(key, "rev = :rev", rev=read.rev)
     # Another job with the same revision may have this sort key by now.
-    return (
-        "ConditionCheck",
-        key,
-        condition("rev = :rev AND job_id = :job", {"rev": write.read.rev, "job": write.read.job_id}),
-    )
-
-
-def _expect_not_queued(write: ExpectNotQueued, _: Shards) -> Built:
-    return "ConditionCheck", kinds.key_of(write.waiter), condition(ABSENT, {})
-
-
-def _expect_no_run(write: ExpectNoRun, _: Shards) -> Built:
-    return "ConditionCheck", kinds.key(Run, write.job.job_id, write.job.attempt), condition(ABSENT, {})
+    return check(key, "rev = :rev AND job_id = :job", rev=read.rev, job=read.job_id)
 
 
 def _delete_job(write: DeleteJob, _: Shards) -> Built:
@@ -275,50 +212,32 @@ def _delete_job(write: DeleteJob, _: Shards) -> Built:
     if write.exact:
         expected += " AND rev = :rev"
         values["rev"] = write.job.rev
-    return "Delete", kinds.key_of(write.job), condition(expected, values)
+    return delete(write.job, expected, **values)
 
 
 def _take_lease(write: TakeLease, shards: Shards) -> Built:
     if write.over is not None:
-        own = "leased_until = :over AND holder = :holder"
+        own = f"leased_until = :over AND {_OWN_LEASE}"
         return _put(write.lease, shards, own, over=write.over, holder=write.lease.holder)
     return _put(write.lease, shards, f"{ABSENT} OR leased_until <= :now", now=write.now)
 
 
 def _end_lease(write: EndLease, _: Shards) -> Built:
-    own = {"until": write.lease.leased_until, "holder": write.lease.holder}
-    return "Delete", kinds.key_of(write.lease), condition("leased_until = :until AND holder = :holder", own)
+    own = f"leased_until = :until AND {_OWN_LEASE}"
+    return delete(write.lease, own, until=write.lease.leased_until, holder=write.lease.holder)
 
 
 def _expect_mode(write: ExpectMode, _: Shards) -> Built:
-    schedule_state = write.schedule_state
-    return (
-        "ConditionCheck",
-        kinds.key(ScheduleState, schedule_state.schedule),
-        _mode_condition(schedule_state, write.modes),
-    )
+    expected, values = _mode(write.schedule_state, *write.modes)
+    return check(kinds.key(ScheduleState, write.schedule_state.schedule), expected, **values)
 
 
-def _expect_open(write: ExpectOpen, _: Shards) -> Built:
-    expected = "attribute_not_exists(closed) OR closed = :false"
-    return (
-        "ConditionCheck",
-        kinds.key(Job, write.schedule, write.generation, GATHERING),
-        condition(expected, {"false": False}),
-    )
-
-
-def _expect_none_gathering(write: ExpectNoneGathering, _: Shards) -> Built:
-    expected = f"{ABSENT} OR closed = :true"
-    return (
-        "ConditionCheck",
-        kinds.key(Job, write.schedule, write.generation, GATHERING),
-        condition(expected, {"true": True}),
-    )
+def _gathering(write: ExpectOpen | ExpectNoneGathering | CloseGeneration) -> Key:
+    return kinds.key(Job, write.schedule, write.generation, GATHERING)
 
 
 def _close_generation(write: CloseGeneration, shards: Shards) -> Built:
-    key = kinds.key(Job, write.schedule, write.generation, GATHERING)
+    key = _gathering(write)
     blank = {
         "format": items.FORMAT,
         "schedule": write.schedule,
@@ -330,47 +249,65 @@ def _close_generation(write: CloseGeneration, shards: Shards) -> Built:
         "created_at": write.at,
         "rev": 1,
     }
-    names = {f"#{name}": name for name in blank}
     kept = ", ".join(f"#{name} = if_not_exists(#{name}, :{name})" for name in blank)
     wake = items.wake(write.at, key.pk, shards.wake)
     # When a tombstone is closed again, the step that handles it sets its expiry again once it is done.
     expression = f"SET {kept}, closed = :true, wake_shard = :shard, wake_at = :at REMOVE expires_at, #ttl"
     values = blank | {"true": True, "shard": wake["wake_shard"], "at": wake["wake_at"]}
-    action, key, arguments = update(key, expression, None, **values)
-    return action, key, arguments | {"ExpressionAttributeNames": names | {"#ttl": "ttl"}}
+    return update(key, expression, None, **values)
+
+
+def _wake_backfill(write: WakeBackfill, shards: Shards) -> Built:
+    key = kinds.key(Backfill, write.schedule, write.backfill)
+    wake = items.wake(write.at, key.pk, shards.wake)
+    expression = "SET rev = rev + :one, leases = :zero, wake_shard = :wake_shard, wake_at = :wake_at"
+    return update(key, expression, "attribute_exists(pk)", one=1, zero=0, **wake)
 
 
 _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
-    Create: _create,
+    Create: lambda write, shards: _put(write.row, shards, ABSENT),
     Replace: _replace,
-    Put: _put_row,
+    Put: lambda write, shards: _put(write.row, shards, None),
     PutState: _put_state,
     PutDefinition: _put_definition,
-    ExpectDefinition: _expect_definition,
-    ExpectGrants: _expect_grants,
-    TrackStarts: _track_starts,
-    RemoveDefinition: _remove_definition,
-    EndTimer: _end_timer,
-    RemoveSubscription: _remove_subscription,
-    Delete: _delete,
-    DeleteNotice: _delete_notice,
-    DeleteDeadLetter: _delete_dead_letter,
-    RemoveWaiter: _remove_waiter,
-    ExpectNotWaiting: _expect_not_waiting,
-    ExpectNotQueued: _expect_not_queued,
-    ExpectNoRun: _expect_no_run,
-    DeleteJob: _delete_job,
-    TakeLease: _take_lease,
-    EndLease: _end_lease,
-    ExpectMode: _expect_mode,
-    ExpectOpen: _expect_open,
-    ExpectNoneGathering: _expect_none_gathering,
-    CloseGeneration: _close_generation,
-    ClearStateWake: _clear_state_wake,
-    MarkWoken: _mark_woken,
     PutLastArrival: _put_last_arrival,
     PutNewest: _put_newest,
+    TakeLease: _take_lease,
+    EndTimer: _end_timer,
+    ClearStateWake: _clear_state_wake,
+    MarkWoken: _mark_woken,
     CountFailure: _count_failure,
+    TrackStarts: lambda write, _: update(
+        kinds.key(Definition, "workflow", write.workflow), "SET counted = :true", "attribute_exists(pk)", true=True
+    ),
+    CloseGeneration: _close_generation,
+    WakeBackfill: _wake_backfill,
+    Delete: lambda write, _: delete(write.row),
+    DeleteJob: _delete_job,
+    DeleteNotice: lambda write, _: delete(write.row, "rev = :rev", rev=write.row.rev),
+    # The same attempt may have another dead letter by now, if its redrive was cancelled.
+    DeleteDeadLetter: lambda write, _: delete(write.letter, "failed_at = :at", at=write.letter.failed_at),
+    EndLease: _end_lease,
+    RemoveDefinition: lambda write, _: delete(
+        write.definition, "version = :version", version=write.definition.version
+    ),
+    RemoveSubscription: lambda write, _: delete(write.subscription, "since = :since", since=write.subscription.since),
+    RemoveWaiter: _remove_waiter,
+    ExpectBackfillRunning: lambda write, _: check(
+        kinds.key(Backfill, write.schedule, write.backfill), "#state = :running", running="RUNNING"
+    ),
+    ExpectDefinition: lambda write, _: check(
+        kinds.key_of(write.definition), "version = :version AND edition = :edition",
+        version=write.definition.version, edition=write.definition.edition,
+    ),
+    ExpectGrants: _expect_grants,
+    ExpectMode: _expect_mode,
+    ExpectNotWaiting: _expect_not_waiting,
+    ExpectNotQueued: lambda write, _: check(kinds.key_of(write.waiter), ABSENT),
+    ExpectNoRun: lambda write, _: check(kinds.key(Run, write.job.job_id, write.job.attempt), ABSENT),
+    ExpectOpen: lambda write, _: check(
+        _gathering(write), "attribute_not_exists(closed) OR closed = :false", false=False
+    ),
+    ExpectNoneGathering: lambda write, _: check(_gathering(write), f"{ABSENT} OR closed = :true", true=True),
     **limit_statements.BUILDERS,
-    **backfill_statements.BUILDERS,
-}
+}  # fmt: skip

@@ -47,10 +47,6 @@ UNKNOWN = {
 FIRST_PAUSE, MAX_PAUSE = 0.01, 1.0  # seconds: conflicts on a hot row are over within milliseconds
 
 
-def _ignore() -> None:
-    """Do nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class Patience:
     """For how many seconds a call is retried, with the clock, the sleep and the random numbers that this uses.
@@ -60,7 +56,7 @@ class Patience:
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     draw: Callable[[float, float], float] = random.uniform
-    throttled: Callable[[], None] = _ignore
+    throttled: Callable[[], None] = lambda: None
 
 
 class Tries:

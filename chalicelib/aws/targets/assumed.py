@@ -16,6 +16,7 @@ from typing import Any
 from botocore.credentials import Credentials, ReadOnlyCredentials
 from botocore.exceptions import BotoCoreError, ClientError
 
+from chalicelib.aws.targets.aws_errors import code_of, message_of
 from chalicelib.aws.targets.clients import MakeClient, MakeClientAs, Now
 from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
 from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
@@ -58,26 +59,24 @@ class AssumedRoles:
         """Make sure that the credentials of a role are valid for the next minutes, by a call of STS if need be. Returns
         why they are not."""
         session, now = self._sessions.get(role), self._now()
-        if session is not None and session.until - now >= RENEWED_BEFORE:
+        left = session.until - now if session is not None else 0
+        if left >= RENEWED_BEFORE:
             return None
-        is_valid = session is not None and session.until - now >= NEEDED
+        is_valid = left >= NEEDED
         refused_at, refused = self._refused.get(role, (0, None))
         if refused is not None and 0 <= now - refused_at < REMEMBERED:
             return None if is_valid and not refused.denied else refused
         try:
             self._sessions[role] = self._assume(role)
         except ClientError as error:
-            details = error.response["Error"]
-            refused = self._refusal(role, str(details.get("Code", "")), str(details.get("Message", "")))
-            logger.warning("target role not assumed", extra=_fields(role) | {"why": str(details.get("Message", ""))})
+            refused, why = self._refusal(role, code_of(error), message_of(error)), message_of(error)
         except BotoCoreError as error:
-            refused = NotAssumed(
-                f"STS gave no answer for the target role of namespace {role.namespace}: {error}", denied=False
-            )
-            logger.warning("target role not assumed", extra=_fields(role) | {"why": str(error)})
+            whose, why = f"the target role of namespace {role.namespace}", str(error)
+            refused = NotAssumed(f"STS gave no answer for {whose}: {error}", denied=False)
         else:
             self._refused.pop(role, None)
             return None
+        logger.warning("target role not assumed", extra={"namespace": role.namespace, "role": role.arn, "why": why})
         self._refused[role] = now, refused
         return None if is_valid and not refused.denied else refused
 
@@ -135,7 +134,3 @@ def session_name(namespace: str) -> str:
 def external_id(stage: str, namespace: str) -> str:
     """The external id that the trust policy of a role asks for, so that no other namespace or stack uses the role."""
     return f"sluice/{stage}/{namespace}"
-
-
-def _fields(role: TargetRole) -> dict[str, str]:
-    return {"namespace": role.namespace, "role": role.arn}

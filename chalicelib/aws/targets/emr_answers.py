@@ -11,6 +11,7 @@ import re
 
 from botocore.exceptions import ClientError
 
+from chalicelib.aws.targets.aws_errors import code_of, is_no_answer, message_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import launch
 from chalicelib.core.targets import denials
@@ -19,27 +20,21 @@ from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow
 # https://docs.aws.amazon.com/emr-serverless/latest/APIReference/CommonErrors.html
 NOT_NOW = {"ThrottlingException", "TooManyRequestsException", "ServiceQuotaExceededException", "RequestLimitExceeded"}
 EXPIRED = {"ExpiredToken", "ExpiredTokenException"}  # AWS has carried out nothing
-_NO_ANSWER = {"InternalServerException", "InternalFailure", "ServiceUnavailable", "RequestTimeout"}
+NO_ANSWER = {"InternalServerException", "InternalFailure", "ServiceUnavailable", "RequestTimeout"}
 _STATE = re.compile(r"\bapplication\b.*\b(state|status|statuses)\b", re.IGNORECASE | re.DOTALL)
 _GONE = re.compile(r"\bTERMINATED\b")
 _ROLE = re.compile(r"(?<!-)\brole\b", re.IGNORECASE)  # not the `assumed-role` in the ARN of a caller
 _OF_ANOTHER_ACCOUNT = re.compile(r"cross-account", re.IGNORECASE)
 
 
-def is_no_answer(error: ClientError) -> bool:
-    """Whether the result of a call is unknown."""
-    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    return error.response["Error"]["Code"] in _NO_ANSWER or status >= 500
-
-
 def of_refusal(error: ClientError, run: Run) -> Answer:
     """The answer to the start call of a run that failed with this error."""
-    code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
+    code, message = code_of(error), message_of(error)
     if code in NOT_NOW:
         return NotNow(f"EMR Serverless refused for now: {code}")
     if code in EXPIRED:
         return NotNow(f"the credentials of the call had expired: {code}", alone=True)
-    if is_no_answer(error):
+    if is_no_answer(error, NO_ANSWER):
         return NoAnswer(f"StartJobRun gave no answer: {code}")
     details = denials.with_remedy(code, message)
     if not launch.may_pass(run):

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from chalicelib.aws.targets import emr_answers
+from chalicelib.aws.targets.aws_errors import code_of, twice
 from chalicelib.aws.targets.clients import Clients
 from chalicelib.core.instants import MINUTE, Instant, Millis
 from chalicelib.core.limits import names
@@ -107,7 +108,7 @@ class EmrServerlessTarget:
         except self._client.exceptions.ResourceNotFoundException:
             return RunUpdate("FAILED", run.start_requested_at or run.claimed_at, UNKNOWN, run.target_id, outcome="lost")
         except ClientError as error:
-            if error.response["Error"]["Code"] in emr_answers.NOT_NOW:
+            if code_of(error) in emr_answers.NOT_NOW:
                 return None  # throttled: the next check polls this run again
             raise
         return _update(found, run)
@@ -143,7 +144,7 @@ class EmrServerlessTarget:
             try:
                 page = self._twice(self._client.list_job_runs, **request)
             except ClientError as error:
-                if error.response["Error"]["Code"] in emr_answers.NOT_NOW:
+                if code_of(error) in emr_answers.NOT_NOW:
                     break
                 raise
             found += [job_run for job_run in page["jobRuns"] if job_run["id"] in wanted]
@@ -188,7 +189,7 @@ class EmrServerlessTarget:
             try:
                 return self._twice(self._client.list_job_runs, **request)
             except ClientError as error:
-                if error.response["Error"]["Code"] not in emr_answers.NOT_NOW:
+                if code_of(error) not in emr_answers.NOT_NOW:
                     raise
             self._pause(BETWEEN_PAGES * 2**number)
         return self._twice(self._client.list_job_runs, **request)
@@ -201,16 +202,7 @@ class EmrServerlessTarget:
             return  # it has ended already; the next poll returns its end
 
     def _twice(self, call: Callable[..., R], **arguments: Any) -> R:
-        """Make an idempotent call; repeat it once if there was no answer."""
-        try:
-            return call(**arguments)
-        except BotoCoreError:
-            pass
-        except ClientError as error:
-            if not emr_answers.is_no_answer(error):
-                raise
-        self._pause(BETWEEN_ATTEMPTS)
-        return call(**arguments)
+        return twice(lambda: self._pause(BETWEEN_ATTEMPTS), emr_answers.NO_ANSWER, call, **arguments)
 
     def run_name(self, target_id: str) -> str | None:
         application_id, _, job_run_id = target_id.partition("/")

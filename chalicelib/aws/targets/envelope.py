@@ -9,10 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from botocore.exceptions import BotoCoreError, ClientError
+
+from chalicelib.aws.targets.aws_errors import refusal
 from chalicelib.core import ids
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.run import Run
-from chalicelib.core.targets.answers import Answer, Never
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer
 
 T = TypeVar("T")
 Call = tuple[Run, Mapping[str, Any]]
@@ -110,6 +113,7 @@ def too_large(service: str, size: int) -> Never:
 
 
 def in_batches(
+    service: str,
     calls: Sequence[Call],
     address: Callable[[Run], str],
     build: Callable[[Run, Mapping[str, Any]], tuple[T, int] | Never],
@@ -117,15 +121,21 @@ def in_batches(
 ) -> list[Answer]:
     """Send calls in as few batches as the AWS service accepts: one address, at most ten entries and 256 KB per batch.
 
-    ``build`` returns an entry and its bytes, or why it can never be sent. The answers have the order of the calls; the
-    sends of one address too.
+    ``build`` returns an entry and its bytes, or why it can never be sent. An error of ``send`` is the answer to all of
+    its batch. The answers have the order of the calls; the sends of one address too.
     """
     answers: dict[int, Answer] = {}
     batches: dict[str, tuple[list[int], list[tuple[Run, T]], int]] = {}
 
     def flush(name: str) -> None:
         indexes, entries, _ = batches.pop(name)
-        answers.update(zip(indexes, send(name, entries), strict=True))
+        try:
+            given = send(name, entries)
+        except ClientError as error:
+            given = [refusal(service, error)] * len(entries)
+        except BotoCoreError as error:
+            given = [NoAnswer(f"{service} gave no answer: {error}")] * len(entries)
+        answers.update(zip(indexes, given, strict=True))
 
     for index, (run, context) in enumerate(calls):
         built = build(run, context)

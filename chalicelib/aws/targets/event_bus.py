@@ -6,18 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from chalicelib.aws.targets import envelope
-from chalicelib.aws.targets.aws_errors import answer_of, refusal
+from chalicelib.aws.targets.aws_errors import answer_of
 from chalicelib.aws.targets.clients import DELIVERY, Clients
 from chalicelib.aws.targets.envelope import MAX_BYTES, Call
 from chalicelib.aws.targets.no_lifecycle import Untracked
 from chalicelib.core.rows.run import Run
-from chalicelib.core.targets.answers import Answer, Never, NoAnswer, Started
+from chalicelib.core.targets.answers import Answer, Never, Started
 from chalicelib.settings import Settings
 
 Entry = dict[str, Any]
+_SERVICE = "EventBridge"
 
 
 class EventBusTarget(Untracked):
@@ -25,16 +24,11 @@ class EventBusTarget(Untracked):
         self._client = client
 
     def start_many(self, calls: Sequence[Call]) -> list[Answer]:
-        return envelope.in_batches(calls, lambda run: str(run.request.target["bus"]), _build, self._send)
+        return envelope.in_batches(_SERVICE, calls, lambda run: str(run.request.target["bus"]), _build, self._send)
 
     def _send(self, bus: str, entries: Sequence[tuple[Run, Entry]]) -> Sequence[Answer]:
         del bus  # each entry names it
-        try:
-            answer = self._client.put_events(Entries=[entry for _, entry in entries])
-        except ClientError as error:
-            return [refusal("EventBridge", error)] * len(entries)
-        except BotoCoreError as error:
-            return [NoAnswer(f"EventBridge gave no answer: {error}")] * len(entries)
+        answer = self._client.put_events(Entries=[entry for _, entry in entries])
         return [_answer(entry) for entry in answer["Entries"]]
 
 
@@ -42,7 +36,7 @@ def _answer(entry: Mapping[str, Any]) -> Answer:
     """https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEventsResultEntry.html"""
     if entry.get("EventId"):
         return Started(str(entry["EventId"]), done=True)
-    return answer_of("EventBridge", str(entry.get("ErrorCode", "")), str(entry.get("ErrorMessage", "")))
+    return answer_of(_SERVICE, str(entry.get("ErrorCode", "")), str(entry.get("ErrorMessage", "")))
 
 
 def _build(run: Run, context: Mapping[str, Any]) -> tuple[Entry, int] | Never:
@@ -55,7 +49,7 @@ def _build(run: Run, context: Mapping[str, Any]) -> tuple[Entry, int] | Never:
     }
     # https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevent-size.html
     size = sum(len(str(entry[name]).encode()) for name in ("Source", "DetailType", "Detail"))
-    return (entry, size) if size <= MAX_BYTES else envelope.too_large("EventBridge", size)
+    return (entry, size) if size <= MAX_BYTES else envelope.too_large(_SERVICE, size)
 
 
 def build(clients: Clients, settings: Settings) -> EventBusTarget:

@@ -67,16 +67,14 @@ class HttpTarget(Untracked):
                 return keys  # a callback with a secret is never sent unsigned
             about = secrets.Subject(headers["Sluice-Schedule"], headers["Sluice-Event-Id"], method, url)
             headers["Sluice-Signature"] = secrets.signature(keys, self._now(), about, sent or b"")
-        held = [own[name] for name, value in target["headers"].items() if not isinstance(value, str)]
-        secret = [*held, *_long(word for value in held for word in value.split())]
-        secret += [] if isinstance(target["url"], str) else [url, *_parts(url)]
         try:
             reply = self._http.send(method, url, headers, sent, duration(target["timeout"]) / SECOND)
-            return replace(reply, body=_masked(reply.body, secret)) if secret else reply
         except Unsafe as error:
             return Never(f"the callback was not made: {error}")
         except NotReached as error:
             return NoAnswer(str(error))
+        secret = _secrets_in(target, own, url)
+        return replace(reply, body=_masked(reply.body, secret)) if secret else reply
 
     def _url(self, stored: str | Mapping[str, Any]) -> str | Never | NotNow:
         """The address of a document, or the one in the secret that it names."""
@@ -120,6 +118,13 @@ def retry_after(text: str | None, now: Instant) -> Millis | None:
         return max(0, round(parsedate_to_datetime(text).timestamp() * 1000) - now)
     except (ValueError, TypeError, OverflowError):
         return None
+
+
+def _secrets_in(target: Mapping[str, Any], headers: Mapping[str, str], url: str) -> list[str]:
+    """What a call has carried of the secrets that its document names in headers and address."""
+    held = [headers[name] for name, value in target["headers"].items() if not isinstance(value, str)]
+    words = _long(word for value in held for word in value.split())
+    return [*held, *words, *([] if isinstance(target["url"], str) else [url, *_parts(url)])]
 
 
 def _parts(url: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from chalicelib.aws.targets.aws_errors import code_of, message_of
 from chalicelib.core.targets import denials
 from chalicelib.core.targets.answers import Never, NoAnswer
 
@@ -31,10 +32,8 @@ class Meters:
                 return float(found[0]["AvailableIpAddressCount"])
             return self._application(str(source["emr_application"]))
         except ClientError as error:
-            details = error.response["Error"]
-            return NoAnswer(
-                f"{error.operation_name} was refused: {denials.with_remedy(details['Code'], details['Message'])}"
-            )
+            remedy = denials.with_remedy(code_of(error), message_of(error))
+            return NoAnswer(f"{error.operation_name} was refused: {remedy}")
         except BotoCoreError as error:
             return NoAnswer(f"AWS gave no answer: {error}")
 

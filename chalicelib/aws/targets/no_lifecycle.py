@@ -31,7 +31,7 @@ class Untracked:
         return None
 
     def status_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
-        return [None for _ in runs]
+        return [self.status(run) for run in runs]
 
     def find(self, run: Run) -> str | None:
         del run

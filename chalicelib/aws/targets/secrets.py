@@ -11,7 +11,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from chalicelib.aws.targets.aws_errors import refusal
+from chalicelib.aws.targets.aws_errors import code_of, message_of, refusal
 from chalicelib.core.access.allowed import host_of
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import MINUTE, Instant, Millis
@@ -84,8 +84,8 @@ class Secrets:
             text = self._read(name)
         except ClientError as error:
             answer = refusal("the store of secrets", error)
-            code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
-            why = f"secret {name} cannot be read: {code}{denials.what_to_do(code, message)}"
+            code = code_of(error)
+            why = f"secret {name} cannot be read: {code}{denials.what_to_do(code, message_of(error))}"
             return Never(why) if isinstance(answer, Never) or "NotFound" in code else NotNow(why)
         except BotoCoreError as error:
             return NotNow(f"secret {name} cannot be read: {error}")

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from chalicelib.aws.targets import envelope
-from chalicelib.aws.targets.aws_errors import refusal
 from chalicelib.aws.targets.clients import DELIVERY, Clients
 from chalicelib.aws.targets.envelope import MAX_BYTES, Call
 from chalicelib.aws.targets.no_lifecycle import Untracked
 from chalicelib.aws.targets.sqs import batch_answers
 from chalicelib.core.rows.run import Run
-from chalicelib.core.targets.answers import Answer, Never, NoAnswer
+from chalicelib.core.targets.answers import Answer, Never
 from chalicelib.settings import Settings
 
 Entry = dict[str, Any]
@@ -25,16 +22,11 @@ class SnsTarget(Untracked):
         self._client = client
 
     def start_many(self, calls: Sequence[Call]) -> list[Answer]:
-        return envelope.in_batches(calls, lambda run: str(run.request.target["topic_arn"]), _build, self._send)
+        return envelope.in_batches("SNS", calls, lambda run: str(run.request.target["topic_arn"]), _build, self._send)
 
     def _send(self, topic_arn: str, entries: Sequence[tuple[Run, Entry]]) -> Sequence[Answer]:
         named = [{"Id": str(index), **entry} for index, (_, entry) in enumerate(entries)]
-        try:
-            answer = self._client.publish_batch(TopicArn=topic_arn, PublishBatchRequestEntries=named)
-        except ClientError as error:
-            return [refusal("SNS", error)] * len(entries)
-        except BotoCoreError as error:
-            return [NoAnswer(f"SNS gave no answer: {error}")] * len(entries)
+        answer = self._client.publish_batch(TopicArn=topic_arn, PublishBatchRequestEntries=named)
         return batch_answers("SNS", len(entries), answer)
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from chalicelib.aws.targets import envelope
-from chalicelib.aws.targets.aws_errors import answer_of, refusal
+from chalicelib.aws.targets.aws_errors import answer_of
 from chalicelib.aws.targets.clients import DELIVERY, Clients
 from chalicelib.aws.targets.envelope import MAX_BYTES, Call
 from chalicelib.aws.targets.no_lifecycle import Untracked
@@ -24,19 +22,14 @@ class SqsTarget(Untracked):
         self._client = client
 
     def start_many(self, calls: Sequence[Call]) -> list[Answer]:
-        return envelope.in_batches(calls, lambda run: str(run.request.target["queue_url"]), _build, self._send)
+        return envelope.in_batches("SQS", calls, lambda run: str(run.request.target["queue_url"]), _build, self._send)
 
     def _send(self, queue_url: str, entries: Sequence[tuple[Run, Entry]]) -> Sequence[Answer]:
         named = [{"Id": str(index), **entry} for index, (_, entry) in enumerate(entries)]
-        try:
-            if len(entries) == 1:
-                answer = self._client.send_message(QueueUrl=queue_url, **entries[0][1])
-                return [Started(str(answer["MessageId"]), done=True)]
-            answer = self._client.send_message_batch(QueueUrl=queue_url, Entries=named)
-        except ClientError as error:
-            return [refusal("SQS", error)] * len(entries)
-        except BotoCoreError as error:
-            return [NoAnswer(f"SQS gave no answer: {error}")] * len(entries)
+        if len(entries) == 1:
+            answer = self._client.send_message(QueueUrl=queue_url, **entries[0][1])
+            return [Started(str(answer["MessageId"]), done=True)]
+        answer = self._client.send_message_batch(QueueUrl=queue_url, Entries=named)
         return batch_answers("SQS", len(entries), answer)
 
 

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from chalicelib.aws.targets import envelope
+from chalicelib.aws.targets.aws_errors import code_of, is_no_answer, message_of, twice
 from chalicelib.aws.targets.clients import Clients, Now
 from chalicelib.aws.targets.envelope import MAX_BYTES
 from chalicelib.core.instants import MINUTE, Instant, Millis
@@ -59,7 +60,7 @@ class StepFunctionsTarget:
                 input=input_of(run, context),
             )
         except ClientError as error:
-            return self._existing(run) if _code(error) == "ExecutionAlreadyExists" else _refusal(error)
+            return self._existing(run) if code_of(error) == "ExecutionAlreadyExists" else _refusal(error)
         except BotoCoreError as error:
             return NoAnswer(f"StartExecution gave no answer: {error}")
         if ":express:" in answer["executionArn"]:
@@ -85,7 +86,7 @@ class StepFunctionsTarget:
         try:
             found = self._describe(run.target_id)
         except ClientError as error:
-            if _code(error) in _THROTTLED:
+            if code_of(error) in _THROTTLED:
                 return None  # throttled: the next check polls this run again
             raise
         if found is None:
@@ -111,7 +112,7 @@ class StepFunctionsTarget:
         try:
             self._twice(self._client.stop_execution, executionArn=run.target_id, **why)
         except ClientError as error:
-            if not _code(error).startswith("Kms") or _code(error) in _THROTTLED:
+            if not code_of(error).startswith("Kms") or code_of(error) in _THROTTLED:
                 _expect_ended(error)
                 return
             # Step Functions cannot encrypt error and cause, because their KMS key is unusable. Without them it needs
@@ -140,7 +141,7 @@ class StepFunctionsTarget:
         try:
             return self._described(arn)
         except ClientError as error:
-            if not _code(error).startswith("Kms") or _code(error) in _THROTTLED:
+            if not code_of(error).startswith("Kms") or code_of(error) in _THROTTLED:
                 raise
         return self._described(arn, includedData="METADATA_ONLY")
 
@@ -148,22 +149,13 @@ class StepFunctionsTarget:
         try:
             found: Mapping[str, Any] = self._twice(self._client.describe_execution, executionArn=arn, **more)
         except ClientError as error:
-            if _code(error) == "ExecutionDoesNotExist":
+            if code_of(error) == "ExecutionDoesNotExist":
                 return None
             raise
         return found
 
     def _twice(self, call: Callable[..., R], **asked: Any) -> R:
-        """Make an idempotent call; repeat it once if there was no answer."""
-        try:
-            return call(**asked)
-        except BotoCoreError:
-            pass
-        except ClientError as error:
-            if not _is_no_answer(error):
-                raise
-        self._pause(BETWEEN_ATTEMPTS)
-        return call(**asked)
+        return twice(lambda: self._pause(BETWEEN_ATTEMPTS), _NO_ANSWER, call, **asked)
 
 
 def input_of(run: Run, context: Mapping[str, Any]) -> str:
@@ -176,10 +168,10 @@ def input_of(run: Run, context: Mapping[str, Any]) -> str:
 
 
 def _refusal(error: ClientError) -> Answer:
-    code = _code(error)
-    if _is_no_answer(error):
+    code = code_of(error)
+    if is_no_answer(error, _NO_ANSWER):
         return NoAnswer(f"StartExecution gave no answer: {code}")
-    reason = denials.with_remedy(code, str(error.response["Error"].get("Message", "")))
+    reason = denials.with_remedy(code, message_of(error))
     if code in _NEVER:
         return Never(f"Step Functions refused the start: {reason}")
     return NotNow(f"Step Functions refused for now: {reason}")
@@ -188,17 +180,8 @@ def _refusal(error: ClientError) -> Answer:
 def _expect_ended(error: ClientError) -> None:
     """Ignore the error of an execution that has ended already, because the next poll returns its end. Raises all
     others."""
-    if _code(error) not in ("ExecutionDoesNotExist", "ValidationException"):
+    if code_of(error) not in ("ExecutionDoesNotExist", "ValidationException"):
         raise error
-
-
-def _code(error: ClientError) -> str:
-    return str(error.response["Error"].get("Code", ""))
-
-
-def _is_no_answer(error: ClientError) -> bool:
-    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    return _code(error) in _NO_ANSWER or status >= 500
 
 
 def _instant(at: datetime) -> Instant:

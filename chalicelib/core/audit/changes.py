@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from chalicelib.core import ids, masks
-from chalicelib.core.rows.access import AccessRow, AllowedRow
+from chalicelib.core.rows.access import AccessRow, AllowedRow, QuotasRow
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.core.rows.event import Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
-from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.quotas import QuotasRow
+from chalicelib.core.rows.job import Job, Requested
 from chalicelib.core.rows.reprocess import Reprocess
-from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.writes import (
@@ -113,12 +111,8 @@ _KINDS: dict[type, str] = {AccessRow: "access", AllowedRow: "allowed", QuotasRow
 def _versioned(kind: str, write: Create | Replace, row: OfNamespace) -> Change:
     """The change of a document of a namespace, with the former one."""
     old = write.before if isinstance(write, Replace) else None
-    before = {"version": _version(old), "document": shown(old.document, WHOLE)} if old is not None else None
-    return Change(kind, row.namespace, before, {"version": _version(row), "document": shown(row.document, WHOLE)})
-
-
-def _version(row: OfNamespace) -> int:
-    return row.version if isinstance(row, GrantsRow) else row.rev
+    before = {"version": old.version, "document": shown(old.document, WHOLE)} if old is not None else None
+    return Change(kind, row.namespace, before, {"version": row.version, "document": shown(row.document, WHOLE)})
 
 
 def _of_states(plan: Sequence[Write]) -> list[Change]:

@@ -16,8 +16,7 @@ from chalicelib.core.dags import rounds
 from chalicelib.core.instants import HOUR, MINUTE, Instant, Millis, iso
 from chalicelib.core.limits import names
 from chalicelib.core.notices import deadlines
-from chalicelib.core.rows.run import Record, Run
-from chalicelib.core.rows.spans import RunSpan, ready_at
+from chalicelib.core.rows.run import Record, Run, RunSpan, ready_at
 from chalicelib.core.runs import workers
 from chalicelib.core.runs.costs import Prices, Usage, cost_usd
 

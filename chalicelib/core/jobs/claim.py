@@ -24,10 +24,9 @@ from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, NameShared, RecordStart
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
-from chalicelib.core.rows.run import Record, Run, StartRequest
+from chalicelib.core.rows.run import Record, Run, StartRequest, ready_at
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.rows.sort_keys import GATHERING
-from chalicelib.core.rows.spans import ready_at
 from chalicelib.core.runs import launch
 from chalicelib.core.runs import queued as run_queued
 from chalicelib.core.states import claimable

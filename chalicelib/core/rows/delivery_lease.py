@@ -2,6 +2,7 @@
 
 One row covers a batch of jobs that are due at one instant, or a single job. The invocation writes it before the first
 send and renews it during the batch. If the invocation crashes, its jobs are free again when the lease expires.
+`ClosingCount` counts the changes after which something that was to be sent must not be sent any more (C13).
 """
 
 from __future__ import annotations
@@ -84,3 +85,13 @@ def renewed(lease: DeliveryLease, until: Instant) -> DeliveryLease:
 def without(lease: DeliveryLease, given_up: frozenset[str]) -> DeliveryLease:
     """The lease without the jobs that have these marks. It stays the same row."""
     return replace(lease, marks="".join(sorted(lease.covered - given_up)))
+
+
+@dataclass(frozen=True, slots=True)
+class ClosingCount(StoredRow):
+    """The number of closings in a namespace so far, and the instant at which the last one was counted. Another number
+    says that a schedule or a fire may have been closed since; it does not say which."""
+
+    namespace: str
+    closings: int
+    at: Instant

@@ -1,4 +1,4 @@
-"""The row of a job, and the progress of its leaves.
+"""The row of a job, the progress of its leaves, and the request that created it.
 
 Instants are ints (ms). ``rev`` counts the writes of a row that is replaced whole. A write expects the revision that was
 read, and fails if another write came first. ``wake_at`` puts a row into the sparse wake index: the row needs attention
@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from chalicelib.core import ids
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.stored import StoredRow
@@ -117,3 +118,19 @@ class Job(StoredRow):
     def approved(self) -> dict[str, Any]:
         """The approvals that no later event has ended."""
         return {key: given for key, given in (self.approvals or {}).items() if given.get("of") != ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Requested(StoredRow):
+    """The job that a request created. ``id`` is a digest of the kind, the name and the request's own id. It does not
+    depend on the generation: a repeated request finds the first job also after its schedule was replaced, or deleted
+    and created again."""
+
+    id: str
+    job_id: str
+    expires_at: Instant
+
+
+def request_of(kind: str, name: str, request_id: str) -> str:
+    """The id of a request of a kind (``run``, ``rerun``) that concerns a schedule or a run of this name."""
+    return ids.digest(kind, name, request_id, length=40)

@@ -20,13 +20,12 @@ from itertools import count
 from typing import Any, Final, Literal, NamedTuple
 
 from chalicelib.core import ids
-from chalicelib.core.rows.access import AccessRow, AllowedRow
+from chalicelib.core.rows.access import AccessRow, AllowedRow, QuotasRow
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
-from chalicelib.core.rows.closings import ClosingCount
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixLock, PrefixRow
-from chalicelib.core.rows.delivery_lease import DeliveryLease
+from chalicelib.core.rows.delivery_lease import ClosingCount, DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import (
     AppliedEvent,
@@ -39,16 +38,13 @@ from chalicelib.core.rows.event import (
 )
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ignored import IgnoredObjects
-from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.job import Job, Requested
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
-from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.ref import Ref, RefKind
 from chalicelib.core.rows.reprocess import Reprocess
-from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
-from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
-from chalicelib.core.rows.zone_rules import ZoneRules
+from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version, ZoneRules
 
 TableName = Literal["catalog", "jobs", "runs"]
 TABLES: Final[tuple[TableName, ...]] = ("catalog", "jobs", "runs")
@@ -302,3 +298,11 @@ def _found(key: Key) -> tuple[Kind, tuple[str, ...]]:
         if texts is not None:
             return kind, texts
     raise ValueError(f"expected the key of a row of {key.table}, got {key.pk}, {key.sk}")
+
+
+Stamp = tuple[Any, ...]
+
+
+def stamp_of(row: ScheduleState | Job) -> Stamp:
+    """The stamp of a schedule state or a job: two reads have equal stamps if the row has not changed between them."""
+    return tuple(getattr(row, name) for name in ROWS[type(row)].stamp)

@@ -1,4 +1,4 @@
-"""The rows of a schedule: its state, versions, subscriptions, timer, and failures in a row.
+"""The rows of a schedule: its state, versions, subscriptions, timer, and failures in a row; the rules of time zones.
 
 Instants are ints (ms). ``rev`` counts the writes of a row that is replaced whole. A write expects the revision that was
 read, and fails if another write came first. ``wake_at`` puts a row into the sparse wake index: the row needs attention
@@ -141,3 +141,17 @@ class Failures(StoredRow):
 
     schedule: str
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneRules(StoredRow):
+    """The rules of time zones by which the stored instants of an installation were computed. The ticks bring them to
+    those of ``version``, from ``since`` on. A pass over all of them began at ``began``, and has come to the shard
+    number ``part`` and to ``cursor`` in it; None: the next pass has not begun. ``done``: all follow these rules."""
+
+    version: str
+    since: Instant
+    began: Instant | None = None
+    part: int = 0
+    cursor: str | None = None
+    done: bool = False

@@ -19,7 +19,7 @@ from dataclasses import replace
 from chalicelib.core import states
 from chalicelib.core.fires import lifetime
 from chalicelib.core.instants import MINUTE, Instant, Millis
-from chalicelib.core.rows.closings import ClosingCount
+from chalicelib.core.rows.delivery_lease import ClosingCount
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import PutState, TrackStarts, Write
 

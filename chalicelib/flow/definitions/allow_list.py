@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Any
 
 from chalicelib.core import errors
 from chalicelib.core.access.allowed import Allowed
-from chalicelib.core.instants import Instant
 from chalicelib.core.rows.access import AllowedRow
 from chalicelib.flow.definitions import of_namespace
+from chalicelib.flow.definitions.of_namespace import DocumentOfNamespace
 from chalicelib.flow.definitions.store import Change
-from chalicelib.flow.lookup import require
 from chalicelib.ports import Ports
 
-
-def get(ports: Ports, namespace: str) -> AllowedRow:
-    """The allow-list of a namespace. Raises ``not_found`` if the namespace does not exist, or has no list."""
-    require(ports, "namespace", namespace)
-    found = ports.rows.get(AllowedRow, namespace)
-    if found is None:
-        hint = (
-            "without one, the namespace may use what the parameters of the stack allow, and beside other namespaces "
-            f"what holds its name; this proposes one: sluice allowed {namespace} --propose"
-        )
-        raise errors.not_found("allow-list of namespace", namespace, hint)
-    return found
+ALLOWED = DocumentOfNamespace(
+    AllowedRow,
+    "the allow-list",
+    "allow-list",
+    "without one, the namespace may use what the parameters of the stack allow, and beside other namespaces what holds "
+    "its name; this proposes one: sluice allowed {} --propose",
+)
+get = ALLOWED.get
 
 
 def put(ports: Ports, namespace: str, document: Allowed, by: str, if_match: int | None = None) -> Change:
@@ -44,13 +37,3 @@ def _check_role(arn: str | None, patterns: Sequence[str]) -> None:
     hint = "name the role, or a pattern of its ARN, in the stack parameter TargetRoleArns: make deploy PARAMETERS=..."
     expected = f"a role that TargetRoleArns of the stack names ({', '.join(patterns) or 'none'})"
     raise errors.invalid("target_role", expected, arn, hint)
-
-
-def _next(namespace: str, old: AllowedRow | None, document: Mapping[str, Any], now: Instant, by: str) -> AllowedRow:
-    new = AllowedRow(namespace, document, 1, now, by)
-    return replace(new, rev=old.rev + 1, unknown=old.unknown) if old is not None else new
-
-
-ALLOWED: of_namespace.DocumentOfNamespace[AllowedRow] = of_namespace.DocumentOfNamespace(
-    "the allow-list", lambda ports, name: ports.rows.get(AllowedRow, name), _next, lambda row: row.rev
-)

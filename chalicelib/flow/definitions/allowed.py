@@ -11,7 +11,6 @@ from typing import Any
 from chalicelib.core.access import allowed
 from chalicelib.core.access.allowed import NOT_BY_NAME, Allowed, Installation, Named
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.instants import Instant
 from chalicelib.core.names import SYSTEM
 from chalicelib.core.rows.access import AllowedRow
 from chalicelib.core.rows.run import Run
@@ -20,17 +19,23 @@ from chalicelib.flow.limits.policies import start_rate
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
+Lists = dict[str, Allowed | None]
+
 
 def check(ports: Ports, namespace: str, named: Iterable[Named], field: str = "", lately: bool = False) -> None:
     """Raise ``invalid`` for the first thing that a document below ``field`` names and its namespace may not use.
     ``lately``: by the list as this process has read it in the last seconds, where a read would cost too much."""
-    below = [replace(each, field=f"{field}.{each.field}".strip(".")) for each in named]
-    if below:
+    if found := below(named, field):
         catalog, now = ports.catalog, ports.clock.now()
         row = catalog.allowed_lately(namespace, now) if lately else ports.rows.get(AllowedRow, namespace)
         is_shared = partial(catalog.is_shared_lately, now) if lately else partial(catalog.is_shared, namespace)
-        by_name = any(each.kind not in NOT_BY_NAME for each in below)
-        _check(ports, below, _parsed(row), namespace, by_name and _is_beside_others(ports, namespace, is_shared))
+        by_name = any(each.kind not in NOT_BY_NAME for each in found)
+        _check(ports, found, _parsed(row), namespace, by_name and _is_beside_others(ports, namespace, is_shared))
+
+
+def below(named: Iterable[Named], field: str) -> list[Named]:
+    """What is named below a field of a document."""
+    return [replace(each, field=f"{field}.{each.field}".strip(".")) for each in named]
 
 
 def check_target(ports: Ports, namespace: str, target: Mapping[str, Any], field: str, lately: bool = False) -> None:
@@ -62,31 +67,23 @@ def read_ahead(ports: Ports, runs: Iterable[Run]) -> None:
 def refusals(ports: Ports, runs: Iterable[Run]) -> list[str | None]:
     """For each run that is about to be started, the reason why its target may no longer be called, or None. The
     namespace of the workflow decides: its document names the target."""
-    now = ports.clock.now()
-    lists: dict[str, Allowed | None] = {}
-    return [_refusal(ports, run.workflow.partition(".")[0], run.request.target, lists, now) for run in runs]
+    lists: Lists = {}
+    return [refusal(ports, run.workflow.partition(".")[0], run.request.target, lists) for run in runs]
 
 
-def refusal(ports: Ports, namespace: str, target: Mapping[str, Any]) -> str | None:
-    """The same for the call of a probe."""
-    return _refusal(ports, namespace, target, {}, ports.clock.now())
+def refusal(ports: Ports, namespace: str, target: Mapping[str, Any], lists: Lists | None = None) -> str | None:
+    """The same for one call, such as that of a probe. ``lists`` are those that the caller has parsed, and keeps."""
+    of_type = registry.of_type(str(target["type"]))
+    return _reason(ports, namespace, lambda: of_type.named(target), {} if lists is None else lists)
 
 
 def refusal_of(ports: Ports, namespace: str, named: Iterable[Named]) -> str | None:
     """The reason why a namespace may not use one of these things, or None."""
-    return _reason(ports, namespace, lambda: named, {}, ports.clock.now())
+    return _reason(ports, namespace, lambda: named, {})
 
 
-def _refusal(
-    ports: Ports, namespace: str, target: Mapping[str, Any], lists: dict[str, Allowed | None], now: Instant
-) -> str | None:
-    of_type = registry.of_type(str(target["type"]))
-    return _reason(ports, namespace, lambda: of_type.named(target), lists, now)
-
-
-def _reason(
-    ports: Ports, namespace: str, read: Callable[[], Iterable[Named]], lists: dict[str, Allowed | None], now: Instant
-) -> str | None:
+def _reason(ports: Ports, namespace: str, read: Callable[[], Iterable[Named]], lists: Lists) -> str | None:
+    now = ports.clock.now()
     if namespace not in lists:
         lists[namespace] = _parsed(ports.catalog.allowed_lately(namespace, now))
     # Like the list, it is not read in the block below: a table that cannot be read is no refusal.

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
-from chalicelib.core import errors
 from chalicelib.core.access.grants import Grants
-from chalicelib.core.instants import Instant
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.grants import GrantsRow, waiters_key
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import RemoveSubscription, Replace
 from chalicelib.flow import lookup, wake
 from chalicelib.flow.definitions import of_namespace
+from chalicelib.flow.definitions.of_namespace import DocumentOfNamespace
 from chalicelib.flow.definitions.store import Change
 from chalicelib.ports import Ports
 
-
-def get(ports: Ports, namespace: str) -> GrantsRow:
-    """The grants of a namespace to others. Raises ``not_found`` if the namespace does not exist, or grants nothing."""
-    lookup.require(ports, "namespace", namespace)
-    found = ports.rows.get(GrantsRow, namespace)
-    if found is None:
-        hint = f"grant something: sluice grants {namespace} --file grants.yaml"
-        raise errors.not_found("grants document of namespace", namespace, hint)
-    return found
+GRANTS = DocumentOfNamespace(
+    GrantsRow, "the grants", "grants document", "grant something: sluice grants {} --file grants.yaml"
+)
+get = GRANTS.get
 
 
 def put(ports: Ports, namespace: str, grants: Grants, by: str, if_match: int | None = None) -> Change:
@@ -40,16 +32,6 @@ def put(ports: Ports, namespace: str, grants: Grants, by: str, if_match: int | N
         now = ports.clock.now()
         ports.hints.send([kinds.ref(GrantsRow, namespace)], now, now)
     return change
-
-
-def _next(namespace: str, old: GrantsRow | None, document: Mapping[str, Any], now: Instant, by: str) -> GrantsRow:
-    new = GrantsRow(namespace, document, 1, now, by, wake_at=now)
-    return replace(new, version=old.version + 1, rev=old.rev + 1, unknown=old.unknown) if old is not None else new
-
-
-GRANTS: of_namespace.DocumentOfNamespace[GrantsRow] = of_namespace.DocumentOfNamespace(
-    "the grants", lambda ports, name: ports.rows.get(GrantsRow, name), _next, lambda row: row.version
-)
 
 
 def wake_waiting(ports: Ports, namespace: str) -> int:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from chalicelib.core import errors
 from chalicelib.core.instants import Instant
-from chalicelib.core.rows.access import AccessRow, AllowedRow
+from chalicelib.core.rows.access import AccessRow, AllowedRow, QuotasRow
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.grants import GrantsRow
-from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.writes import Create, ExpectDefinition, Replace
 from chalicelib.flow.definitions.store import Change, check_size
 from chalicelib.flow.lookup import require
@@ -22,14 +21,28 @@ R = TypeVar("R", AccessRow, AllowedRow, GrantsRow, QuotasRow)
 
 @dataclass(frozen=True, slots=True)
 class DocumentOfNamespace(Generic[R]):
-    """One kind of such documents. ``label`` names it in messages, such as ``the access``. ``make`` returns the row
-    after the present one, if there is one. Its arguments are the namespace, that row, the document, the instant and the
-    user."""
+    """One kind of such documents. ``label`` names it in messages, such as ``the access``, and ``name`` in the error for
+    one that is missing, whose ``hint`` takes the namespace."""
 
+    row: type[R]
     label: str
-    read: Callable[[Ports, str], R | None]
-    make: Callable[[str, R | None, Mapping[str, Any], Instant, str], R]
-    version: Callable[[R], int]
+    name: str = ""
+    hint: str = ""
+
+    def get(self, ports: Ports, namespace: str) -> R:
+        """The document of a namespace. Raises ``not_found`` if the namespace does not exist, or has none."""
+        require(ports, "namespace", namespace)
+        found = ports.rows.get(self.row, namespace)
+        if found is None:
+            raise errors.not_found(f"{self.name} of namespace", namespace, self.hint.format(namespace))
+        return found
+
+    def after(self, old: R | None, namespace: str, document: Mapping[str, Any], now: Instant, by: str) -> R:
+        """The row after the present one, if there is one."""
+        new = self.row(namespace, document, old.version + 1 if old else 1, now, by)
+        if isinstance(new, GrantsRow):
+            new = replace(new, rev=old.rev + 1 if old else 1, wake_at=now)
+        return replace(new, unknown=old.unknown) if old else new
 
 
 def put(
@@ -51,15 +64,15 @@ def put(
     for _ in range(MAX_CONFLICTS):
         require(ports, "namespace", namespace)
         space = ports.rows.get(Definition, "namespace", namespace)
-        old = kind.read(ports, namespace)
-        if if_match is not None and if_match != (kind.version(old) if old else None):
+        old = ports.rows.get(kind.row, namespace)
+        if if_match is not None and if_match != (old.version if old else None):
             break
         if space is None:
             continue
         check(old)
         if old is not None and dict(old.document) == document:
-            return Change("unchanged", kind.version(old))
-        new = kind.make(namespace, old, document, ports.clock.now(), by)
+            return Change("unchanged", old.version)
+        new = kind.after(old, namespace, document, ports.clock.now(), by)
         if ports.ledger.commit([Replace(new, before=old) if old else Create(new), ExpectDefinition(space)]) is None:
-            return Change("replaced" if old else "created", kind.version(new))
+            return Change("replaced" if old else "created", new.version)
     raise errors.changed_meanwhile(f"{kind.label} of namespace {namespace}")

@@ -132,7 +132,8 @@ def _take(ports: Ports, namespace: str, place: Place, if_gone: bool = False) -> 
         row = ports.rows.get(PrefixRow, *place)
         if row is None or row.owner != namespace:
             return False
-        if ports.ledger.commit([_without_owner(row), lock]) is None:
+        left = Put(replace(row, owner="")) if row.dataset else Delete(row)
+        if ports.ledger.commit([left, lock]) is None:
             return True
     raise errors.changed_meanwhile(f"the prefix {place}")
 
@@ -209,10 +210,6 @@ def _without_dataset(ports: Ports, dataset: str, place: Place) -> list[Write]:
     if row is None or row.dataset != dataset:
         return []
     return [Put(replace(row, dataset="", since=0)) if row.owner else Delete(row)]
-
-
-def _without_owner(row: PrefixRow) -> Write:
-    return Put(replace(row, owner="")) if row.dataset else Delete(row)
 
 
 def _check_others(

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from chalicelib.core.instants import Instant
 from chalicelib.core.quotas.document import Quotas, Usage
-from chalicelib.core.rows.quotas import QuotasRow
+from chalicelib.core.rows.access import QuotasRow
 from chalicelib.flow.definitions import of_namespace
+from chalicelib.flow.definitions.of_namespace import DocumentOfNamespace
 from chalicelib.flow.definitions.store import Change
 from chalicelib.flow.lookup import definitions_in, every, require
 from chalicelib.ports import Kind, Ports
 
 OF_NAMESPACE: tuple[Kind, ...] = ("dataset", "policy", "pool", "calendar")
+QUOTAS = DocumentOfNamespace(QuotasRow, "the quotas")
 OF_APP: tuple[Kind, ...] = ("workflow", "dag")
 
 
@@ -23,30 +22,13 @@ def quotas_of(ports: Ports, namespace: str) -> Quotas:
     """The quotas that hold for a namespace: its own, else those of the installation."""
     row, settings = ports.rows.get(QuotasRow, namespace), ports.settings
     own = Quotas.model_validate(row.document) if row is not None else Quotas()
-    defaults = Quotas(
-        schedules=settings.quota_schedules,
-        fires_per_second=settings.quota_fires_per_second,
-        documents=settings.quota_documents,
-        requests_per_second=settings.quota_requests_per_second,
-        waiting_jobs=settings.quota_waiting_jobs,
-    )
-    return own.over(defaults)
+    return own.over(Quotas(**{name: getattr(settings, f"quota_{name}") for name in Quotas.model_fields}))
 
 
 def put(ports: Ports, namespace: str, quotas: Quotas, by: str, if_match: int | None = None) -> Change:
     """Replace the quotas of a namespace (`of_namespace.put`)."""
     document = quotas.model_dump(mode="json", exclude_none=True)
     return of_namespace.put(ports, QUOTAS, namespace, document, by, if_match)
-
-
-def _next(namespace: str, old: QuotasRow | None, document: Mapping[str, Any], now: Instant, by: str) -> QuotasRow:
-    new = QuotasRow(namespace, document, 1, now, by)
-    return replace(new, rev=old.rev + 1, unknown=old.unknown) if old is not None else new
-
-
-QUOTAS: of_namespace.DocumentOfNamespace[QuotasRow] = of_namespace.DocumentOfNamespace(
-    "the quotas", lambda ports, name: ports.rows.get(QuotasRow, name), _next, lambda row: row.rev
-)
 
 
 def usage_of(ports: Ports, namespace: str) -> Usage:

@@ -26,7 +26,8 @@ from chalicelib.core.triggers.program_status import status_key
 from chalicelib.flow import grants, lookup
 from chalicelib.flow.definitions import addresses, allowed
 from chalicelib.flow.limits import pools
-from chalicelib.ports import Ports
+from chalicelib.flow.lookup import MAX_KNOWN
+from chalicelib.ports import Kind, Ports
 
 MAX_DOWNSTREAM = 1_000  # schedules that the search for a cycle follows
 
@@ -43,12 +44,8 @@ def check(
     ``with_disabled``: a disabled schedule of the same app may close a cycle, too.
     """
     if rounds.KEY in schedule.by and not ids.is_dag_node(name):
-        raise errors.invalid(
-            "by",
-            "names of partition keys, or of fields of a payload",
-            rounds.KEY,
-            "remove it: Sluice sets it for the nodes of a DAG",
-        )
+        hint = "remove it: Sluice sets it for the nodes of a DAG"
+        raise errors.invalid("by", "names of partition keys, or of fields of a payload", rounds.KEY, hint)
     problems = Problems()
     with problems.caught():
         workflow = granted_workflow(ports, name, schedule)
@@ -72,17 +69,19 @@ def check(
 
 
 def granted_workflow(ports: Ports, name: str, schedule: Schedule) -> Workflow:
-    own = name.partition(".")[0]
+    own = _space(name)
     grants.require(ports, _foreign("run", schedule.workflow, own), "workflow")
     workflow = lookup.workflow_of(ports, schedule.workflow)
     if workflow is None:
-        raise grants.unknown(ports, own, "workflow", "workflow", schedule.workflow, _workflows(ports, name))
+        raise grants.unknown(
+            ports, own, "workflow", "workflow", schedule.workflow, _names(ports, "workflow", name.rpartition(".")[0])
+        )
     return workflow
 
 
 def _foreign(kind: GrantKind, of: str, by: str) -> list[ForeignUse]:
     """The use of a name, if it belongs to another namespace than ``by``."""
-    return [ForeignUse(kind, of, by)] if of.partition(".")[0] != by else []
+    return [ForeignUse(kind, of, by)] if _space(of) != by else []
 
 
 def _check_with_workflow(ports: Ports, name: str, schedule: Schedule, workflow: Workflow, problems: Problems) -> None:
@@ -91,7 +90,7 @@ def _check_with_workflow(ports: Ports, name: str, schedule: Schedule, workflow: 
         with problems.caught():
             _check_constraint(ports, name, constraint, workflow, f"constraints.{number}")
     with problems.caught():
-        pools.check(ports, workflow, schedule, name.partition(".")[0])
+        pools.check(ports, workflow, schedule, _space(name))
     with problems.caught():
         _check_rates(ports, schedule)
     with problems.caught():
@@ -118,8 +117,8 @@ def _check_starter(ports: Ports, name: str, upstream: Upstream) -> None:
     schedule_state = ports.rows.get(ScheduleState, upstream.schedule)
     if schedule_state is None or not schedule_state.exists:
         app = upstream.schedule.rpartition(".")[0]
-        known = ports.catalog.schedules(app, 1000, None).items
-        raise grants.unknown(ports, name.partition(".")[0], "trigger", "schedule", upstream.schedule, known)
+        known = ports.catalog.schedules(app, MAX_KNOWN, None).items
+        raise grants.unknown(ports, _space(name), "trigger", "schedule", upstream.schedule, known)
 
 
 def _check_constraint(ports: Ports, name: str, constraint: Constraint, workflow: Workflow, field: str) -> None:
@@ -134,7 +133,7 @@ def _check_constraint(ports: Ports, name: str, constraint: Constraint, workflow:
 def _check_use(ports: Ports, name: str, use: Use, field: str) -> None:
     match use.kind:
         case "pool":
-            pools.existing(ports, use.of, field, name.partition(".")[0])
+            pools.existing(ports, use.of, field, _space(name))
         case "application":
             addresses.check_application(ports, _space(name), use.of, field)
         case "target":
@@ -142,16 +141,21 @@ def _check_use(ports: Ports, name: str, use: Use, field: str) -> None:
         case "metric":
             allowed.check(ports, _space(name), [Named("metrics", use.of, field)])
         case "dataset":
-            grants.require(ports, _foreign("datasets", use.of, name.partition(".")[0]), field)
+            grants.require(ports, _foreign("datasets", use.of, _space(name)), field)
             _existing_dataset(ports, name, use.of, field)
         case "workflow":
-            grants.require(ports, _foreign("follow", use.of, name.partition(".")[0]), field)
+            grants.require(ports, _foreign("follow", use.of, _space(name)), field)
             _check_upstream(ports, name, use.of, field)
 
 
 def _space(name: str) -> str:
     """The namespace of a full name."""
     return name.partition(".")[0]
+
+
+def _names(ports: Ports, kind: Kind, parent: str) -> list[str]:
+    """Definitions among which one may have been meant that does not exist."""
+    return [row.name for row in ports.catalog.definitions(kind, parent, MAX_KNOWN, None).items]
 
 
 def _check_rates(ports: Ports, schedule: Schedule) -> None:
@@ -167,11 +171,10 @@ def _check_rates(ports: Ports, schedule: Schedule) -> None:
 
 
 def _check_policy(ports: Ports, name: str, schedule: Schedule) -> None:
-    own = name.partition(".")[0]
+    own = _space(name)
     grants.require(ports, _foreign("policies", schedule.policy, own) if schedule.policy is not None else [], "policy")
     if schedule.policy is not None and ports.rows.get(Definition, "policy", schedule.policy) is None:
-        namespace = schedule.policy.partition(".")[0]
-        known = [row.name for row in ports.catalog.definitions("policy", namespace, 1000, None).items]
+        known = _names(ports, "policy", _space(schedule.policy))
         raise grants.unknown(ports, own, "policy", "policy", schedule.policy, known)
 
 
@@ -184,7 +187,7 @@ def _check_failures(schedule: Schedule, workflow: Workflow) -> None:
 def _existing_dataset(ports: Ports, name: str, dataset: str, field: str) -> Definition:
     definition = ports.rows.get(Definition, "dataset", dataset)
     if definition is None:
-        known = [row.name for row in ports.catalog.definitions("dataset", _space(dataset), 1000, None).items]
+        known = _names(ports, "dataset", _space(dataset))
         raise grants.unknown(ports, _space(name), field, "dataset", dataset, known)
     return definition
 
@@ -207,14 +210,16 @@ def _check_calendar(ports: Ports, name: str, calendar: str) -> None:
         hint = "put a calendar of the same days into the own namespace"
         raise errors.invalid("trigger.calendar", f"a calendar of namespace {own}", calendar, hint)
     if ports.rows.get(Definition, "calendar", calendar) is None:
-        known = [row.name for row in ports.catalog.definitions("calendar", own, 1000, None).items]
+        known = _names(ports, "calendar", own)
         raise grants.unknown(ports, own, "trigger.calendar", "calendar", calendar, known)
 
 
 def _check_upstream(ports: Ports, name: str, upstream: str, field: str) -> None:
     workflow = lookup.workflow_of(ports, upstream)
     if workflow is None:
-        raise grants.unknown(ports, name.partition(".")[0], field, "workflow", upstream, _workflows(ports, name))
+        raise grants.unknown(
+            ports, _space(name), field, "workflow", upstream, _names(ports, "workflow", name.rpartition(".")[0])
+        )
     got = f"{upstream}, whose {workflow.target.type} target reports none"
     require_lifecycle(workflow.target, field, "a workflow whose target reports the status of its runs", got)
 
@@ -297,8 +302,3 @@ def _started_by(ports: Ports, name: str, starter: str, workflow: str) -> list[St
             if schedule is not None and tree.waits_for(schedule.trigger, workflow, starter, status):
                 found.append((row.schedule, schedule.workflow))
     return found
-
-
-def _workflows(ports: Ports, schedule: str) -> list[str]:
-    app = schedule.rpartition(".")[0]
-    return [row.name for row in ports.catalog.definitions("workflow", app, 1000, None).items]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from chalicelib.core import errors, ids
 from chalicelib.core.errors import SluiceError
@@ -55,7 +55,7 @@ def put(
     for _ in range(MAX_CONFLICTS):
         old = ports.rows.get(Definition, kind, name)
         if if_match is not None and if_match != (old.version if old else None):
-            raise errors.changed_meanwhile(f"{kind} {name}")
+            break
         if old is not None and dict(old.document) == dict(document):
             rules.follow(ports, old, [])
             return Change("unchanged", old.version)
@@ -65,9 +65,11 @@ def put(
         new, plan = rules.plan(ports, new, old)
         if ports.ledger.commit(plan) is None:
             rules.follow(ports, new, plan)
-            if old is not None and old.document.get("aging") != new.document.get("aging"):
+            if old is None:
+                return Change("created", new.version)
+            if old.document.get("aging") != new.document.get("aging"):
                 priority.rank_all(ports, rules.queues(ports, new))
-            return Change("replaced" if old else "created", new.version)
+            return Change("replaced", new.version)
     raise errors.changed_meanwhile(f"{kind} {name}")
 
 
@@ -140,15 +142,8 @@ def referrers(
     """
     found: dict[str, list[str]] = {}
     for schedule in sorted(set(_candidates(ports, names, elsewhere)) - set(but)):
-        schedule_state = ports.rows.get(ScheduleState, schedule)
-        lives = schedule_state is not None and schedule_state.exists
-        version = (
-            ports.rows.get(Version, schedule, schedule_state.version) if schedule_state is not None and lives else None
-        )
-        for name in named(version.definition) & set(names) if version else ():
-            if ids.is_of_dag(schedule) and version and version.definition.get("ttl") is not None:
-                continue  # a node of a former graph of the DAG
-            referrer = f"dag {ids.dag_of(schedule)}" if ids.is_of_dag(schedule) else f"schedule {schedule}"
+        referrer = f"dag {ids.dag_of(schedule)}" if ids.is_of_dag(schedule) else f"schedule {schedule}"
+        for name in _named_by(ports, schedule) & set(names):
             if referrer not in found.setdefault(name, []):
                 found[name].append(referrer)
     spaces = {name.partition(".")[0] for name in names if name.count(".") == 2}
@@ -158,6 +153,15 @@ def referrers(
             if row.workflow in names:
                 found.setdefault(row.workflow, []).append(f"message {row.schedule.replace(f'.{ids.MESSAGE}', '.')}")
     return found
+
+
+def _named_by(ports: Ports, schedule: str) -> frozenset[str]:
+    """What a schedule that exists names; nothing for a node of a former graph of a DAG."""
+    state = ports.rows.get(ScheduleState, schedule)
+    version = ports.rows.get(Version, schedule, state.version) if state is not None and state.exists else None
+    if version is None or (ids.is_of_dag(schedule) and version.definition.get("ttl") is not None):
+        return frozenset()
+    return named(version.definition)
 
 
 def as_named(kind: Kind, name: str) -> str:
@@ -171,17 +175,20 @@ def named(document: Any) -> frozenset[str]:
         return frozenset(name for part in document for name in named(part))
     if not isinstance(document, Mapping):
         return frozenset()
-    found: set[str] = set()
-    for key, value in document.items():
-        if key in ("workflow", "dataset") and isinstance(value, str):
-            found.add(value)
-        elif key in ("policy", "pool", "calendar") and isinstance(value, str):
-            found.add(as_named(key, value))
-        elif key == "workflows" and isinstance(value, list | tuple):
-            found.update(value)
-        elif key not in OWN_WORDS:
-            found |= named(value)
-    return frozenset(found)
+    return frozenset(name for key, value in document.items() for name in _named_in(key, value))
+
+
+def _named_in(key: str, value: Any) -> Iterable[str]:
+    """What a field names."""
+    match key, value:
+        case "workflow" | "dataset", str():
+            return [value]
+        case "policy" | "pool" | "calendar", str():
+            return [as_named(cast("Kind", key), value)]
+        case "workflows", list() | tuple():
+            return value
+        case _:
+            return named(value) if key not in OWN_WORDS else ()
 
 
 def _candidates(ports: Ports, names: Collection[str], elsewhere: int) -> Iterator[str]:
@@ -189,14 +196,19 @@ def _candidates(ports: Ports, names: Collection[str], elsewhere: int) -> Iterato
     subscription to their events."""
     own = {name.rpartition(" ")[2].partition(".")[0] for name in names}
     others = [namespace for namespace in names_in(ports, "namespace", "") if namespace not in own] if own else []
-    yield from (schedule for namespace in own for schedule in _schedules_in(ports, namespace))
-    yield from islice((each for namespace in others for each in _schedules_in(ports, namespace)), elsewhere)
-    for name in (each for each in names if " " not in each):
-        is_dataset = name.count(".") == 1
-        keys = [partition_key(name), size_key(name)] if is_dataset else []
-        keys += [] if is_dataset else [status_key(name, status) for status in get_args(Status)]
-        yield from (row.schedule for key in keys for row in every(partial(ports.catalog.subscriptions, key)))
+    yield from _schedules_in(ports, own)
+    yield from islice(_schedules_in(ports, others), elsewhere)
+    for key in (key for name in names if " " not in name for key in _event_keys(name)):
+        yield from (row.schedule for row in every(partial(ports.catalog.subscriptions, key)))
 
 
-def _schedules_in(ports: Ports, namespace: str) -> Iterator[str]:
-    return (schedule for app in names_in(ports, "app", namespace) for schedule in schedules_of(ports, app))
+def _event_keys(name: str) -> list[str]:
+    """The event keys of a dataset or a workflow."""
+    if name.count(".") == 1:
+        return [partition_key(name), size_key(name)]
+    return [status_key(name, status) for status in get_args(Status)]
+
+
+def _schedules_in(ports: Ports, namespaces: Iterable[str]) -> Iterator[str]:
+    apps = (app for namespace in namespaces for app in names_in(ports, "app", namespace))
+    return (schedule for app in apps for schedule in schedules_of(ports, app))

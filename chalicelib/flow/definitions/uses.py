@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -20,6 +20,7 @@ from chalicelib.core.rows.schedule import Version
 from chalicelib.core.triggers import tree
 from chalicelib.flow import lookup, many
 from chalicelib.flow.definitions import allowed, of_kind
+from chalicelib.flow.definitions.allowed import below
 from chalicelib.flow.lookup import definitions_in
 from chalicelib.log import logger
 from chalicelib.ports import Ports
@@ -131,9 +132,7 @@ def listed(refused: Sequence[Refused]) -> str:
     return f"{some}{more}, which would be refused"
 
 
-def _newly_refused(
-    uses: Sequence[Use], lists: Allowed | None, namespace: str, alone: Installation
-) -> list[Use]:  # fmt: skip
+def _newly_refused(uses: Sequence[Use], lists: Allowed | None, namespace: str, alone: Installation) -> list[Use]:
     return [use for use in uses if proposal.is_newly_refused(use[1], lists, namespace, alone)]
 
 
@@ -160,7 +159,7 @@ def _workflows(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
         yield f"workflow {row.name}", _of_workflow(ports, row.document)
     own = ports.rows.get(Definition, "workflow", f"{app}.{MESSAGE}")
     if own is not None:
-        yield _named(own.name), _below(_of_target(ports, own.document["target"]), "default_target")
+        yield _named(own.name), below(_of_target(ports, own.document["target"]), "default_target")
 
 
 def _named(workflow: str) -> str:
@@ -193,20 +192,20 @@ def _of_workflow(ports: Ports, document: Mapping[str, Any]) -> list[Named]:
     if application is not None:
         found.append(Named("applications", application, "resources.application"))
     for number, rule in enumerate(document.get("notify", ())):
-        found += _below(_of_target(ports, rule["to"], ""), f"notify.{number}.to")
+        found += below(_of_target(ports, rule["to"], ""), f"notify.{number}.to")
     return found
 
 
 def _of_schedule(ports: Ports, schedule: Schedule) -> Iterator[Named]:
     for number, rule in enumerate(schedule.notify):
-        yield from _below(_of_target(ports, rule.to.model_dump(mode="json"), ""), f"notify.{number}.to")
+        yield from below(_of_target(ports, rule.to.model_dump(mode="json"), ""), f"notify.{number}.to")
     if schedule.resources is not None and schedule.resources.application is not None:
         yield Named("applications", schedule.resources.application, "resources.application")
     for leaf in tree.leaves(schedule.trigger):
-        yield from _below(leaf.trigger.named(), "trigger")
+        yield from below(leaf.trigger.named(), "trigger")
     for number, constraint in enumerate(schedule.constraints):
         for use in constraint.references():
-            yield from _below(_of_reference(ports, use), f"constraints.{number}")
+            yield from below(_of_reference(ports, use), f"constraints.{number}")
 
 
 def _of_reference(ports: Ports, use: Reference) -> list[Named]:
@@ -223,10 +222,6 @@ def _of_reference(ports: Ports, use: Reference) -> list[Named]:
 def _of_target(ports: Ports, target: Mapping[str, Any], field: str = "target") -> list[Named]:
     """What a target names; nothing for one that no call can carry safely, which is refused today."""
     try:
-        return _below(allowed.named_by(ports, target), field)
+        return below(allowed.named_by(ports, target), field)
     except SluiceError:
         return []
-
-
-def _below(named: Iterable[Named], field: str) -> list[Named]:
-    return [replace(each, field=f"{field}.{each.field}".strip(".")) for each in named]

@@ -9,7 +9,7 @@ deployments of an app, the later one ends the other (`turns.py`).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -23,7 +23,7 @@ from chalicelib.core.writes import PutDefinition
 from chalicelib.flow import lookup
 from chalicelib.flow.dags import actions
 from chalicelib.flow.definitions import store, uses
-from chalicelib.flow.deploy import changes, effects, seen, turns, validate
+from chalicelib.flow.deploy import effects, seen, turns, validate
 from chalicelib.flow.deploy.effects import Effects
 from chalicelib.flow.deploy.plan import Part, Plan, Report, make_plan, shell_of
 from chalicelib.flow.deploy.seen import EVERYTHING, Seen
@@ -94,7 +94,7 @@ def dry_run(
 ) -> tuple[Report, dict[str, list[str]], Effects]:
     """What ``deploy_and_say`` would return now, and between them the changes of each part that it would replace."""
     plan = checked(ports, namespace, app, document, update_schedules, new_namespace=True)
-    return plan.report(), changes.of_plan(ports, plan), effects.of_plan(ports, plan)
+    return plan.report(), effects.changes_of(ports, plan), effects.of_plan(ports, plan)
 
 
 def checked(
@@ -160,24 +160,31 @@ def carry_out(
 
     Raises ``changed_meanwhile`` if a later deployment has the turn."""
     ports = turns.in_turn(ports, row)
-    for kind, parts in groupby(plan.parts, key=lambda part: (part.kind, part.action == "deleted")):
-        if kind == ("schedule", False):
-            changed = [part for part in parts if part.action in ("created", "replaced")]
-            documents = {part.name: part.schedule for part in changed if part.schedule is not None}
+    changing = [part for part in plan.parts if part.action in seen.CHANGING]
+    for (kind, is_removal), group in groupby(changing, key=lambda part: (part.kind, part.action == "deleted")):
+        parts = list(group)
+        if kind == "schedule" and not is_removal:
+            documents = {part.name: part.schedule for part in parts if part.schedule is not None}
             bucket = plan.document.data_bucket
-            if not together.put_all(ports, documents, by, bucket, has_time, accepted.may_put):
-                return False
-            continue
-        for number, part in enumerate(part for part in parts if part.action in ("created", "replaced", "deleted")):
-            if number % SLICE == SLICE - 1 and not has_time():
-                return False
-            if not accepted.may_change(ports, part):
-                continue
-            if part.action == "deleted":
-                _remove(ports, part, by, accepted)
-            else:
-                _put(ports, part, by, accepted)
+            done = together.put_all(ports, documents, by, bucket, has_time, accepted.may_put)
+        else:
+            done = _change_all(ports, parts, by, has_time, accepted)
+        if not done:
+            return False
     _record_deployment(ports, plan, by, row.edition, keeps_turn)
+    return True
+
+
+def _change_all(ports: Ports, parts: Sequence[Part], by: str, has_time: Callable[[], bool], accepted: Seen) -> bool:
+    for number, part in enumerate(parts):
+        if number % SLICE == SLICE - 1 and not has_time():
+            return False
+        if not accepted.may_change(ports, part):
+            continue
+        if part.action == "deleted":
+            _remove(ports, part, by, accepted)
+        else:
+            _put(ports, part, by, accepted)
     return True
 
 
@@ -195,7 +202,7 @@ def _put(ports: Ports, part: Part, by: str, accepted: Seen) -> None:
         actions.put(ports, part.name, part.dag, by, checked=True, may_put=accepted.may_put)
     elif part.kind == "calendar" and part.document is not None:
         calendars.put(ports, part.name, part.document, by)
-    elif part.kind in ("dataset", "policy", "pool", "workflow") and part.document is not None:
+    elif part.kind != "app" and part.kind != "schedule" and part.document is not None:
         store.put(ports, part.kind, part.name, part.document, by)
 
 
@@ -220,20 +227,16 @@ def _record_deployment(ports: Ports, plan: Plan, by: str, edition: int, keeps_tu
     """
     sent = plan.document.model_dump(mode="json", exclude_unset=True)
     digest = ids.digest(json.dumps(sent, sort_keys=True), length=40)
-    newer = [group for group in ("policies", "pools", "calendars", "dags") if getattr(plan.document, group)]
-    groups = ("datasets", "workflows", "schedules", *newer)
-    # Newer groups are counted only if they are used, so that the summary of an unchanged older document stays the same.
-    counts = {group: len(getattr(plan.document, group)) for group in groups}
     uri = ports.payloads.deployment_uri(plan.app, digest)
-    summary = {"uri": uri, "counts": counts, "update_schedules": plan.update_schedules}
+    summary = {"uri": uri, "counts": _counts(plan.document), "update_schedules": plan.update_schedules}
     for _ in range(MAX_CONFLICTS):
         row = ports.rows.get(Definition, "app", plan.app)
         if row is None or row.edition != edition:
             raise turns.overtaken(plan.app)
         now, before = ports.clock.now(), row.document.get("deployed") or {}
-        same = {key: value for key, value in before.items() if key not in ("at", "by")} == summary
-        deployed = before if same else {"at": iso(now), "by": by, **summary}
-        document = {**shell_of(plan.document), "deployed": deployed}
+        deployed = {"at": iso(now), "by": by, **summary}
+        same = {**before, "at": "", "by": ""} == {**deployed, "at": "", "by": ""}
+        document = {**shell_of(plan.document), "deployed": before if same else deployed}
         new = replace(row, edition=edition if keeps_turn else turns.NONE)
         if (new.edition, document) == (row.edition, row.document):
             return
@@ -245,3 +248,11 @@ def _record_deployment(ports: Ports, plan: Plan, by: str, edition: int, keeps_tu
         if ports.ledger.commit([PutDefinition(new, row.version, edition, before=row)]) is None:
             return
     raise errors.changed_meanwhile(f"app {plan.app}")
+
+
+def _counts(document: App) -> dict[str, int]:
+    """How many parts of each kind a document has. Newer groups are counted only if they are used, so that the summary
+    of an unchanged older document stays the same."""
+    counts = {group: len(getattr(document, group)) for group in ("datasets", "workflows", "schedules")}
+    newer = {group: len(getattr(document, group)) for group in ("policies", "pools", "calendars", "dags")}
+    return counts | {group: count for group, count in newer.items() if count}

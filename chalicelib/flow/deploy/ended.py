@@ -24,23 +24,24 @@ def of_app(ports: Ports, app: Definition | None, sent: Mapping[str, Schedule]) -
     Their description may differ. ``app`` is the stored app; None before its first deployment."""
     if app is None:
         return {}
-    read = many.ended_of(ports, list(sent))
-    found: dict[str, Counted] = {}
-    began: dict[str, Instant] = {}
-    for name, schedule in sent.items():
-        state = read.rows.get(ScheduleState, name)
-        if state is None or state.exists or state.by != lifetime.BY:
-            continue
-        old = lookup.stored(read, state)
-        kept = relative.kept(schedule, name, old, old.ttl_from) if old is not None else None
-        if old is not None and kept is not None and effect.acts_alike(old.definition, kept.definition):
-            found[name], began[name] = old, state.generation
-    deployed = _deployed(ports, app) if any(at < _recorded_at(app) for at in began.values()) else None
-    return {
-        name: old
-        for name, old in found.items()
-        if began[name] >= _recorded_at(app) or deployed is None or name.rpartition(".")[2] in deployed
-    }
+    read, recorded_at = many.ended_of(ports, list(sent)), _recorded_at(app)
+    found = {name: at_end for name, schedule in sent.items() if (at_end := _ended(read, name, schedule)) is not None}
+    recorded = {name for name, (_, generation) in found.items() if generation < recorded_at}
+    deployed = _deployed(ports, app) if recorded else None
+    left_out = {name for name in recorded if deployed is not None and name.rpartition(".")[2] not in deployed}
+    return {name: old for name, (old, _) in found.items() if name not in left_out}
+
+
+def _ended(read: Ports, name: str, sent: Schedule) -> tuple[Counted, Instant] | None:
+    """The stored schedule that has ended with the document that is sent, and its generation."""
+    state = read.rows.get(ScheduleState, name)
+    if state is None or state.exists or state.by != lifetime.BY:
+        return None
+    old = lookup.stored(read, state)
+    kept = relative.kept(sent, name, old, old.ttl_from) if old is not None else None
+    if old is None or kept is None or not effect.acts_alike(old.definition, kept.definition):
+        return None
+    return old, state.generation
 
 
 def _recorded_at(app: Definition) -> Instant:

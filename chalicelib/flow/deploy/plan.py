@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from chalicelib.core import ids
 from chalicelib.core.dags import compile
 from chalicelib.core.dags.compile import Compiled
+from chalicelib.core.definition_kinds import plural
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.definitions.schedule import NewSchedule, Schedule
@@ -27,6 +28,7 @@ from chalicelib.ports import Kind, Ports
 Report = dict[str, list[str]]
 PartAction = Literal["created", "replaced", "kept", "deleted", "untouched"]
 OPTIONAL = ("default_target", "data_bucket")  # fields of an app
+OF_NAMESPACE: tuple[Kind, ...] = ("dataset", "policy", "pool", "calendar")  # in the order of their puts
 AS_SENT: tuple[PartAction, ...] = ("created", "replaced", "kept")  # after these a part is as in the document
 
 
@@ -50,6 +52,13 @@ class Part:
     row: Definition | None = None
     dag: NewDag | None = None
     becomes: Mapping[str, PartAction] = field(default_factory=dict)
+
+    @property
+    def sent(self) -> NewSchedule:
+        """A schedule that was sent. Raises ValueError for any other part."""
+        if self.schedule is None:
+            raise ValueError(f"expected a schedule that was sent, got {self.name}")
+        return self.schedule
 
     @property
     def compiled(self) -> Compiled:
@@ -82,10 +91,8 @@ class Plan:
 
     def resolved(self, ports: Ports, part: Part) -> Schedule:
         """The schedule of a part as it will be stored: with full names, and with instants in place of spans."""
-        if part.schedule is None:
-            raise ValueError(f"expected a schedule that was sent, got {part.name}")
         if part.name not in self._resolved:
-            sent = stored(ports, part.name, part.schedule, self.document)
+            sent = stored(ports, part.name, part.sent, self.document)
             self._resolved[part.name] = relative.counted(sent, part.name, part.old, self.made_at).definition
         return self._resolved[part.name]
 
@@ -103,21 +110,10 @@ def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) ->
     workflows = _workflows(name, document)
     absent = sorted(stored.keys() - workflows.keys())
     parts = [_definition_part("app", name, app, shell_of(document))]
-    for short, dataset in document.datasets.items():
-        full, body = f"{namespace}.{short}", of_kind.KINDS["dataset"].resolved(ports, dataset.model_dump(mode="json"))
-        parts.append(_definition_part("dataset", full, ports.rows.get(Definition, "dataset", full), body))
-    for short, policy in document.policies.items():
-        full = f"{namespace}.{short}"
-        row = ports.rows.get(Definition, "policy", full)
-        parts.append(_definition_part("policy", full, row, policy.model_dump(mode="json")))
-    for short, pool in document.pools.items():
-        full = f"{namespace}.{short}"
-        row = ports.rows.get(Definition, "pool", full)
-        parts.append(_definition_part("pool", full, row, pool.model_dump(mode="json")))
-    for short, calendar in document.calendars.items():
-        full = f"{namespace}.{short}"
-        row = ports.rows.get(Definition, "calendar", full)
-        parts.append(_definition_part("calendar", full, row, calendar.model_dump(mode="json")))
+    for kind in OF_NAMESPACE:
+        for short, sent in getattr(document, plural(kind)).items():
+            full, body = f"{namespace}.{short}", of_kind.KINDS[kind].resolved(ports, sent.model_dump(mode="json"))
+            parts.append(_definition_part(kind, full, ports.rows.get(Definition, kind, full), body))
     parts += [_definition_part("workflow", full, stored.get(full), body) for full, body in workflows.items()]
     parts += _schedule_parts(ports, name, document, absent, update_schedules, app)
     parts += _dag_parts(ports, name, document, absent, update_schedules or _is_first(app))
@@ -144,23 +140,35 @@ def _schedule_parts(
     living = dict(_living(ports, name))
     named = {f"{name}.{short}": sent for short, sent in document.schedules.items()}
     sent_as = {full: stored(ports, full, sent, document) for full, sent in named.items()}
-    gone = ended.of_app(ports, app, {full: sent for full, sent in sent_as.items() if full not in living})
+    gone = ended.of_app(ports, app, {full: sent_as[full] for full in sent_as.keys() - living.keys()})
     for full, sent in named.items():
         if full in gone:
             yield Part("schedule", full, "kept", schedule=sent, old=gone[full], has_ended=True)
-            continue
-        schedule_state, old = living.pop(full, (None, None))
-        action: PartAction = "replaced" if update else "untouched"
-        if schedule_state is None or old is None:
-            action = "created" if update or _is_first(app) else "untouched"
-        elif not update and old.definition.workflow in removed:
-            action = "deleted"
-        elif relative.is_same(sent_as[full], full, old) and _has_wanted_mode(schedule_state, sent):
-            action = "kept"
-        begins = schedule_state is None or effect.begins(schedule_state, sent.enabled)
-        yield Part("schedule", full, action, schedule=sent, old=None if begins else old)
+        elif full not in living:
+            yield Part("schedule", full, "created" if update or _is_first(app) else "untouched", schedule=sent)
+        else:
+            yield _changed(full, sent, sent_as[full], *living.pop(full), removed, update)
     for full, (_, old) in sorted(living.items()):
         yield Part("schedule", full, "deleted" if update or old.definition.workflow in removed else "untouched")
+
+
+def _changed(
+    name: str,
+    sent: NewSchedule,
+    sent_as: Schedule,
+    schedule_state: ScheduleState,
+    old: Counted,
+    removed: Collection[str],
+    update: bool,
+) -> Part:
+    """The part of a schedule that exists, and that the document names."""
+    action: PartAction = "replaced" if update else "untouched"
+    if not update and old.definition.workflow in removed:
+        action = "deleted"
+    elif relative.is_same(sent_as, name, old) and _has_wanted_mode(schedule_state, sent):
+        action = "kept"
+    begins = effect.begins(schedule_state, sent.enabled)
+    return Part("schedule", name, action, schedule=sent, old=None if begins else old)
 
 
 def _dag_parts(ports: Ports, name: str, document: App, removed: Collection[str], update: bool) -> Iterator[Part]:
@@ -169,16 +177,11 @@ def _dag_parts(ports: Ports, name: str, document: App, removed: Collection[str],
     stored = {row.name: row for row in lookup.definitions_in(ports, "dag", name)}
     for short, sent in document.dags.items():
         full = f"{name}.{short}"
-        part = Part("dag", full, "created", dag=sent)
-        old = stored.pop(full, None)
-        action: PartAction = "created" if old is None else "replaced"
-        if old is not None and actions.is_same(
-            ports, old, actions.body_of(sent.definition()), part.compiled, sent.enabled
-        ):
+        old, made = stored.pop(full, None), Part("dag", full, "created", dag=sent).compiled
+        action: PartAction = "untouched" if not update else "created" if old is None else "replaced"
+        if old is not None and actions.is_same(ports, old, actions.body_of(sent.definition()), made, sent.enabled):
             action = "kept"
-        if action != "kept" and not update:
-            action = "untouched"
-        yield Part("dag", full, action, dag=sent, becomes=_becomes(ports, part.compiled, action))
+        yield Part("dag", full, action, dag=sent, becomes=_becomes(ports, made, action))
     for full, row in sorted(stored.items()):
         uses_removed = any(node["workflow"] in removed for node in actions.graph_body(row)["nodes"].values())
         is_deleted = update or uses_removed

@@ -16,14 +16,9 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.writes import Conflict, ExpectDefinition, PutDefinition, PutState, RemoveDefinition, Write
 from chalicelib.flow.deploy.plan import Plan
-from chalicelib.ports import Ledger, Ports
+from chalicelib.ports import Ledger, Over, Ports
 
 NONE = 0  # the mark of an app without a deployment in progress
-
-
-def of_upload(app: str, upload: str) -> int:
-    """The mark of the deployment of an upload. A repeated request computes the same one."""
-    return _mark(app, upload)
 
 
 def take(
@@ -38,7 +33,7 @@ def take(
     if row != plan.row or (row is None and shell is None):
         return None
     # The row that was read is part of a new mark, so two requests at one instant have different ones.
-    edition = mark or _mark(plan.app, now, by, row.edition if row is not None else NONE)
+    edition = mark or mark_of(plan.app, now, by, row.edition if row is not None else NONE)
     if row is not None:
         after = replace(row, edition=edition, updated_at=now, by=by)
         write = PutDefinition(after, row.version, row.edition, before=row)
@@ -62,10 +57,11 @@ def in_turn(ports: Ports, row: Definition) -> Ports:
     return replace(ports, ledger=InTurn(ports.ledger, row))
 
 
-class InTurn:
+class InTurn(Over):
     """A ledger that expects the mark of a deployment in each transaction that changes a definition or a schedule."""
 
     def __init__(self, ledger: Ledger, row: Definition) -> None:
+        super().__init__(ledger)
         self._ledger, self._row, self._expected = ledger, row, ExpectDefinition(row)
 
     def commit(self, writes: Sequence[Write]) -> Conflict | None:
@@ -77,15 +73,6 @@ class InTurn:
         if refused is not None and self._expected in refused.writes:
             raise overtaken(self._row.name)
         return refused
-
-    def put_all(self, writes: Sequence[Any]) -> None:
-        self._ledger.put_all(writes)
-
-    def count_closing(self, namespace: str) -> None:
-        self._ledger.count_closing(namespace)
-
-    def number(self, limit_name: str) -> int:
-        return self._ledger.number(limit_name)
 
 
 def overtaken(app: str) -> SluiceError:
@@ -102,5 +89,6 @@ def _is_of(write: Write, row: Definition) -> bool:
     )
 
 
-def _mark(*parts: object) -> int:
+def mark_of(*parts: object) -> int:
+    """The mark of a deployment. A repeated request of an upload computes the same one."""
     return int(ids.digest(*parts, length=12), 16) or 1

@@ -94,7 +94,7 @@ def begin(ports: Ports, plan: Plan, upload: str, sent: bytes, by: str) -> Deploy
 
 def _accepted(ports: Ports, plan: Plan, upload: str, digest: str, by: str) -> Deployment:
     """Take the turn of the app, store the definitions, and create the row of a deployment."""
-    turn = turns.take(ports, plan, by, turns.of_upload(plan.app, upload), shell_of(plan.document))
+    turn = turns.take(ports, plan, by, turns.mark_of(plan.app, upload), shell_of(plan.document))
     if turn is None:
         raise turns.overtaken(plan.app)
     deploy.carry_out_definitions(ports, plan, by, turn)
@@ -136,7 +136,8 @@ def advance(ports: Ports, app: str, upload: str) -> None:
         return
     accepted = Seen(ports.payloads.seen(held.app, held.id, held.seen) or {})
     try:
-        with ports.acting(_author(held)):
+        principal = Principal(**held.author) if held.author else None
+        with ports.acting(Author(principal, OPERATION)):
             whole = _slice(ports, held, accepted)
     except Exception as error:
         _failed(ports, held, error)
@@ -170,7 +171,7 @@ def _failed(ports: Ports, held: Deployment, error: Exception) -> None:
 
 def _give_up(ports: Ports, held: Deployment, why: str) -> None:
     hint = "mend the cause, then deploy the document again"
-    message = f"expected to put the rest of the deployment, got {held.tries} slices that failed; the last one: {why}"
+    message = f"expected to put the rest of the deployment, got {MAX_TRIES} slices that failed; the last one: {why}"
     error = SluiceError("internal", message, None, hint).to_dict()["error"]
     logger.error("parked", extra={"ref": kinds.ref(Deployment, held.app, held.id), "why": why, "hint": hint})
     ports.metrics.add(metrics.ROWS_PARKED, 1)
@@ -222,10 +223,6 @@ def _slice(ports: Ports, row: Deployment, accepted: Seen) -> bool:
     document = App.model_validate_json(sent)
     plan = deploy.checked(ports, namespace, app, document, row.update_schedules, accepted=accepted)
     return deploy.carry_out(ports, plan, row.by, turn, lambda: ports.has_time(NEEDED), accepted, keeps_turn=True)
-
-
-def _author(row: Deployment) -> Author:
-    return Author(Principal(**row.author) if row.author else None, OPERATION)
 
 
 def _next(row: Deployment, **changes: Any) -> Deployment:

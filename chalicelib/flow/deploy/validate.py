@@ -7,9 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import ids
+from chalicelib.core.definition_kinds import plural
+from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.definitions.prefixes import path_of
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import Problems, SluiceError
+from chalicelib.core.instants import Instant
 from chalicelib.core.jobs.permits import rates_of
 from chalicelib.core.limits import names
 from chalicelib.core.rows.definition import Definition, PrefixRow
@@ -23,7 +26,7 @@ from chalicelib.flow.definitions import addresses, buckets, of_kind, prefixes, r
 from chalicelib.flow.definitions.prefixes import Place
 from chalicelib.flow.deploy.plan import AS_SENT, Part, Plan
 from chalicelib.flow.limits import pools
-from chalicelib.ports import Kind, Page, Ports
+from chalicelib.ports import Kind, Over, Page, Ports
 
 MAX_PROBLEMS = 100  # parts with problems after which no further part is checked: each may take milliseconds
 
@@ -68,7 +71,7 @@ def _check_part(ports: Ports, seen: Ports, plan: Plan, part: Part, removed: Coll
     if part.schedule is not None:
         _check_schedule(seen, part, plan.resolved(ports, part), removed)
     if part.dag is not None:
-        _check_dag(seen, part, removed)
+        _check_dag(seen, part, part.dag, removed)
 
 
 def _in_document(part: Part, error: SluiceError) -> SluiceError:
@@ -113,18 +116,16 @@ def _check_past(seen: Ports, part: Part, new: Schedule) -> None:
     past.check(calendars.read(seen, new), seen.clock.now(), before)
 
 
-def _check_dag(seen: Ports, part: Part, removed: Collection[str]) -> None:
+def _check_dag(seen: Ports, part: Part, sent: NewDag, removed: Collection[str]) -> None:
     """The same check for a DAG."""
-    if part.dag is None:
-        return
-    dag, made = part.dag.definition(), part.compiled
+    dag, made = sent.definition(), part.compiled
     for node, schedule in made.nodes.items():
         _check_kept(schedule.workflow, removed, f"nodes.{node}.workflow")
     if part.action in AS_SENT:
         store.check_size(actions.body_of(dag))
         actions.check(seen, dag, made)
         if part.action != "kept":
-            actions.check_past(seen, dag, made, part.dag.enabled)
+            actions.check_past(seen, dag, made, sent.enabled)
 
 
 def _check_kept(workflow: str, removed: Collection[str], field: str) -> None:
@@ -172,20 +173,19 @@ def referrers_of_removed(ports: Ports, plan: Plan, messages_too: bool = False) -
 
 
 def _field(part: Part) -> str:
-    group = "policies" if part.kind == "policy" else f"{part.kind}s"
-    return f"{group}.{part.name.rpartition('.')[2]}"
+    return f"{plural(part.kind)}.{part.name.rpartition('.')[2]}"
 
 
-class ReadOnce:
+class ReadOnce(Over):
     """A table whose rows are read once: a repeated read has the answer of the first. The parts of one document share
     most of what they refer to."""
 
     def __init__(self, table: Any) -> None:
-        self._table = table
+        super().__init__(table)
         self._answers: dict[tuple[Any, ...], Any] = {}
 
     def __getattr__(self, attribute: str) -> Any:
-        read = getattr(self._table, attribute)
+        read = super().__getattr__(attribute)
 
         def once(*arguments: Any, **named: Any) -> Any:
             asked = (attribute, arguments, *sorted(named.items()))
@@ -200,10 +200,8 @@ def _rates_of(ports: Ports, plan: Plan, part: Part) -> dict[str, tuple[str, ...]
     """The rates that a part adds to the limits of workflows."""
     if part.action not in AS_SENT:
         return {}
-    namespace, app, *_ = f"{part.name}.".split(".")
     made = [plan.resolved(ports, part)] if part.schedule is not None else []
-    if part.dag is not None:
-        made += [each.resolved(namespace, app, plan.made_at) for each in part.compiled.schedules.values()]
+    made += _compiled(part, plan.made_at).values() if part.dag is not None else ()
     found: dict[str, tuple[str, ...]] = {}
     for schedule in made:
         limit_name = names.workflow_limit(schedule.workflow)
@@ -211,11 +209,12 @@ def _rates_of(ports: Ports, plan: Plan, part: Part) -> dict[str, tuple[str, ...]
     return found
 
 
-class PlannedPrefixes:
+class PlannedPrefixes(Over):
     """The catalog with the prefixes that the datasets of a plan have by then."""
 
     def __init__(self, ports: Ports) -> None:
-        self._stored, self._catalog = ports.rows, ports.catalog
+        super().__init__(ports.catalog)
+        self._stored = ports.rows
         self._rows: dict[Place, PrefixRow] = {}
 
     def move(self, dataset: str, place: Place, before: Place | None) -> None:
@@ -225,7 +224,7 @@ class PlannedPrefixes:
         self._rows[place] = replace(self._at(place), dataset=dataset)
 
     def prefixes_around(self, bucket: str, prefix: str) -> tuple[PrefixRow, ...]:
-        rows = {row.prefix: row for row in self._catalog.prefixes_around(bucket, prefix)}
+        rows = {row.prefix: row for row in self._below.prefixes_around(bucket, prefix)}
         places = (Place(bucket, folder) for folder in path_of(prefix))
         rows |= {place.prefix: self._rows[place] for place in places if place in self._rows}
         return tuple(sorted((row for row in rows.values() if row.namespace), key=lambda row: len(row.prefix)))
@@ -234,15 +233,12 @@ class PlannedPrefixes:
         known = self._rows.get(place) or self._stored.get(PrefixRow, *place)
         return known if known is not None else PrefixRow(*place, "")
 
-    def __getattr__(self, attribute: str) -> Any:
-        return getattr(self._catalog, attribute)
 
-
-class CountedRates:
+class CountedRates(Over):
     """The table of jobs, in which each limit of a workflow also has the rates of the parts that were checked before."""
 
     def __init__(self, jobs: Any) -> None:
-        self._jobs = jobs
+        super().__init__(jobs)
         self._added: dict[str, set[str]] = {}
 
     def add(self, rates: Mapping[str, Collection[str]]) -> None:
@@ -250,40 +246,32 @@ class CountedRates:
             self._added.setdefault(limit_name, set()).update(added)
 
     def limit_state(self, limit_name: str) -> LimitState:
-        state: LimitState = self._jobs.limit_state(limit_name)
+        state: LimitState = self._below.limit_state(limit_name)
         added = self._added.get(limit_name, set()) - set(state.rates)
         return replace(state, rates=(*state.rates, *sorted(added))) if added else state
 
-    def __getattr__(self, attribute: str) -> Any:
-        return getattr(self._jobs, attribute)
 
-
-class PlannedCatalog:
+class PlannedCatalog(Over):
     """The catalog as it will be after a plan is carried out: with the definitions that the plan puts, and without those
     that it deletes. Everything else is read from the real catalog. Implements `ports.Rows`, too."""
 
     def __init__(self, ports: Ports, plan: Plan) -> None:
-        self._stored, self._catalog = ports.rows, ports.catalog
-        now = ports.clock.now()
+        super().__init__(ports.catalog)
+        self._stored, now = ports.rows, ports.clock.now()
         self._gone: set[tuple[str, str]] = {(part.kind, part.name) for part in plan.parts if part.action == "deleted"}
         self._gone |= {("schedule", name) for part in plan.of("dag", "deleted") for name in part.becomes}
         self._rows: dict[tuple[str, str], Definition] = {
             (part.kind, part.name): Definition(part.kind, part.name, part.document, 0, now)
             for part in plan.parts
-            if part.kind != "schedule" and part.kind != "dag" and part.document is not None
+            if part.kind != "schedule" and part.document is not None
         }
-        stored = plan.of("schedule", *AS_SENT)
-        self._schedules = {part.name: plan.resolved(ports, part) for part in stored}
-        on = list(self._schedules)  # disabled ones too: what a deployment accepts, a later enable must not refuse
+        self._schedules = {part.name: plan.resolved(ports, part) for part in plan.of("schedule", *AS_SENT)}
         for part in plan.of("dag", *AS_SENT):
-            namespace, app, _ = part.name.split(".")
-            own = {name: schedule.resolved(namespace, app, now) for name, schedule in part.compiled.schedules.items()}
-            self._schedules |= own
-            on += own
+            self._schedules |= _compiled(part, now)
         self._index: dict[str, list[Subscription]] = {}
-        for name in on:
-            state = ScheduleState(name, 0, 0, "enabled", now)
-            for row in lifecycle.subscriptions(state, self._schedules[name], 0):
+        # Disabled ones too: what a deployment accepts, a later enable must not refuse.
+        for name, schedule in self._schedules.items():
+            for row in lifecycle.subscriptions(ScheduleState(name, 0, 0, "enabled", now), schedule, 0):
                 self._index.setdefault(row.event_key, []).append(row)
 
     def get(self, row: type[Any], *values: Any) -> Any:
@@ -299,7 +287,7 @@ class PlannedCatalog:
         return self._stored.of(ref)
 
     def definitions(self, kind: Kind, parent: str, limit: int, cursor: str | None) -> Page[Definition]:
-        page = self._catalog.definitions(kind, parent, limit, cursor)
+        page = self._below.definitions(kind, parent, limit, cursor)
         known = self._rows.keys() | self._gone
         own = [row for (of, name), row in self._rows.items() if (of, name.rpartition(".")[0]) == (kind, parent)]
         kept = [row for row in page.items if (kind, row.name) not in known]
@@ -308,7 +296,7 @@ class PlannedCatalog:
     def subscriptions(self, event_key: str, limit: int, cursor: str | None) -> Page[Subscription]:
         """The subscriptions after the plan, without those of schedules that it puts or deletes. It includes the new
         ones of the schedules that it puts, as if all were enabled."""
-        page = self._catalog.subscriptions(event_key, limit, cursor)
+        page = self._below.subscriptions(event_key, limit, cursor)
         kept = [row for row in page.items if row.schedule not in self._schedules]
         kept = [row for row in kept if ("schedule", row.schedule) not in self._gone]
         own = self._index.get(event_key, []) if cursor is None else []
@@ -321,5 +309,8 @@ class PlannedCatalog:
         missing = schedule in self._schedules and (current is None or not current.exists)
         return ScheduleState(schedule, 0, 0, "disabled", 0) if missing else current
 
-    def __getattr__(self, attribute: str) -> Any:
-        return getattr(self._catalog, attribute)
+
+def _compiled(part: Part, now: Instant) -> dict[str, Schedule]:
+    """The schedules of a DAG that was sent, with full names, and with instants in place of spans."""
+    namespace, app, _ = part.name.split(".")
+    return {name: schedule.resolved(namespace, app, now) for name, schedule in part.compiled.schedules.items()}

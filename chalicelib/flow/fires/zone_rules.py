@@ -22,8 +22,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.kinds import Key, TableName
 from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.ref import Ref
-from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
-from chalicelib.core.rows.zone_rules import ZoneRules
+from chalicelib.core.rows.schedule import ScheduleState, Timer, Version, ZoneRules
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.why import Why
 from chalicelib.core.writes import DeleteJob, Put, PutState, Replace, Write

@@ -27,11 +27,10 @@ from chalicelib.core.rows import delivery_lease, kinds
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.kinds import Key
+from chalicelib.core.rows.kinds import Key, Stamp, stamp_of
 from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.rows.stamps import Stamp, stamp_of
 from chalicelib.core.runs import metrics
 from chalicelib.core.runs.target_roles import MAX_ASSUME
 from chalicelib.core.schedules.closings import Counts

@@ -7,9 +7,8 @@ from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows import sort_keys
-from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.job import Job, request_of
 from chalicelib.core.rows.ref import run_ref
-from chalicelib.core.rows.request import request_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import CLAIMABLE

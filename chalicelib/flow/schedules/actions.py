@@ -15,8 +15,7 @@ from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Event
-from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.request import request_of
+from chalicelib.core.rows.job import Job, request_of
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import effect, lifecycle, past
 from chalicelib.core.states import CLAIMABLE, GATHERING_MODES, PAUSED_MODES

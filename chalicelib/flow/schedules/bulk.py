@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from chalicelib.core import errors, ids
 from chalicelib.core.definitions.schedule import Schedule
@@ -15,7 +15,6 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules.lifecycle import PauseMode
 from chalicelib.core.views import View
-from chalicelib.core.writes import Conflict, Put, Write
 from chalicelib.flow import lookup, many
 from chalicelib.flow.schedules import actions as schedule_actions
 from chalicelib.flow.schedules import pauses
@@ -51,14 +50,10 @@ class BulkChangeView(View):
     dry_run: bool
 
 
-def _hold(ports: Ports, name: str, by: str) -> ScheduleState:
-    return pauses.pause(ports, name, "hold", by)
-
-
 ACTIONS: Mapping[str, Act] = {
     "enable": schedule_actions.enable,
     "disable": schedule_actions.disable,
-    "pause": _hold,
+    "pause": lambda ports, name, by: pauses.pause(ports, name, "hold", by),
     "resume": pauses.resume,
 }
 
@@ -96,11 +91,8 @@ def parse_tag(text: str, field: str = "tag") -> Tag:
     return Tag(key, value if equals else None)
 
 
-def select(
-    ports: Ports, app: str, tag: tuple[str, str | None] | None, workflow: str | None, state: str | None
-) -> list[tuple[ScheduleState, Schedule]]:
+def select(ports: Ports, app: str, wanted: Filters) -> list[tuple[ScheduleState, Schedule]]:
     """The existing schedules of an app that match every given filter, by name."""
-    wanted = Filters(tag, workflow, state)
     # The schedules of a DAG change with the DAG only.
     names = [name for name in lookup.schedules_of(ports, app) if not ids.is_of_dag(name)]
     return [found for found in many.schedules(ports, names).values() if fits(wanted, *found)]
@@ -137,7 +129,7 @@ def act(
     if names:
         before = {name: found[0] for name, found in many.schedules(ports, names).items()}
     else:
-        found = select(ports, app, filters.tag, filters.workflow, filters.state)
+        found = select(ports, app, filters)
         before = {schedule_state.schedule: schedule_state for schedule_state, _ in found}
     wanted = list(dict.fromkeys(names) if names else before)
     acting = replace(many.read_ahead(ports, wanted)[0], ledger=_ReadOnly()) if dry_run else ports
@@ -167,16 +159,7 @@ class _WouldWrite(Exception):
 class _ReadOnly:
     """A ledger that refuses every write."""
 
-    def commit(self, writes: Sequence[Write]) -> Conflict | None:
-        raise _WouldWrite
-
-    def count_closing(self, namespace: str) -> None:
-        raise _WouldWrite
-
-    def number(self, limit_name: str) -> int:
-        raise _WouldWrite
-
-    def put_all(self, writes: Sequence[Put]) -> None:
+    def __getattr__(self, name: str) -> Any:
         raise _WouldWrite
 
 

@@ -13,8 +13,6 @@ from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import launch as core_launch
-from chalicelib.core.runs import queued
-from chalicelib.core.writes import Create, RemoveWaiter, Replace
 from chalicelib.flow import lookup, priority, wake
 from chalicelib.flow.limits import policies
 from chalicelib.flow.priority import MAX_RANKED
@@ -57,7 +55,4 @@ def _rank_run(ports: Ports, waiter: Waiter, schedule_state: ScheduleState) -> No
     later = launch.as_updated(ports, run, schedule_state)
     rank = core_launch.queued_rank(later, priority.aging_of(ports, waiter.limit_name))
     if rank != run.rank:
-        moved = replace(later, rank=rank, rev=run.rev + 1)
-        ports.ledger.commit(
-            [Replace(moved), RemoveWaiter(waiter), *map(Create, filter(None, [queued.waiter_of(moved)]))]
-        )
+        priority.move(ports, waiter, replace(later, rank=rank))

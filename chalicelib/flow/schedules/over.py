@@ -40,7 +40,7 @@ class Found:
 
     @property
     def alive(self) -> ScheduleState | None:
-        return self.schedule_state if self.schedule_state is not None and self.schedule_state.exists else None
+        return _alive(self.schedule_state)
 
     def effect(self, enabled: bool | None, carry: bool) -> Effect:
         old = self.old.definition if self.old is not None else None
@@ -61,7 +61,7 @@ class Found:
 def read(ports: Ports, name: str, sent: Schedule, enabled: bool | None) -> Found:
     """Read what a put of ``sent`` finds. Raises ``invalid`` for bounds that leave no instant."""
     schedule_state = ports.rows.get(ScheduleState, name)
-    alive = schedule_state if schedule_state is not None and schedule_state.exists else None
+    alive = _alive(schedule_state)
     old, now = lookup.stored(ports, alive), ports.clock.now()
     if alive is None or old is None:
         return Found(now, schedule_state, None, _counted(ports, sent, name, None, now), is_same=False)
@@ -77,6 +77,10 @@ def read(ports: Ports, name: str, sent: Schedule, enabled: bool | None) -> Found
     if timer is None or not continued.asks_for_prepared(timer, old.definition, new.definition):
         return replace(found, timer=timer)
     return replace(found, timer=timer, prepared=_prepared(ports, alive, now))
+
+
+def _alive(schedule_state: ScheduleState | None) -> ScheduleState | None:
+    return schedule_state if schedule_state is not None and schedule_state.exists else None
 
 
 def _counted(ports: Ports, sent: Schedule, name: str, old: Counted | None, now: Instant) -> Counted:

@@ -42,7 +42,8 @@ def pause(
     for _ in range(MAX_CONFLICTS):
         schedule_state, schedule = existing(ports, name)
         now = ports.clock.now()
-        if schedule_state.mode == mode and stop_timeouts == _stands_still(schedule_state):
+        stands_still = any(ended is None for _, ended in schedule_state.pauses)
+        if schedule_state.mode == mode and stop_timeouts == stands_still:
             return schedule_state
         if schedule_state.mode not in ("enabled", *PAUSED_MODES):
             raise _not_running(schedule_state, "pause")
@@ -156,10 +157,6 @@ def _check_occurrence(ports: Ports, name: str, schedule: Schedule, at: Instant, 
     upcoming = ", ".join(iso(nominal) for nominal in fire_upcoming.preview(schedule, now, SHOWN, timer))
     hint = f"the next ones are {upcoming}" if upcoming else "it has no time trigger"
     raise invalid("at", "an upcoming fire of this schedule", iso(at), hint)
-
-
-def _stands_still(schedule_state: ScheduleState) -> bool:
-    return any(ended is None for _, ended in schedule_state.pauses)
 
 
 def _not_running(schedule_state: ScheduleState, action: str) -> SluiceError:

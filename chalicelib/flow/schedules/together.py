@@ -54,23 +54,32 @@ def _put(
     ports: Ports, documents: Mapping[str, NewSchedule], by: str, data_bucket: str | None, may_put: MayChange
 ) -> dict[str, NewSchedule]:
     """Put schedules as they are now. Returns those whose writes were refused, because they have changed meanwhile."""
-    sent = {name: data.stored(ports, name, one.definition(), data_bucket) for name, one in documents.items()}
+    changes = _planned(ports, documents, by, data_bucket, may_put)
+    planned = {name: change for name, change in changes.items() if change.plan}
+    done: Changes = {}
+    for group in _groups(planned):
+        done |= _commit(ports, group)
+    actions.complete_puts(ports, done)
+    for name, change in changes.items():
+        if name not in planned:
+            actions.counted(ports, change)
+    return {name: documents[name] for name in planned if name not in done}
+
+
+def _planned(
+    ports: Ports, documents: Mapping[str, NewSchedule], by: str, data_bucket: str | None, may_put: MayChange
+) -> Changes:
+    """The changes that the puts make, once their large data is stored."""
     for name, document in documents.items():
         data.keep(ports, name, document, data_bucket)
     seen = many.rows_of(ports, list(documents), timers=True)
-    changes = {
-        name: actions.planned(seen, name, document, sent[name], by, checked=True)
+    return {
+        name: actions.planned(
+            seen, name, document, data.stored(ports, name, document.definition(), data_bucket), by, checked=True
+        )
         for name, document in documents.items()
         if may_put(name, seen.rows.get(ScheduleState, name))
     }
-    done: Changes = {}
-    for group in _groups({name: change for name, change in changes.items() if change.plan}):
-        done |= _commit(ports, group)
-    actions.complete_puts(ports, done)
-    for change in changes.values():
-        if not change.plan:
-            actions.counted(ports, change)
-    return {name: documents[name] for name, change in changes.items() if change.plan and name not in done}
 
 
 def _groups(changes: Changes) -> Iterator[Changes]:

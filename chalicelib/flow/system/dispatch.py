@@ -5,13 +5,14 @@ The steps of a kind of ref are imported at the first ref of this kind: most proc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 
 from chalicelib.core import states
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import Ref, shard_part
+from chalicelib.core.rows.ref import Ref, RefKind, shard_part
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
 from chalicelib.flow.each import run_each
@@ -134,6 +135,20 @@ def _dispatched(ports: Ports, ref: Ref) -> bool:
     return True
 
 
+# Kinds of refs whose step takes the parts of a ref as they are: its module in `chalicelib.flow`, and its function.
+STEPS: Mapping[RefKind, tuple[str, str]] = {
+    "limit": ("jobs.queue", "serve"),
+    "grants": ("definitions.grants", "wake_waiting"),
+    "deployment": ("deploy.uploaded", "advance"),
+    "reprocess": ("backfills.reprocess", "advance"),
+    "backfill": ("backfills.backfill", "advance"),
+    "notice": ("notices.notices", "handle_notice"),
+    "notice_window": ("notices.notices", "close_window"),
+    "deadline": ("notices.deadlines", "judge_deadline"),
+    "dag_run": ("dags.runs", "advance"),
+}
+
+
 def dispatch(ports: Ports, ref: Ref) -> None:
     """Run the step that handles the row of this ref."""
     match ref.kind:
@@ -142,10 +157,6 @@ def dispatch(ports: Ports, ref: Ref) -> None:
             _job(ports, schedule, int(generation, 36), key)
         case "run":
             _run(ports, ref.parts[0], int(ref.parts[1]))
-        case "limit":
-            from chalicelib.flow.jobs.queue import serve
-
-            serve(ports, ref.parts[0])
         case "queue":
             from chalicelib.flow.jobs.queue import serve
 
@@ -168,51 +179,15 @@ def dispatch(ports: Ports, ref: Ref) -> None:
 
             lifetime.end(ports, ref.parts[0])
             emit.emit_soon(ports, ref.parts[0])
-        case _:
-            _advance(ports, ref)
-
-
-def _advance(ports: Ports, ref: Ref) -> None:
-    """Go on with what a definition, a request or a notice has begun."""
-    match ref.kind:
-        case "grants":
-            from chalicelib.flow.definitions import grants
-
-            grants.wake_waiting(ports, ref.parts[0])
         case "schedule":
             from chalicelib.flow.fires import emit
             from chalicelib.flow.schedules import carried
 
             emit.emit_soon(ports, ref.parts[0])
             carried.refresh_all(ports, ref.parts[0])
-        case "deployment":
-            from chalicelib.flow.deploy import uploaded
-
-            uploaded.advance(ports, *ref.parts)
-        case "reprocess":
-            from chalicelib.flow.backfills import reprocess
-
-            reprocess.advance(ports, *ref.parts)
-        case "backfill":
-            from chalicelib.flow.backfills import backfill
-
-            backfill.advance(ports, *ref.parts)
-        case "notice":
-            from chalicelib.flow.notices import notices
-
-            notices.handle_notice(ports, *ref.parts)
-        case "deadline":
-            from chalicelib.flow.notices import deadlines
-
-            deadlines.judge_deadline(ports, ref.parts[0])
-        case "notice_window":
-            from chalicelib.flow.notices import notices
-
-            notices.close_window(ports, *ref.parts)
-        case "dag_run":
-            from chalicelib.flow.dags import runs
-
-            runs.advance(ports, ref.parts[0])
+        case _:
+            module, step = STEPS[ref.kind]
+            getattr(import_module(f"chalicelib.flow.{module}"), step)(ports, *ref.parts)
 
 
 def _job(ports: Ports, schedule: str, generation: int, key: str) -> None:

@@ -18,7 +18,7 @@ from chalicelib.core.runs import launch, metrics
 from chalicelib.core.system import sweep
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow import shards
-from chalicelib.flow.each import run_each
+from chalicelib.flow.each import committed, run_each
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
@@ -33,8 +33,7 @@ GRACES: dict[TableName, Millis] = {
     "runs": 0,  # rows with a grace are filtered when they are read
     "catalog": sweep.GRACE,
 }
-LEASES = 25  # rows that are leased in one transaction
-MAX_BYTES = 3_000_000  # of these rows; DynamoDB allows 4 MB
+MAX_BYTES = 3_000_000  # of rows that are leased in one transaction; DynamoDB allows 4 MB
 MAX_SINGLE = 4  # so many rows are leased one by one, for half of the write units
 SLOW: Millis = 5 * SECOND  # needed for one slice
 
@@ -113,18 +112,29 @@ def _sweep(ports: Ports, refs: Sequence[Ref], now: Instant, ends_at: Instant, po
             break
         found = deferred.left_out(_examine(ports, now, refs[start : start + sweep.SLICE], swept.failed))
         swept.oldest = max([swept.oldest, *(now - row.wake_at for _, row in found if row.wake_at is not None)])
-        questions = [ref for ref, row in found if sweep.is_question(row, now)]
-        asks = questions[: max(0, polls - asked)]
-        found = [(ref, row) for ref, row in found if ref in asks or ref not in questions]
-        plain = [ref for ref, _ in found if ref not in asks]
-        hints = [*([(now, plain)] if plain else []), *sweep.in_slices(asks, now, asked)]
-        if hints:
-            # Hints are sent before the leases, so no row is leased without a hint. They are delayed until after them.
-            # While the queue is down this raises and no row is leased, so the first tick after that finds all rows.
-            ports.hints.send_all(hints, now, ahead=True, must=True)
+        found, asks = _with_polls(found, now, max(0, polls - asked))
+        _hint(ports, found, asks, now, asked)
         swept.failed += _lease_all(ports, now, found)
         swept.hinted, asked = swept.hinted + len(found), asked + len(asks)
     return swept
+
+
+def _with_polls(
+    found: Sequence[tuple[Ref, Found]], now: Instant, most: int
+) -> tuple[list[tuple[Ref, Found]], list[Ref]]:
+    """The rows without those that EMR may not be asked about now, and among them the first ``most`` to ask about."""
+    questions = [ref for ref, row in found if sweep.is_question(row, now)]
+    asks = questions[:most]
+    return [(ref, row) for ref, row in found if ref in asks or ref not in questions], asks
+
+
+def _hint(ports: Ports, found: Sequence[tuple[Ref, Found]], asks: Sequence[Ref], now: Instant, asked: int) -> None:
+    """Hint rows before their leases, so no row is leased without a hint. The hints are delayed until after the leases.
+    While the queue is down this raises and no row is leased, so the first tick after that finds all rows."""
+    plain = [ref for ref, _ in found if ref not in asks]
+    hints = [*([(now, plain)] if plain else []), *sweep.in_slices(asks, now, asked)]
+    if hints:
+        ports.hints.send_all(hints, now, ahead=True, must=True)
 
 
 class _Deferred:
@@ -209,10 +219,8 @@ def _lease_all(ports: Ports, now: Instant, found: Sequence[tuple[Ref, Found]]) -
     together = [one for one in found if not isinstance(one[1], Outbox)]
     alone = [one for one in found if isinstance(one[1], Outbox)]
     for part in _in_parts(together):
-        writes = [write for one in part if (write := _leased(ports, one, now)) is not None]
         try:
-            while writes and (refused := ports.ledger.commit(writes)) is not None:
-                writes = [write for write in writes if write not in refused.writes]
+            committed(ports, [write for one in part if (write := _leased(ports, one, now)) is not None])
         except Exception:
             logger.exception("rows not leased together", extra={"size": len(part)})
             alone += part
@@ -220,12 +228,12 @@ def _lease_all(ports: Ports, now: Instant, found: Sequence[tuple[Ref, Found]]) -
 
 
 def _in_parts(found: Sequence[tuple[Ref, Found]]) -> Iterator[list[tuple[Ref, Found]]]:
-    """Rows that one transaction leases, by number and by bytes: a run may have 300 KB of properties."""
+    """The rows of a slice that one transaction leases, by their bytes: a run may have 300 KB of properties."""
     part: list[tuple[Ref, Found]] = []
     size = 0
     for ref, row in found:
         own = len(repr(row))
-        if part and (len(part) == LEASES or size + own > MAX_BYTES):
+        if part and size + own > MAX_BYTES:
             yield part
             part, size = [], 0
         part.append((ref, row))

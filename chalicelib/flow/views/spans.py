@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from chalicelib.core import states
 from chalicelib.core.history.lines import waited
 from chalicelib.core.instants import DAY, Instant, iso, millis
-from chalicelib.core.rows.spans import RunSpan
+from chalicelib.core.rows.run import RunSpan
 from chalicelib.core.states import RunState
 from chalicelib.core.views import At, FromAt, FromText, View
 from chalicelib.ports import Ports

@@ -11,12 +11,10 @@ import pytest
 from chalicelib.core.audit.changes import MAX_DOCUMENT, changes_of, shown
 from chalicelib.core.limits.writes import LeaseQueue
 from chalicelib.core.masks import MASK
-from chalicelib.core.rows.access import AccessRow, AllowedRow
+from chalicelib.core.rows.access import AccessRow, AllowedRow, QuotasRow
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.grants import GrantsRow
-from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.quotas import QuotasRow
-from chalicelib.core.rows.request import Requested
+from chalicelib.core.rows.job import Job, Requested
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import Create, PutDefinition, PutState, RemoveDefinition, Replace

@@ -91,7 +91,8 @@ def test_one_line_lets_a_row_be_exported(hue: Hue) -> None:
 def test_the_ref_of_a_row_that_wakes_has_a_step(kind: Kind) -> None:
     wakes = "wake_at" in {field.name for field in fields(kind.row)}
     assert (kind.ref is not None) == wakes
-    steps = set(re.findall(r'"(\w+)"', "".join(re.findall(r"case .*:", inspect.getsource(dispatch)))))
+    cases = re.findall(r'"(\w+)"', "".join(re.findall(r"case .*:", inspect.getsource(dispatch))))
+    steps = {*cases, *dispatch.STEPS}
     assert steps == set(get_args(RefKind))
     assert {each.ref for each in KINDS if each.ref is not None} == steps - NO_ROW
 

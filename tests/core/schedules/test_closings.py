@@ -9,7 +9,7 @@ import pytest
 
 from chalicelib.core.fires import lifetime
 from chalicelib.core.instants import HOUR, MINUTE
-from chalicelib.core.rows.closings import ClosingCount
+from chalicelib.core.rows.delivery_lease import ClosingCount
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import closings, lifecycle
 from chalicelib.core.writes import PutState, Write

@@ -323,7 +323,7 @@ def _built(key: int, situation: Situation) -> tuple[World, Snapshot]:
     if key not in _worlds:
         world = situation.world()
         vars(world.ports.rows).update(_fixed=OfThread())
-        vars(world.ports.catalog).update(_lists=OfThread())
+        vars(world.ports.catalog).update(_lately=OfThread())
         _worlds[key] = situation, world, Snapshot(world)
     _, world, begin = _worlds[key]
     begin.restore()

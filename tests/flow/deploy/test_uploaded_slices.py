@@ -435,7 +435,7 @@ def test_l8_a_deployment_whose_slices_all_died_ends(world: World) -> None:
     work(world)
     left = row(world)
     assert (left.state, left.error["code"], living(world)) == ("FAILED", "internal", {})
-    why = "the last one: each slice ended before it was done, for want of time or memory"
+    why = "got 12 slices that failed; the last one: each slice ended before it was done, for want of time or memory"
     assert left.error["message"].endswith(why)
 
 

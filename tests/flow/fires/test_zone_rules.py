@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import HOUR, iso, parse_instant
-from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
-from chalicelib.core.rows.zone_rules import ZoneRules
+from chalicelib.core.rows.schedule import ScheduleState, Timer, Version, ZoneRules
 from chalicelib.core.writes import Put
 from chalicelib.flow.fires import zone_rules as following
 from chalicelib.flow.fires.zone_rules import Follower

@@ -56,7 +56,7 @@ def names(*short: str) -> list[str]:
 )
 def test_l18_schedules_are_selected_by_tag_workflow_and_state(world: World, wanted: Filters, expected: str) -> None:
     deployed(world)
-    found = bulk.select(world.ports, APP, wanted.tag, wanted.workflow, wanted.state)
+    found = bulk.select(world.ports, APP, wanted)
     assert [schedule_state.schedule for schedule_state, _ in found] == names(*expected)
     assert all(schedule.workflow.startswith("demo.flights.") for _, schedule in found)
 
@@ -65,7 +65,7 @@ def test_l18_a_deleted_schedule_is_not_selected(world: World) -> None:
     deployed(world)
     world.delete("a")
     assert [
-        schedule_state.schedule for schedule_state, _ in bulk.select(world.ports, APP, ("team", "a"), None, None)
+        schedule_state.schedule for schedule_state, _ in bulk.select(world.ports, APP, Filters(tag=("team", "a")))
     ] == names("c")
 
 
