@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from chalicelib.core import ids
 from chalicelib.core.access import grants
@@ -29,6 +30,8 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import GATHERING_MODES, PAUSED_MODES, JobState, WaitReason, claimable
 from chalicelib.core.triggers import tree
 from chalicelib.core.why import Why, joined, mention
+
+EndKind = Literal["ABORTED", "EXPIRED", "SKIPPED", "DROPPED"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,30 +59,14 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class Abort:
-    """End the job on record: a condition is not met, and its ``on_unmet`` is to abort."""
+class End:
+    """End the job with a record of this kind.
 
-    why: Why
+    ABORTED: a condition is not met, and its ``on_unmet`` is to abort. EXPIRED: its partial match is older than
+    ``within``, and the next event begins another match (T14). SKIPPED: a user asked to skip this occurrence (L19).
+    DROPPED: its schedule, or its backfill, no longer lets it run."""
 
-
-@dataclass(frozen=True, slots=True)
-class Expire:
-    """End the job on record: its partial match is older than ``within`` (T14). The next event begins another match."""
-
-    why: Why
-
-
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """End the job on record: its schedule, or its backfill, no longer lets it run."""
-
-    why: Why
-
-
-@dataclass(frozen=True, slots=True)
-class Skip:
-    """End the job on record: a user asked to skip this occurrence (L19)."""
-
+    kind: EndKind
     why: Why
 
 
@@ -106,7 +93,7 @@ class Duplicate:
     why: Why
 
 
-Decision = Launch | Wait | Abort | Expire | Drop | Skip | Coalesce | MakeRoom | Duplicate
+Decision = Launch | Wait | End | Coalesce | MakeRoom | Duplicate
 
 
 def decide(job: Job, facts: Facts, now: Instant, serving: str | None = None) -> Decision:
@@ -117,16 +104,16 @@ def decide(job: Job, facts: Facts, now: Instant, serving: str | None = None) -> 
         return Duplicate(Why.of("duplicate", f"duplicate: this job already has {facts.already}"))
     reason = _not_claimable(job, facts)
     if reason is not None:
-        return Drop(reason)
+        return End("DROPPED", reason)
     if job.retry_at is not None and job.retry_at > now:
         return Wait(job.retry_at, job.state, job.reason)
     schedule_state, schedule = facts.schedule_state, facts.schedule
     if schedule_state is None or schedule is None or facts.workflow is None:
         gone = schedule.workflow if schedule else "unknown"
-        return Abort(Why.of("workflow_deleted", f"workflow {gone} no longer exists"))
+        return End("ABORTED", Why.of("workflow_deleted", f"workflow {gone} no longer exists"))
     overflow = too_late(job, schedule, now)
     if overflow is not None:
-        return Drop(overflow)
+        return End("DROPPED", overflow)
     if is_unseen(job):
         locked = _decide_fire(job, facts, schedule_state, schedule)
         if locked is not None:
@@ -160,15 +147,17 @@ def detaches(schedule: Schedule, schedule_state: ScheduleState) -> bool:
 def _decide_fire(job: Job, facts: Facts, schedule_state: ScheduleState, schedule: Schedule) -> Decision | None:
     nominal = job.nominal_at if job.nominal_at is not None else job.due_at
     if nominal in schedule_state.skips:
-        return Skip(Why.of("occurrence_skipped", f"the occurrence of {iso(nominal or 0)} was skipped on request"))
+        return End(
+            "SKIPPED", Why.of("occurrence_skipped", f"the occurrence of {iso(nominal or 0)} was skipped on request")
+        )
     unwanted = timer.unwanted(job, schedule)
     if unwanted is not None:
-        return Drop(unwanted)
+        return End("DROPPED", unwanted)
     if schedule_state.mode == "drain" and (job.due_at or 0) >= schedule_state.mode_at:
-        return Drop(Why.of("drained", "the fire was due after the schedule was paused to drain"))
+        return End("DROPPED", Why.of("drained", "the fire was due after the schedule was paused to drain"))
     if schedule_state.mode not in GATHERING_MODES and not tree.is_single_time(schedule.trigger):
         why = f"the schedule takes no new fires: its mode is {schedule_state.mode}"
-        return Drop(Why.of("schedule_ended", why))
+        return End("DROPPED", Why.of("schedule_ended", why))
     waiting = facts.gathering if is_prepared(job) else None
     if waiting is None or waiting.closed:
         return None
@@ -189,9 +178,9 @@ def _decide_open(job: Job, facts: Facts, schedule: Schedule, now: Instant, servi
     verdict = verdict_of(job, schedule, now)
     met = verdict is None or verdict.met
     if gather.has_expired(job, schedule, now):
-        return Expire(gather.expiry(job, schedule, now).reason)
+        return End("EXPIRED", gather.expiry(job, schedule, now).reason)
     if late and not forced:
-        return Abort(timed_out(job, schedule))
+        return End("ABORTED", timed_out(job, schedule))
     if verdict is not None and not met and not forced:
         limit = tree.expires_at(schedule.trigger, job.leaves)
         return Wait(_earliest(deadline, limit, verdict.changes_at), "PENDING_TRIGGER", verdict.why)
@@ -223,7 +212,7 @@ def _decide_constraints(
         reason = waits[0].constraint.wait_reason
         return Wait(until, "PENDING_CONSTRAINTS", _why(waits), job.queued_in is not None, reason)
     aborts = [condition for condition in unmet if condition.aborts and not (_queues(condition) and job.queued_in)]
-    return Abort(_why(aborts)) if aborts and not is_repeated(job) else None
+    return End("ABORTED", _why(aborts)) if aborts and not is_repeated(job) else None
 
 
 def _decide_limits(

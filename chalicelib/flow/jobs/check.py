@@ -8,7 +8,7 @@ from chalicelib.core.constraints import approval
 from chalicelib.core.fires import fire
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.jobs import check, claim, gather
-from chalicelib.core.jobs.check import Abort, Coalesce, Decision, Drop, Duplicate, Expire, Launch, MakeRoom, Skip, Wait
+from chalicelib.core.jobs.check import Coalesce, Decision, Duplicate, End, Launch, MakeRoom, Wait
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names, returns
 from chalicelib.core.limits import parts as core_parts
@@ -112,14 +112,9 @@ def _act(
         case MakeRoom():
             _expire_waiting(ports, decision.over, now)
             return None
-        case Abort():
-            return drop_job(ports, job, "ABORTED", decision.why, now, exact=True)
-        case Expire():
-            return drop_job(ports, job, "EXPIRED", decision.why, now, exact=True)
-        case Skip():
-            return drop_job(ports, job, "SKIPPED", decision.why, now)
-        case Drop():
-            return drop_job(ports, job, "DROPPED", decision.why, now)
+        case End(kind, why):
+            # An event that was applied since the job was read may have met the condition, or completed the match.
+            return drop_job(ports, job, kind, why, now, exact=kind in ("ABORTED", "EXPIRED"))
 
 
 def _expire_waiting(ports: Ports, over: Job, now: Instant) -> None:
