@@ -14,7 +14,7 @@ from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.schedules.lifecycle import TOMBSTONE_LIFE
 from chalicelib.core.why import Why
-from chalicelib.core.writes import Create, DeleteJob, ExpectNoRun, Put, Replace, Write
+from chalicelib.core.writes import Create, ExpectNoRun, Put, Replace, Write
 from chalicelib.flow import dag_states
 from chalicelib.flow.dag_states import NodeKey
 from chalicelib.flow.jobs import drop
@@ -66,10 +66,9 @@ def _closing(ports: Ports, key: NodeKey, job: Job | None, why: Why) -> list[Writ
         record = record_of(named, "DROPPED", why, now)
         return [Create(_tombstone(named, why, now)), Put(record), ExpectNoRun(named)]
     job = waiting.regained(ports, job)
-    held = drop.states_of_held(ports, job)
-    dropped = claim.drop_plan(job, record_of(job, "DROPPED", why, now), held, now)
-    left = [write for write in dropped if not isinstance(write, DeleteJob)]
-    return [Replace(replace(_tombstone(job, why, now), rev=job.rev + 1), over=job), *left]
+    left = claim.released(job, drop.states_of_held(ports, job), now)
+    over = Replace(replace(_tombstone(job, why, now), rev=job.rev + 1), over=job)
+    return [over, Put(record_of(job, "DROPPED", why, now)), *left]
 
 
 def _tombstone(job: Job, why: Why, now: Instant) -> Job:

@@ -161,7 +161,7 @@ def test_c5_a_dropped_job_returns_its_rate_entry_unspent() -> None:
         RATE_LIMIT: LimitState(RATE_LIMIT, rev=3, starts={RUN: NOON}, waiters=1),
         LIMIT: LimitState(LIMIT, active=1),
     }
-    assert claim.drop_plan(HELD, RECORD, states, NOON)[2:] == [
+    assert claim.drop_plan(HELD, [Put(RECORD)], states, NOON)[2:] == [
         RemoveWaiter(WAITER),
         LeaveQueue(EMR_LIMIT),
         ReleasePermit(RATE_LIMIT, NOON, Ended(RUN, states[RATE_LIMIT])),
