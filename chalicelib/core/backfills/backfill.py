@@ -227,7 +227,7 @@ def is_dag_step(row: Backfill) -> bool:
 
 def job_of(row: Backfill, index: int, event: Event, by: tuple[str, ...], created_at: Instant, now: Instant) -> Job:
     """The job of an entry."""
-    correlated = correlation.correlate(by, event) if by else None
+    correlated = correlation.correlate(by, event)
     job = replace(_job(row, index, now), created_at=created_at, event=event, accepted_at=event.accepted_at)
     reason = Why.of("backfill", f"backfill {row.id}")
     return replace(job, correlation=correlated, properties=row.properties, reason=reason)

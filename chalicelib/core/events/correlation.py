@@ -18,10 +18,10 @@ def counts_for(event: Event, subscription: Subscription) -> bool:
 
 
 def correlate(by: tuple[str, ...], event: Event) -> dict[str, str] | None:
-    """The values of the correlation keys ``by`` in an event; None if it lacks one of them (T19). A custom event has
-    them in its payload."""
+    """The values of the correlation keys ``by`` in an event; None if it lacks one of them, or if there are no keys
+    (T19). A custom event has them in its payload."""
     values = event.partition or {key: str(value) for key, value in (event.payload or {}).items() if _names(value)}
-    return {key: values[key] for key in by} if all(key in values for key in by) else None
+    return {key: values[key] for key in by} if by and all(key in values for key in by) else None
 
 
 def _names(value: object) -> bool:

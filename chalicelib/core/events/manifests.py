@@ -36,6 +36,12 @@ def keys_of(content: bytes, bucket: str, folder: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def split(keys: Iterable[str], folder: str) -> tuple[list[str], list[str]]:
+    """The keys inside a folder, and those outside."""
+    known = list(keys)
+    return [key for key in known if key.startswith(folder)], [key for key in known if not key.startswith(folder)]
+
+
 def others(names: Iterable[str], limit: int = 1) -> str:
     """The first of some names, and how many more there are."""
     known = list(names)

@@ -85,7 +85,7 @@ def _play(
 ) -> Step:
     touched, against = leaves_met
     at = event.accepted_at
-    correlation = event_correlation.correlate(schedule.by, event) if schedule.by else None
+    correlation = event_correlation.correlate(schedule.by, event)
     lost = bool(schedule.by) and correlation is None
     sort_key = event_correlation.gathering_key(correlation)
     row = Subscription(event.key, "demo.dry.run", 0, 0, number, 0)

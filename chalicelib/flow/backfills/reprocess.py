@@ -67,6 +67,11 @@ def preview(ports: Ports, namespace: str, request_data: NewRequest) -> Plan:
         return _of_run(ports, namespace, request_data, request_data.run)
     if request_data.fires is not None:
         return _of_fires(ports, namespace, request_data, request_data.fires)
+    return _of_dataset(ports, namespace, request_data)
+
+
+def _of_dataset(ports: Ports, namespace: str, request_data: NewRequest) -> Plan:
+    """The plan that begins with partitions of a dataset. Raises `SluiceError` if nothing would run."""
     name = dataset_name(request_data.dataset or "", namespace)
     stored = ports.rows.get(Definition, "dataset", name)
     if stored is None:

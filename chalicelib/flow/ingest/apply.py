@@ -186,27 +186,34 @@ def _match(
     schedule = _document(ports, event, rows[0], budget) if rows else None
     if schedule is None:
         return None
-    row, steps = rows[0], _steps(event, rows[0].schedule, budget)
+    row, touched = rows[0], _touched(event, schedule, rows, payload, budget)
+    if isinstance(touched, OverBudget):
+        return _set_aside(event, row, str(touched), now)
+    met, against = touched
+    if not met and not against:
+        return None
+    correlation = event_correlation.correlate(schedule.by, event)
+    if schedule.by == rounds.BY and correlation is None:
+        return None  # a single node that was run again alone; other nodes of the DAG do not react to it
+    refusal = _refusal(ports, schedule, row.schedule, (*met, *against), correlation)
+    if refusal is not None:
+        return _dropped(event, row, refusal, now)
+    uses = {leaf: _uses_of(schedule, row.schedule, leaf) for leaf in (*met, *against)}
+    return _Match(schedule, row, met, against, correlation, uses)
+
+
+def _touched(
+    event: Event, schedule: Schedule, rows: Sequence[Subscription], payload: Flattened | None, budget: Budget | None
+) -> tuple[tuple[str, ...], tuple[str, ...]] | OverBudget:
+    """The leaves that an event touches, as `gather.touched`, or what it costs too much to compare it with the patterns
+    of this schedule. Raises `OverBudget` if it is the request that has spent its budget."""
+    steps = _steps(event, rows[0].schedule, budget)
     try:
-        met, against = gather.touched(schedule, event, rows, (payload or Flattened(event.payload)).within(steps))
+        return gather.touched(schedule, event, rows, (payload or Flattened(event.payload)).within(steps))
     except OverBudget as over_budget:
         if not steps.is_over:
             raise
-        return _set_aside(event, row, str(over_budget), now)
-    if not met and not against:
-        return None
-    refusal = _refusal(ports, schedule, row.schedule, (*met, *against))
-    if refusal is not None:
-        return _dropped(event, row, f"does not count: {refusal}", now)
-    correlation = event_correlation.correlate(schedule.by, event) if schedule.by else None
-    if schedule.by == rounds.BY and correlation is None:
-        return None  # a single node that was run again alone; other nodes of the DAG do not react to it
-    if schedule.by and correlation is None:
-        keys = ", ".join(dict.fromkeys(schedule.by))
-        why = f"carries no value of every correlation key ({keys}) and does not count"
-        return _dropped(event, row, why, now)
-    uses = {leaf: _uses_of(schedule, row.schedule, leaf) for leaf in (*met, *against)}
-    return _Match(schedule, row, met, against, correlation, uses)
+        return over_budget
 
 
 def _granted(ports: Ports, match: _Match) -> tuple[_Match, UsedGrants]:
@@ -241,16 +248,23 @@ def _plan(ports: Ports, event: Event, match: _Match, job: Job | None, now: Insta
     return _Plan(applied, grown, gathered.detached, writes, _notices_of(ports, job, gathered, now))
 
 
-def _refusal(ports: Ports, schedule: Schedule, name: str, leaves: Sequence[str]) -> str | None:
-    """Why the namespace of a schedule may not use what these leaves name, such as an alarm, or None. Its document was
-    checked when it was put."""
+def _refusal(
+    ports: Ports, schedule: Schedule, name: str, leaves: Sequence[str], correlation: Mapping[str, str] | None
+) -> str | None:
+    """Why an event does not count for a schedule, or None: its namespace may no longer use what these leaves name, such
+    as an alarm, or the event lacks a correlation key."""
     found = (gather.leaf_of(schedule, leaf) for leaf in leaves)
     named = [each for leaf in found if leaf is not None for each in leaf.named()]
-    if not named:
-        return None
-    from chalicelib.flow.definitions import allowed  # few events are changes of alarms
+    if named:
+        from chalicelib.flow.definitions import allowed  # few events are changes of alarms
 
-    return allowed.refusal_of(ports, name.partition(".")[0], named)
+        refusal = allowed.refusal_of(ports, name.partition(".")[0], named)
+        if refusal is not None:
+            return f"does not count: {refusal}"
+    if schedule.by and correlation is None:
+        keys = ", ".join(dict.fromkeys(schedule.by))
+        return f"carries no value of every correlation key ({keys}) and does not count"
+    return None
 
 
 def _uses_of(schedule: Schedule, name: str, leaf: str) -> tuple[ForeignUse, ...]:

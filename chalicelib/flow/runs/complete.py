@@ -73,7 +73,7 @@ def advance_run(
         if step is None:
             return None
         skipped = [status for status in complete.newly_announced(run, step) if not _is_awaited(ports, step.run, status)]
-        step = complete.drop_statuses(step, skipped, now) if skipped else step
+        step = complete.drop_statuses(step, skipped, now)
         limit_states = {name: ports.jobs.limit_state(name) for name in run.permits} if step.ended else {}
         if ports.ledger.commit(complete.plan(run, step, limit_states, now)) is None:
             _follow(ports, run, step, limit_states, now)

@@ -122,6 +122,20 @@ def _prepare(ports: Ports, run: Run, seen: Seen) -> bool | None:
     called = replace(launch.calling(updated, now), partition=partition)
     if ports.ledger.commit(launch.take_permits(run, called, seen.paces or (), seen.states, appointment)) is not None:
         return None
+    return _make_call(ports, updated, called, context, unassumed, span, now)
+
+
+def _make_call(
+    ports: Ports,
+    updated: Run,
+    called: Run,
+    context: Mapping[str, Any],
+    unassumed: target_roles.Missing,
+    span: launch.Span | None,
+    now: Instant,
+) -> bool:
+    """Make the call that is on record since ``now``, unless the run may not start any more, or what it relies on has
+    changed. Returns as `start`."""
     if span is not None:
         ports.clock.wait_until(span.since)
     [why], [refused] = allowed.refusals(ports, [called]), target_roles.instead_of_calls(unassumed, [called])
@@ -140,7 +154,7 @@ def _prepare(ports: Ports, run: Run, seen: Seen) -> bool | None:
         case "restart":
             late = span is not None and at > span.until
             why = "the permit is too old" if late else "what it relies on has changed"
-            logger.info("start not made", extra={**run_fields(run), "why": why})
+            logger.info("start not made", extra={**run_fields(updated), "why": why})
             return _restart(ports, updated, called, span)
         case "call":
             _call(ports, called, context, at, refused)
