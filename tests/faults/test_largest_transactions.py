@@ -427,7 +427,7 @@ LARGEST: dict[str, tuple[str, int]] = {
 SHORT: dict[str, str] = {
     "flow/archive/give_up.py::_release": "the permits of one run",
     "flow/archive/sharing.py::_count": "one run, and the limits that it holds",
-    "flow/backfills/dag_nodes.py::_close": "one node: its tombstone, its record, and what its job holds",
+    "flow/backfills/backfill.py::_close_node": "one node: its tombstone, its record, and what its job holds",
     "flow/backfills/reprocess.py::_step": "one step, and its backfill",
     "flow/definitions/store.py::remove": "one document; of a namespace three others, of a dataset its prefix and lock",
     "flow/fires/zone_rules.py::_prepare_again": "as many fires of one timer as fit; others stay",

@@ -15,11 +15,12 @@ from typing import Literal
 
 from chalicelib.core import ids
 from chalicelib.core.access import grants
-from chalicelib.core.constraints.constraint import Condition
+from chalicelib.core.constraints.constraint import Condition, Situation, externals_of, keyed
+from chalicelib.core.definitions import overrides
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import spread, timer
 from chalicelib.core.instants import Instant, iso
-from chalicelib.core.jobs import conditions, gather
+from chalicelib.core.jobs import gather
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.jobs.timeout import deadline_of, is_over, is_repeated, runs_anyway, timed_out, too_late
 from chalicelib.core.limits import names, permits, slots
@@ -204,7 +205,7 @@ def _decide_constraints(
 ) -> Decision | None:
     """The wait or abort of unmet constraints, None if there is none. ``forced``: the job runs in spite of its timeout,
     so only constraints that survive a timeout, such as an approval, still count (C10, C16)."""
-    unmet = [condition for condition in conditions.evaluate(job, facts, schedule, now) if not condition.met]
+    unmet = [condition for condition in conditions_of(job, facts, schedule, now) if not condition.met]
     unmet = [condition for condition in unmet if condition.constraint.survives_timeout] if forced else unmet
     waits = [condition for condition in unmet if condition.waits or (is_repeated(job) and _needs_no_limit(condition))]
     if waits:
@@ -213,6 +214,28 @@ def _decide_constraints(
         return Wait(until, "PENDING_CONSTRAINTS", _why(waits), job.queued_in is not None, reason)
     aborts = [condition for condition in unmet if condition.aborts and not (_queues(condition) and job.queued_in)]
     return End("ABORTED", _why(aborts)) if aborts and not is_repeated(job) else None
+
+
+def conditions_of(job: Job, facts: Facts, schedule: Schedule, now: Instant) -> tuple[Condition, ...]:
+    """The condition of each constraint of the schedule, in their order, and of the approval of its workflow. For a job
+    of a backfill only those that apply to backfills: concurrency, approval and probe. The others measure the present:
+    the hour, a rate, or how fresh data is.
+    """
+    situation = Situation(
+        job=job,
+        workflow=schedule.workflow,
+        namespace=job.schedule.partition(".")[0],
+        limit_states=facts.limit_states,
+        successes=facts.successes,
+        newest=facts.newest,
+        now=now,
+        externals=externals_of(schedule.constraints),
+        answers=facts.answers,
+        content=overrides.content_of(schedule, facts.workflow) if job.approvals else "",
+    )
+    constraints = overrides.constraints_of(schedule, facts.workflow)
+    asked = [(key, each) for key, each in keyed(constraints).items() if job.backfill is None or each.for_backfill]
+    return tuple(replace(constraint.evaluate(situation), key=key) for key, constraint in asked)
 
 
 def _decide_limits(

@@ -30,7 +30,7 @@ from chalicelib.flow.ingest import fires
 from chalicelib.flow.jobs import external
 from chalicelib.flow.jobs.deliver import deliver
 from chalicelib.flow.jobs.drop import CheckResult, committed, drop_job, states_of_held, wake_queues
-from chalicelib.flow.limits import counting, parts, waiting
+from chalicelib.flow.limits import counting, queues
 from chalicelib.flow.notices import deadlines
 from chalicelib.flow.runs import cancel
 from chalicelib.flow.runs import launch as launching
@@ -59,7 +59,7 @@ def check_job(
         if job is None or job.closed or only not in (None, job.job_id):
             return CheckResult("gone")  # the drain drops the job under a tombstone
         if conflicts or job.queued_in != serving:  # the step that serves the queue has just read the waiter
-            job = waiting.regained(ports, job)
+            job = queues.regained(ports, job)
         facts = _repaired(ports, job)
         if fires.is_event(job, facts, now):
             return CheckResult("applied", Why.of("applied", fires.apply(ports, job, facts, now)))
@@ -192,7 +192,7 @@ def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why
 def _wake_queue(ports: Ports, blocked: PermitRequest, state: LimitState, served_at: Instant, now: Instant) -> bool:
     """Have a queue served that a job has joined. Returns whether it should have been served a while ago."""
     if core_parts.count(blocked, state):
-        woken = parts.wake(ports, blocked, served_at)
+        woken = queues.wake(ports, blocked, served_at)
         return woken is not None and now - woken >= OVERDUE
     # Only the first waiter sets the instant and sends a hint. A hint from each would cost one per waiter and permit.
     if state.waiters > 0 and state.wake_at is not None:

@@ -26,7 +26,7 @@ from chalicelib.core.why import NONE, Why
 from chalicelib.core.writes import DeleteJob, Put, Replace, WakeBackfill, Write
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import lookup
-from chalicelib.flow.limits import waiting
+from chalicelib.flow.limits import queues
 from chalicelib.flow.notices import notices
 from chalicelib.flow.runs.dead_letters import put_back
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
@@ -94,7 +94,7 @@ def _close(ports: Ports, job: Job, why: Why) -> int:
     """
     if job.wake_at is None:
         return 0
-    job, now = waiting.regained(ports, job), ports.clock.now()
+    job, now = queues.regained(ports, job), ports.clock.now()
     # From now on the tombstone only refuses late events, so it may expire. Before, it named the permits to release.
     bare = replace(job, job_id="", queued_in=None, rank=None, held=(), reason=why, rev=job.rev + 1)
     closed = replace(bare, wake_at=None, expires_at=now + TOMBSTONE_LIFE)
@@ -133,7 +133,7 @@ def drop_job(
     Dropping a retry ends its run as FAILED and announces that; dropping a redrive restores its dead letter. ``exact``
     drops the job only in the revision that was read, because an event may have changed the decision since.
     """
-    job = waiting.regained(ports, job)
+    job = queues.regained(ports, job)
     held = states_of_held(ports, job)
     duplicate = _duplicate(ports, job)
     if duplicate is not None:

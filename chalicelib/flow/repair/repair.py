@@ -43,7 +43,7 @@ from chalicelib.flow import lookup
 from chalicelib.flow.archive.export import pages_of
 from chalicelib.flow.backfills.plan import Entries
 from chalicelib.flow.ingest import apply, objects
-from chalicelib.flow.ingest.rewritten import version_name
+from chalicelib.flow.ingest.objects import version_name
 from chalicelib.flow.limits import policies
 from chalicelib.flow.repair.stock import Outbox, Stock, attempt_of
 from chalicelib.flow.schedules import pauses

@@ -31,7 +31,7 @@ from chalicelib.core.why import Why
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow import grants, lookup
 from chalicelib.flow.definitions import allowed, target_roles
-from chalicelib.flow.limits import policies, waiting
+from chalicelib.flow.limits import policies, queues
 from chalicelib.flow.runs import complete as completing
 from chalicelib.flow.runs import follow
 from chalicelib.flow.runs.context import build, events_of, partition_of
@@ -50,7 +50,7 @@ def start(ports: Ports, run_id: str, attempt: int, serving: str | None = None) -
         if run is None or run.state != "STARTING" or run.target_id is not None:
             return False
         if conflicts or run.queued_in != serving:  # the step that serves the queue has just read the waiter
-            run = waiting.regained(ports, run)
+            run = queues.regained(ports, run)
         waits = _start(ports, run, serving)
         if waits is not None:
             return waits

@@ -14,7 +14,7 @@ from chalicelib.core.backfills.backfill import EntryState
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import DAY, iso
-from chalicelib.core.jobs import check, conditions, facts, permits, timeout
+from chalicelib.core.jobs import check, facts, permits, timeout
 from chalicelib.core.limits import policies
 from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
@@ -173,7 +173,7 @@ def test_l12_a_backfill_job_asks_for_slots_and_paces_not_rates() -> None:
     assert [(ask.limit, ask.gap) for ask in mine if isinstance(ask, Slots)] == [(1, None)]
     assert [ask.binding for ask in mine if isinstance(ask, RateWindow)] == [False]
     job = rows.job(kind="backfill", backfill="b1", sort_key="JOB#BACKFILL#b1#000000")
-    assert [each.constraint.type for each in conditions.evaluate(job, known, made, NOON)] == ["concurrency"]
+    assert [each.constraint.type for each in check.conditions_of(job, known, made, NOON)] == ["concurrency"]
     busy = replace(
         known, limit_states={"workflow:demo.flights.clean": LimitState("workflow:demo.flights.clean", active=1)}
     )

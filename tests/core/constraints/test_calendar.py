@@ -14,7 +14,7 @@ from chalicelib.core import errors
 from chalicelib.core.constraints.calendar import Calendar
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import DAY, HOUR, Instant, parse_instant
-from chalicelib.core.jobs import conditions
+from chalicelib.core.jobs import check
 from chalicelib.core.jobs.check import End, Launch, Wait, decide
 from tests.core.builders import NOON, PARTITION, brief, end_of, facts, job, met, schedule, sent
 from tests.support.reasons import says
@@ -166,8 +166,8 @@ def test_a_calendar_uses_the_zone_of_its_schedule_by_default() -> None:
 
 def test_a_calendar_does_not_delay_catch_up_or_backfill() -> None:
     made = schedule(constraints=[{"type": "calendar", "only": ["tue"]}])
-    assert conditions.evaluate(job("backfill", backfill="b1"), facts(schedule=made), made, NOON) == ()
-    assert not conditions.evaluate(met(), facts(schedule=made), made, NOON)[0].met
+    assert check.conditions_of(job("backfill", backfill="b1"), facts(schedule=made), made, NOON) == ()
+    assert not check.conditions_of(met(), facts(schedule=made), made, NOON)[0].met
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def test_l3_an_event_counts_from_the_start_of_gathering_on() -> None:
         (("shop",), {"shop": ""}, None),
         (("shop",), {"shop": 1.5}, None),
         (("shop", "day"), {"shop": "a"}, None),
-        ((), {}, {}),
+        ((), {}, None),
     ],
 )
 def test_t19_payload_values_of_keys_are_text_or_whole_numbers(
