@@ -74,9 +74,14 @@ def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant) -> Em
             upcoming[leaf.id] = nominal
     begun = tuple(one.stored for one in portion.begun)
     later = replace(timer, next=upcoming, fired=portion.fired, begun=begun, rev=timer.rev + 1)
-    later = walls.kept(replace(later, wake_at=wakes_at(later, schedule)), schedule)
+    later = set_to(later, schedule)
     more = later.wake_at is not None and later.wake_at < horizon and not portion.capacity()
     return Emission(tuple(portion.fires), later, tuple(portion.skipped), more or portion.continues)
+
+
+def set_to(timer: Timer, schedule: Schedule) -> Timer:
+    """The timer with the ``wake_at`` and the wall times that follow from its next instants."""
+    return walls.kept(replace(timer, wake_at=wakes_at(timer, schedule)), schedule)
 
 
 def wakes_at(timer: Timer, schedule: Schedule) -> Instant | None:
@@ -106,8 +111,7 @@ def carried(timer: Timer, old: Schedule, new: Schedule, version: int, now: Insta
             upcoming[leaf.id] = nominal
     begun = timer.begun if old.spread == new.spread else _begun_again(timer, old, new, now)
     begun = tuple(one for one in begun if new.ends_at is None or one[0] <= new.ends_at)
-    later = replace(timer, version=version, next=upcoming, begun=begun, rev=timer.rev + 1)
-    return walls.kept(replace(later, wake_at=wakes_at(later, new)), new)
+    return set_to(replace(timer, version=version, next=upcoming, begun=begun, rev=timer.rev + 1), new)
 
 
 def reopened(timer: Timer, leaf: NumberedLeaf[TimedLeaf], old: Schedule, new: Schedule, now: Instant) -> Instant | None:
@@ -182,7 +186,7 @@ def before_moved(
             fired[leaf.id] -= len(nominals)
     begun = tuple(one for one in timer.begun if one[0] not in again)
     later = replace(timer, next=upcoming, fired=fired, begun=begun, walls=known)
-    later = walls.kept(replace(later, wake_at=wakes_at(later, schedule)), schedule)
+    later = set_to(later, schedule)
     return later if again else timer, tuple(gone)
 
 
@@ -306,8 +310,7 @@ def recounted(timer: Timer, schedule: Schedule, horizon: Instant) -> Timer:
         following = own.after(horizon - 1)
         upcoming = {key: at for key, at in upcoming.items() if key != leaf.id}
         upcoming |= {} if following is None else {leaf.id: following}
-    later = replace(timer, next=upcoming, rev=timer.rev + 1)
-    return walls.kept(replace(later, wake_at=wakes_at(later, schedule)), schedule)
+    return set_to(replace(timer, next=upcoming, rev=timer.rev + 1), schedule)
 
 
 def rearm(timer: Timer, schedule: Schedule, leaf: str, at: Instant) -> Timer:
@@ -316,8 +319,7 @@ def rearm(timer: Timer, schedule: Schedule, leaf: str, at: Instant) -> Timer:
     upcoming = {**timer.next, leaf: at}
     if schedule.ends_at is not None and at > schedule.ends_at:
         del upcoming[leaf]
-    later = replace(timer, next=upcoming, rev=timer.rev + 1)
-    return walls.kept(replace(later, wake_at=wakes_at(later, schedule)), schedule)
+    return set_to(replace(timer, next=upcoming, rev=timer.rev + 1), schedule)
 
 
 def _record(timer: Timer, leaf: str, missed: Skipped, now: Instant) -> Record:

@@ -160,12 +160,6 @@ def waited_for(job: Job, now: Instant) -> Why:
     return job.reason.cut(MAX_WAITED) if waited else NONE
 
 
-def parse_holder(holder: str) -> tuple[str, int]:
-    """The run id and attempt of a holder, the inverse of `holder_of`."""
-    run_id, _, attempt = holder.rpartition("#")
-    return run_id, int(attempt)
-
-
 def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[Write]:
     """One transaction: delete the job, create the run, and acquire permits, if the schedule state still allows it."""
     schedule_state, schedule, _ = _complete(facts)

@@ -89,7 +89,7 @@ def gather(
         begun = _begun(job, touches, schedule, subscription, correlation, now)
         if begun.job_id != job.job_id:  # a DAG's node has one job per round: its events stay together
             if job.met_at is None and not timeout.runs_anyway(schedule):
-                return Gathered(begun, _timed_out(job, schedule, now))
+                return Gathered(begun, record_of(job, "ABORTED", timeout.timed_out(job, schedule), now))
             return Gathered(begun, detached=out_of_time(job, now))
     if not touches and not any(leaf in job.leaves for leaf in against):
         return Gathered(None)
@@ -97,7 +97,8 @@ def gather(
     for touch in touches:
         _count(progress, touch)
     if not progress:
-        return Gathered(None, _arrived(job, now))
+        over = Why.of("absence_over", "the absent event arrived before the job was launched")
+        return Gathered(None, record_of(job, "DROPPED", over, now))
     requester = _requester(touches, subscription) or job.requested_by
     grown = replace(job, leaves=progress, requested_by=requester, rev=job.rev + 1)
     if touches and job.approvals:
@@ -199,16 +200,6 @@ def expiry(job: Job, schedule: Schedule, now: Instant) -> Record:
     arrived = "; ".join(tree.evaluate(schedule.trigger, job.leaves, now).arrived)
     reason = f"the partial match was not completed within {span} and is dropped: {arrived}"
     return record_of(job, "EXPIRED", Why.of("match_expired", reason), now)
-
-
-def _timed_out(job: Job, schedule: Schedule, now: Instant) -> Record:
-    reason = timeout.timed_out(job, schedule)
-    return record_of(job, "ABORTED", reason, now)
-
-
-def _arrived(job: Job, now: Instant) -> Record:
-    reason = Why.of("absence_over", "the absent event arrived before the job was launched")
-    return record_of(job, "DROPPED", reason, now)
 
 
 def _count(progress: dict[str, Progress], touch: Touch) -> None:

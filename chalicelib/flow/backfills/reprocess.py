@@ -87,13 +87,12 @@ def _of_dataset(ports: Ports, namespace: str, request_data: NewRequest) -> Plan:
     steps = tuple(_of_the_dataset(step, dataset.keys, chosen) if step.upstream is None else step for step in found)
     if request_data.partition is not None and ports.rows.get(Partition, name, tuple(map(decoded, chosen[0]))) is None:
         # Data may lie there from before the dataset was put, but it may also be a typing error.
-        steps = tuple(_unregistered(step) if step.upstream is None else step for step in steps)
+        steps = tuple(
+            replace(step, why=f"{step.why}; {UNKNOWN}", registered=False) if step.upstream is None else step
+            for step in steps
+        )
     base = f"s3://{dataset.bucket}/{dataset.prefix}"
     return Plan(tuple("/".join(texts) for texts in chosen), steps, dataset.keys, name, base)
-
-
-def _unregistered(step: Step) -> Step:
-    return replace(step, why=f"{step.why}; {UNKNOWN}", registered=False)
 
 
 def _of_run(ports: Ports, namespace: str, request_data: NewRequest, run_id: str) -> Plan:

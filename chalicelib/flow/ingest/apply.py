@@ -164,7 +164,7 @@ class _Match:
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """The writes that apply an event once. ``grown`` is the gathering job after them, and ``detached`` the job that
-    leaves it."""
+    leaves it. ``notices`` are those about the waiting job, if the event aborts it (W9)."""
 
     applied: AppliedEvent
     grown: Job | None
@@ -245,7 +245,10 @@ def _plan(ports: Ports, event: Event, match: _Match, job: Job | None, now: Insta
     seen = _arrivals(ports, event, row, match.against)
     grown, changes = _changes(job, gathered, row)
     writes = [Create(applied), *changes, *seen, *_beside(row, changes)]
-    return _Plan(applied, grown, gathered.detached, writes, _notices_of(ports, job, gathered, now))
+    dropped = gathered.dropped
+    aborted = dropped if dropped is not None and dropped.kind == "ABORTED" else None
+    due = notices.of_job(ports, job, "aborted", aborted.reason, now) if job is not None and aborted is not None else []
+    return _Plan(applied, grown, gathered.detached, writes, due)
 
 
 def _refusal(
@@ -296,13 +299,6 @@ def _has_timed_out(ports: Ports, job: Job | None, schedule: Schedule, event: Eve
     if job is None or not timeout.is_over(job, schedule, None, event.accepted_at):
         return False
     return timeout.is_over(job, schedule, ports.rows.get(ScheduleState, job.schedule), event.accepted_at)
-
-
-def _notices_of(ports: Ports, job: Job | None, gathered: Gathered, now: Instant) -> list[Write]:
-    """The pending notices about the waiting job, if this event aborts it (W9)."""
-    if job is None or gathered.dropped is None or gathered.dropped.kind != "ABORTED":
-        return []
-    return notices.of_job(ports, job, "aborted", gathered.dropped.reason, now)
 
 
 def _changes(job: Job | None, gathered: Gathered, row: Subscription) -> tuple[Job | None, list[Write]]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chalicelib.core import states
-from chalicelib.core.jobs import claim
+from chalicelib.core import ids, states
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import run_ref
 from chalicelib.core.rows.run import Run
@@ -22,7 +21,7 @@ def oldest(ports: Ports, state: LimitState, limit: int, why: Why, within: str | 
     too_many = state.active - limit + 1
     requested = 0
     for holder, _ in by_age[: max(too_many, 0)]:
-        requested += request_cancel(ports, *claim.parse_holder(holder), why)
+        requested += request_cancel(ports, *ids.attempt_of(holder), why)
     return requested
 
 

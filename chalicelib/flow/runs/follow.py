@@ -28,7 +28,11 @@ def among(ports: Ports, refs: Sequence[Ref]) -> dict[Ref, Run]:
     alone.
     """
     runs = [ref for ref in refs if ref.kind == "run"]
-    silent = {ref: run for ref in runs if (run := _silent(ports, ref)) is not None} if len(runs) >= MIN_BATCH else {}
+    if len(runs) < MIN_BATCH:
+        return {}
+    found = {ref: ports.rows.get(Run, ref.parts[0], int(ref.parts[1])) for ref in runs}
+    now = ports.clock.now()
+    silent = {ref: run for ref, run in found.items() if run is not None and follow.is_silent(run, now)}
     return silent if len(silent) >= MIN_BATCH else {}
 
 
@@ -56,11 +60,6 @@ def poll_together(ports: Ports, silent: Mapping[Ref, Run]) -> frozenset[Ref]:
 def _place(run: Run) -> tuple[str, TargetRole | None]:
     """What the runs of one listing have in common."""
     return run.target_kind, role_of(run)
-
-
-def _silent(ports: Ports, ref: Ref) -> Run | None:
-    run = ports.rows.get(Run, ref.parts[0], int(ref.parts[1]))
-    return run if run is not None and follow.is_silent(run, ports.clock.now()) else None
 
 
 def poll(ports: Ports, run: Run) -> None:
