@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import catch_up, fire, lifetime, spread, walls
+from chalicelib.core.fires import catch_up, fire, lifetime, walls
 from chalicelib.core.fires.catch_up import Skipped
 from chalicelib.core.fires.fire import Begun
 from chalicelib.core.instants import MINUTE, Instant, Millis, iso
@@ -136,7 +136,7 @@ def _begun_again(timer: Timer, old: Schedule, new: Schedule, now: Instant) -> tu
     for leaf, own in fire.all_series(timer, old):
         for nominal in _prepared(timer, own, leaf, now):
             one = known.pop(nominal, None) or Begun(nominal, own.due(nominal), fire.events_of(old))
-            ahead.append(one._replace(written=spread.as_before(old, new, one)))
+            ahead.append(one._replace(written=fire.as_before(old, new, one)))
     begun = [*known.values(), *ahead]
     return tuple(one.stored for one in begun if one.written < fire.events_of(new))
 
@@ -270,7 +270,7 @@ class _Portion:
         """Prepare the events of one fire that are not written. The fire stays begun while events are not due yet. If
         they are overdue, all that are left are planned anew, so that they do not start all at once."""
         count = fire.events_of(self.schedule)
-        end = spread.window_end(self.schedule, one.first)
+        end = fire.window_end(self.schedule, one.first)
         if end is not None and one.written < count and self._is_missed(fire.due_of(self.schedule, one, one.written)):
             one = one._replace(resumed_at=self.now, resumed_from=one.written)
         while one.written < count and self.capacity():

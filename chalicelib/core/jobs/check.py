@@ -18,7 +18,7 @@ from chalicelib.core.access import grants
 from chalicelib.core.constraints.constraint import Condition, Situation, externals_of, keyed
 from chalicelib.core.definitions import overrides
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import spread, timer
+from chalicelib.core.fires import fire, timer
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs import gather
 from chalicelib.core.jobs.facts import Facts
@@ -340,7 +340,7 @@ def _planned_anew(
     """The wait of an event whose fire a pause held up: the rest of the fire is spread again from the resume on (E2)."""
     if schedule_state is None or not job.traits.timed or is_repeated(job):
         return None
-    due = spread.after_hold(job, schedule, schedule_state)
+    due = fire.after_hold(job, schedule, schedule_state)
     if due is None or due <= now:
         return None
     since = iso(schedule_state.mode_at)

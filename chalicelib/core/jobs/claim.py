@@ -15,9 +15,9 @@ from chalicelib.core.ids import holder_of
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import check, gather, timeout
 from chalicelib.core.jobs.check import Decision, Launch, Wait
-from chalicelib.core.jobs.deadlines import due_by, latest_start
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.jobs.priority import effective, rank_of
+from chalicelib.core.jobs.timeout import due_by, latest_start
 from chalicelib.core.limits import names, parts, returns
 from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route

@@ -37,7 +37,7 @@ from chalicelib.flow.backfills.plan import Entries, Plan
 from chalicelib.flow.dag_states import NodeKey
 from chalicelib.flow.jobs.drop import drop_at, states_of_held
 from chalicelib.flow.limits import queues
-from chalicelib.flow.runs import cancel
+from chalicelib.flow.runs import follow
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 # The state of an entry whose run has started a DAG, by the state of the DAG run.
@@ -246,7 +246,7 @@ def _close(ports: Ports, row: Backfill) -> bool:
         key = sort_keys.retry(run_id, last.attempt + 1) if last else sort_keys.backfill(row.id, int(entry))
         dropped = drop_at(ports, (row.schedule, lives_in, key), why) or dropped
         if row.cancel_runs and last is not None and not states.is_terminal(last.state):
-            cancel.request_cancel(ports, run_id, last.attempt, why)
+            follow.request_cancel(ports, run_id, last.attempt, why)
         elif row.cancel_runs and last is not None and last.state == "SUCCEEDED" and backfill.is_dag_step(row):
             _cancel_nodes(ports, last, why)
     return dropped
@@ -270,9 +270,9 @@ def _cancel_nodes(ports: Ports, begun: Run, why: Why) -> None:
         elif status.state == "RETRYING":
             retry = (key.schedule, key.generation, sort_keys.retry(run.run_id, run.attempt + 1))
             if not drop_at(ports, retry, why):
-                cancel.request_cancel(ports, run.run_id, run.attempt + 1, why)
+                follow.request_cancel(ports, run.run_id, run.attempt + 1, why)
         else:
-            cancel.request_cancel(ports, run.run_id, run.attempt, why)
+            follow.request_cancel(ports, run.run_id, run.attempt, why)
 
 
 def _close_node(ports: Ports, key: NodeKey, why: Why) -> None:
@@ -280,7 +280,7 @@ def _close_node(ports: Ports, key: NodeKey, why: Why) -> None:
     another job. A node that has become a run meanwhile is cancelled."""
     for _ in range(MAX_CONFLICTS):
         if ports.rows.get(Run, key.run_id, 1) is not None:
-            cancel.request_cancel(ports, key.run_id, 1, why)
+            follow.request_cancel(ports, key.run_id, 1, why)
             return
         job = ports.rows.get(Job, key.schedule, key.generation, key.sort_key)
         if (job is not None and job.closed) or ports.ledger.commit(_closing(ports, key, job, why)) is None:

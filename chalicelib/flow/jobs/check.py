@@ -32,7 +32,7 @@ from chalicelib.flow.jobs.deliver import deliver
 from chalicelib.flow.jobs.drop import CheckResult, committed, drop_job, states_of_held, wake_queues
 from chalicelib.flow.limits import counting, queues
 from chalicelib.flow.notices import deadlines
-from chalicelib.flow.runs import cancel
+from chalicelib.flow.runs import follow
 from chalicelib.flow.runs import launch as launching
 from chalicelib.flow.runs.context import with_named
 from chalicelib.log import job_fields, logger
@@ -217,7 +217,7 @@ def _make_room(ports: Ports, job: Job, facts: Facts, blocked: PermitRequest) -> 
             if maximum is not None and ask.limit_name == blocked.limit_name:
                 why = Why.of("room_made", "cancelled to make room for job ", mention("run", job.job_id))
                 own = namespace if ports.settings.authorization == "enforce" else None
-                cancel.oldest(ports, facts.limit_state(blocked.limit_name), maximum, why, own)
+                follow.cancel_oldest(ports, facts.limit_state(blocked.limit_name), maximum, why, own)
 
 
 def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) -> CheckResult | None:
