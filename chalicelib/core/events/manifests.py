@@ -42,11 +42,10 @@ def split(keys: Iterable[str], folder: str) -> tuple[list[str], list[str]]:
     return [key for key in known if key.startswith(folder)], [key for key in known if not key.startswith(folder)]
 
 
-def others(names: Iterable[str], limit: int = 1) -> str:
+def others(names: Iterable[str]) -> str:
     """The first of some names, and how many more there are."""
-    known = list(names)
-    more = f" and {count_of(len(known) - limit, 'other')}" if len(known) > limit else ""
-    return f"{', '.join(known[:limit])}{more}"
+    first, *rest = names
+    return f"{first} and {count_of(len(rest), 'other')}" if rest else first
 
 
 def _text(content: bytes) -> str:

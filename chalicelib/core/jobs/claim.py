@@ -217,7 +217,8 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
     blocked = route.blocked
     if blocked is None:
         raise ValueError("expected a route that a limit blocks, got one without; claim the job instead")
-    taken = tuple(ask for ask in route.take if not _only_counts(ask))
+    # A rate window that limits other schedules only counts the start of this job, and no request before it.
+    taken = tuple(ask for ask in route.take if not (ask.records_claim and limit_permits.is_unlimited(ask)))
     state = facts.limit_state(blocked.limit_name)
     met_at = job.met_at if job.met_at is not None else now
     sort_key = rank_of(replace(job, met_at=met_at), schedule, workflow, blocked.aging)
@@ -321,11 +322,6 @@ def why_blocked(route: Route, facts: Facts) -> Why:
 
 def _limits_of(asks: tuple[PermitRequest, ...]) -> tuple[str, ...]:
     return tuple(ask.limit_name for ask in asks)
-
-
-def _only_counts(ask: PermitRequest) -> bool:
-    """Whether a rate window limits other schedules and not this job: it counts the start, and no request before it."""
-    return ask.records_claim and limit_permits.is_unlimited(ask)
 
 
 def waiting_key(job: Job, schedule: Schedule, schedule_state: ScheduleState) -> str:
@@ -451,9 +447,9 @@ def drop_plan(
     return [DeleteJob(job, exact), *ending, *released(job, held, now), *unless_run]
 
 
-def delete_plan(job: Job, held: Mapping[str, LimitState], now: Instant, exact: bool = False) -> list[Write]:
+def delete_plan(job: Job, held: Mapping[str, LimitState], now: Instant) -> list[Write]:
     """The same as `drop_plan` without a record, for a job that has one already, or has run."""
-    return [DeleteJob(job, exact), *released(job, held, now)]
+    return [DeleteJob(job), *released(job, held, now)]
 
 
 def released(job: Job, held: Mapping[str, LimitState], now: Instant) -> list[Write]:

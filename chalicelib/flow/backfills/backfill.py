@@ -26,8 +26,7 @@ from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.schedules import effect
-from chalicelib.core.schedules.lifecycle import TOMBSTONE_LIFE
+from chalicelib.core.schedules import effect, lifecycle
 from chalicelib.core.states import CLAIMABLE
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, ExpectMode, ExpectNoRun, Put, Replace, WakeBackfill, Write
@@ -66,7 +65,29 @@ def begin(ports: Ports, name: str, request_data: NewRequest, by: str, request_id
         plan = backfill_plan.make(ports, schedule_state, schedule, request_data, now)
         digest, parts = backfill.plan_parts(backfill_id, plan.entries)
         ports.ledger.put_all([Put(part) for part in parts])
-        create = Create(_row(schedule_state, backfill_id, digest, plan, request_data, now, by))
+        row = Backfill(
+            schedule=schedule_state.schedule,
+            id=backfill_id,
+            generation=schedule_state.generation,
+            version=schedule_state.version,
+            state="RUNNING",
+            plan=digest,
+            total=len(plan.entries),
+            first=plan.entries[0],
+            last=plan.entries[-1],
+            order=request_data.order,
+            concurrency=request_data.concurrency,
+            created_at=now,
+            by=by,
+            properties=request_data.properties,
+            since=plan.since,
+            until=plan.until,
+            dataset=plan.dataset,
+            keys=plan.keys,
+            base=plan.base,
+            wake_at=now,
+        )
+        create = Create(row)
         refused = ports.ledger.commit([create, ExpectMode(schedule_state, CLAIMABLE["backfill"])])
         if refused is None or create in refused.writes:
             break
@@ -293,46 +314,8 @@ def _closing(ports: Ports, key: NodeKey, job: Job | None, why: Why) -> list[Writ
     if job is None:
         named = Job(key.schedule, key.generation, key.sort_key, key.run_id, "gathering", "PENDING_TRIGGER", now)
         record = record_of(named, "DROPPED", why, now)
-        return [Create(_tombstone(named, why, now)), Put(record), ExpectNoRun(named)]
+        return [Create(lifecycle.tombstone(named, why, now)), Put(record), ExpectNoRun(named)]
     job = queues.regained(ports, job)
     left = claim.released(job, states_of_held(ports, job), now)
-    over = Replace(replace(_tombstone(job, why, now), rev=job.rev + 1), over=job)
+    over = Replace(replace(lifecycle.tombstone(job, why, now), rev=job.rev + 1), over=job)
     return [over, Put(record_of(job, "DROPPED", why, now)), *left]
-
-
-def _tombstone(job: Job, why: Why, now: Instant) -> Job:
-    bare = replace(job, closed=True, job_id="", queued_in=None, rank=None, held=(), reason=why, wake_at=None)
-    return replace(bare, expires_at=now + TOMBSTONE_LIFE)
-
-
-def _row(
-    schedule_state: ScheduleState,
-    backfill_id: str,
-    digest: str,
-    plan: Plan,
-    request_data: NewRequest,
-    now: Instant,
-    by: str,
-) -> Backfill:
-    return Backfill(
-        schedule=schedule_state.schedule,
-        id=backfill_id,
-        generation=schedule_state.generation,
-        version=schedule_state.version,
-        state="RUNNING",
-        plan=digest,
-        total=len(plan.entries),
-        first=plan.entries[0],
-        last=plan.entries[-1],
-        order=request_data.order,
-        concurrency=request_data.concurrency,
-        created_at=now,
-        by=by,
-        properties=request_data.properties,
-        since=plan.since,
-        until=plan.until,
-        dataset=plan.dataset,
-        keys=plan.keys,
-        base=plan.base,
-        wake_at=now,
-    )

@@ -266,7 +266,10 @@ def _round_or_each(
         _round(ports, schedules, now, horizon, hints, many)
     except Exception:
         logger.exception("round failed", extra={"timers": len(schedules)})
-        return _one_by_one(ports, schedules, now, horizon)
+        try:
+            run_each(schedules, lambda name: emit_timer(ports, name, now, horizon))
+        except ExceptionGroup as group:
+            return list(group.exceptions)
     return []
 
 
@@ -289,14 +292,6 @@ def timers_of(ports: Ports, schedules: Sequence[str]) -> tuple[Ports, list[Timer
     wanted: list[Key] = [kinds.key(row, name) for name in schedules for row in (Timer, ScheduleState)]
     seen = ports.prefetch.read(ports, wanted)
     return seen, [timer for name in schedules if (timer := seen.rows.get(Timer, name)) is not None]
-
-
-def _one_by_one(ports: Ports, schedules: Sequence[str], now: Instant, horizon: Instant) -> list[Exception]:
-    try:
-        run_each(schedules, lambda name: emit_timer(ports, name, now, horizon))
-    except ExceptionGroup as group:
-        return list(group.exceptions)
-    return []
 
 
 def _plan_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> TimerStep | None:
@@ -326,8 +321,9 @@ def _carry_out(
     moved = [step for group in _groups(steps, many) for step in _commit(ports, group)]
     moved_names = {step.schedule for step in moved}
     hints.keep([step for step in steps if step.schedule in moved_names or not step.plan], now)
-    for step in steps:
-        _log_skipped(step)
+    for record in (each for step in steps if step.emission for each in step.emission.skipped):
+        fields = {"schedule": record.schedule, "skipped_fires": record.count, "why": record.reason.text}
+        logger.warning("fires skipped", extra=fields)
     return moved
 
 
@@ -356,9 +352,3 @@ def _commit(ports: Ports, steps: list[TimerStep]) -> list[TimerStep]:
             return steps
         steps = [step for step in steps if not any(write in refused.writes for write in step.plan)]
     return []
-
-
-def _log_skipped(step: TimerStep) -> None:
-    for record in step.emission.skipped if step.emission else ():
-        fields = {"schedule": record.schedule, "skipped_fires": record.count, "why": record.reason.text}
-        logger.warning("fires skipped", extra=fields)

@@ -20,7 +20,7 @@ from chalicelib.core.rows.ref import Ref, limit_ref, run_ref
 from chalicelib.core.rows.run import RecordKind, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import complete
-from chalicelib.core.schedules.lifecycle import TOMBSTONE_LIFE
+from chalicelib.core.schedules import lifecycle
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.why import NONE, Why
 from chalicelib.core.writes import DeleteJob, Put, Replace, WakeBackfill, Write
@@ -95,10 +95,7 @@ def _close(ports: Ports, job: Job, why: Why) -> int:
     if job.wake_at is None:
         return 0
     job, now = queues.regained(ports, job), ports.clock.now()
-    # From now on the tombstone only refuses late events, so it may expire. Before, it named the permits to release.
-    bare = replace(job, job_id="", queued_in=None, rank=None, held=(), reason=why, rev=job.rev + 1)
-    closed = replace(bare, wake_at=None, expires_at=now + TOMBSTONE_LIFE)
-    plan: list[Write] = [Replace(closed, over=job)]
+    plan: list[Write] = [Replace(replace(lifecycle.tombstone(job, why, now), rev=job.rev + 1), over=job)]
     held = states_of_held(ports, job)
     if job.job_id:
         plan += [Put(record_of(job, "DROPPED", why, now)), *claim.released(job, held, now)]

@@ -198,7 +198,7 @@ def test_w2_a_job_is_ranked_by_present_definition_of_workflow() -> None:
 def test_l3_a_dropped_job_leaves_a_record_and_releases_permits(exact: bool) -> None:
     away = [RemoveWaiter(WAITER), LeaveQueue(EMR_LIMIT), *GIVEN_BACK]
     assert claim.drop_plan(QUEUED, [Put(RECORD)], STATES, NOON, exact) == [DeleteJob(QUEUED, exact), Put(RECORD), *away]
-    assert claim.delete_plan(QUEUED, STATES, NOON, exact) == [DeleteJob(QUEUED, exact), *away]
+    assert claim.delete_plan(QUEUED, STATES, NOON) == [DeleteJob(QUEUED), *away]
 
 
 def test_l3_a_job_is_dropped_with_all_that_it_gathered_meanwhile() -> None:
