@@ -38,13 +38,12 @@ _LIMITS = "limits/* jobs/limit_order jobs/facts jobs/conditions"
 _CONSTRAINTS = "jobs/condition* jobs/judgement constraints/*"
 _EVENTS = "events/* jobs/gather"
 TESTS = {
-    "jobs.check": "jobs/check* jobs/judgement jobs/modes jobs/limit_order constraints/probes",
-    "jobs.conditions": "jobs/condition* jobs/judgement constraints/probes",
+    "jobs.check": "jobs/check* jobs/condition* jobs/judgement jobs/modes jobs/limit_order constraints/probes",
     "constraints.constraint": _CONSTRAINTS,
     **{kind.__module__.removeprefix("chalicelib.core."): _CONSTRAINTS for kind in CONSTRAINTS},
     "time.days": "time/days constraints/calendar",
     "jobs.claim": "jobs/claim* jobs/limit_order jobs/modes",
-    "jobs.gather": "jobs/gather* jobs/judgement events/build",
+    "jobs.gather": "jobs/gather* jobs/judgement events/build events/correlation",
     "limits.permits": _LIMITS,
     "limits.slots": _LIMITS,
     "limits.rate_window": _LIMITS,
@@ -54,7 +53,6 @@ TESTS = {
     "events.build": _EVENTS,
     "events.partitions": _EVENTS,
     "events.values": _EVENTS + " backfills/test_plans",
-    "events.correlation": _EVENTS,
     "events.versions": "events/versions",
     "events.manifests": "events/manifests",
     "targets.backoff": "runs/launch* targets/delivery targets/backoff",
@@ -66,6 +64,7 @@ TESTS = {
     "schedules.closings": "schedules/closings",
     "schedules.effect": "schedules/states schedules/lifecycle*",
     "schedules.lifecycle": "schedules/*",
+    "schedules.timer_step": "schedules/timer_step",
     "schedules.relative": "schedules/relative",
     "notices.alerts": "notices/*",
     "notices.deadlines": "notices/*",

@@ -16,9 +16,10 @@ from chalicelib.core import ids, states
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
-from chalicelib.core.events import build, correlation
+from chalicelib.core.events import build
 from chalicelib.core.events.values import Rank, decoded, rank
 from chalicelib.core.instants import MINUTE, Instant, iso, parse_instant, parse_when
+from chalicelib.core.jobs import gather
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill, BackfillState, PlanPart
 from chalicelib.core.rows.event import Event
@@ -227,7 +228,7 @@ def is_dag_step(row: Backfill) -> bool:
 
 def job_of(row: Backfill, index: int, event: Event, by: tuple[str, ...], created_at: Instant, now: Instant) -> Job:
     """The job of an entry."""
-    correlated = correlation.correlate(by, event)
+    correlated = gather.correlate(by, event)
     job = replace(_job(row, index, now), created_at=created_at, event=event, accepted_at=event.accepted_at)
     reason = Why.of("backfill", f"backfill {row.id}")
     return replace(job, correlation=correlated, properties=row.properties, reason=reason)

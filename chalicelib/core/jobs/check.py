@@ -148,9 +148,8 @@ def detaches(schedule: Schedule, schedule_state: ScheduleState) -> bool:
 def _decide_fire(job: Job, facts: Facts, schedule_state: ScheduleState, schedule: Schedule) -> Decision | None:
     nominal = job.nominal_at if job.nominal_at is not None else job.due_at
     if nominal in schedule_state.skips:
-        return End(
-            "SKIPPED", Why.of("occurrence_skipped", f"the occurrence of {iso(nominal or 0)} was skipped on request")
-        )
+        why = f"the occurrence of {iso(nominal or 0)} was skipped on request"
+        return End("SKIPPED", Why.of("occurrence_skipped", why))
     unwanted = timer.unwanted(job, schedule)
     if unwanted is not None:
         return End("DROPPED", unwanted)

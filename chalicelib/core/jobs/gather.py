@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from urllib.parse import quote
 
 from chalicelib.core import ids
 from chalicelib.core.constraints import approval
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.events.correlation import gathering_key
+from chalicelib.core.events.partitions import MAX_SORT_KEY
 from chalicelib.core.instants import Instant, format_duration
 from chalicelib.core.jobs import timeout
 from chalicelib.core.rows import sort_keys
@@ -22,6 +23,7 @@ from chalicelib.core.rows.job import Job, Progress
 from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import Subscription
+from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Leaf
 from chalicelib.core.triggers.patterns import Flattened
@@ -48,6 +50,33 @@ class Gathered:
     job: Job | None
     dropped: Record | None = None
     detached: Job | None = None
+
+
+def counts_for(event: Event, subscription: Subscription) -> bool:
+    """An event counts for a leaf only if it was accepted after the leaf began to gather (L3, L6)."""
+    return event.accepted_at >= subscription.since
+
+
+def correlate(by: tuple[str, ...], event: Event) -> dict[str, str] | None:
+    """The values of the correlation keys ``by`` in an event; None if it lacks one of them, or if there are no keys
+    (T19). A custom event has them in its payload."""
+    values = event.partition or {key: str(value) for key, value in (event.payload or {}).items() if _names(value)}
+    return {key: values[key] for key in by} if by and all(key in values for key in by) else None
+
+
+def _names(value: object) -> bool:
+    """Whether a value of a payload can be a correlation value: a text that is not empty, or a whole number."""
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+
+
+def gathering_key(correlation: Mapping[str, str] | None) -> str:
+    """The sort key of the gathering job: one for each combination of correlation values."""
+    if not correlation:
+        return GATHERING
+    encoded = "/".join(quote(value, safe="").replace("~", "%7E") for value in correlation.values())
+    # A sort key holds 1,024 bytes, so a digest replaces long values. No quoted value begins with '~'.
+    short = len(encoded) <= MAX_SORT_KEY
+    return f"{GATHERING}#{encoded}" if short else f"{GATHERING}#~{ids.digest(*correlation.values())}"
 
 
 def touched(

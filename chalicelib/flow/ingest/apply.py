@@ -12,7 +12,6 @@ from chalicelib.core.dags import rounds
 from chalicelib.core.definitions import foreign
 from chalicelib.core.definitions.foreign import UsedGrants
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.events import correlation as event_correlation
 from chalicelib.core.instants import DAY, Instant
 from chalicelib.core.jobs import claim, gather, timeout
 from chalicelib.core.jobs.gather import Gathered, Touch
@@ -158,7 +157,7 @@ class _Match:
 
     @property
     def job_key(self) -> tuple[str, int, str]:
-        return self.row.schedule, self.row.generation, event_correlation.gathering_key(self.correlation)
+        return self.row.schedule, self.row.generation, gather.gathering_key(self.correlation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +181,7 @@ def _match(
     now: Instant,
 ) -> _Match | Record | None:
     """What an event touches of a schedule; None for nothing, and a record if the event should count but must not."""
-    rows = [row for row in rows if event_correlation.counts_for(event, row)]
+    rows = [row for row in rows if gather.counts_for(event, row)]
     schedule = _document(ports, event, rows[0], budget) if rows else None
     if schedule is None:
         return None
@@ -192,7 +191,7 @@ def _match(
     met, against = touched
     if not met and not against:
         return None
-    correlation = event_correlation.correlate(schedule.by, event)
+    correlation = gather.correlate(schedule.by, event)
     if schedule.by == rounds.BY and correlation is None:
         return None  # a single node that was run again alone; other nodes of the DAG do not react to it
     refusal = _refusal(ports, schedule, row.schedule, (*met, *against), correlation)
@@ -328,7 +327,7 @@ def _beside(row: Subscription, changes: Sequence[Write]) -> list[Write]:
     touched = [write.row if isinstance(write, Create | Replace) else write.job if isinstance(write, DeleteJob) else None
                for write in changes]  # fmt: skip
     sort_keys = {job.sort_key for job in touched if isinstance(job, Job)}
-    return [] if event_correlation.gathering_key(None) in sort_keys else [ExpectOpen(row.schedule, row.generation)]
+    return [] if gather.gathering_key(None) in sort_keys else [ExpectOpen(row.schedule, row.generation)]
 
 
 def _follow(ports: Ports, before: Job | None, plan: _Plan, now: Instant) -> Ref | None:
