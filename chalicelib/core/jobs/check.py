@@ -184,14 +184,14 @@ def _decide_open(job: Job, facts: Facts, schedule: Schedule, now: Instant, servi
     if verdict is not None and not met and not forced:
         limit = tree.expires_at(schedule.trigger, job.leaves)
         return Wait(_earliest(deadline, limit, verdict.changes_at), "PENDING_TRIGGER", verdict.why)
+    until = None if forced else deadline
     held_up = (
-        _paused(job, facts, None if forced else deadline)
-        or _planned_anew(job, facts.schedule_state, schedule, now, None if forced else deadline)
-        or _ungranted(job, facts, None if forced else deadline)
+        _paused(job, facts, until)
+        or _planned_anew(job, facts.schedule_state, schedule, now, until)
+        or _ungranted(job, facts, until)
     )
     if held_up is not None:
         return held_up
-    until = None if forced else deadline
     queued = job.queued_in is not None and job.queued_in != serving
     unmet = _decide_constraints(job, facts, schedule, now, until, forced) if not queued else None
     passed = Why.of("timeout_passed", "run in spite of its timeout: ", job.reason)
