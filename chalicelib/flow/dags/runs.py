@@ -6,7 +6,7 @@ upstreams that do not. Then the round proceeds like the first one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NotRequired
 
@@ -30,7 +30,7 @@ from chalicelib.core.views import At, View, shown
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, Replace
 from chalicelib.flow import lookup
-from chalicelib.flow.dag_states import graph_of, node_keys, node_states, node_states_of
+from chalicelib.flow.dag_states import graph_of, keys_of, node_states, node_states_of
 from chalicelib.flow.ingest.apply import apply_event
 from chalicelib.flow.jobs.drop import drop_job
 from chalicelib.ports import MAX_CONFLICTS, Page, Ports
@@ -180,15 +180,9 @@ def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | 
     if len(_reruns(row)) >= MAX_RERUNS:
         raise _conflict(f"at most {MAX_RERUNS} re-runs of one run", "start a new run of the DAG")
     _check_upstreams(dag, states, what, node)
-    if not _has_graph(ports, run, dag, row, dag_status.again(dag, what, node)):
+    keys = keys_of(ports, run, dag, row)
+    if not all((key := keys[name]) and key.lives for name in dag_status.again(dag, what, node)):
         raise _conflict("a graph that still exists, got one that was deleted", "start a new run of the present DAG")
-
-
-def _has_graph(ports: Ports, run: Run, dag: Dag, row: DagRun | None, nodes: Iterable[str]) -> bool:
-    """Whether the schedules of these nodes still exist, in the graph with which a DAG run began."""
-    names = [ids.dag_node(run.workflow, node) for node in dag.nodes]
-    keys = node_keys(run, dag, row, {name: ports.rows.get(ScheduleState, name) for name in names})
-    return all((key := keys[node]) and key.lives for node in nodes)
 
 
 def _check_upstreams(dag: Dag, states: Mapping[str, NodeStatus], what: Again, node: str | None) -> None:

@@ -321,10 +321,14 @@ def _carry_out(
     moved = [step for group in _groups(steps, many) for step in _commit(ports, group)]
     moved_names = {step.schedule for step in moved}
     hints.keep([step for step in steps if step.schedule in moved_names or not step.plan], now)
+    _log_skipped(steps)
+    return moved
+
+
+def _log_skipped(steps: Sequence[TimerStep]) -> None:
     for record in (each for step in steps if step.emission for each in step.emission.skipped):
         fields = {"schedule": record.schedule, "skipped_fires": record.count, "why": record.reason.text}
         logger.warning("fires skipped", extra=fields)
-    return moved
 
 
 def _groups(steps: Sequence[TimerStep], many: bool) -> Iterator[list[TimerStep]]:
