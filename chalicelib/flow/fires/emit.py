@@ -24,7 +24,7 @@ from chalicelib.core.schedules import timer_step
 from chalicelib.core.schedules.timer_step import TimerStep
 from chalicelib.core.system import bursts
 from chalicelib.core.writes import MAX_WRITES, Put
-from chalicelib.flow import calendars, shards
+from chalicelib.flow import lookup, shards
 from chalicelib.flow.each import run_each
 from chalicelib.log import logger
 from chalicelib.ports import Page, Ports, every_page
@@ -297,10 +297,9 @@ def timers_of(ports: Ports, schedules: Sequence[str]) -> tuple[Ports, list[Timer
 def _plan_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> TimerStep | None:
     """The next step of a timer, bounded to one portion; None if there is nothing to prepare."""
     timer, schedule_state = ports.rows.get(Timer, schedule), ports.rows.get(ScheduleState, schedule)
-    version = ports.rows.get(Version, schedule, timer.version) if timer else None
-    if timer is None or schedule_state is None or version is None or schedule_state.generation != timer.generation:
+    definition = lookup.definition_of(ports, timer)
+    if timer is None or schedule_state is None or definition is None or schedule_state.generation != timer.generation:
         return None
-    definition = calendars.read(ports, Schedule.model_validate(version.definition))
     if gone := timer_step.unknown_zones(timer, definition, schedule_state):
         logger.warning("zone unknown", extra={"schedule": schedule, "hint": "; ".join(gone)})
         return None

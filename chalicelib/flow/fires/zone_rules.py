@@ -27,7 +27,7 @@ from chalicelib.core.rows.zone_rules import ZoneRules
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.why import Why
 from chalicelib.core.writes import DeleteJob, Put, PutState, Replace, Write
-from chalicelib.flow import calendars, lookup, many
+from chalicelib.flow import lookup, many
 from chalicelib.flow.fires import emit
 from chalicelib.log import logger
 from chalicelib.ports import Ports, every_page
@@ -105,10 +105,10 @@ def _depends(timer: Timer, state: ScheduleState | None) -> bool:
 
 
 def _bring(ports: Ports, seen: Ports, timer: Timer) -> None:
-    state, version = seen.rows.get(ScheduleState, timer.schedule), seen.rows.get(Version, timer.schedule, timer.version)
-    if state is None or version is None or state.generation != timer.generation or state.mode not in GATHERING_MODES:
+    state, schedule = seen.rows.get(ScheduleState, timer.schedule), lookup.definition_of(seen, timer)
+    if state is None or schedule is None or state.generation != timer.generation or state.mode not in GATHERING_MODES:
         return
-    schedule, now = calendars.read(ports, Schedule.model_validate(version.definition)), ports.clock.now()
+    now = ports.clock.now()
     if gone := walls.unknown(schedule):
         logger.warning("zone unknown", extra={"schedule": timer.schedule, "hint": "; ".join(gone)})
         return
