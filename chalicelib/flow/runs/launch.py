@@ -252,13 +252,8 @@ def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant, refu
         answer = Started(found) if found is not None else answer
     if isinstance(answer, Never):
         # No start of this run can succeed, so no other attempt follows (C12).
-        completing.advance_run(
-            ports,
-            run.run_id,
-            run.attempt,
-            RunUpdate("FAILED", now, Why.of("target_refused", answer.why)),
-            may_retry=False,
-        )
+        update = RunUpdate("FAILED", now, Why.of("target_refused", answer.why))
+        completing.advance_run(ports, run.run_id, run.attempt, update, may_retry=False)
     elif isinstance(answer, Started) and answer.done:
         update = RunUpdate("SUCCEEDED", now, target_id=answer.target_id)
         completing.advance_run(ports, run.run_id, run.attempt, update, may_retry=False)
