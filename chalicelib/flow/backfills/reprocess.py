@@ -272,10 +272,8 @@ def _partitions(ports: Ports, name: str, dataset: Dataset, request_data: NewRequ
         try:
             chosen = entries.named(dataset.keys, [request_data.partition])
         except SluiceError:
-            expected, hint = (
-                f"an object with exactly the keys {', '.join(dataset.keys)}",
-                "write each key once, with its value",
-            )
+            hint = "write each key once, with its value"
+            expected = f"an object with exactly the keys {', '.join(dataset.keys)}"
             raise invalid("partition", expected, request_data.partition, hint) from None
         if dataset.format == "files":
             chosen = [registered.texts(ports, name, dataset.keys, chosen[0], "partition")]
