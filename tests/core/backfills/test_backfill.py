@@ -187,7 +187,7 @@ def test_l12_a_job_of_a_finished_backfill_is_dropped_with_reason(state: Any) -> 
     made = schedule(at("@daily"))
     known = facts.Facts(rows.schedule_state(), made, workflow(), policies.StartRate("app", 1000, 3), backfill=row)
     job = rows.job(kind="retry", backfill="b1", attempt=2)
-    assert check.decide(job, known, NOON) == check.Drop(says("backfill b1 was cancelled by ada"))
+    assert check.decide(job, known, NOON) == check.End("DROPPED", says("backfill b1 was cancelled by ada"))
 
 
 def test_l12_a_retry_goes_on_wherever_its_backfill_does() -> None:
