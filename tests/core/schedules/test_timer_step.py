@@ -40,7 +40,7 @@ def test_e1_a_step_has_the_fires_and_moves_the_timer() -> None:
     assert (moved.row.rev, moved.row.wake_at, made.again) == (2, NOON + 80 * SECOND, None)
 
 
-def test_e1_a_timer_with_no_fire_before_the_horizon_has_no_step() -> None:
+def test_e1_a_timer_without_a_fire_in_the_horizon_has_no_step() -> None:
     assert step(replace(timer(), next={"0": HORIZON}, wake_at=HORIZON)) is None
 
 
@@ -66,7 +66,7 @@ def test_t6_a_used_up_timer_completes_without_a_fire() -> None:
     assert len(made.plan) > 1
 
 
-def test_l4_the_last_fire_during_a_pause_leaves_the_schedule_paused() -> None:
+def test_l4_after_the_last_fire_a_paused_schedule_stays_paused() -> None:
     made = step(timer(TWICE), TWICE, mode="backlog")
     assert made is not None
     paused = schedule_state(mode="backlog")
