@@ -21,7 +21,7 @@ from chalicelib.wiring import failed_messages, metrics, ports
 if TYPE_CHECKING:
     from chalicelib.core.events.alarms import AlarmChange
     from chalicelib.flow.fires.zone_rules import Follower
-    from chalicelib.flow.ingest.custom_events import Envelope
+    from chalicelib.flow.ingest.outbox import Envelope
 
 gc.freeze()  # what is imported by now stays, so a full search need not visit it
 
@@ -193,7 +193,7 @@ def _read_of_bus(event: dict[str, Any]) -> Callable[[], object]:
 
 
 def _match_alarm(change: AlarmChange) -> None:
-    from chalicelib.flow.ingest.alarms import match_alarm
+    from chalicelib.flow.ingest.outbox import match_alarm
 
     outcome = match_alarm(ports(), change)
     logger.info("alarm", extra={"alarm": change.alarm, "state": change.state, "outcome": outcome})
@@ -205,7 +205,7 @@ def _read_custom(event: dict[str, Any]) -> tuple[str, Envelope]:
     ``source`` names the namespace, ``detail-type`` the type of the event, ``detail`` the payload. EventBridge delivers
     at least once and keeps the id, so a repeat is the same event.
     https://docs.aws.amazon.com/eventbridge/latest/ref/events-structure.html"""
-    from chalicelib.flow.ingest.custom_events import Envelope
+    from chalicelib.flow.ingest.outbox import Envelope
     from chalicelib.web.bodies import NewEvent
 
     namespace = str(event["source"]).removeprefix("sluice/")
@@ -214,7 +214,7 @@ def _read_custom(event: dict[str, Any]) -> tuple[str, Envelope]:
 
 
 def _post_custom(namespace: str, envelope: Envelope) -> str:
-    from chalicelib.flow.ingest.custom_events import post
+    from chalicelib.flow.ingest.outbox import post
     from chalicelib.flow.lookup import require
 
     require(ports(), "namespace", namespace)

@@ -9,7 +9,7 @@ from chalicelib.core import errors, ids
 from chalicelib.core.dags import status as dag_status
 from chalicelib.core.dags.status import NodeRows, NodeStatus
 from chalicelib.core.definitions.dag import Dag
-from chalicelib.core.events import correlation
+from chalicelib.core.jobs import gather
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition
@@ -86,9 +86,7 @@ def node_keys(
         generation = dag_status.generation_at(schedule_state, run.claimed_at)
         run_id = ids.job_id(name, generation, str(round_))
         lives = schedule_state.mode == "enabled" and schedule_state.generation == generation
-        found[node] = NodeKey(
-            name, generation, correlation.gathering_key(dag_status.correlation_of(round_)), run_id, lives
-        )
+        found[node] = NodeKey(name, generation, gather.gathering_key(dag_status.correlation_of(round_)), run_id, lives)
     return found
 
 

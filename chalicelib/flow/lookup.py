@@ -29,7 +29,7 @@ MAX_KNOWN = 1_000  # names among which the one that was meant is searched
 MAX_SEARCHED = 200  # the newest attempts of a workflow, among which its run for some values is searched
 
 
-def stored(ports: Ports, schedule_state: ScheduleState | None) -> Counted | None:
+def stored(ports: Ports, schedule_state: ScheduleState | Timer | None) -> Counted | None:
     """The stored schedule, with the instants from which its spans were counted."""
     version = ports.rows.get(Version, schedule_state.schedule, schedule_state.version) if schedule_state else None
     if version is None:
@@ -47,7 +47,8 @@ def last_arrival(ports: Ports, schedule_state: ScheduleState, timer: Timer, leaf
     return max((at for at in (*found, timer.arrived.get(leaf)) if at is not None), default=None)
 
 
-def definition_of(ports: Ports, schedule_state: ScheduleState | None) -> Schedule | None:
+def definition_of(ports: Ports, schedule_state: ScheduleState | Timer | None) -> Schedule | None:
+    """The definition of a schedule in the version that its state, or its timer, has."""
     found = stored(ports, schedule_state)
     return found.definition if found else None
 

@@ -28,7 +28,7 @@ from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.program_status import status_key
 from chalicelib.core.writes import Create, RemoveWaiter, Replace
 from chalicelib.flow import lookup
-from chalicelib.flow.limits import parts, policies, pools
+from chalicelib.flow.limits import policies, pools, queues
 from chalicelib.ports import Ports
 
 MAX_DOWNSTREAM = 100  # schedules read for one job; the priority of downstreams beyond them is not inherited
@@ -187,8 +187,8 @@ def aging_of(ports: Ports, limit_name: str) -> Millis:
 def rank_all(ports: Ports, limits: Iterable[str]) -> None:
     """Rank the first `MAX_AGED` waiters of these limits again, after the aging of their pool or policy has changed."""
     for limit_name in limits:
-        aging, state = aging_of(ports, limit_name), parts.state_of(ports, limit_name)
-        for waiter in parts.head_of(ports, state, MAX_AGED) if state.waiters else ():
+        aging, state = aging_of(ports, limit_name), queues.state_of(ports, limit_name)
+        for waiter in queues.head_of(ports, state, MAX_AGED) if state.waiters else ():
             found = _of_aging(ports, waiter, aging)
             if found is not None and found.rank not in (None, waiter.rank):
                 move(ports, waiter, found)

@@ -22,7 +22,7 @@ from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.writes import ClearStateWake, MarkWoken, PutState, Replace
 from chalicelib.flow import facts, priority
 from chalicelib.flow.each import committed
-from chalicelib.flow.limits import waiting
+from chalicelib.flow.limits import queues
 from chalicelib.flow.priority import Inherited
 from chalicelib.ports import MAX_CONFLICTS, Page, Ports, every_page, too_many_conflicts
 
@@ -147,7 +147,7 @@ def _wake(ports: Ports, job: Job, inherited: Inherited | None) -> tuple[Ref, ...
         current = _read_again(ports, job)
         if current is None:
             return ()
-        job = waiting.regained(ports, current)
+        job = queues.regained(ports, current)
     raise too_many_conflicts(f"waking job {job.job_id}", "it will be retried")
 
 

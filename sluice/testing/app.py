@@ -33,7 +33,7 @@ from chalicelib.flow import lookup
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
-from chalicelib.flow.ingest import alarms, custom_events, objects, partitions
+from chalicelib.flow.ingest import objects, outbox
 from chalicelib.flow.runs import complete
 from chalicelib.flow.schedules import actions, pauses
 from chalicelib.flow.views import explain
@@ -152,7 +152,7 @@ class App(Engine):
         """A partition of a dataset is ready: ``partition("flights", day="2026-03-01")``."""
         name = self.dataset(dataset)
         with self.acting():
-            partitions.register_values(self.ports, name, self._dataset(name), {"partition": {**(values or {}), **keys}})
+            objects.register_values(self.ports, name, self._dataset(name), {"partition": {**(values or {}), **keys}})
 
     def object(self, where: str, key: str = "", size: int | str = 0, text: str = "", etag: str = "") -> str:
         """An object is put into S3, and its notification arrives. ``where`` is ``s3://bucket/key``, or a dataset to
@@ -170,16 +170,16 @@ class App(Engine):
     def event(self, kind: str, payload: Mapping[str, Any] | None = None, /, id: str = "", **fields: Any) -> None:
         """A custom event is posted to the namespace. Without ``id``, each call posts a new event."""
         self._posted += 1
-        envelope = custom_events.Envelope(kind, id or f"event-{self._posted}", {**(payload or {}), **fields})
+        envelope = outbox.Envelope(kind, id or f"event-{self._posted}", {**(payload or {}), **fields})
         with self.acting():
-            custom_events.post(self.ports, self.namespace, [envelope])
+            outbox.post(self.ports, self.namespace, [envelope])
 
     def alarm(self, name: str, state: str = "ALARM") -> None:
         """An alarm of CloudWatch changes to the state ``ALARM``, ``OK`` or ``INSUFFICIENT_DATA``."""
         arn, before = f"arn:aws:cloudwatch:us-east-1:{ACCOUNT}:alarm:{name}", self._alarms.get(name)
         self._alarms[name] = state
         with self.acting():
-            alarms.match_alarm(
+            outbox.match_alarm(
                 self.ports, AlarmChange(name, arn, state, before, f"{name} is {state}", self.clock.now())
             )
 

@@ -14,6 +14,7 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import NewSchedule, Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import SECOND, Instant, iso, parse_instant
+from chalicelib.core.jobs.check import Decision, End, EndKind
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names
 from chalicelib.core.limits.policies import StartRate
@@ -126,6 +127,11 @@ def run(state: str = "STARTING", **fields: Any) -> Run:
     answer = {"state": state, "request": request, "permits": (LIMIT, EMR_LIMIT), "fired_by": "trigger met"}
     counted = {"claimed_at": NOON, "created_at": NOON, "priority": 5, "attempts": 1, "kind": "gathering"}
     return Run(**with_reasons({**given, **answer, **counted, **fields}))
+
+
+def end_of(decision: Decision) -> EndKind | None:
+    """The kind of the record with which a decision ends the job; None if it does not end it."""
+    return decision.kind if isinstance(decision, End) else None
 
 
 def came(count: int = 1, first: Instant = NOON, last: Instant | None = None, amount: int = 0) -> Progress:

@@ -22,7 +22,7 @@ from chalicelib.core.events import partitions
 from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
 from chalicelib.core.rows.run import Run
 from chalicelib.flow.fires import emit
-from chalicelib.flow.ingest import custom_events, objects
+from chalicelib.flow.ingest import objects, outbox
 from chalicelib.flow.runs import complete, dead_letters
 from chalicelib.flow.system import dispatch, sweep
 from tests.faults import invariants
@@ -275,7 +275,7 @@ class Platform(World):
         self.posted_ids.append(name)
 
         def post() -> None:
-            custom_events.post(self.ports, "demo", [custom_events.Envelope("order", name, {}, at)])
+            outbox.post(self.ports, "demo", [outbox.Envelope("order", name, {}, at)])
 
         if minute % 8 == 1:
             self._put_on_bus(post)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chalicelib.flow.runs import cancel
+from chalicelib.flow.runs import follow
 from chalicelib.flow.system import sweep
 from tests.faults.dying import Scenario, passes, people, upload
 from tests.faults.scenarios_basic import CLEAN
@@ -52,7 +52,7 @@ def _cancel(world: World) -> None:
     upload(world, 1)
     for run in world.runs("clean"):
         people(
-            world, lambda run=run: cancel.request_cancel(world.ports, run.run_id, run.attempt, says("cancelled by ada"))
+            world, lambda run=run: follow.request_cancel(world.ports, run.run_id, run.attempt, says("cancelled by ada"))
         )
 
 

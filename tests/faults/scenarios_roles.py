@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from chalicelib.flow.runs.cancel import request_cancel
+from chalicelib.flow.runs.follow import request_cancel
 from tests.faults.dying import Scenario, passes, people, tick
 from tests.faults.scenarios_delivered import SENT_ONCE
 from tests.support.crash import lost, redelivered

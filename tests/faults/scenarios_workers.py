@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from chalicelib.flow.runs import cancel
+from chalicelib.flow.runs import follow
 from tests.faults.dying import Scenario, passes, people, tick
 from tests.support.crash import done_before, lost, redelivered
 from tests.support.pull_workers import POOL, PullWorker
@@ -82,7 +82,7 @@ def _cancelled(world: World) -> None:
         _asks(ann.beat)
     for run in world.runs("night"):
         people(
-            world, lambda run=run: cancel.request_cancel(world.ports, run.run_id, run.attempt, says("somebody said so"))
+            world, lambda run=run: follow.request_cancel(world.ports, run.run_id, run.attempt, says("somebody said so"))
         )
     if ann.leases:
         _asks(lambda: ann.fail(exit_code=-15))

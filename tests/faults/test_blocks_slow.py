@@ -11,7 +11,7 @@ from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis, duration
 from chalicelib.core.limits import blocks
 from chalicelib.core.limits.permits import LEAD
 from chalicelib.flow.definitions import store
-from chalicelib.flow.limits import parts
+from chalicelib.flow.limits import queues
 from chalicelib.flow.system.dispatch import dispatch_together
 from tests.faults.invariants import check
 from tests.faults.scenarios_paced import beyond_pace
@@ -53,7 +53,7 @@ def backlog(jobs: int, most: int, interval: str) -> SlowCalls:
 
 def waiting(world: World) -> int:
     """How many jobs wait in the queue of the policy, in all its parts."""
-    return parts.state_of(world.ports, LIMIT).waiters
+    return queues.state_of(world.ports, LIMIT).waiters
 
 
 def sent(slow: SlowCalls) -> list[str]:

@@ -425,7 +425,7 @@ LARGEST: dict[str, tuple[str, int]] = {
 }
 # Places whose plans no document lengthens, and those that a longer plan above contains: why they are short.
 SHORT: dict[str, str] = {
-    "flow/backfills/dag_nodes.py::_close": "one node: its tombstone, its record, and what its job holds",
+    "flow/backfills/backfill.py::_close_node": "one node: its tombstone, its record, and what its job holds",
     "flow/backfills/reprocess.py::_step": "one step, and its backfill",
     "flow/definitions/store.py::remove": "one document; of a namespace three others, of a dataset its prefix and lock",
     "flow/fires/zone_rules.py::_prepare_again": "as many fires of one timer as fit; others stay",

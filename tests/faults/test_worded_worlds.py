@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from chalicelib.core import why
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.jobs import claim
 from chalicelib.core.why import Why
-from chalicelib.flow.jobs import check
 from chalicelib.flow.views import explain
 from chalicelib.log import logger
 from tests.faults import invariants
@@ -153,12 +153,12 @@ def test_a_wait_for_an_approval_is_the_same_without_texts() -> None:
 
 def test_a_decision_that_reads_a_text_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The former test of a job's reason by its words."""
-    awaiting = check._awaiting_workflow
+    awaiting = claim._awaiting_workflow
 
     def by_words(facts: Any, reason: Why) -> Any:
         words = f" for workflow {facts.schedule.workflow}, else wait: waits for approval"
         return awaiting(facts, reason) if words in reason.text else []
 
-    monkeypatch.setattr(check, "_awaiting_workflow", by_words)
+    monkeypatch.setattr(claim, "_awaiting_workflow", by_words)
     real, silent = twice(approved)
     assert real != silent

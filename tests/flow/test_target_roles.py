@@ -14,7 +14,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import HOUR, SECOND
 from chalicelib.core.targets.answers import NoAnswer, NotNow
 from chalicelib.flow.jobs import batch, deliver
-from chalicelib.flow.runs import cancel, dead_letters
+from chalicelib.flow.runs import dead_letters, follow
 from chalicelib.flow.views.explain import why_job, why_run
 from tests.support.deliveries_crossed import fires
 from tests.support.fakes import FakeEmr, FakeQueue, FakeTargets
@@ -256,7 +256,7 @@ def test_o10_a_run_is_launched_and_cancelled_with_its_role() -> None:
     world.targets.emr.runs["jr00001"].state = "RUNNING"
     world.pass_by("10m")  # Sluice polls it
     assert world.runs("s")[0].state == "RUNNING"
-    cancel.request_cancel(world.ports, run.run_id, 1, says("no longer needed"))
+    follow.request_cancel(world.ports, run.run_id, 1, says("no longer needed"))
     world.settle()
     assert world.runs("s")[0].state == "CANCELLED"
     assert {role for _, role in called(world)} == {ONE}
@@ -311,7 +311,7 @@ def test_o10_an_outage_of_sts_leaves_runs_to_later_polls() -> None:
     [run] = world.runs("s")
     forget(world)
     world.targets.sts.down = "ServiceUnavailable"
-    cancel.request_cancel(world.ports, run.run_id, 1, says("no longer needed"))
+    follow.request_cancel(world.ports, run.run_id, 1, says("no longer needed"))
     world.pass_by("15m")
     assert world.runs("s")[0].state == "STARTING"
     assert world.runs("s")[0].cancel

@@ -29,7 +29,7 @@ from chalicelib.flow.definitions import allow_list, grants, prefixes, store
 from chalicelib.flow.definitions.prefixes import Place
 from chalicelib.flow.deploy import deploy
 from chalicelib.flow.deploy.plan import Report
-from chalicelib.flow.ingest import alarms, custom_events, objects
+from chalicelib.flow.ingest import objects, outbox
 from chalicelib.flow.runs import complete
 from chalicelib.flow.schedules import actions, messages, pauses
 from chalicelib.ports import Ports
@@ -153,7 +153,7 @@ class World(Engine):
     def post(self, kind: str, source: str = "", namespace: str = "demo", **payload: Any) -> None:
         """Post a custom event; without a source each event is a new one."""
         self.posted += 1
-        custom_events.post(self.ports, namespace, [custom_events.Envelope(kind, source or f"n{self.posted}", payload)])
+        outbox.post(self.ports, namespace, [outbox.Envelope(kind, source or f"n{self.posted}", payload)])
 
     def alarm(self, name: str, state: str = "ALARM", delivered: bool = True) -> AlarmChange:
         """Set an alarm to a state, and deliver CloudWatch's event. Returns the change, to deliver it again."""
@@ -166,7 +166,7 @@ class World(Engine):
 
     def deliver_alarm(self, change: AlarmChange) -> str:
         """Deliver the event of a change. Returns the result."""
-        return alarms.match_alarm(self.ports, change)
+        return outbox.match_alarm(self.ports, change)
 
     def emr_says(self, job_run_id: str, state: str, details: str = "") -> str:
         """EMR's run reaches a state, and its event arrives."""

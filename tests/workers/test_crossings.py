@@ -11,7 +11,7 @@ import pytest
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.ref import Ref
-from chalicelib.flow.runs import cancel
+from chalicelib.flow.runs import follow
 from chalicelib.flow.system import dispatch
 from tests.faults import invariants
 from tests.faults.meetings.entry import try_two
@@ -55,7 +55,7 @@ class Pool:
         dispatch.dispatch(self.world.ports, Ref("run", (self.run_id, "001")))
 
     def request_cancel(self) -> None:
-        cancel.request_cancel(self.world.ports, self.run_id, 1, says("somebody said so"))
+        follow.request_cancel(self.world.ports, self.run_id, 1, says("somebody said so"))
 
     def quietly(self, act: Callable[[], object]) -> None:
         """A request that may be refused."""

@@ -6,7 +6,7 @@ import pytest
 
 from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.core.writes import Delete, Put
-from chalicelib.flow.runs import cancel, follow
+from chalicelib.flow.runs import follow
 from tests.support.pull_workers import POOL, PULLED, PullWorker, lease_lost, run_now
 from tests.support.reasons import says
 from tests.support.world import World, flights, full
@@ -99,7 +99,7 @@ def test_w5_a_run_that_nobody_begins_is_lost_after_ten_leases(world: World, ann:
 def test_w6_a_cancelled_run_not_begun_is_not_offered_again(world: World, ann: PullWorker) -> None:
     run_id = run_now(world)
     ann.claim()
-    cancel.request_cancel(world.ports, run_id, 1, says("somebody said so"))
+    follow.request_cancel(world.ports, run_id, 1, says("somebody said so"))
     world.pass_by("2m")
     assert [run.state for run in world.runs("nightly")] == ["CANCELLED"]
     assert ann.claim() == []
@@ -163,7 +163,7 @@ def test_w5_a_heartbeat_during_the_poll_keeps_the_lease(world: World, ann: PullW
 
 def test_w5_a_cancel_of_an_unclaimed_run_ends_it_at_once(world: World, ann: PullWorker) -> None:
     run_id = run_now(world)
-    cancel.request_cancel(world.ports, run_id, 1, says("somebody said so"))
+    follow.request_cancel(world.ports, run_id, 1, says("somebody said so"))
     world.settle()
     run = world.runs("nightly")[0]
     assert (run.state, run.reason.text) == ("CANCELLED", "somebody said so")
@@ -175,7 +175,7 @@ def test_w5_a_cancel_of_a_claimed_run_comes_with_next_heartbeat(world: World, an
     run_id = run_now(world)
     ann.claim()
     ann.beat()
-    cancel.request_cancel(world.ports, run_id, 1, says("somebody said so"))
+    follow.request_cancel(world.ports, run_id, 1, says("somebody said so"))
     world.settle()
 
     answer = ann.beat()
@@ -190,7 +190,7 @@ def test_w5_a_cancel_of_a_claimed_run_comes_with_next_heartbeat(world: World, an
 def test_w5_a_release_during_a_cancel_ends_the_run_at_once(world: World, ann: PullWorker, hints: str) -> None:
     run_id = run_now(world)
     ann.claim()
-    cancel.request_cancel(world.ports, run_id, 1, says("somebody said so"))
+    follow.request_cancel(world.ports, run_id, 1, says("somebody said so"))
     world.settle()
     world.hints.lose = hints == "lost"
     ann.release()
@@ -203,7 +203,7 @@ def test_w5_a_worker_that_dies_during_a_cancel_ends_it(world: World, ann: PullWo
     run_id = run_now(world)
     ann.claim()
     ann.beat()
-    cancel.request_cancel(world.ports, run_id, 1, says("somebody said so"))
+    follow.request_cancel(world.ports, run_id, 1, says("somebody said so"))
     world.pass_by("2m6s")
     assert world.runs("nightly")[0].state == "CANCELLED"
 

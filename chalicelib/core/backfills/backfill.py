@@ -8,6 +8,7 @@ retries included.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -16,9 +17,10 @@ from chalicelib.core import ids, states
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
-from chalicelib.core.events import build, correlation
+from chalicelib.core.events import build
 from chalicelib.core.events.values import Rank, decoded, rank
 from chalicelib.core.instants import MINUTE, Instant, iso, parse_instant, parse_when
+from chalicelib.core.jobs import gather
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill, BackfillState, PlanPart
 from chalicelib.core.rows.event import Event
@@ -175,21 +177,20 @@ def entry_state(attempts: Sequence[Run], waits: bool, recorded: bool, current: b
 def advance(row: Backfill, seen: Mapping[str, EntryState], generation: int, ended: str | None, now: Instant) -> Step:
     """The backfill after a check of its active entries. ``seen`` has their states. ``ended`` is the reason why the
     backfill must stop; None if it need not. ``generation`` is that of the jobs to create."""
-    state: BackfillState = "ENDED" if row.state == "RUNNING" and ended else row.state
+    stopped = ended if row.state == "RUNNING" else None
+    state: BackfillState = "ENDED" if stopped else row.state
     goes_on = state == "RUNNING"
-    counts = {kind: sum(entry == kind for entry in seen.values()) for kind in ("succeeded", "failed", "cancelled")}
-    dropped = ("dropped",) if goes_on else ("dropped", "again")
+    counts = Counter(seen.values())
+    dropped = counts["dropped"] + (0 if goes_on else counts["again"])
     live = {entry: row.live[entry] for entry, entry_is in seen.items() if entry_is in ("waiting", "running")}
     again = [int(entry) for entry, entry_is in seen.items() if entry_is == "again"] if goes_on else []
     free = max(0, row.concurrency - len(live) - len(again)) if goes_on else 0
-    fresh = range(row.next, min(row.total, row.next + free))
-    wanted = [*again, *fresh]
+    wanted = [*again, *range(row.next, min(row.total, row.next + free))]
     most = _batch_size(row)
     hand_out = wanted[:most]
     # The next transaction creates the jobs that do not fit into this one. Entries that need another job stay active.
-    live |= {str(entry): generation for entry in hand_out} | {
-        str(entry): row.live[str(entry)] for entry in again[most:]
-    }
+    live |= {str(entry): row.live[str(entry)] for entry in again}
+    live |= {str(entry): generation for entry in hand_out}
     following = row.next + sum(entry >= row.next for entry in hand_out)
     if goes_on and not live and following >= row.total:
         state = "DONE"
@@ -198,14 +199,14 @@ def advance(row: Backfill, seen: Mapping[str, EntryState], generation: int, ende
     moved = replace(
         row,
         state=state,
-        reason=ended if row.state == "RUNNING" and ended else row.reason,
+        reason=stopped or row.reason,
         generation=generation,
         next=following,
         live=live,
         succeeded=row.succeeded + counts["succeeded"],
         failed=row.failed + counts["failed"],
         cancelled=row.cancelled + counts["cancelled"],
-        dropped=row.dropped + sum(entry_is in dropped for entry_is in seen.values()),
+        dropped=row.dropped + dropped,
         ended_at=now if over and row.ended_at is None else row.ended_at,
         expires_at=now + HISTORY if over else None,
         rev=row.rev + 1,
@@ -227,7 +228,7 @@ def is_dag_step(row: Backfill) -> bool:
 
 def job_of(row: Backfill, index: int, event: Event, by: tuple[str, ...], created_at: Instant, now: Instant) -> Job:
     """The job of an entry."""
-    correlated = correlation.correlate(by, event) if by else None
+    correlated = gather.correlate(by, event)
     job = replace(_job(row, index, now), created_at=created_at, event=event, accepted_at=event.accepted_at)
     reason = Why.of("backfill", f"backfill {row.id}")
     return replace(job, correlation=correlated, properties=row.properties, reason=reason)

@@ -16,8 +16,8 @@ from chalicelib.core import ids
 from chalicelib.core.backfills.backfill import MAX_ENTRIES
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
-from chalicelib.core.events.correlation import correlate
 from chalicelib.core.jobs import gather
+from chalicelib.core.jobs.gather import correlate
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.core.triggers.program_status import status_key

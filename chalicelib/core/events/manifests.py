@@ -36,11 +36,16 @@ def keys_of(content: bytes, bucket: str, folder: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def others(names: Iterable[str], limit: int = 1) -> str:
+def split(keys: Iterable[str], folder: str) -> tuple[list[str], list[str]]:
+    """The keys inside a folder, and those outside."""
+    known = list(keys)
+    return [key for key in known if key.startswith(folder)], [key for key in known if not key.startswith(folder)]
+
+
+def others(names: Iterable[str]) -> str:
     """The first of some names, and how many more there are."""
-    known = list(names)
-    more = f" and {count_of(len(known) - limit, 'other')}" if len(known) > limit else ""
-    return f"{', '.join(known[:limit])}{more}"
+    first, *rest = names
+    return f"{first} and {count_of(len(rest), 'other')}" if rest else first
 
 
 def _text(content: bytes) -> str:

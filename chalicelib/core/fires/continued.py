@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import fire, walls
+from chalicelib.core.fires import fire
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.fires.fire import Begun
 from chalicelib.core.instants import MINUTE, Instant, Millis
@@ -66,7 +66,7 @@ def continued(
         begun=_begun(timer, old, new, due_later, now),
         rev=timer.rev + 1,
     )
-    return walls.kept(replace(later, wake_at=fire_timer.wakes_at(later, new)), new)
+    return fire_timer.set_to(later, new)
 
 
 def is_again(job: Job, schedule_state: ScheduleState, schedule: Schedule) -> bool:

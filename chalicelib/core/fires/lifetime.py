@@ -40,34 +40,20 @@ def decide(schedule_state: ScheduleState, timer: Timer, schedule: Schedule, now:
     """What to do at the end of a schedule's life; None before it, or if nothing is left to do."""
     end = closes_at(schedule)
     over = end is not None and now >= end and not timer.next and not timer.begun
-    match schedule_state.mode:
-        case "enabled":
-            return "complete" if over or is_used_up(timer, schedule) else None
-        case "completed":
-            return "remove" if over or schedule.when_done == "delete" else None
-        case "drain":
-            return "remove" if over else None
-        case "hold" | "backlog" | "disabled":
-            return "delete" if over else None
-        case _:
-            return None
+    mode = schedule_state.mode
+    if mode == "enabled":
+        return "complete" if over or is_used_up(timer, schedule) else None
+    if mode == "completed":
+        return "remove" if over or schedule.when_done == "delete" else None
+    if mode == "deleted" or not over:
+        return None
+    return "remove" if mode == "drain" else "delete"
 
 
 def resting(schedule_state: ScheduleState, schedule: Schedule) -> Timer | None:
     """The timer of a schedule that gathers nothing: it wakes at the end of the schedule's life. None without an end."""
-    end = closes_at(schedule)
-    return (
-        None
-        if end is None
-        else Timer(
-            schedule_state.schedule,
-            schedule_state.generation,
-            schedule_state.version,
-            schedule_state.since,
-            {},
-            wake_at=end,
-        )
-    )
+    end, of = closes_at(schedule), schedule_state
+    return None if end is None else Timer(of.schedule, of.generation, of.version, of.since, {}, wake_at=end)
 
 
 def completed(timer: Timer, schedule: Schedule, last_due: Instant) -> Timer:

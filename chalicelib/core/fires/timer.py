@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import catch_up, fire, lifetime, spread, walls
+from chalicelib.core.fires import catch_up, fire, lifetime, walls
 from chalicelib.core.fires.catch_up import Skipped
 from chalicelib.core.fires.fire import Begun
 from chalicelib.core.instants import MINUTE, Instant, Millis, iso
@@ -74,9 +74,14 @@ def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant) -> Em
             upcoming[leaf.id] = nominal
     begun = tuple(one.stored for one in portion.begun)
     later = replace(timer, next=upcoming, fired=portion.fired, begun=begun, rev=timer.rev + 1)
-    later = walls.kept(replace(later, wake_at=wakes_at(later, schedule)), schedule)
+    later = set_to(later, schedule)
     more = later.wake_at is not None and later.wake_at < horizon and not portion.capacity()
     return Emission(tuple(portion.fires), later, tuple(portion.skipped), more or portion.continues)
+
+
+def set_to(timer: Timer, schedule: Schedule) -> Timer:
+    """The timer with the ``wake_at`` and the wall times that follow from its next instants."""
+    return walls.kept(replace(timer, wake_at=wakes_at(timer, schedule)), schedule)
 
 
 def wakes_at(timer: Timer, schedule: Schedule) -> Instant | None:
@@ -106,8 +111,7 @@ def carried(timer: Timer, old: Schedule, new: Schedule, version: int, now: Insta
             upcoming[leaf.id] = nominal
     begun = timer.begun if old.spread == new.spread else _begun_again(timer, old, new, now)
     begun = tuple(one for one in begun if new.ends_at is None or one[0] <= new.ends_at)
-    later = replace(timer, version=version, next=upcoming, begun=begun, rev=timer.rev + 1)
-    return walls.kept(replace(later, wake_at=wakes_at(later, new)), new)
+    return set_to(replace(timer, version=version, next=upcoming, begun=begun, rev=timer.rev + 1), new)
 
 
 def reopened(timer: Timer, leaf: NumberedLeaf[TimedLeaf], old: Schedule, new: Schedule, now: Instant) -> Instant | None:
@@ -132,7 +136,7 @@ def _begun_again(timer: Timer, old: Schedule, new: Schedule, now: Instant) -> tu
     for leaf, own in fire.all_series(timer, old):
         for nominal in _prepared(timer, own, leaf, now):
             one = known.pop(nominal, None) or Begun(nominal, own.due(nominal), fire.events_of(old))
-            ahead.append(one._replace(written=spread.as_before(old, new, one)))
+            ahead.append(one._replace(written=fire.as_before(old, new, one)))
     begun = [*known.values(), *ahead]
     return tuple(one.stored for one in begun if one.written < fire.events_of(new))
 
@@ -182,7 +186,7 @@ def before_moved(
             fired[leaf.id] -= len(nominals)
     begun = tuple(one for one in timer.begun if one[0] not in again)
     later = replace(timer, next=upcoming, fired=fired, begun=begun, walls=known)
-    later = walls.kept(replace(later, wake_at=wakes_at(later, schedule)), schedule)
+    later = set_to(later, schedule)
     return later if again else timer, tuple(gone)
 
 
@@ -266,7 +270,7 @@ class _Portion:
         """Prepare the events of one fire that are not written. The fire stays begun while events are not due yet. If
         they are overdue, all that are left are planned anew, so that they do not start all at once."""
         count = fire.events_of(self.schedule)
-        end = spread.window_end(self.schedule, one.first)
+        end = fire.window_end(self.schedule, one.first)
         if end is not None and one.written < count and self._is_missed(fire.due_of(self.schedule, one, one.written)):
             one = one._replace(resumed_at=self.now, resumed_from=one.written)
         while one.written < count and self.capacity():
@@ -306,8 +310,7 @@ def recounted(timer: Timer, schedule: Schedule, horizon: Instant) -> Timer:
         following = own.after(horizon - 1)
         upcoming = {key: at for key, at in upcoming.items() if key != leaf.id}
         upcoming |= {} if following is None else {leaf.id: following}
-    later = replace(timer, next=upcoming, rev=timer.rev + 1)
-    return walls.kept(replace(later, wake_at=wakes_at(later, schedule)), schedule)
+    return set_to(replace(timer, next=upcoming, rev=timer.rev + 1), schedule)
 
 
 def rearm(timer: Timer, schedule: Schedule, leaf: str, at: Instant) -> Timer:
@@ -316,8 +319,7 @@ def rearm(timer: Timer, schedule: Schedule, leaf: str, at: Instant) -> Timer:
     upcoming = {**timer.next, leaf: at}
     if schedule.ends_at is not None and at > schedule.ends_at:
         del upcoming[leaf]
-    later = replace(timer, next=upcoming, rev=timer.rev + 1)
-    return walls.kept(replace(later, wake_at=wakes_at(later, schedule)), schedule)
+    return set_to(replace(timer, next=upcoming, rev=timer.rev + 1), schedule)
 
 
 def _record(timer: Timer, leaf: str, missed: Skipped, now: Instant) -> Record:

@@ -47,12 +47,8 @@ def fires(
             if rule is not None
             else (Occurrence(at, at) for at in _spans(schedule, known, leaf.id, leaf.trigger, now))
         )
-        found += islice(upcoming if until is None else _up_to(upcoming, until), count)
+        found += islice(takewhile(lambda one: until is None or one.nominal <= until, upcoming), count)
     return sorted(found)[:count]
-
-
-def _up_to(upcoming: Iterator[Occurrence], until: Instant) -> Iterator[Occurrence]:
-    return takewhile(lambda one: one.nominal <= until, upcoming)
 
 
 def preview(schedule: Schedule, now: Instant, count: int, timer: Timer | None = None) -> list[Instant]:

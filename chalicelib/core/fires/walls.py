@@ -6,7 +6,7 @@ are gone by then, so the timer keeps the offset with which each instant was comp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from chalicelib.core import instants, zones
@@ -92,8 +92,10 @@ def moved_to(
 
 def offset_of(schedule: Schedule, anchor: Instant, nominal: Instant) -> Millis | None:
     """The offset of the zone in which a fire has its wall time; None if no wall time decides it."""
-    leaf = next(_leaves_of(schedule, anchor, nominal), None)
-    return _offset(leaf.wall_zone, nominal) if leaf is not None and leaf.wall_zone is not None else None
+    leaves = (leaf.trigger for leaf in tree.timed_leaves(schedule.trigger))
+    fires = (leaf for leaf in leaves if leaf.next_due(anchor, nominal - 1, schedule.ends_at) == nominal)
+    zone = next((leaf.wall_zone for leaf in fires), None)
+    return _offset(zone, nominal) if zone is not None else None
 
 
 def skips_moved(schedule_state: ScheduleState, schedule: Schedule, anchor: Instant, now: Instant) -> ScheduleState:
@@ -109,12 +111,6 @@ def skips_moved(schedule_state: ScheduleState, schedule: Schedule, anchor: Insta
         skips[nominal] = offset
     offsets = {str(nominal): offset for nominal, offset in skips.items() if offset is not None}
     return replace(schedule_state, skips=tuple(sorted(skips)), skip_offsets=offsets)
-
-
-def _leaves_of(schedule: Schedule, anchor: Instant, nominal: Instant) -> Iterator[TimedLeaf]:
-    for leaf in tree.timed_leaves(schedule.trigger):
-        if leaf.trigger.next_due(anchor, nominal - 1, schedule.ends_at) == nominal:
-            yield leaf.trigger
 
 
 def last_prepared(timer: Timer, leaf: str) -> Sequence[int]:

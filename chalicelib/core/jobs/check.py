@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from chalicelib.core import ids
 from chalicelib.core.access import grants
-from chalicelib.core.constraints.constraint import Condition
+from chalicelib.core.constraints.constraint import Condition, Situation, externals_of, keyed
+from chalicelib.core.definitions import overrides
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import spread, timer
+from chalicelib.core.fires import fire, timer
 from chalicelib.core.instants import Instant, iso
-from chalicelib.core.jobs import conditions, gather
+from chalicelib.core.jobs import gather
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.jobs.timeout import deadline_of, is_over, is_repeated, runs_anyway, timed_out, too_late
 from chalicelib.core.limits import names, permits
@@ -29,6 +31,8 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import GATHERING_MODES, PAUSED_MODES, JobState, WaitReason, claimable
 from chalicelib.core.triggers import tree
 from chalicelib.core.why import Why, joined, mention
+
+EndKind = Literal["ABORTED", "EXPIRED", "SKIPPED", "DROPPED"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,30 +60,14 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class Abort:
-    """End the job on record: a condition is not met, and its ``on_unmet`` is to abort."""
+class End:
+    """End the job with a record of this kind.
 
-    why: Why
+    ABORTED: a condition is not met, and its ``on_unmet`` is to abort. EXPIRED: its partial match is older than
+    ``within``, and the next event begins another match (T14). SKIPPED: a user asked to skip this occurrence (L19).
+    DROPPED: its schedule, or its backfill, no longer lets it run."""
 
-
-@dataclass(frozen=True, slots=True)
-class Expire:
-    """End the job on record: its partial match is older than ``within`` (T14). The next event begins another match."""
-
-    why: Why
-
-
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """End the job on record: its schedule, or its backfill, no longer lets it run."""
-
-    why: Why
-
-
-@dataclass(frozen=True, slots=True)
-class Skip:
-    """End the job on record: a user asked to skip this occurrence (L19)."""
-
+    kind: EndKind
     why: Why
 
 
@@ -106,7 +94,7 @@ class Duplicate:
     why: Why
 
 
-Decision = Launch | Wait | Abort | Expire | Drop | Skip | Coalesce | MakeRoom | Duplicate
+Decision = Launch | Wait | End | Coalesce | MakeRoom | Duplicate
 
 
 def decide(job: Job, facts: Facts, now: Instant, serving: str | None = None) -> Decision:
@@ -117,16 +105,16 @@ def decide(job: Job, facts: Facts, now: Instant, serving: str | None = None) -> 
         return Duplicate(Why.of("duplicate", f"duplicate: this job already has {facts.already}"))
     reason = _not_claimable(job, facts)
     if reason is not None:
-        return Drop(reason)
+        return End("DROPPED", reason)
     if job.retry_at is not None and job.retry_at > now:
         return Wait(job.retry_at, job.state, job.reason)
     schedule_state, schedule = facts.schedule_state, facts.schedule
     if schedule_state is None or schedule is None or facts.workflow is None:
         gone = schedule.workflow if schedule else "unknown"
-        return Abort(Why.of("workflow_deleted", f"workflow {gone} no longer exists"))
+        return End("ABORTED", Why.of("workflow_deleted", f"workflow {gone} no longer exists"))
     overflow = too_late(job, schedule, now)
     if overflow is not None:
-        return Drop(overflow)
+        return End("DROPPED", overflow)
     if is_unseen(job):
         locked = _decide_fire(job, facts, schedule_state, schedule)
         if locked is not None:
@@ -160,15 +148,16 @@ def detaches(schedule: Schedule, schedule_state: ScheduleState) -> bool:
 def _decide_fire(job: Job, facts: Facts, schedule_state: ScheduleState, schedule: Schedule) -> Decision | None:
     nominal = job.nominal_at if job.nominal_at is not None else job.due_at
     if nominal in schedule_state.skips:
-        return Skip(Why.of("occurrence_skipped", f"the occurrence of {iso(nominal or 0)} was skipped on request"))
+        why = f"the occurrence of {iso(nominal or 0)} was skipped on request"
+        return End("SKIPPED", Why.of("occurrence_skipped", why))
     unwanted = timer.unwanted(job, schedule)
     if unwanted is not None:
-        return Drop(unwanted)
+        return End("DROPPED", unwanted)
     if schedule_state.mode == "drain" and (job.due_at or 0) >= schedule_state.mode_at:
-        return Drop(Why.of("drained", "the fire was due after the schedule was paused to drain"))
+        return End("DROPPED", Why.of("drained", "the fire was due after the schedule was paused to drain"))
     if schedule_state.mode not in GATHERING_MODES and not tree.is_single_time(schedule.trigger):
         why = f"the schedule takes no new fires: its mode is {schedule_state.mode}"
-        return Drop(Why.of("schedule_ended", why))
+        return End("DROPPED", Why.of("schedule_ended", why))
     waiting = facts.gathering if is_prepared(job) else None
     if waiting is None or waiting.closed:
         return None
@@ -189,20 +178,20 @@ def _decide_open(job: Job, facts: Facts, schedule: Schedule, now: Instant, servi
     verdict = verdict_of(job, schedule, now)
     met = verdict is None or verdict.met
     if gather.has_expired(job, schedule, now):
-        return Expire(gather.expiry(job, schedule, now).reason)
+        return End("EXPIRED", gather.expiry(job, schedule, now).reason)
     if late and not forced:
-        return Abort(timed_out(job, schedule))
+        return End("ABORTED", timed_out(job, schedule))
     if verdict is not None and not met and not forced:
         limit = tree.expires_at(schedule.trigger, job.leaves)
         return Wait(_earliest(deadline, limit, verdict.changes_at), "PENDING_TRIGGER", verdict.why)
+    until = None if forced else deadline
     held_up = (
-        _paused(job, facts, None if forced else deadline)
-        or _planned_anew(job, facts.schedule_state, schedule, now, None if forced else deadline)
-        or _ungranted(job, facts, None if forced else deadline)
+        _paused(job, facts, until)
+        or _planned_anew(job, facts.schedule_state, schedule, now, until)
+        or _ungranted(job, facts, until)
     )
     if held_up is not None:
         return held_up
-    until = None if forced else deadline
     queued = job.queued_in is not None and job.queued_in != serving
     unmet = _decide_constraints(job, facts, schedule, now, until, forced) if not queued else None
     passed = Why.of("timeout_passed", "run in spite of its timeout: ", job.reason)
@@ -215,7 +204,7 @@ def _decide_constraints(
 ) -> Decision | None:
     """The wait or abort of unmet constraints, None if there is none. ``forced``: the job runs in spite of its timeout,
     so only constraints that survive a timeout, such as an approval, still count (C10, C16)."""
-    unmet = [condition for condition in conditions.evaluate(job, facts, schedule, now) if not condition.met]
+    unmet = [condition for condition in conditions_of(job, facts, schedule, now) if not condition.met]
     unmet = [condition for condition in unmet if condition.constraint.survives_timeout] if forced else unmet
     waits = [condition for condition in unmet if condition.waits or (is_repeated(job) and _needs_no_limit(condition))]
     if waits:
@@ -223,7 +212,29 @@ def _decide_constraints(
         reason = waits[0].constraint.wait_reason
         return Wait(until, "PENDING_CONSTRAINTS", _why(waits), job.queued_in is not None, reason)
     aborts = [condition for condition in unmet if condition.aborts and not (_queues(condition) and job.queued_in)]
-    return Abort(_why(aborts)) if aborts and not is_repeated(job) else None
+    return End("ABORTED", _why(aborts)) if aborts and not is_repeated(job) else None
+
+
+def conditions_of(job: Job, facts: Facts, schedule: Schedule, now: Instant) -> tuple[Condition, ...]:
+    """The condition of each constraint of the schedule, in their order, and of the approval of its workflow. For a job
+    of a backfill only those that apply to backfills: concurrency, approval and probe. The others measure the present:
+    the hour, a rate, or how fresh data is.
+    """
+    situation = Situation(
+        job=job,
+        workflow=schedule.workflow,
+        namespace=job.schedule.partition(".")[0],
+        limit_states=facts.limit_states,
+        successes=facts.successes,
+        newest=facts.newest,
+        now=now,
+        externals=externals_of(schedule.constraints),
+        answers=facts.answers,
+        content=overrides.content_of(schedule, facts.workflow) if job.approvals else "",
+    )
+    constraints = overrides.constraints_of(schedule, facts.workflow)
+    asked = [(key, each) for key, each in keyed(constraints).items() if job.backfill is None or each.for_backfill]
+    return tuple(replace(constraint.evaluate(situation), key=key) for key, constraint in asked)
 
 
 def _decide_limits(
@@ -328,7 +339,7 @@ def _planned_anew(
     """The wait of an event whose fire a pause held up: the rest of the fire is spread again from the resume on (E2)."""
     if schedule_state is None or not job.traits.timed or is_repeated(job):
         return None
-    due = spread.after_hold(job, schedule, schedule_state)
+    due = fire.after_hold(job, schedule, schedule_state)
     if due is None or due <= now:
         return None
     since = iso(schedule_state.mode_at)

@@ -1,11 +1,12 @@
-"""The plans that claim a job, queue it, detach it or delete it: one transaction each (C9, C13, W10)."""
+"""The plans that claim a job, queue it, let it wait, detach it or delete it: one transaction each (C9, C13, W10)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from chalicelib.core import ids
+from chalicelib.core.constraints import approval
 from chalicelib.core.definitions import data
 from chalicelib.core.definitions.overrides import constraints_of, properties_of, resources_of, retries_of
 from chalicelib.core.definitions.schedule import Schedule
@@ -13,19 +14,21 @@ from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.ids import holder_of
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import check, gather, timeout
-from chalicelib.core.jobs.deadlines import due_by, latest_start
+from chalicelib.core.jobs.check import Decision, Launch, Wait
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.jobs.priority import effective, rank_of
+from chalicelib.core.jobs.timeout import due_by, latest_start
 from chalicelib.core.limits import names, parts, returns
 from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.permits import Pace, PermitRequest
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, NameShared, RecordStart
+from chalicelib.core.rows.grants import waiters_key
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
-from chalicelib.core.rows.run import Record, Run, StartRequest, ready_at
-from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.run import Run, StartRequest, ready_at
+from chalicelib.core.rows.schedule import WAKE, ScheduleState, Subscription
 from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.runs import launch
 from chalicelib.core.runs import queued as run_queued
@@ -141,12 +144,10 @@ def _takes_number(job: Job, limit_name: str) -> bool:
     return not job.number and names.numbers(limit_name)
 
 
-def wants_number(job: Job, asks: tuple[PermitRequest, ...]) -> str | None:
-    """The limit that numbers this job's run; None if none does, or the job has its number already."""
-    return next(
-        (limit_name for limit_name in (*job.held, *(ask.limit_name for ask in asks)) if _takes_number(job, limit_name)),
-        None,
-    )
+def wants_number(job: Job, decision: Decision) -> str | None:
+    """The limit that numbers the run of a job that launches; None if none does, or the job has its number already."""
+    named = (*job.held, *_limits_of(decision.asks)) if isinstance(decision, Launch) else ()
+    return next((limit_name for limit_name in named if _takes_number(job, limit_name)), None)
 
 
 def waited_for(job: Job, now: Instant) -> Why:
@@ -155,12 +156,6 @@ def waited_for(job: Job, now: Instant) -> Why:
     since = ready_at(job)
     waited = since is not None and now - since >= WAITED and not (job.traits.replays and job.rev == 1)
     return job.reason.cut(MAX_WAITED) if waited else NONE
-
-
-def parse_holder(holder: str) -> tuple[str, int]:
-    """The run id and attempt of a holder, the inverse of `holder_of`."""
-    run_id, _, attempt = holder.rpartition("#")
-    return run_id, int(attempt)
 
 
 def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[Write]:
@@ -220,7 +215,8 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
     blocked = route.blocked
     if blocked is None:
         raise ValueError("expected a route that a limit blocks, got one without; claim the job instead")
-    taken = tuple(ask for ask in route.take if not _only_counts(ask))
+    # A rate window that limits other schedules only counts the start of this job, and no request before it.
+    taken = tuple(ask for ask in route.take if not (ask.records_claim and limit_permits.is_unlimited(ask)))
     state = facts.limit_state(blocked.limit_name)
     met_at = job.met_at if job.met_at is not None else now
     sort_key = rank_of(replace(job, met_at=met_at), schedule, workflow, blocked.aging)
@@ -326,11 +322,6 @@ def _limits_of(asks: tuple[PermitRequest, ...]) -> tuple[str, ...]:
     return tuple(ask.limit_name for ask in asks)
 
 
-def _only_counts(ask: PermitRequest) -> bool:
-    """Whether a rate window limits other schedules and not this job: it counts the start, and no request before it."""
-    return ask.records_claim and limit_permits.is_unlimited(ask)
-
-
 def waiting_key(job: Job, schedule: Schedule, schedule_state: ScheduleState) -> str:
     """The sort key under which a job waits. A fire leaves its own key, which a stalled emitter may write again. It
     becomes the gathering job, so that later fires coalesce with it, or, if the schedule does not coalesce, a detached
@@ -389,24 +380,79 @@ def detached_in_queue(job: Job) -> list[Write]:
     return [DeleteJob(job, exact=True), *beside(job, gather.detach(job)), *open_still]
 
 
+def waits_already(job: Job, decision: Wait) -> bool:
+    """Whether the row of a job says already that it waits so. A prepared fire keeps its row unchanged until its
+    instant: a second write would slow down the hottest path."""
+    same = (job.wake_at, job.state, job.reason) == (decision.until, decision.state, decision.why)
+    return (same and not decision.yields) or (job.due_at is not None and job.due_at == decision.until)
+
+
+def wait(
+    job: Job, facts: Facts, decision: Wait, held: Mapping[str, LimitState], now: Instant
+) -> tuple[Job, list[Write]]:
+    """The job while it waits, and the writes by which it does. ``held`` are the limits whose permits it releases if it
+    yields its queue."""
+    unmet = decision.state == "PENDING_TRIGGER"
+    tried = decision.until is not None and decision.until == job.retry_at  # waits for its next try, same sort key
+    met_at = None if unmet else job.met_at if job.met_at is not None else now
+    later = replace(
+        job, wake_at=decision.until, state=decision.state, reason=decision.why, rev=job.rev + 1, leases=0, met_at=met_at
+    )
+    if facts.schedule is not None and facts.schedule_state is not None and not unmet and not tried:
+        free = replace(job, queued_in=None) if decision.yields else job
+        later = replace(later, sort_key=waiting_key(free, facts.schedule, facts.schedule_state))
+    plan = yield_queue(job, later, held, now) if decision.yields else moved(job, later)
+    woken_by = _awaiting_grants(job, facts) if decision.reason == "grant" else []
+    return later, [*plan, *woken_by, *_awaiting_workflow(facts, decision.why)]
+
+
+def _awaiting_grants(job: Job, facts: Facts) -> list[Write]:
+    """The writes because of which a change of the grants wakes a job that lacks one. They expect the grants that were
+    read: those that change in this moment may not know of the job yet."""
+    if facts.schedule_state is None:
+        return []
+    start = (job.schedule, job.generation, facts.schedule_state.version, WAKE)
+    read = {use.owner: facts.granted.rows[use.owner] for use in facts.granted.missing}
+    since = {owner: row.updated_at if row is not None else 0 for owner, row in read.items()}
+    waiting = [Put(Subscription(waiters_key(owner), *start, since[owner])) for owner in read]
+    return [*waiting, *facts.granted.expected]
+
+
+def _awaiting_workflow(facts: Facts, why: Why) -> list[Write]:
+    """The writes because of which a change of the workflow wakes a job that waits for its approval. They expect the
+    definition that was read: a change in this moment may not know of the job yet. The row has its edition, so that only
+    another definition wakes the job."""
+    row, state, schedule = facts.workflow_row, facts.schedule_state, facts.schedule
+    if row is None or state is None or schedule is None or schedule.workflow not in why.named("approval"):
+        return []
+    key = approval.waiters_key(row.name)
+    waiting = Subscription(key, state.schedule, state.generation, state.version, WAKE, row.edition)
+    return [Put(waiting), ExpectDefinition(row)]
+
+
 def yield_queue(job: Job, later: Job, states: Mapping[str, LimitState], now: Instant) -> list[Write]:
     """The writes by which a job yields its queue and releases all permits, to wait for something else."""
     out = replace(later, held=(), units=0, queued_in=None, rank=None)
-    return [*moved(job, out), *run_queued.leave(job), *returns.return_held(job, states, now)]
+    return [*moved(job, out), *released(job, states, now)]
 
 
 def drop_plan(
-    job: Job, record: Record, held: Mapping[str, LimitState], now: Instant, exact: bool = False
+    job: Job, ending: Sequence[Write], held: Mapping[str, LimitState], now: Instant, exact: bool = False
 ) -> list[Write]:
-    """One transaction: delete the job with its waiter, release its permits, and put its record. A prepared fire may
-    have run already; then the transaction fails, so that no record is written."""
-    deletion, *rest = delete_plan(job, held, now, exact)
-    return [deletion, Put(record), *rest, *([ExpectNoRun(job)] if check.is_prepared(job) else [])]
+    """One transaction: delete the job with its waiter, release its permits, and tell how it ended by ``ending``, such
+    as its record. A prepared fire may have run already; then the transaction fails, so that no record is written."""
+    unless_run = [ExpectNoRun(job)] if check.is_prepared(job) else []
+    return [DeleteJob(job, exact), *ending, *released(job, held, now), *unless_run]
 
 
-def delete_plan(job: Job, held: Mapping[str, LimitState], now: Instant, exact: bool = False) -> list[Write]:
+def delete_plan(job: Job, held: Mapping[str, LimitState], now: Instant) -> list[Write]:
     """The same as `drop_plan` without a record, for a job that has one already, or has run."""
-    return [DeleteJob(job, exact), *run_queued.leave(job), *returns.return_held(job, held, now)]
+    return [DeleteJob(job), *released(job, held, now)]
+
+
+def released(job: Job, held: Mapping[str, LimitState], now: Instant) -> list[Write]:
+    """The writes by which a job leaves its queue and releases its permits."""
+    return [*run_queued.leave(job), *returns.return_held(job, held, now)]
 
 
 def _permits(

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from chalicelib.core import ids, instants
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.events import correlation as event_correlation
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import gather, timeout
 from chalicelib.core.jobs.gather import Touch
@@ -85,9 +84,9 @@ def _play(
 ) -> Step:
     touched, against = leaves_met
     at = event.accepted_at
-    correlation = event_correlation.correlate(schedule.by, event) if schedule.by else None
+    correlation = gather.correlate(schedule.by, event)
     lost = bool(schedule.by) and correlation is None
-    sort_key = event_correlation.gathering_key(correlation)
+    sort_key = gather.gathering_key(correlation)
     row = Subscription(event.key, "demo.dry.run", 0, 0, number, 0)
     before = waiting.get(sort_key)
     job = before.job if before is not None else None

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from urllib.parse import quote
 
 from chalicelib.core import ids
 from chalicelib.core.constraints import approval
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.events.correlation import gathering_key
+from chalicelib.core.events.partitions import MAX_SORT_KEY
 from chalicelib.core.instants import Instant, format_duration
 from chalicelib.core.jobs import timeout
 from chalicelib.core.rows import sort_keys
@@ -22,6 +23,7 @@ from chalicelib.core.rows.job import Job, Progress
 from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import Subscription
+from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Leaf
 from chalicelib.core.triggers.patterns import Flattened
@@ -48,6 +50,33 @@ class Gathered:
     job: Job | None
     dropped: Record | None = None
     detached: Job | None = None
+
+
+def counts_for(event: Event, subscription: Subscription) -> bool:
+    """An event counts for a leaf only if it was accepted after the leaf began to gather (L3, L6)."""
+    return event.accepted_at >= subscription.since
+
+
+def correlate(by: tuple[str, ...], event: Event) -> dict[str, str] | None:
+    """The values of the correlation keys ``by`` in an event; None if it lacks one of them, or if there are no keys
+    (T19). A custom event has them in its payload."""
+    values = event.partition or {key: str(value) for key, value in (event.payload or {}).items() if _names(value)}
+    return {key: values[key] for key in by} if by and all(key in values for key in by) else None
+
+
+def _names(value: object) -> bool:
+    """Whether a value of a payload can be a correlation value: a text that is not empty, or a whole number."""
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+
+
+def gathering_key(correlation: Mapping[str, str] | None) -> str:
+    """The sort key of the gathering job: one for each combination of correlation values."""
+    if not correlation:
+        return GATHERING
+    encoded = "/".join(quote(value, safe="").replace("~", "%7E") for value in correlation.values())
+    # A sort key holds 1,024 bytes, so a digest replaces long values. No quoted value begins with '~'.
+    short = len(encoded) <= MAX_SORT_KEY
+    return f"{GATHERING}#{encoded}" if short else f"{GATHERING}#~{ids.digest(*correlation.values())}"
 
 
 def touched(
@@ -89,7 +118,7 @@ def gather(
         begun = _begun(job, touches, schedule, subscription, correlation, now)
         if begun.job_id != job.job_id:  # a DAG's node has one job per round: its events stay together
             if job.met_at is None and not timeout.runs_anyway(schedule):
-                return Gathered(begun, _timed_out(job, schedule, now))
+                return Gathered(begun, record_of(job, "ABORTED", timeout.timed_out(job, schedule), now))
             return Gathered(begun, detached=out_of_time(job, now))
     if not touches and not any(leaf in job.leaves for leaf in against):
         return Gathered(None)
@@ -97,7 +126,8 @@ def gather(
     for touch in touches:
         _count(progress, touch)
     if not progress:
-        return Gathered(None, _arrived(job, now))
+        over = Why.of("absence_over", "the absent event arrived before the job was launched")
+        return Gathered(None, record_of(job, "DROPPED", over, now))
     requester = _requester(touches, subscription) or job.requested_by
     grown = replace(job, leaves=progress, requested_by=requester, rev=job.rev + 1)
     if touches and job.approvals:
@@ -199,16 +229,6 @@ def expiry(job: Job, schedule: Schedule, now: Instant) -> Record:
     arrived = "; ".join(tree.evaluate(schedule.trigger, job.leaves, now).arrived)
     reason = f"the partial match was not completed within {span} and is dropped: {arrived}"
     return record_of(job, "EXPIRED", Why.of("match_expired", reason), now)
-
-
-def _timed_out(job: Job, schedule: Schedule, now: Instant) -> Record:
-    reason = timeout.timed_out(job, schedule)
-    return record_of(job, "ABORTED", reason, now)
-
-
-def _arrived(job: Job, now: Instant) -> Record:
-    reason = Why.of("absence_over", "the absent event arrived before the job was launched")
-    return record_of(job, "DROPPED", reason, now)
 
 
 def _count(progress: dict[str, Progress], touch: Touch) -> None:

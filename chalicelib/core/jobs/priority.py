@@ -9,7 +9,7 @@ from chalicelib.core.definitions.overrides import priority_of
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import Instant, Millis
-from chalicelib.core.jobs.deadlines import latest_start
+from chalicelib.core.jobs.timeout import latest_start
 from chalicelib.core.limits import permits
 from chalicelib.core.rows.job import Job
 from chalicelib.core.why import NONE, Why, mention

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import DAY, Instant, Millis, iso
-from chalicelib.core.jobs.deadlines import due_by
+from chalicelib.core.jobs.timeout import due_by
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.notice import DeadlineWatch
 from chalicelib.core.rows.run import Record, Run

@@ -198,6 +198,8 @@ def newly_announced(before: Run, step: Advance) -> tuple[str, ...]:
 
 def drop_statuses(step: Advance, unneeded: Collection[str], now: Instant) -> Advance:
     """The step without the statuses that no schedule waits for, which saves the write that marks them announced."""
+    if not unneeded:
+        return step
     run = replace(step.run, announce=tuple(status for status in step.run.announce if status not in unneeded))
     return replace(step, run=replace(run, wake_at=wake_of(run, now)))
 

@@ -96,8 +96,8 @@ def living(state: LimitState, schedule: str | None) -> list[tuple[str, int]]:
     The id of a run contains its schedule. The limit remembers at most `MAX_STARTS` runs."""
     found: list[tuple[str, int]] = []
     for holder in sorted(state.starts):
-        run_id, _, attempt = holder.rpartition("#")
+        run_id, attempt = ids.attempt_of(holder)
         parsed = ids.parse_job_id(run_id)
         if schedule is None or (parsed is not None and parsed.schedule == schedule):
-            found.append((run_id, int(attempt)))
+            found.append((run_id, attempt))
     return found

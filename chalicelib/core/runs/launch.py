@@ -263,13 +263,8 @@ def queue(run: Run, route: Route, states: Mapping[str, LimitState], now: Instant
     served_at = limit_route.queue_served_at(route, states, now)
     behind = route.behind is not None or parts.count(blocked, state) > 0
     join = JoinQueue(blocked, limit_permits.horizon(blocked, now), served_at, state.rev, behind)
-    left = run_queued.leave(run)
-    return [
-        Replace(queued),
-        *left,
-        join,
-        *(Create(waiter) for waiter in [run_queued.waiter_of(queued)] if waiter is not None),
-    ]
+    waiter = run_queued.waiter_of(queued)
+    return [Replace(queued), *run_queued.leave(run), join, *([Create(waiter)] if waiter is not None else [])]
 
 
 def take_permits(
@@ -316,13 +311,8 @@ def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run
         later = replace(later, queued_in=None, rank=None)
         if run.cancel:
             return replace(later, target_id=answer.target_id, lease_until=None, wake_at=now)
-        return replace(
-            later,
-            target_id=answer.target_id,
-            lease_until=None,
-            reason=NONE,
-            wake_at=follow.next_poll(later, now, first=True),
-        )
+        polled_at = follow.next_poll(later, now, first=True)
+        return replace(later, target_id=answer.target_id, lease_until=None, reason=NONE, wake_at=polled_at)
     delay = answer.retry_after if answer.retry_after is not None else backoff(run.calls, run.run_id)
     if isinstance(answer, NotNow):
         return replace(later, lease_until=None, reason=_of("target_busy", answer.why), wake_at=now + delay)

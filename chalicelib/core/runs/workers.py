@@ -154,8 +154,8 @@ def leased(run: Run, worker: str, now: Instant, member: str | None = None, secre
 
 def given_back(run: Run, why: Why, now: Instant) -> Run:
     """The run on offer again, because its worker has not begun it. A run to be cancelled keeps the reason for that."""
-    free = replace(run, target_id=None, lease_until=None, metrics=None, leases=0, rev=run.rev + 1)
-    free = replace(free, leased_by=None, lease_key=None)
+    free = replace(run, target_id=None, lease_until=None, leased_by=None, lease_key=None, metrics=None, leases=0)
+    free = replace(free, rev=run.rev + 1)
     return replace(free, wake_at=now) if run.cancel else replace(free, reason=why, wake_at=now + OFFER_CHECK)
 
 

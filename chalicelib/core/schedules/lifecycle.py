@@ -359,6 +359,13 @@ def _close(schedule_state: ScheduleState, schedule: Schedule, now: Instant, keep
     return [*plan, *_delete_timer(schedule_state, schedule)] if has_timer and not keep_timer else plan
 
 
+def tombstone(job: Job, why: Why, now: Instant) -> Job:
+    """The row that refuses late events in the place of a dropped job. It names no permits to release, so it may
+    expire."""
+    bare = replace(job, closed=True, job_id="", queued_in=None, rank=None, held=(), reason=why)
+    return replace(bare, wake_at=None, expires_at=now + TOMBSTONE_LIFE)
+
+
 def _with_rest(
     plan: list[Write], alive: ScheduleState | None, schedule: Schedule | None, timer: Timer | None, now: Instant,
     why: str,

@@ -14,26 +14,29 @@ from chalicelib.core.backfills import backfill, reprocess
 from chalicelib.core.backfills.backfill import EntryState, Step
 from chalicelib.core.backfills.request import Backfill as NewRequest
 from chalicelib.core.dags import status as dag_status
-from chalicelib.core.dags.status import DagState
+from chalicelib.core.dags.status import UNDER_WAY, DagState
 from chalicelib.core.instants import Instant
+from chalicelib.core.jobs import claim
 from chalicelib.core.rows import kinds, sort_keys
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.schedules import effect
+from chalicelib.core.schedules import effect, lifecycle
 from chalicelib.core.states import CLAIMABLE
 from chalicelib.core.why import Why
-from chalicelib.core.writes import Create, ExpectMode, Put, Replace, WakeBackfill, Write
+from chalicelib.core.writes import Create, ExpectMode, ExpectNoRun, Put, Replace, WakeBackfill, Write
 from chalicelib.flow import dag_states, lookup
-from chalicelib.flow.backfills import dag_nodes
 from chalicelib.flow.backfills import plan as backfill_plan
 from chalicelib.flow.backfills.plan import Entries, Plan
-from chalicelib.flow.jobs.drop import drop_at
-from chalicelib.flow.runs import cancel
+from chalicelib.flow.dag_states import NodeKey
+from chalicelib.flow.jobs.drop import drop_at, states_of_held
+from chalicelib.flow.limits import queues
+from chalicelib.flow.runs import follow
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 # The state of an entry whose run has started a DAG, by the state of the DAG run.
@@ -62,7 +65,29 @@ def begin(ports: Ports, name: str, request_data: NewRequest, by: str, request_id
         plan = backfill_plan.make(ports, schedule_state, schedule, request_data, now)
         digest, parts = backfill.plan_parts(backfill_id, plan.entries)
         ports.ledger.put_all([Put(part) for part in parts])
-        create = Create(_row(schedule_state, backfill_id, digest, plan, request_data, now, by))
+        row = Backfill(
+            schedule=schedule_state.schedule,
+            id=backfill_id,
+            generation=schedule_state.generation,
+            version=schedule_state.version,
+            state="RUNNING",
+            plan=digest,
+            total=len(plan.entries),
+            first=plan.entries[0],
+            last=plan.entries[-1],
+            order=request_data.order,
+            concurrency=request_data.concurrency,
+            created_at=now,
+            by=by,
+            properties=request_data.properties,
+            since=plan.since,
+            until=plan.until,
+            dataset=plan.dataset,
+            keys=plan.keys,
+            base=plan.base,
+            wake_at=now,
+        )
+        create = Create(row)
         refused = ports.ledger.commit([create, ExpectMode(schedule_state, CLAIMABLE["backfill"])])
         if refused is None or create in refused.writes:
             break
@@ -242,40 +267,55 @@ def _close(ports: Ports, row: Backfill) -> bool:
         key = sort_keys.retry(run_id, last.attempt + 1) if last else sort_keys.backfill(row.id, int(entry))
         dropped = drop_at(ports, (row.schedule, lives_in, key), why) or dropped
         if row.cancel_runs and last is not None and not states.is_terminal(last.state):
-            cancel.request_cancel(ports, run_id, last.attempt, why)
+            follow.request_cancel(ports, run_id, last.attempt, why)
         elif row.cancel_runs and last is not None and last.state == "SUCCEEDED" and backfill.is_dag_step(row):
-            dag_nodes.cancel_nodes(ports, last, why)
+            _cancel_nodes(ports, last, why)
     return dropped
 
 
-def _row(
-    schedule_state: ScheduleState,
-    backfill_id: str,
-    digest: str,
-    plan: Plan,
-    request_data: NewRequest,
-    now: Instant,
-    by: str,
-) -> Backfill:
-    return Backfill(
-        schedule=schedule_state.schedule,
-        id=backfill_id,
-        generation=schedule_state.generation,
-        version=schedule_state.version,
-        state="RUNNING",
-        plan=digest,
-        total=len(plan.entries),
-        first=plan.entries[0],
-        last=plan.entries[-1],
-        order=request_data.order,
-        concurrency=request_data.concurrency,
-        created_at=now,
-        by=by,
-        properties=request_data.properties,
-        since=plan.since,
-        until=plan.until,
-        dataset=plan.dataset,
-        keys=plan.keys,
-        base=plan.base,
-        wake_at=now,
-    )
+def _cancel_nodes(ports: Ports, begun: Run, why: Why) -> None:
+    """Cancel the active runs of a DAG run's nodes, and let no other node of it start. Idempotent.
+
+    The last nodes come first, so that the end of a cancelled run reaches no node that waits for it. Raises RuntimeError
+    after ``MAX_CONFLICTS`` conflicts in a row.
+    """
+    dag, row = dag_states.graph_of(ports, begun), ports.rows.get(DagRun, begun.run_id)
+    states = dag_states.node_states(ports, begun, dag, row)
+    keys = dag_states.keys_of(ports, begun, dag, row)
+    for node, status in reversed(states.items()):
+        key, run = keys[node], status.rows.run
+        if status.state not in UNDER_WAY or key is None:
+            continue
+        if run is None:
+            _close_node(ports, key, why)
+        elif status.state == "RETRYING":
+            retry = (key.schedule, key.generation, sort_keys.retry(run.run_id, run.attempt + 1))
+            if not drop_at(ports, retry, why):
+                follow.request_cancel(ports, run.run_id, run.attempt + 1, why)
+        else:
+            follow.request_cancel(ports, run.run_id, run.attempt, why)
+
+
+def _close_node(ports: Ports, key: NodeKey, why: Why) -> None:
+    """Put a node on record that has no run yet, and a tombstone over its job. So no status of an upstream node makes
+    another job. A node that has become a run meanwhile is cancelled."""
+    for _ in range(MAX_CONFLICTS):
+        if ports.rows.get(Run, key.run_id, 1) is not None:
+            follow.request_cancel(ports, key.run_id, 1, why)
+            return
+        job = ports.rows.get(Job, key.schedule, key.generation, key.sort_key)
+        if (job is not None and job.closed) or ports.ledger.commit(_closing(ports, key, job, why)) is None:
+            return
+    raise too_many_conflicts(f"cancelling the node of {key.run_id}", "the sweep will try again")
+
+
+def _closing(ports: Ports, key: NodeKey, job: Job | None, why: Why) -> list[Write]:
+    now = ports.clock.now()
+    if job is None:
+        named = Job(key.schedule, key.generation, key.sort_key, key.run_id, "gathering", "PENDING_TRIGGER", now)
+        record = record_of(named, "DROPPED", why, now)
+        return [Create(lifecycle.tombstone(named, why, now)), Put(record), ExpectNoRun(named)]
+    job = queues.regained(ports, job)
+    left = claim.released(job, states_of_held(ports, job), now)
+    over = Replace(replace(lifecycle.tombstone(job, why, now), rev=job.rev + 1), over=job)
+    return [over, Put(record_of(job, "DROPPED", why, now)), *left]

@@ -109,24 +109,14 @@ def _dataset_of(name: str, schedule: Schedule, request_data: PartitionRange) -> 
     datasets = backfill.datasets_of(schedule)
     if not datasets:
         hint = "give an interval (from, to) for a time trigger; a trigger that waits for runs follows their backfill"
-        raise invalid(
-            "partitions", "a schedule whose trigger waits for partitions", tree.describe(schedule.trigger), hint
-        )
+        expected = "a schedule whose trigger waits for partitions"
+        raise invalid("partitions", expected, tree.describe(schedule.trigger), hint)
+    field, named = "partitions.dataset", f"that the schedule waits for: {', '.join(datasets)}"
     if request_data.dataset is None and len(datasets) > 1:
-        raise invalid(
-            "partitions.dataset",
-            f"one of the datasets that the schedule waits for: {', '.join(datasets)}",
-            None,
-            "name it as partitions.dataset",
-        )
+        raise invalid(field, f"one of the datasets {named}", None, "name it as partitions.dataset")
     full = datasets[0] if request_data.dataset is None else dataset_name(request_data.dataset, name.partition(".")[0])
     if full not in datasets:
-        raise invalid(
-            "partitions.dataset",
-            f"a dataset that the schedule waits for: {', '.join(datasets)}",
-            request_data.dataset,
-            "name one of these",
-        )
+        raise invalid(field, f"a dataset {named}", request_data.dataset, "name one of these")
     return full
 
 

@@ -67,6 +67,11 @@ def preview(ports: Ports, namespace: str, request_data: NewRequest) -> Plan:
         return _of_run(ports, namespace, request_data, request_data.run)
     if request_data.fires is not None:
         return _of_fires(ports, namespace, request_data, request_data.fires)
+    return _of_dataset(ports, namespace, request_data)
+
+
+def _of_dataset(ports: Ports, namespace: str, request_data: NewRequest) -> Plan:
+    """The plan that begins with partitions of a dataset. Raises `SluiceError` if nothing would run."""
     name = dataset_name(request_data.dataset or "", namespace)
     stored = ports.rows.get(Definition, "dataset", name)
     if stored is None:
@@ -82,13 +87,12 @@ def preview(ports: Ports, namespace: str, request_data: NewRequest) -> Plan:
     steps = tuple(_of_the_dataset(step, dataset.keys, chosen) if step.upstream is None else step for step in found)
     if request_data.partition is not None and ports.rows.get(Partition, name, tuple(map(decoded, chosen[0]))) is None:
         # Data may lie there from before the dataset was put, but it may also be a typing error.
-        steps = tuple(_unregistered(step) if step.upstream is None else step for step in steps)
+        steps = tuple(
+            replace(step, why=f"{step.why}; {UNKNOWN}", registered=False) if step.upstream is None else step
+            for step in steps
+        )
     base = f"s3://{dataset.bucket}/{dataset.prefix}"
     return Plan(tuple("/".join(texts) for texts in chosen), steps, dataset.keys, name, base)
-
-
-def _unregistered(step: Step) -> Step:
-    return replace(step, why=f"{step.why}; {UNKNOWN}", registered=False)
 
 
 def _of_run(ports: Ports, namespace: str, request_data: NewRequest, run_id: str) -> Plan:
@@ -113,12 +117,8 @@ def _of_fires(ports: Ports, namespace: str, request_data: NewRequest, fires: Fir
     """The plan that begins with the fires of a schedule, or of a DAG. Raises `SluiceError` if it has none."""
     name = fires.schedule
     if not name.startswith(f"{namespace}."):
-        raise invalid(
-            "fires.schedule",
-            f"a schedule of the namespace {namespace}",
-            name,
-            "send the request to the namespace of the schedule",
-        )
+        hint = "send the request to the namespace of the schedule"
+        raise invalid("fires.schedule", f"a schedule of the namespace {namespace}", name, hint)
     is_dag = name.count(".") == 2 and ports.rows.get(Definition, "dag", name) is not None
     schedule_state, schedule = lookup.existing(ports, ids.dag_start(name) if is_dag else name)
     wanted = BackfillRequest.model_validate({"from": fires.from_, "to": fires.to})
@@ -272,24 +272,18 @@ def _partitions(ports: Ports, name: str, dataset: Dataset, request_data: NewRequ
         try:
             chosen = entries.named(dataset.keys, [request_data.partition])
         except SluiceError:
+            hint = "write each key once, with its value"
             expected = f"an object with exactly the keys {', '.join(dataset.keys)}"
-            raise invalid(
-                "partition", expected, request_data.partition, "write each key once, with its value"
-            ) from None
+            raise invalid("partition", expected, request_data.partition, hint) from None
         if dataset.format == "files":
             chosen = [registered.texts(ports, name, dataset.keys, chosen[0], "partition")]
         elif ports.rows.get(Partition, name, chosen[0]) is None:
-            raise invalid(
-                "partition", f"a registered snapshot of {name}", chosen[0][0], "sluice datasets lists the snapshots"
-            )
+            hint = "sluice datasets lists the snapshots"
+            raise invalid("partition", f"a registered snapshot of {name}", chosen[0][0], hint)
     else:
         if dataset.format == "iceberg":
-            raise invalid(
-                "from",
-                "a single snapshot of a table, as partition",
-                "a range of them",
-                "name one snapshot as partition",
-            )
+            hint = "name one snapshot as partition"
+            raise invalid("from", "a single snapshot of a table, as partition", "a range of them", hint)
         known = (row.values for row in lookup.every(partial(ports.catalog.partitions, name)))
         chosen = entries.between(dataset.keys, known, request_data.from_, request_data.to)
     ordered = [entries.texts_of(entry) for entry in entries.entries_of(dataset.keys, chosen, ())]
@@ -350,14 +344,10 @@ def _sources(ports: Ports, name: str, schedule: Schedule) -> tuple[Source, ...]:
     if graph is None:
         return ()
     dag, own = Dag.model_validate(graph.document), ids.dag_of(name)
+    runs = [(node, dag.nodes[node].workflow) for node in dag_status.succeeding(dag)]
     return tuple(
-        Source(
-            dag.nodes[node].workflow,
-            ids.dag_node(schedule.workflow, node),
-            f"node {node} of {own}",
-            _version(ports, dag.nodes[node].workflow),
-        )
-        for node in dag_status.succeeding(dag)
+        Source(workflow, ids.dag_node(schedule.workflow, node), f"node {node} of {own}", _version(ports, workflow))
+        for node, workflow in runs
     )
 
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any, NotRequired
 
 from chalicelib.core import ids
-from chalicelib.core.backfills import backfill, reprocess
+from chalicelib.core.backfills import reprocess
 from chalicelib.core.backfills.reprocess import StoredStep
 from chalicelib.core.instants import Instant, iso_or_none
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.reprocess import Reprocess, ReprocessState, StepState
 from chalicelib.core.views import At, FromMaybe, View, shown
 from chalicelib.flow.backfills.reprocess import Plan
-from chalicelib.flow.backfills.view import EntryView, FailedRunView, backfill_view, failed_runs
+from chalicelib.flow.backfills.view import SHOWN, EntryView, FailedRunView, backfill_view, entry_view, failed_runs
 from chalicelib.ports import Ports
 
 COUNTS = ("waiting", "running", "succeeded", "failed", "cancelled")
-SHOWN = 3  # partitions at each end of a step that a dry run shows
 
 
 class StepOfReprocessView(View):
@@ -112,8 +111,8 @@ def reprocess_view(ports: Ports, row: Reprocess) -> StoredReprocessView:
         **_start(row.dataset, row.run, row.schedule, row.since, row.until),
         **{count: sum(step[count] for step in steps) for count in COUNTS},
         reprocess_id=row.id,
-        first=_entry(row.first, row.keys),
-        last=_entry(row.last, row.keys),
+        first=entry_view(row.first, row.keys) or {},
+        last=entry_view(row.last, row.keys) or {},
         properties=dict(row.properties),
         total=sum(step["total"] for step in steps),
         steps=steps,
@@ -152,7 +151,8 @@ def _start(dataset: str, run: str, schedule: str, since: Instant | None, until: 
 def _shown(
     entries: tuple[str, ...], upstream: str | None, own: tuple[str, ...], of_dataset: tuple[str, ...]
 ) -> list[EntryView]:
-    return [_entry(entry, of_dataset if upstream is None else own) for entry in entries]
+    keys = of_dataset if upstream is None else own
+    return [entry_view(entry, keys) or {} for entry in entries]  # empty for a run without a partition or an instant
 
 
 def _step_view(ports: Ports, row: Reprocess, number: int, step: StoredStep) -> StoredStepOfReprocessView:
@@ -174,8 +174,3 @@ def _counts(ports: Ports, row: Reprocess, number: int, step: StoredStep) -> dict
         ended["cancelled"] += left
         left = 0
     return {"waiting": left, "running": 0, **ended}
-
-
-def _entry(entry: str, keys: tuple[str, ...]) -> EntryView:
-    """A partition by its keys, or the instant of a fire; an empty partition for a run that has neither."""
-    return dict(zip(keys, backfill.values_of(entry), strict=True)) if keys else entry or {}

@@ -128,9 +128,9 @@ def backfill_view(ports: Ports, row: Backfill) -> StoredBackfillView:
         **{"from": iso_or_none(row.since), "to": iso_or_none(row.until)},
         backfill_id=row.id,
         properties=dict(row.properties),
-        first=_entry_view(row.first, row.keys),
-        last=_entry_view(row.last, row.keys),
-        position=_entry_view(entries[row.next], row.keys) if left and not over else None,
+        first=entry_view(row.first, row.keys),
+        last=entry_view(row.last, row.keys),
+        position=entry_view(entries[row.next], row.keys) if left and not over else None,
         launched=counts["running"] + succeeded + failed + ended,
         waiting=waiting,
         running=counts["running"],
@@ -141,7 +141,7 @@ def backfill_view(ports: Ports, row: Backfill) -> StoredBackfillView:
         active=[
             {
                 "job_id": backfill.job_id(row, int(entry), row.live[entry]),
-                "entry": _entry_view(entries[int(entry)], row.keys),
+                "entry": entry_view(entries[int(entry)], row.keys),
                 "state": state,
             }
             for entry, state in sorted(seen.items(), key=lambda item: int(item[0]))
@@ -153,7 +153,7 @@ def backfill_view(ports: Ports, row: Backfill) -> StoredBackfillView:
 
 def plan_view(name: str, plan: Plan) -> PlanOfBackfillView:
     """The plan of a backfill: the number of entries, and the first and last few of them."""
-    entries = [_entry_view(entry, plan.keys) for entry in plan.entries]
+    entries = [entry_view(entry, plan.keys) for entry in plan.entries]
     return {
         "schedule": name,
         "dataset": plan.dataset,
@@ -163,5 +163,5 @@ def plan_view(name: str, plan: Plan) -> PlanOfBackfillView:
     }
 
 
-def _entry_view(entry: str, keys: tuple[str, ...]) -> EntryView:
+def entry_view(entry: str, keys: tuple[str, ...]) -> EntryView:
     return dict(zip(keys, backfill.values_of(entry), strict=True)) if keys else entry

@@ -17,15 +17,15 @@ from chalicelib.core.dags.compile import Compiled
 from chalicelib.core.definitions.dag import Dag, NewDag
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.rows import authors, kinds
+from chalicelib.core.rows import authors
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.schedule import ScheduleState, Version
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import effect, past, relative
 from chalicelib.core.targets.target import require_lifecycle
 from chalicelib.core.triggers import tree
 from chalicelib.core.views import stored
 from chalicelib.core.writes import Put, PutDefinition, RemoveDefinition, Write
-from chalicelib.flow import lookup
+from chalicelib.flow import lookup, many
 from chalicelib.flow.definitions import references, store
 from chalicelib.flow.definitions.store import Change
 from chalicelib.flow.fires import calendars as of_fires
@@ -56,11 +56,7 @@ def put(
     made, body = compile.compiled(name, dag), body_of(dag)
     store.check_size(body)
     if not checked:
-        check(ports, dag, made)
-        if (row := ports.rows.get(Definition, "dag", name)) is None or not is_same(
-            ports, row, body, made, document.enabled
-        ):
-            check_past(ports, dag, made, document.enabled)
+        _check_sent(ports, dag, made, body, document.enabled)
     for _ in range(MAX_CONFLICTS):
         old = ports.rows.get(Definition, "dag", name)
         if if_match is not None and if_match != (old.version if old else None):
@@ -71,16 +67,28 @@ def put(
         for node, schedule in made.nodes.items():
             _put(ports, ids.dag_node(made.graph, node), schedule, enabled=True, by=by)
         now = ports.clock.now()
-        new = Definition("dag", name, body, 1, now, by)
-        if old is not None:
-            written = authors.after(old, old.document, body, by)
-            new = replace(new, version=old.version + 1, authors=written, unknown=old.unknown)
+        new = _replacing(old, Definition("dag", name, body, 1, now, by))
         graph = Definition("dag", made.graph, body_of(compile.resolved(dag, name)), 1, now, by)
         along: list[Write] = [PutDefinition(new, old.version if old else None, before=old), Put(graph)]
         if _put(ports, ids.dag_start(name), made.start, document.enabled, by, along, may_put):
             tidy(ports, name, by)
             return Change("replaced" if old else "created", new.version)
     raise errors.changed_meanwhile(f"dag {name}")
+
+
+def _check_sent(ports: Ports, dag: Dag, made: Compiled, body: Body, enabled: bool | None) -> None:
+    check(ports, dag, made)
+    row = ports.rows.get(Definition, "dag", made.dag)
+    if row is None or not is_same(ports, row, body, made, enabled):
+        check_past(ports, dag, made, enabled)
+
+
+def _replacing(old: Definition | None, new: Definition) -> Definition:
+    """The row of a DAG in the place of the stored one."""
+    if old is None:
+        return new
+    written = authors.after(old, old.document, new.document, new.by)
+    return replace(new, version=old.version + 1, authors=written, unknown=old.unknown)
 
 
 def check(ports: Ports, dag: Dag, made: Compiled) -> None:
@@ -186,18 +194,9 @@ def tidy(ports: Ports, name: str, by: str) -> None:
         return
     made = compile.compiled(name, Dag.model_validate(row.document))
     nodes = [schedule for schedule in owned(ports, name) if schedule != ids.dag_start(name)]
-    seen = ports.prefetch.read(ports, [kinds.key(ScheduleState, schedule) for schedule in nodes])
-    schedule_states = {
-        schedule: schedule_state
-        for schedule in nodes
-        if (schedule_state := seen.rows.get(ScheduleState, schedule)) is not None
-    }
-    seen = seen.prefetch.read(
-        seen,
-        [kinds.key(Version, schedule, schedule_state.version) for schedule, schedule_state in schedule_states.items()],
-    )
+    seen = many.rows_of(ports, nodes)
     for schedule in nodes:
-        found = lookup.definition_of(seen, schedule_states.get(schedule))
+        found = lookup.definition_of(seen, seen.rows.get(ScheduleState, schedule))
         wanted = made.schedules.get(schedule)
         if wanted is not None:
             if found is None or found.ttl is not None:

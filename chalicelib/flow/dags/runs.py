@@ -6,7 +6,7 @@ upstreams that do not. Then the round proceeds like the first one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NotRequired
 
@@ -30,7 +30,7 @@ from chalicelib.core.views import At, View, shown
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, Replace
 from chalicelib.flow import lookup
-from chalicelib.flow.dag_states import graph_of, node_keys, node_states, node_states_of
+from chalicelib.flow.dag_states import graph_of, keys_of, node_states, node_states_of
 from chalicelib.flow.ingest.apply import apply_event
 from chalicelib.flow.jobs.drop import drop_job
 from chalicelib.ports import MAX_CONFLICTS, Page, Ports
@@ -151,8 +151,9 @@ def advance(ports: Ports, run_id: str) -> None:
     round_, nodes = dag_status.last_rerun(dag, row)
     states = node_states(ports, run, dag, replace(row, reruns=row.reruns[:-1]))
     for node in sorted(nodes):
-        upstream = [states[edge.from_].rows.run for edge in dag.into(node) if edge.from_ not in nodes]
-        _apply_upstreams(ports, run, dag, node, round_, upstream, row.reruns[-1])
+        ended = [states[edge.from_].rows.run for edge in dag.into(node) if edge.from_ not in nodes]
+        upstream = [each for each in ended if each is not None] if dag.into(node) else [run]
+        _apply_upstreams(ports, ids.dag_node(run.workflow, node), round_, upstream, row.reruns[-1])
         waiting = states[node].rows.job
         if waiting is not None:  # a job of the former round must not time out later and send a notice
             why = Why.of("round_repeated", f"runs again, in round {round_.number}")
@@ -178,14 +179,18 @@ def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | 
         )
     if len(_reruns(row)) >= MAX_RERUNS:
         raise _conflict(f"at most {MAX_RERUNS} re-runs of one run", "start a new run of the DAG")
+    _check_upstreams(dag, states, what, node)
+    keys = keys_of(ports, run, dag, row)
+    if not all((key := keys[name]) and key.lives for name in dag_status.again(dag, what, node)):
+        raise _conflict("a graph that still exists, got one that was deleted", "start a new run of the present DAG")
+
+
+def _check_upstreams(dag: Dag, states: Mapping[str, NodeStatus], what: Again, node: str | None) -> None:
+    """Raise ``invalid`` if the upstreams of the node from which a re-run begins have not ended as it needs."""
     for edge in dag.into(node) if node is not None else ():
         if not dag_status.reaches(edge, states[edge.from_].rows.run):
             got = f"{node}, which waits for {edge.from_}, which is {states[edge.from_].state}"
             raise errors.invalid(what, "a node whose upstreams have ended as it needs", got, f"begin from {edge.from_}")
-    names = [ids.dag_node(run.workflow, dag_node) for dag_node in dag.nodes]
-    keys = node_keys(run, dag, row, {name: ports.rows.get(ScheduleState, name) for name in names})
-    if not all((key := keys[name]) and key.lives for name in dag_status.again(dag, what, node)):
-        raise _conflict("a graph that still exists, got one that was deleted", "start a new run of the present DAG")
 
 
 def _conflict(expected: str, hint: str) -> SluiceError:
@@ -193,19 +198,19 @@ def _conflict(expected: str, hint: str) -> SluiceError:
 
 
 def _apply_upstreams(
-    ports: Ports, begun: Run, dag: Dag, node: str, round_: Round, upstream: list[Run | None], rerun: Mapping[str, Any]
-) -> None:
+    ports: Ports, name: str, round_: Round, upstream: Sequence[Run], rerun: Mapping[str, Any]
+) -> None:  # fmt: skip
     """Apply the statuses of the upstream runs to a node, in a new round."""
-    name, now = ids.dag_node(begun.workflow, node), ports.clock.now()
+    now = ports.clock.now()
     schedule_state = ports.rows.get(ScheduleState, name)
     schedule = lookup.definition_of(ports, schedule_state)
     if schedule_state is None or schedule is None:
         return
     index = [row for row in lifecycle.subscriptions(schedule_state, schedule, 0) if row.leaf != WAKE]
     refs: list[Ref] = []
-    for run in upstream if dag.into(node) else [begun]:
-        status = dag_status.status_of(run) if run is not None else None
-        if run is not None and status is not None:
+    for run in upstream:
+        status = dag_status.status_of(run)
+        if status is not None:
             event = _event_of_round(run, status, round_, rerun)
             ref = apply_event(ports, event, [row for row in index if row.event_key == event.key], now)
             refs += [ref] if ref is not None else []

@@ -10,9 +10,9 @@ from chalicelib.core import errors
 from chalicelib.core.definitions.calendar import calendar_key
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import timer as fire_timer
-from chalicelib.core.rows.schedule import Timer, Version
+from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.writes import Replace
-from chalicelib.flow import calendars, lookup
+from chalicelib.flow import lookup
 from chalicelib.flow.definitions import store
 from chalicelib.flow.definitions.store import Change
 from chalicelib.flow.each import run_each
@@ -41,10 +41,10 @@ def follow(ports: Ports, name: str) -> None:
     may be prepared."""
     for _ in range(MAX_CONFLICTS):
         timer, horizon = ports.rows.get(Timer, name), emit.horizon_of(ports)
-        version = ports.rows.get(Version, name, timer.version) if timer is not None else None
-        if timer is None or version is None:
+        schedule = lookup.definition_of(ports, timer)
+        if timer is None or schedule is None:
             return
-        moved = fire_timer.recounted(timer, calendars.read(ports, Schedule.model_validate(version.definition)), horizon)
+        moved = fire_timer.recounted(timer, schedule, horizon)
         if moved.next == timer.next or ports.ledger.commit([Replace(moved)]) is None:
             return
     raise errors.changed_meanwhile(f"the timer of {name}")

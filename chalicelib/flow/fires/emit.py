@@ -14,20 +14,17 @@ from functools import partial
 from itertools import groupby
 
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import lifetime, walls
-from chalicelib.core.fires import timer as fire_timer
-from chalicelib.core.fires.timer import Emission
+from chalicelib.core.fires import lifetime
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows import kinds
-from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.ref import Ref, ShardPart, crowd_of, fires_ref, ref_of
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
-from chalicelib.core.schedules import lifecycle
-from chalicelib.core.states import GATHERING_MODES
+from chalicelib.core.schedules import timer_step
+from chalicelib.core.schedules.timer_step import TimerStep
 from chalicelib.core.system import bursts
-from chalicelib.core.writes import MAX_WRITES, ExpectMode, Put, Replace, Write
-from chalicelib.flow import calendars, shards
+from chalicelib.core.writes import MAX_WRITES, Put
+from chalicelib.flow import lookup, shards
 from chalicelib.flow.each import run_each
 from chalicelib.log import logger
 from chalicelib.ports import Page, Ports, every_page
@@ -47,21 +44,6 @@ MAX_MOVES = 25
 MAX_KEPT, SOON = 5_000, bursts.LONGEST_LEAD
 # Timers of a shard that are due at one instant are read ahead, so that their messages suit the size of the burst.
 MAX_READ_AHEAD = 12_500
-
-
-@dataclass(frozen=True, slots=True)
-class TimerStep:
-    """The result of one step of a timer: the fires to write, and the plan that moves the timer. ``again`` is the
-    instant at which the timer needs a hint before the next tick."""
-
-    schedule: str
-    emission: Emission | None = None
-    plan: tuple[Write, ...] = ()
-    again: Instant | None = None
-
-    @property
-    def fires(self) -> tuple[Job, ...]:
-        return self.emission.fires if self.emission else ()
 
 
 @dataclass
@@ -284,80 +266,44 @@ def _round_or_each(
         _round(ports, schedules, now, horizon, hints, many)
     except Exception:
         logger.exception("round failed", extra={"timers": len(schedules)})
-        return _one_by_one(ports, schedules, now, horizon)
+        try:
+            run_each(schedules, lambda name: emit_timer(ports, name, now, horizon))
+        except ExceptionGroup as group:
+            return list(group.exceptions)
     return []
 
 
 def _round(
     ports: Ports, schedules: Sequence[str], now: Instant, horizon: Instant, hints: Hints, many: bool
 ) -> None:  # fmt: skip
-    wanted: list[Key] = [kinds.key(row, name) for name in schedules for row in (Timer, ScheduleState)]
-    seen = ports.prefetch.read(ports, wanted)
-    found = {name: timer for name in schedules if (timer := seen.rows.get(Timer, name)) is not None}
+    seen, found = timers_of(ports, schedules)
     # A timer that another invocation has moved is left alone. Its definition is read only if it may be used up.
-    timers = {name: one for name, one in found.items() if not one.next or (one.wake_at or horizon) < horizon}
-    seen = seen.prefetch.read(seen, [kinds.key(Version, name, timer.version) for name, timer in timers.items()])
-    steps = [step for name in timers if (step := _plan_timer(seen, name, now, horizon)) is not None]
+    timers = [timer for timer in found if not timer.next or (timer.wake_at or horizon) < horizon]
+    seen = seen.prefetch.read(seen, [kinds.key(Version, timer.schedule, timer.version) for timer in timers])
+    planned = (_plan_timer(seen, timer.schedule, now, horizon) for timer in timers)
+    steps = [step for step in planned if step is not None]
     moved = _carry_out(ports, steps, now, hints, many)
     more = [step.schedule for step in moved if step.emission is not None and step.emission.more]
     run_each(more, lambda name: emit_timer(ports, name, now, horizon))
 
 
-def _one_by_one(ports: Ports, schedules: Sequence[str], now: Instant, horizon: Instant) -> list[Exception]:
-    try:
-        run_each(schedules, lambda name: emit_timer(ports, name, now, horizon))
-    except ExceptionGroup as group:
-        return list(group.exceptions)
-    return []
+def timers_of(ports: Ports, schedules: Sequence[str]) -> tuple[Ports, list[Timer]]:
+    """The timers of these schedules, and the ports with them and the states of their schedules read ahead."""
+    wanted: list[Key] = [kinds.key(row, name) for name in schedules for row in (Timer, ScheduleState)]
+    seen = ports.prefetch.read(ports, wanted)
+    return seen, [timer for name in schedules if (timer := seen.rows.get(Timer, name)) is not None]
 
 
 def _plan_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> TimerStep | None:
     """The next step of a timer, bounded to one portion; None if there is nothing to prepare."""
     timer, schedule_state = ports.rows.get(Timer, schedule), ports.rows.get(ScheduleState, schedule)
-    version = ports.rows.get(Version, schedule, timer.version) if timer else None
-    if timer is None or schedule_state is None or version is None or schedule_state.generation != timer.generation:
+    definition = lookup.definition_of(ports, timer)
+    if timer is None or schedule_state is None or definition is None or schedule_state.generation != timer.generation:
         return None
-    definition = calendars.read(ports, Schedule.model_validate(version.definition))
-    if schedule_state.mode == "enabled" and lifetime.is_used_up(timer, definition):
-        # The last repeat was prepared during a pause, or the repeats ended before the schedule began.
-        return _moved(TimerStep(schedule), replace(timer, rev=timer.rev + 1), definition, schedule_state, now, now)
-    follows = walls.follows(timer, definition)
-    if not follows and (gone := walls.unknown(definition)):
+    if gone := timer_step.unknown_zones(timer, definition, schedule_state):
         logger.warning("zone unknown", extra={"schedule": schedule, "hint": "; ".join(gone)})
         return None
-    present = timer if follows else fire_timer.by_present_rules(timer, definition, now)
-    has_moved = (timer.next, timer.wake_at) != (present.next, present.wake_at)
-    if not has_moved and (present.wake_at is None or present.wake_at >= horizon):
-        return None
-    emission = fire_timer.emit(present, definition, now, horizon) if schedule_state.mode in GATHERING_MODES else None
-    if emission is not None and (emission.fires or emission.skipped):
-        last_due = max((fire.due_at or now for fire in emission.fires), default=now)
-        return _moved(TimerStep(schedule, emission), emission.timer, definition, schedule_state, now, last_due)
-    if has_moved:
-        return _moved(TimerStep(schedule), replace(present, rev=present.rev + 1), definition, schedule_state, now, now)
-    wakes_at = present.wake_at or now
-    ends = lifetime.decide(schedule_state, present, definition, max(now, wakes_at)) is not None
-    return TimerStep(schedule, again=wakes_at) if ends else None
-
-
-def _moved(
-    step: TimerStep, timer: Timer, schedule: Schedule, schedule_state: ScheduleState, now: Instant, last_due: Instant
-) -> TimerStep:
-    """The step with its plan: the moved timer, records of skipped fires and, after the last fire, the completion of
-    the schedule."""
-    plan: list[Write] = [*map(Put, step.emission.skipped)] if step.emission else []
-    again: Instant | None = None
-    if lifetime.is_used_up(timer, schedule):
-        # The pause stays. The plan expects that mode, so a concurrent resume conflicts, or finds the used-up timer.
-        enabled = schedule_state.mode == "enabled"
-        plan += (
-            lifecycle.complete(schedule_state, now)[1]
-            if enabled
-            else [ExpectMode(schedule_state, (schedule_state.mode,))]
-        )
-        timer = lifetime.completed(timer, schedule, last_due) if enabled else timer
-        again = timer.wake_at
-    return replace(step, plan=(Replace(timer), *plan), again=again)
+    return timer_step.next_step(timer, definition, schedule_state, now, horizon)
 
 
 def _carry_out(
@@ -374,19 +320,23 @@ def _carry_out(
     moved = [step for group in _groups(steps, many) for step in _commit(ports, group)]
     moved_names = {step.schedule for step in moved}
     hints.keep([step for step in steps if step.schedule in moved_names or not step.plan], now)
-    for step in steps:
-        _log_skipped(step)
+    _log_skipped(steps)
     return moved
+
+
+def _log_skipped(steps: Sequence[TimerStep]) -> None:
+    for record in (each for step in steps if step.emission for each in step.emission.skipped):
+        fields = {"schedule": record.schedule, "skipped_fires": record.count, "why": record.reason.text}
+        logger.warning("fires skipped", extra=fields)
 
 
 def _groups(steps: Sequence[TimerStep], many: bool) -> Iterator[list[TimerStep]]:
     """The groups of timers that are moved together: timers of a busy tick, and those whose plans need a transaction."""
-    planned = [step for step in steps if step.plan]
-    alone = [] if many else [step for step in planned if len(step.plan) == 1]
-    together = [step for step in planned if step not in alone]
-    yield from ([step] for step in alone)
     group: list[TimerStep] = []
-    for step in together:
+    for step in (step for step in steps if step.plan):
+        if len(step.plan) == 1 and not many:
+            yield [step]
+            continue
         # After an outage, each leaf of a timer may have a record of its skipped fires.
         writes = sum(len(each.plan) for each in group) + len(step.plan)
         if group and (len(group) == MAX_MOVES or writes > MAX_WRITES):
@@ -405,9 +355,3 @@ def _commit(ports: Ports, steps: list[TimerStep]) -> list[TimerStep]:
             return steps
         steps = [step for step in steps if not any(write in refused.writes for write in step.plan)]
     return []
-
-
-def _log_skipped(step: TimerStep) -> None:
-    for record in step.emission.skipped if step.emission else ():
-        fields = {"schedule": record.schedule, "skipped_fires": record.count, "why": record.reason.text}
-        logger.warning("fires skipped", extra=fields)

@@ -19,14 +19,14 @@ from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.instants import LATEST, MINUTE, SECOND, Instant, Millis, iso
 from chalicelib.core.rows import kinds, sort_keys
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.kinds import Key, TableName
+from chalicelib.core.rows.kinds import TableName
 from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version, ZoneRules
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.why import Why
 from chalicelib.core.writes import DeleteJob, Put, PutState, Replace, Write
-from chalicelib.flow import calendars
+from chalicelib.flow import lookup, many
 from chalicelib.flow.fires import emit
 from chalicelib.log import logger
 from chalicelib.ports import Ports, every_page
@@ -87,15 +87,8 @@ def _pass(ports: Ports, row: ZoneRules, now: Instant) -> tuple[int, ZoneRules]:
 def _bring_timers(ports: Ports, refs: Sequence[Ref]) -> None:
     """Bring the timers among these refs to the present rules. One failure does not stop the others; the next pass, or
     the emitter, tries again."""
-    names = [ref.parts[0] for ref in refs if ref.kind == "timer"]
-    if not names:
-        return
-    wanted: list[Key] = [kinds.key(row, name) for name in names for row in (Timer, ScheduleState)]
-    seen = ports.prefetch.read(ports, wanted)
-    found = [timer for name in names if (timer := seen.rows.get(Timer, name)) is not None]
+    seen, found = emit.timers_of(ports, [ref.parts[0] for ref in refs if ref.kind == "timer"])
     timers = [timer for timer in found if _depends(timer, seen.rows.get(ScheduleState, timer.schedule))]
-    if not timers:
-        return
     seen = seen.prefetch.read(seen, [kinds.key(Version, timer.schedule, timer.version) for timer in timers])
     for timer in timers:
         try:
@@ -111,10 +104,10 @@ def _depends(timer: Timer, state: ScheduleState | None) -> bool:
 
 
 def _bring(ports: Ports, seen: Ports, timer: Timer) -> None:
-    state, version = seen.rows.get(ScheduleState, timer.schedule), seen.rows.get(Version, timer.schedule, timer.version)
-    if state is None or version is None or state.generation != timer.generation or state.mode not in GATHERING_MODES:
+    state, schedule = seen.rows.get(ScheduleState, timer.schedule), lookup.definition_of(seen, timer)
+    if state is None or schedule is None or state.generation != timer.generation or state.mode not in GATHERING_MODES:
         return
-    schedule, now = calendars.read(ports, Schedule.model_validate(version.definition)), ports.clock.now()
+    now = ports.clock.now()
     if gone := walls.unknown(schedule):
         logger.warning("zone unknown", extra={"schedule": timer.schedule, "hint": "; ".join(gone)})
         return
@@ -158,23 +151,18 @@ def _check_waits(ports: Ports, refs: Sequence[Ref]) -> None:
     """Have the waiting jobs among these refs checked, if their schedules have constraints that depend on a zone."""
     jobs = [ref for ref in refs if ref.kind == "job" and not sort_keys.is_fire(ref.parts[2])]
     names = list(dict.fromkeys(ref.parts[0] for ref in jobs))
-    if not names:
-        return
-    seen = ports.prefetch.read(ports, [kinds.key(ScheduleState, name) for name in names])
-    states = [state for name in names if (state := seen.rows.get(ScheduleState, name)) is not None]
-    seen = seen.prefetch.read(seen, [kinds.key(Version, state.schedule, state.version) for state in states])
-    zoned = {state.schedule for state in states if _has_hours(seen, state)}
+    seen = many.rows_of(ports, names)
+    zoned = {name for name in names if _has_hours(seen, name)}
     now = ports.clock.now()
     if hinted := [ref for ref in jobs if ref.parts[0] in zoned]:
         ports.hints.send(hinted, now, now)
 
 
-def _has_hours(seen: Ports, state: ScheduleState) -> bool:
+def _has_hours(seen: Ports, name: str) -> bool:
     """Whether rules of a zone decide when a constraint of a schedule is met."""
-    version = seen.rows.get(Version, state.schedule, state.version)
     try:
-        schedule = Schedule.model_validate(version.definition) if version is not None else None
+        schedule = lookup.definition_of(seen, seen.rows.get(ScheduleState, name))
     except Exception:  # one schedule does not stop the others
-        logger.exception("definition not read", extra={"schedule": state.schedule})
+        logger.exception("definition not read", extra={"schedule": name})
         return False
     return schedule is not None and any(constraint.wall_zone for constraint in schedule.constraints)

@@ -12,7 +12,6 @@ from chalicelib.core.dags import rounds
 from chalicelib.core.definitions import foreign
 from chalicelib.core.definitions.foreign import UsedGrants
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.events import correlation as event_correlation
 from chalicelib.core.instants import DAY, Instant
 from chalicelib.core.jobs import claim, gather, timeout
 from chalicelib.core.jobs.gather import Gathered, Touch
@@ -158,13 +157,13 @@ class _Match:
 
     @property
     def job_key(self) -> tuple[str, int, str]:
-        return self.row.schedule, self.row.generation, event_correlation.gathering_key(self.correlation)
+        return self.row.schedule, self.row.generation, gather.gathering_key(self.correlation)
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """The writes that apply an event once. ``grown`` is the gathering job after them, and ``detached`` the job that
-    leaves it."""
+    leaves it. ``notices`` are those about the waiting job, if the event aborts it (W9)."""
 
     applied: AppliedEvent
     grown: Job | None
@@ -182,31 +181,38 @@ def _match(
     now: Instant,
 ) -> _Match | Record | None:
     """What an event touches of a schedule; None for nothing, and a record if the event should count but must not."""
-    rows = [row for row in rows if event_correlation.counts_for(event, row)]
+    rows = [row for row in rows if gather.counts_for(event, row)]
     schedule = _document(ports, event, rows[0], budget) if rows else None
     if schedule is None:
         return None
-    row, steps = rows[0], _steps(event, rows[0].schedule, budget)
+    row, touched = rows[0], _touched(event, schedule, rows, payload, budget)
+    if isinstance(touched, OverBudget):
+        return _set_aside(event, row, str(touched), now)
+    met, against = touched
+    if not met and not against:
+        return None
+    correlation = gather.correlate(schedule.by, event)
+    if schedule.by == rounds.BY and correlation is None:
+        return None  # a single node that was run again alone; other nodes of the DAG do not react to it
+    refusal = _refusal(ports, schedule, row.schedule, (*met, *against), correlation)
+    if refusal is not None:
+        return _dropped(event, row, refusal, now)
+    uses = {leaf: _uses_of(schedule, row.schedule, leaf) for leaf in (*met, *against)}
+    return _Match(schedule, row, met, against, correlation, uses)
+
+
+def _touched(
+    event: Event, schedule: Schedule, rows: Sequence[Subscription], payload: Flattened | None, budget: Budget | None
+) -> tuple[tuple[str, ...], tuple[str, ...]] | OverBudget:
+    """The leaves that an event touches, as `gather.touched`, or what it costs too much to compare it with the patterns
+    of this schedule. Raises `OverBudget` if it is the request that has spent its budget."""
+    steps = _steps(event, rows[0].schedule, budget)
     try:
-        met, against = gather.touched(schedule, event, rows, (payload or Flattened(event.payload)).within(steps))
+        return gather.touched(schedule, event, rows, (payload or Flattened(event.payload)).within(steps))
     except OverBudget as over_budget:
         if not steps.is_over:
             raise
-        return _set_aside(event, row, str(over_budget), now)
-    if not met and not against:
-        return None
-    refusal = _refusal(ports, schedule, row.schedule, (*met, *against))
-    if refusal is not None:
-        return _dropped(event, row, f"does not count: {refusal}", now)
-    correlation = event_correlation.correlate(schedule.by, event) if schedule.by else None
-    if schedule.by == rounds.BY and correlation is None:
-        return None  # a single node that was run again alone; other nodes of the DAG do not react to it
-    if schedule.by and correlation is None:
-        keys = ", ".join(dict.fromkeys(schedule.by))
-        why = f"carries no value of every correlation key ({keys}) and does not count"
-        return _dropped(event, row, why, now)
-    uses = {leaf: _uses_of(schedule, row.schedule, leaf) for leaf in (*met, *against)}
-    return _Match(schedule, row, met, against, correlation, uses)
+        return over_budget
 
 
 def _granted(ports: Ports, match: _Match) -> tuple[_Match, UsedGrants]:
@@ -238,19 +244,29 @@ def _plan(ports: Ports, event: Event, match: _Match, job: Job | None, now: Insta
     seen = _arrivals(ports, event, row, match.against)
     grown, changes = _changes(job, gathered, row)
     writes = [Create(applied), *changes, *seen, *_beside(row, changes)]
-    return _Plan(applied, grown, gathered.detached, writes, _notices_of(ports, job, gathered, now))
+    dropped = gathered.dropped
+    aborted = dropped if dropped is not None and dropped.kind == "ABORTED" else None
+    due = notices.of_job(ports, job, "aborted", aborted.reason, now) if job is not None and aborted is not None else []
+    return _Plan(applied, grown, gathered.detached, writes, due)
 
 
-def _refusal(ports: Ports, schedule: Schedule, name: str, leaves: Sequence[str]) -> str | None:
-    """Why the namespace of a schedule may not use what these leaves name, such as an alarm, or None. Its document was
-    checked when it was put."""
+def _refusal(
+    ports: Ports, schedule: Schedule, name: str, leaves: Sequence[str], correlation: Mapping[str, str] | None
+) -> str | None:
+    """Why an event does not count for a schedule, or None: its namespace may no longer use what these leaves name, such
+    as an alarm, or the event lacks a correlation key."""
     found = (gather.leaf_of(schedule, leaf) for leaf in leaves)
     named = [each for leaf in found if leaf is not None for each in leaf.named()]
-    if not named:
-        return None
-    from chalicelib.flow.definitions import allowed  # few events are changes of alarms
+    if named:
+        from chalicelib.flow.definitions import allowed  # few events are changes of alarms
 
-    return allowed.refusal_of(ports, name.partition(".")[0], named)
+        refusal = allowed.refusal_of(ports, name.partition(".")[0], named)
+        if refusal is not None:
+            return f"does not count: {refusal}"
+    if schedule.by and correlation is None:
+        keys = ", ".join(dict.fromkeys(schedule.by))
+        return f"carries no value of every correlation key ({keys}) and does not count"
+    return None
 
 
 def _uses_of(schedule: Schedule, name: str, leaf: str) -> tuple[ForeignUse, ...]:
@@ -284,13 +300,6 @@ def _has_timed_out(ports: Ports, job: Job | None, schedule: Schedule, event: Eve
     return timeout.is_over(job, schedule, ports.rows.get(ScheduleState, job.schedule), event.accepted_at)
 
 
-def _notices_of(ports: Ports, job: Job | None, gathered: Gathered, now: Instant) -> list[Write]:
-    """The pending notices about the waiting job, if this event aborts it (W9)."""
-    if job is None or gathered.dropped is None or gathered.dropped.kind != "ABORTED":
-        return []
-    return notices.of_job(ports, job, "aborted", gathered.dropped.reason, now)
-
-
 def _changes(job: Job | None, gathered: Gathered, row: Subscription) -> tuple[Job | None, list[Write]]:
     """The job as it will be stored, and the writes for that."""
     grown = gathered.job
@@ -318,7 +327,7 @@ def _beside(row: Subscription, changes: Sequence[Write]) -> list[Write]:
     touched = [write.row if isinstance(write, Create | Replace) else write.job if isinstance(write, DeleteJob) else None
                for write in changes]  # fmt: skip
     sort_keys = {job.sort_key for job in touched if isinstance(job, Job)}
-    return [] if event_correlation.gathering_key(None) in sort_keys else [ExpectOpen(row.schedule, row.generation)]
+    return [] if gather.gathering_key(None) in sort_keys else [ExpectOpen(row.schedule, row.generation)]
 
 
 def _follow(ports: Ports, before: Job | None, plan: _Plan, now: Instant) -> Ref | None:

@@ -33,13 +33,9 @@ def is_event(job: Job, facts: Facts, now: Instant) -> bool:
     schedule, schedule_state = facts.schedule, facts.schedule_state
     if schedule_state is None or schedule is None or not check.is_prepared(job) or (job.due_at or 0) > now:
         return False
-    current = (
-        schedule_state.generation == job.generation
-        and schedule_state.mode in GATHERING_MODES
-        and fire.nominal_of(job) not in schedule_state.skips
-    )
-    current = current and fire_timer.unwanted(job, schedule) is None
-    return current and not tree.is_single_time(schedule.trigger)
+    current = schedule_state.generation == job.generation and schedule_state.mode in GATHERING_MODES
+    wanted = fire.nominal_of(job) not in schedule_state.skips and fire_timer.unwanted(job, schedule) is None
+    return current and wanted and not tree.is_single_time(schedule.trigger)
 
 
 def apply(ports: Ports, job: Job, facts: Facts, now: Instant) -> str:
@@ -66,15 +62,8 @@ def _count(
     ports: Ports, job: Job, schedule_state: ScheduleState, leaf: TimedLeaf, schedule: Schedule, now: Instant
 ) -> str:
     event = fire.fire_event(job, leaf.type)
-    row = Subscription(
-        event.key,
-        job.schedule,
-        job.generation,
-        schedule_state.version,
-        str(job.leaf),
-        0,
-        detached=schedule.own_jobs(schedule_state.mode),
-    )
+    version, detached = schedule_state.version, schedule.own_jobs(schedule_state.mode)
+    row = Subscription(event.key, job.schedule, job.generation, version, str(job.leaf), 0, detached=detached)
     ref = apply_event(ports, event, [row], now, along=[DeleteJob(job)])
     if (
         ports.rows.get(Job, job.schedule, job.generation, job.sort_key) is not None

@@ -39,10 +39,8 @@ def complete(
     is_manifest = created.key == key_of(dataset, located)
     for _ in range(MAX_CONFLICTS):
         row = ports.rows.get(ManifestRow, name, located.values)
-        if not is_manifest and row is not None and row.waits:
-            if row.waits_for != created.key:
-                return row.why
-        elif not is_manifest and (known := ports.rows.get(Partition, name, located.values)) is not None:
+        known = _known(ports, name, located, created, row) if not is_manifest else None
+        if known is not None:
             return known
         checked = _check(ports, name, dataset, located, created, row)
         if checked is None:
@@ -57,6 +55,15 @@ def complete(
     else:
         raise too_many_conflicts(f"checking the manifest {key_of(dataset, located)}", "its notification comes again")
     return checked.why if checked.waits else _version(checked)
+
+
+def _known(
+    ports: Ports, name: str, located: Located, created: ObjectCreated, row: ManifestRow | None
+) -> Partition | str | None:
+    """What is known without a look into the bucket: what is missing besides this object, or the partition."""
+    if row is not None and row.waits:
+        return row.why if row.waits_for != created.key else None
+    return ports.rows.get(Partition, name, located.values)
 
 
 def _check(
@@ -77,15 +84,14 @@ def _check(
         wanted = manifests.keys_of(stored.content, dataset.bucket, located.folder)
     except ValueError as error:
         return replace(fresh, problem=f"{error}; put a correct manifest")
-    foreign = _foreign_inside(ports, name, dataset, located, wanted)
-    if foreign:
-        return replace(fresh, problem=foreign)
-    there = ports.lake.names(dataset.bucket, located.folder)
-    missing = [each for each in wanted if each.startswith(located.folder) and each not in there]
-    outside = [each for each in wanted if not each.startswith(located.folder)]
-    problem = _outside(ports, name, dataset, outside) if outside and not missing else ""
-    if missing:
-        return replace(fresh, waits_for=min(missing, key=ids.digest), missing=len(missing))
+    problem = _foreign_inside(ports, name, dataset, located, wanted)
+    if not problem:
+        inside, outside = manifests.split(wanted, located.folder)
+        there = ports.lake.names(dataset.bucket, located.folder)
+        missing = [each for each in inside if each not in there]
+        if missing:
+            return replace(fresh, waits_for=min(missing, key=ids.digest), missing=len(missing))
+        problem = _outside(ports, name, dataset, outside)
     return replace(fresh, problem=problem, expires_at=None if problem else now + COMPLETE_LIFE)
 
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from chalicelib.core.definitions.dataset import Dataset
-from chalicelib.core.events import build, partitions
+from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.events import build, partitions, versions
 from chalicelib.core.events.partitions import ObjectCreated
-from chalicelib.core.events.values import decoded
+from chalicelib.core.events.values import check_value, decoded
 from chalicelib.core.events.versions import ObjectVersion
-from chalicelib.core.instants import Instant, iso
+from chalicelib.core.instants import SECOND, Instant, iso
 from chalicelib.core.rows.event import CountedObject, Outbox, Partition
 from chalicelib.core.rows.ignored import IgnoredObjects, noted
 from chalicelib.core.triggers.size import size_key
 from chalicelib.core.writes import Create, Put
+from chalicelib.flow import registered
 from chalicelib.flow.ingest import manifests
 from chalicelib.flow.ingest.outbox import apply_outbox
-from chalicelib.flow.ingest.rewritten import register_again
 from chalicelib.flow.ingest.snapshots import match_metadata
 from chalicelib.ports import Ports
 
@@ -113,7 +116,101 @@ def register(
     return apply_outbox(ports, partition)
 
 
+def register_values(ports: Ports, name: str, dataset: Dataset, content: Mapping[str, Any]) -> Partition:
+    """Register the partition that ``content["partition"]`` names, and apply its event unless it is already registered.
+
+    Raises ``unknown_field`` and ``invalid``: also for a partition whose numbers are registered with other leading
+    zeros, and for tables, whose partitions are their snapshots.
+    """
+    if dataset.format == "iceberg":
+        hint = "commit to the table: its metadata lists the snapshots"
+        raise invalid("", "a dataset of format files", f"the table {name}, whose partitions are its snapshots", hint)
+    unknown = set(content) - {"partition"}
+    if unknown:
+        field = sorted(unknown)[0]
+        raise SluiceError("unknown_field", f"unknown field {field!r}", field, "remove it, or check its spelling")
+    given = content.get("partition")
+    expected = f"an object with exactly the keys {', '.join(dataset.keys)}"
+    if not isinstance(given, dict) or set(given) != set(dataset.keys):
+        raise invalid("partition", expected, given, "write each key of the dataset once, with its value")
+    texts = tuple(str(given[key]) for key in dataset.keys)
+    for key, text in zip(dataset.keys, texts, strict=True):
+        check_value(text, f"partition.{key}")
+    registered.require_new(ports, name, dataset.keys, texts, "partition")
+    return register(ports, name, dataset, texts, ports.clock.now(), "")
+
+
 def resume(ports: Ports, outbox: Outbox | None) -> None:
     """Continue to apply an event whose outbox is still open."""
     if outbox is not None and outbox.wake_at is not None:
         apply_outbox(ports, outbox)
+
+
+def register_again(ports: Ports, known: Partition, object_key: str, version: ObjectVersion) -> bool:
+    """Apply the event that a known partition was written again, once for each version of its flag or manifest. Returns
+    False for a report of the version that made it ready, or of an earlier one."""
+    first = _first_version(known)
+    if versions.is_same(first, version):
+        if version.sequencer and not first.sequencer:
+            ports.ledger.put_all([Put(replace(known, sequencer=version.sequencer))])
+        return False
+    if not versions.is_later(version, first):
+        return False
+    row = _known_version(ports, known.dataset, object_key, version) or _new_version(ports, known, object_key, version)
+    if row.wake_at is not None:
+        apply_outbox(ports, row)
+    return True
+
+
+def version_name(second: Instant) -> str:
+    """The name of a version in the key of its row; only a second version of one second has a longer name."""
+    return f"rewritten {second}"
+
+
+def _first_version(known: Partition) -> ObjectVersion:
+    at = known.put_at if known.put_at is not None else known.event.instant
+    return ObjectVersion(at, known.put_etag or "", known.sequencer or "")
+
+
+def _version_of(row: CountedObject) -> ObjectVersion:
+    return ObjectVersion(row.event.instant, row.put_etag or "", row.sequencer or "")
+
+
+def _known_version(ports: Ports, dataset: str, object_key: str, version: ObjectVersion) -> CountedObject | None:
+    """The row of this version, from any report; None if there is none. A row whose report had no sequencer gets
+    that of this report, so that the next version has another one."""
+    found = [row for row in _near(ports, dataset, object_key, version) if versions.is_same(_version_of(row), version)]
+    exact = next((row for row in found if row.sequencer and version.sequencer), None)
+    row = exact or min(found, key=lambda row: abs(_version_of(row).second - version.second), default=None)
+    if row is not None and version.sequencer and not row.sequencer:
+        row = replace(row, sequencer=version.sequencer)
+        ports.ledger.put_all([Put(row)])
+    return row
+
+
+def _near(ports: Ports, dataset: str, object_key: str, version: ObjectVersion) -> Iterator[CountedObject]:
+    """The rows of the versions of about the same second."""
+    for second in (version.second, version.second - SECOND, version.second + SECOND):
+        for name in (version_name(second), _longer(second, version)):
+            row = ports.rows.get(CountedObject, dataset, object_key, name)
+            if row is not None:
+                yield row
+
+
+def _longer(second: Instant, version: ObjectVersion) -> str:
+    return f"{version_name(second)} {version.sequencer.lower() or version.etag}"
+
+
+def _new_version(ports: Ports, known: Partition, object_key: str, version: ObjectVersion) -> CountedObject:
+    """The stored row of a new version. Another invocation may store it at the same time, or another of this second."""
+    now = ports.clock.now()
+    event = build.rewritten_event(known.event, version, now)
+    for name in (version_name(version.second), _longer(version.second, version)):
+        row = CountedObject(known.dataset, object_key, name, event, wake_at=now,
+                            put_etag=version.etag or None, sequencer=version.sequencer or None)  # fmt: skip
+        if ports.ledger.commit([Create(row)]) is None:
+            return row
+        stored = ports.rows.get(CountedObject, known.dataset, object_key, name)
+        if stored is not None and versions.is_same(_version_of(stored), version):
+            return stored
+    raise RuntimeError(f"expected to store a version of {object_key}, got another one under its name; it comes again")

@@ -1,10 +1,17 @@
-"""Store events, each once under its id, and apply stored ones to every schedule that waits for them."""
+"""Store events, each once under its id, and apply stored ones to every schedule that waits for them.
+
+So come custom events (T11), and the changes of CloudWatch alarms (T23).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
+from chalicelib.core.events import build
+from chalicelib.core.events.alarms import AlarmChange, alarm_event
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import Event, PostedEvent, Stored, advanced, newest_by
 from chalicelib.core.writes import Create, Put, PutNewest
@@ -63,3 +70,43 @@ def _store(ports: Ports, row: PostedEvent) -> PostedEvent:
     if ports.ledger.commit([Create(row)]) is None:
         return row
     return ports.rows.get(PostedEvent, row.event.id) or row
+
+
+def match_alarm(ports: Ports, change: AlarmChange) -> str:
+    """Store a change of an alarm and apply it. Returns what was done, in words.
+
+    Sluice gets every change of every alarm of the account. A change that no schedule waits for costs one read.
+    """
+    if not change.is_new_state:
+        return f"ignored: the alarm was in the state {change.state} before"
+    now = ports.clock.now()
+    event = alarm_event(change, now)
+    if not ports.catalog.subscriptions(event.key, 1, None).items:
+        return "ignored: no schedule waits for it"
+    store_and_apply(ports, [event], now)
+    return "applied"
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A custom event as it is posted. ``source`` is its id: a second post with the same id is the same event."""
+
+    kind: str
+    source: str
+    payload: Mapping[str, Any]
+    at: Instant | None = None
+
+
+def post(ports: Ports, namespace: str, envelopes: Sequence[Envelope]) -> tuple[Event, ...]:
+    """Store events, then apply them. All are stored first, so an acknowledged event is never lost. Returns the events.
+
+    An error while an event is applied does not fail the request: a sender without ids would post all events again.
+    """
+    now = ports.clock.now()
+    events = [replace(_event(namespace, envelope, now), by=ports.requester) for envelope in envelopes]
+    return store_and_apply(ports, events, now, Budget())
+
+
+def _event(namespace: str, envelope: Envelope, now: Instant) -> Event:
+    at = envelope.at if envelope.at is not None else now
+    return build.custom_event(namespace, envelope.kind, envelope.source, envelope.payload, at, now)

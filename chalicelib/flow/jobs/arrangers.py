@@ -81,11 +81,10 @@ def _listed(found: Deeds) -> str:
 def _began(ports: Ports, job: Job) -> _Found:
     """Who requested the job, who posted its events, and who requested what it follows."""
     yield job.requested_by, "requested it"
-    events = _events_of(ports, job.rerun_of or job.job_id, job.schedule, job.event)
+    own = job.rerun_of or job.job_id
+    events = _events_of(ports, own, job.schedule, job.event)
     yield from ((event.by, _deed(event)) for event in events)
-    round_ = rounds.which(job.correlation)
-    own = [job.rerun_of or job.job_id, *([rounds.parse(round_).dag_run] if round_ else [])]
-    pending = list(dict.fromkeys([*own, *_runs_of(events)]))
+    pending = list(dict.fromkeys([own, *_dag_run_of(job), *_runs_of(events)]))
     for number, run_id in enumerate(pending):  # grows while it is read
         if number > MAX_UPSTREAM:
             yield None, UNREAD
@@ -93,10 +92,11 @@ def _began(ports: Ports, job: Job) -> _Found:
         run = ports.rows.get(Run, run_id, 1)
         if run is None:
             continue
-        same = number == 0
-        yield run.requested_by, "requested its first run" if same else "requested a run that it follows"
-        if not same and _has_one_instant(ports, run.schedule):
-            yield from _authors_of(ports, run.schedule)
+        if number == 0:
+            yield run.requested_by, "requested its first run"
+        else:
+            yield run.requested_by, "requested a run that it follows"
+            yield from _authors_of(ports, run.schedule) if _has_one_instant(ports, run.schedule) else ()
         events = _events_of(ports, run.rerun_of or run_id, run.schedule, run.event)
         yield from ((event.by, "posted an event that it follows") for event in events)
         pending += [each for each in _runs_of(events) if each not in pending][: max(0, MAX_UPSTREAM + 2 - len(pending))]
@@ -130,22 +130,29 @@ def _wrote(ports: Ports, job: Job, foreign: bool) -> _Found:
         yield from ((arn, f"wrote {_shown(job.schedule)}") for arn in wrote)
         if not requested:
             yield from _enabled(ports, ids.dag_start(ids.dag_of(job.schedule)))
-    state = ports.rows.get(ScheduleState, job.schedule)
-    version = ports.rows.get(Version, job.schedule, state.version) if state is not None else None
-    name = str(version.definition["workflow"]) if version is not None else ""
-    workflow = ports.rows.get(Definition, "workflow", name) if name and not ids.is_dag_graph(name) else None
-    if workflow is not None and (foreign or name.partition(".")[0] == job.schedule.partition(".")[0]):
-        yield from ((arn, f"wrote workflow {name}") for arn in authors.of(workflow))
+    version = _version_of(ports, job.schedule)
+    yield from _authors_of_workflow(ports, str(version.definition["workflow"]), job, foreign) if version else ()
+
+
+def _authors_of_workflow(ports: Ports, name: str, job: Job, foreign: bool) -> _Found:
+    own = name.partition(".")[0] == job.schedule.partition(".")[0]
+    row = ports.rows.get(Definition, "workflow", name) if (own or foreign) and not ids.is_dag_graph(name) else None
+    yield from ((arn, f"wrote workflow {name}") for arn in (authors.of(row) if row is not None else ()))
 
 
 def _is_requested(ports: Ports, job: Job) -> bool:
     """Whether a person requested the job, its first run, or its DAG run: then nobody need have enabled the schedule."""
     if job.traits.requested:
         return True
-    round_ = rounds.which(job.correlation)
-    begun = [*([job.job_id] if job.traits.retries else []), *([rounds.parse(round_).dag_run] if round_ else [])]
+    begun = [*([job.job_id] if job.traits.retries else []), *_dag_run_of(job)]
     runs = [ports.rows.get(Run, run_id, 1) for run_id in begun]
     return any(run is not None and run.traits.requested for run in runs)
+
+
+def _dag_run_of(job: Job) -> list[str]:
+    """The id of the DAG run to which a job belongs; empty for none."""
+    round_ = rounds.which(job.correlation)
+    return [rounds.parse(round_).dag_run] if round_ else []
 
 
 def _has_one_instant(ports: Ports, schedule: str) -> bool:
@@ -155,9 +162,13 @@ def _has_one_instant(ports: Ports, schedule: str) -> bool:
 
 
 def _authors_of(ports: Ports, schedule: str) -> _Found:
-    state = ports.rows.get(ScheduleState, schedule)
-    version = ports.rows.get(Version, schedule, state.version) if state is not None else None
+    version = _version_of(ports, schedule)
     yield from ((arn, f"wrote {_shown(schedule)}") for arn in (authors.of(version) if version is not None else ()))
+
+
+def _version_of(ports: Ports, schedule: str) -> Version | None:
+    state = ports.rows.get(ScheduleState, schedule)
+    return ports.rows.get(Version, schedule, state.version) if state is not None else None
 
 
 def _enabled(ports: Ports, schedule: str) -> _Found:

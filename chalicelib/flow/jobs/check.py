@@ -8,7 +8,7 @@ from chalicelib.core.constraints import approval
 from chalicelib.core.fires import fire
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.jobs import check, claim, gather
-from chalicelib.core.jobs.check import Abort, Coalesce, Decision, Drop, Duplicate, Expire, Launch, MakeRoom, Skip, Wait
+from chalicelib.core.jobs.check import Coalesce, Decision, Duplicate, End, Launch, MakeRoom, Wait
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names, returns
 from chalicelib.core.limits import parts as core_parts
@@ -16,24 +16,23 @@ from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.route import Route
-from chalicelib.core.rows.grants import waiters_key
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.ref import limit_ref, ref_of
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.runs import complete, metrics
 from chalicelib.core.why import Why, joined, mention
-from chalicelib.core.writes import DeleteJob, ExpectDefinition, Put, Replace, Write
+from chalicelib.core.writes import DeleteJob, Put, Replace, Write
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import priority
 from chalicelib.flow.ingest import fires
 from chalicelib.flow.jobs import external
 from chalicelib.flow.jobs.deliver import deliver
-from chalicelib.flow.jobs.drop import CheckResult, committed, drop_job, queues_to_wake, states_of_held
-from chalicelib.flow.limits import counting, parts, waiting
+from chalicelib.flow.jobs.drop import CheckResult, committed, drop_job, states_of_held, wake_queues
+from chalicelib.flow.limits import counting, queues
 from chalicelib.flow.notices import deadlines
-from chalicelib.flow.runs import cancel
+from chalicelib.flow.runs import follow
 from chalicelib.flow.runs import launch as launching
 from chalicelib.flow.runs.context import with_named
 from chalicelib.log import job_fields, logger
@@ -60,14 +59,14 @@ def check_job(
         if job is None or job.closed or only not in (None, job.job_id):
             return CheckResult("gone")  # the drain drops the job under a tombstone
         if conflicts or job.queued_in != serving:  # the step that serves the queue has just read the waiter
-            job = waiting.regained(ports, job)
+            job = queues.regained(ports, job)
         facts = _repaired(ports, job)
         if fires.is_event(job, facts, now):
             return CheckResult("applied", Why.of("applied", fires.apply(ports, job, facts, now)))
         deadlines.begin(ports, job, facts, now)
         job, facts = external.ask(ports, job, facts, now, serving)
         decision = check.decide(job, facts, now, serving)
-        if conflicts and isinstance(decision, Launch) and (limit_name := claim.wants_number(job, decision.asks)):
+        if conflicts and (limit_name := claim.wants_number(job, decision)):
             # Many jobs start at once. With a number of its own, this start no longer conflicts with the others.
             number = number or ports.ledger.number(limit_name)
             job = replace(job, number=number)
@@ -112,14 +111,9 @@ def _act(
         case MakeRoom():
             _expire_waiting(ports, decision.over, now)
             return None
-        case Abort():
-            return drop_job(ports, job, "ABORTED", decision.why, now, exact=True)
-        case Expire():
-            return drop_job(ports, job, "EXPIRED", decision.why, now, exact=True)
-        case Skip():
-            return drop_job(ports, job, "SKIPPED", decision.why, now)
-        case Drop():
-            return drop_job(ports, job, "DROPPED", decision.why, now)
+        case End(kind, why):
+            # An event that was applied since the job was read may have met the condition, or completed the match.
+            return drop_job(ports, job, kind, why, now, exact=kind in ("ABORTED", "EXPIRED"))
 
 
 def _expire_waiting(ports: Ports, over: Job, now: Instant) -> None:
@@ -153,8 +147,7 @@ def _claim(ports: Ports, job: Job, facts: Facts, route: Route, why: Why, now: In
     last: list[Write] = [Replace(complete.superseded(before, now))] if before is not None else []
     if ports.ledger.commit([*claim.claim(job, run, facts, route, now), *last]) is not None:
         return None
-    if woken := queues_to_wake({limit_name: facts.limit_state(limit_name) for limit_name in claim.admissions_of(job)}):
-        ports.hints.send(woken, now, now)
+    wake_queues(ports, {limit_name: facts.limit_state(limit_name) for limit_name in claim.admissions_of(job)}, now)
     launching.start(ports, run.run_id, run.attempt)
     return CheckResult("launched", why)
 
@@ -191,18 +184,22 @@ def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why
         return outcome
     ports.metrics.add(metrics.WAITS_BEGUN, 1, metrics.wait_reason_of(route.blocked.limit_name))
     state = facts.limit_state(route.blocked.limit_name)
-    served_at = limit_route.queue_served_at(route, facts.limit_states, now)
-    if core_parts.count(route.blocked, state):
-        woken = parts.wake(ports, route.blocked, served_at)
-        late = woken is not None and now - woken >= OVERDUE
-        return replace(outcome, overdue=state.limit_name) if late else outcome
-    # Only the first waiter sets the instant and sends a hint. A hint from each would cost one per waiter and permit.
-    first = state.waiters == 0 or state.wake_at is None
-    if first and limit_permits.is_timed(route.blocked):
-        ports.hints.send([limit_ref(route.blocked.limit_name)], served_at, now)
+    late = _wake_queue(ports, route.blocked, state, limit_route.queue_served_at(route, facts.limit_states, now), now)
     _make_room(ports, job, facts, route.blocked)
-    late = state.waiters > 0 and state.wake_at is not None and now - state.wake_at >= OVERDUE
     return replace(outcome, overdue=state.limit_name) if late else outcome
+
+
+def _wake_queue(ports: Ports, blocked: PermitRequest, state: LimitState, served_at: Instant, now: Instant) -> bool:
+    """Have a queue served that a job has joined. Returns whether it should have been served a while ago."""
+    if core_parts.count(blocked, state):
+        woken = queues.wake(ports, blocked, served_at)
+        return woken is not None and now - woken >= OVERDUE
+    # Only the first waiter sets the instant and sends a hint. A hint from each would cost one per waiter and permit.
+    if state.waiters > 0 and state.wake_at is not None:
+        return now - state.wake_at >= OVERDUE
+    if limit_permits.is_timed(blocked):
+        ports.hints.send([limit_ref(blocked.limit_name)], served_at, now)
+    return False
 
 
 def _make_room(ports: Ports, job: Job, facts: Facts, blocked: PermitRequest) -> None:
@@ -220,59 +217,21 @@ def _make_room(ports: Ports, job: Job, facts: Facts, blocked: PermitRequest) -> 
             if maximum is not None and ask.limit_name == blocked.limit_name:
                 why = Why.of("room_made", "cancelled to make room for job ", mention("run", job.job_id))
                 own = namespace if ports.settings.authorization == "enforce" else None
-                cancel.oldest(ports, facts.limit_state(blocked.limit_name), maximum, why, own)
-
-
-def _awaiting_grants(job: Job, facts: Facts) -> list[Write]:
-    """The writes because of which a change of the grants wakes a job that lacks one. They expect the grants that were
-    read: those that change in this moment may not know of the job yet."""
-    if facts.schedule_state is None:
-        return []
-    start = (job.schedule, job.generation, facts.schedule_state.version, WAKE)
-    read = {use.owner: facts.granted.rows[use.owner] for use in facts.granted.missing}
-    since = {owner: row.updated_at if row is not None else 0 for owner, row in read.items()}
-    waiting = [Put(Subscription(waiters_key(owner), *start, since[owner])) for owner in read]
-    return [*waiting, *facts.granted.expected]
-
-
-def _awaiting_workflow(facts: Facts, why: Why) -> list[Write]:
-    """The writes because of which a change of the workflow wakes a job that waits for its approval. They expect the
-    definition that was read: a change in this moment may not know of the job yet. The row has its edition, so that only
-    another definition wakes the job."""
-    row, state, schedule = facts.workflow_row, facts.schedule_state, facts.schedule
-    if row is None or state is None or schedule is None or schedule.workflow not in why.named("approval"):
-        return []
-    key = approval.waiters_key(row.name)
-    waiting = Subscription(key, state.schedule, state.generation, state.version, WAKE, row.edition)
-    return [Put(waiting), ExpectDefinition(row)]
+                follow.cancel_oldest(ports, facts.limit_state(blocked.limit_name), maximum, why, own)
 
 
 def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) -> CheckResult | None:
     """Keep the job until an instant, an event, a limit or a resume wakes it. Returns None after a conflict."""
-    same = (job.wake_at, job.state, job.reason) == (decision.until, decision.state, decision.why)
-    # A prepared fire keeps its row unchanged until its instant: a second write would slow down the hottest path.
-    if (same and not decision.yields) or (job.due_at is not None and job.due_at == decision.until):
+    if claim.waits_already(job, decision):
         return CheckResult("waiting", decision.why, same=True)
-    unmet = decision.state == "PENDING_TRIGGER"
-    tried = decision.until is not None and decision.until == job.retry_at  # waits for its next try, same sort key
-    met_at = None if unmet else job.met_at if job.met_at is not None else now
-    later = replace(
-        job, wake_at=decision.until, state=decision.state, reason=decision.why, rev=job.rev + 1, leases=0, met_at=met_at
-    )
-    if facts.schedule is not None and facts.schedule_state is not None and not unmet and not tried:
-        free = replace(job, queued_in=None) if decision.yields else job
-        later = replace(later, sort_key=claim.waiting_key(free, facts.schedule, facts.schedule_state))
     held = states_of_held(ports, job) if decision.yields else {}
-    plan = claim.yield_queue(job, later, held, now) if decision.yields else claim.moved(job, later)
-    plan += _awaiting_grants(job, facts) if decision.reason == "grant" else []
-    plan += _awaiting_workflow(facts, decision.why)
+    later, plan = claim.wait(job, facts, decision, held, now)
     outcome = committed(ports, plan, "queued" if decision.yields else "waiting", decision.why)
-    if outcome is not None:
-        if decision.reason is not None:
-            ports.metrics.add(metrics.WAITS_BEGUN, 1, decision.reason)
-        refs = [ref_of(later)] if decision.until is not None and decision.until - now <= MAX_DELAY else []
-        if refs:
-            ports.hints.send(refs, decision.until or now, now)
-        if woken := queues_to_wake(held):
-            ports.hints.send(woken, now, now)
+    if outcome is None:
+        return None
+    if decision.reason is not None:
+        ports.metrics.add(metrics.WAITS_BEGUN, 1, decision.reason)
+    if decision.until is not None and decision.until - now <= MAX_DELAY:
+        ports.hints.send([ref_of(later)], decision.until, now)
+    wake_queues(ports, held, now)
     return outcome

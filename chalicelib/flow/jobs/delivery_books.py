@@ -31,7 +31,7 @@ from chalicelib.core.targets.retries import Delivery, GiveUp
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, Delete, DeleteJob, Put, RemoveWaiter, Replace, WakeBackfill, Write
 from chalicelib.flow.jobs.delivery_leases import Leases
-from chalicelib.flow.limits import waiting
+from chalicelib.flow.limits import queues
 from chalicelib.flow.notices import notices
 from chalicelib.log import logger
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
@@ -230,7 +230,7 @@ def _book(ports: Ports, each: Answered) -> None:
         stored = run if record is None else replace(run, dropped_at=record.recorded_at)
         plan: list[Write] = [Create(stored), *_woken_backfill(ports, each.ready.job, ports.clock.now())]
         if job is not None:
-            plan += _taken_off(ports, waiting.regained(ports, job), each.at)
+            plan += _taken_off(ports, queues.regained(ports, job), each.at)
         elif record is not None:
             plan.append(Delete(record))
         if ports.ledger.commit(plan) is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -19,13 +20,13 @@ from chalicelib.core.rows.ref import Ref, limit_ref, run_ref
 from chalicelib.core.rows.run import RecordKind, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import complete
-from chalicelib.core.schedules.lifecycle import TOMBSTONE_LIFE
+from chalicelib.core.schedules import lifecycle
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.why import NONE, Why
 from chalicelib.core.writes import DeleteJob, Put, Replace, WakeBackfill, Write
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import lookup
-from chalicelib.flow.limits import waiting
+from chalicelib.flow.limits import queues
 from chalicelib.flow.notices import notices
 from chalicelib.flow.runs.dead_letters import put_back
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
@@ -43,17 +44,17 @@ def drain(ports: Ports, schedule: str, generation: int) -> int:
     sweep finds it if this invocation crashes.
     """
     schedule_state = ports.rows.get(ScheduleState, schedule)
-    same = schedule_state is not None and schedule_state.generation == generation
-    why = _why(schedule_state) if same or schedule_state is None else REPLACED
+    current = schedule_state if schedule_state is not None and schedule_state.generation == generation else None
+    why = _why(current) if current is schedule_state else REPLACED
     dropped, left = 0, False
     tombstone: Job | None = None
     for job in lookup.every(partial(ports.jobs.jobs, schedule, generation), BATCH_SIZE):
         if job.closed:
             # Another closed row refuses the statuses of one cancelled DAG run; it has nothing to drop.
             tombstone = job if job.sort_key == sort_keys.GATHERING else tombstone
-        elif same and _comes_after_drain(job, schedule_state):
-            left = committed(ports, [DeleteJob(job)], "gone", NONE) is None or left
-        elif not same or not _may_stay(job, schedule_state) or _is_unmet(ports, job, schedule_state):
+        elif _comes_after_drain(job, current):
+            left |= ports.ledger.commit([DeleteJob(job)]) is not None
+        elif not _may_stay(ports, job, current):
             is_dropped = drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None
             dropped, left = dropped + is_dropped, left or not is_dropped
     # A conflict leaves a job behind: the tombstone keeps its `wake_at`, so the sweep starts this drain again.
@@ -67,8 +68,15 @@ def _why(schedule_state: ScheduleState | None) -> Why:
     return Why.of("schedule_deleted" if mode == "deleted" else "schedule_ended", f"the schedule was {mode}")
 
 
-def _may_stay(job: Job, schedule_state: ScheduleState | None) -> bool:
-    return schedule_state is not None and schedule_state.mode in states.claimable(job.kind, job.backfill)
+def _may_stay(ports: Ports, job: Job, schedule_state: ScheduleState | None) -> bool:
+    """Whether the job may still be claimed. Of a schedule that gathers no longer, only met jobs may (L4)."""
+    if schedule_state is None or schedule_state.mode not in states.claimable(job.kind, job.backfill):
+        return False
+    if schedule_state.mode not in ("drain", "completed"):
+        return True
+    schedule = lookup.definition_of(ports, schedule_state)
+    verdict = check.verdict_of(job, schedule, ports.clock.now()) if schedule else None
+    return verdict is None or verdict.met
 
 
 def _comes_after_drain(job: Job, schedule_state: ScheduleState | None) -> bool:
@@ -79,15 +87,6 @@ def _comes_after_drain(job: Job, schedule_state: ScheduleState | None) -> bool:
     return fire.nominal_of(job) > schedule_state.mode_at
 
 
-def _is_unmet(ports: Ports, job: Job, schedule_state: ScheduleState | None) -> bool:
-    """Whether the schedule gathers no longer and the trigger of this job is unmet: only met jobs stay (L4)."""
-    if schedule_state is None or schedule_state.mode not in ("drain", "completed"):
-        return False
-    schedule = lookup.definition_of(ports, schedule_state)
-    verdict = check.verdict_of(job, schedule, ports.clock.now()) if schedule else None
-    return verdict is not None and not verdict.met
-
-
 def _close(ports: Ports, job: Job, why: Why) -> int:
     """Drop the job under a tombstone on record and release its permits. Returns how many jobs were dropped, 0 or 1.
 
@@ -95,20 +94,14 @@ def _close(ports: Ports, job: Job, why: Why) -> int:
     """
     if job.wake_at is None:
         return 0
-    job, now = waiting.regained(ports, job), ports.clock.now()
-    # From now on the tombstone only refuses late events, so it may expire. Before, it named the permits to release.
-    bare = replace(job, job_id="", queued_in=None, rank=None, held=(), reason=why, rev=job.rev + 1)
-    closed = replace(bare, wake_at=None, expires_at=now + TOMBSTONE_LIFE)
-    plan: list[Write] = [Replace(closed, over=job)]
-    held = {limit_name: ports.jobs.limit_state(limit_name) for limit_name in job.held}
+    job, now = queues.regained(ports, job), ports.clock.now()
+    plan: list[Write] = [Replace(replace(lifecycle.tombstone(job, why, now), rev=job.rev + 1), over=job)]
+    held = states_of_held(ports, job)
     if job.job_id:
-        drop_plan = claim.drop_plan(job, record_of(job, "DROPPED", why, now), held, now)
-        plan += [write for write in drop_plan if not isinstance(write, DeleteJob)]
+        plan += [Put(record_of(job, "DROPPED", why, now)), *claim.released(job, held, now)]
     if ports.ledger.commit(plan) is not None:
         return 0
-    woken = [limit_ref(limit_name) for limit_name, state in held.items() if state.waiters]
-    if woken:
-        ports.hints.send(woken, now, now)
+    wake_queues(ports, held, now)
     return 1 if job.job_id else 0
 
 
@@ -137,42 +130,46 @@ def drop_job(
     Dropping a retry ends its run as FAILED and announces that; dropping a redrive restores its dead letter. ``exact``
     drops the job only in the revision that was read, because an event may have changed the decision since.
     """
-    job = waiting.regained(ports, job)
+    job = queues.regained(ports, job)
     held = states_of_held(ports, job)
-    if job.traits.timed and _is_again(ports, job):
-        again = Why.of("duplicate", "prepared again after an update")
-        return committed(ports, claim.delete_plan(job, held, now), "gone", again)
-    if check.is_prepared(job) and (already := facts_of.already(ports, job)) is not None:
-        return committed(
-            ports, claim.delete_plan(job, held, now), "gone", Why.of("duplicate", f"has {already} already")
-        )
-    plan: list[Write] = claim.drop_plan(job, record_of(job, kind, why, now), held, now, exact)
-    if job.traits.retries:
-        run = ports.rows.get(Run, job.job_id, job.attempt - 1)
-        before = run.reason if run is not None else ""
-        update = RunUpdate("FAILED", now, Why.of("not_attempted_again", before, "; not attempted again: ", why))
-        step = complete.advance(run, update, now, None) if run else None
-        plan = [write for write in plan if not isinstance(write, Put)]
-        plan += [Replace(step.run)] if step else []
-    elif job.traits.redelivers:
-        kept = [write for write in plan if not isinstance(write, Put)]
-        plan = [*kept, *put_back(ports, job, why, now)]
+    duplicate = _duplicate(ports, job)
+    if duplicate is not None:
+        return committed(ports, claim.delete_plan(job, held, now), "gone", duplicate)
+    plan = claim.drop_plan(job, _ending(ports, job, kind, why, now), held, now, exact)
     if job.backfill is not None:
         plan.append(WakeBackfill(job.schedule, job.backfill, now))
-    notices_due = (
-        notices.of_job(ports, job, "aborted", why, now) if kind == "ABORTED" and not job.traits.retries else []
-    )
+    told = kind == "ABORTED" and not job.traits.retries
+    notices_due = notices.of_job(ports, job, "aborted", why, now) if told else []
     outcome = committed(ports, [*plan, *notices_due], "aborted" if kind == "ABORTED" else "dropped", why)
     if outcome is not None:
         notices.hint(ports, notices_due)
-        woken = queues_to_wake(held)
-        if job.backfill is not None:
-            woken.append(kinds.ref(Backfill, job.schedule, job.backfill))
-        if job.traits.retries:
-            woken.append(run_ref(job.job_id, job.attempt - 1))
-        if woken:
-            ports.hints.send(woken, now, now)
+        backfill = [kinds.ref(Backfill, job.schedule, job.backfill)] if job.backfill is not None else []
+        run = [run_ref(job.job_id, job.attempt - 1)] if job.traits.retries else []
+        wake_queues(ports, held, now, *backfill, *run)
     return outcome
+
+
+def _duplicate(ports: Ports, job: Job) -> Why | None:
+    """Why a fire goes without a record: it is prepared again, or has run; None for any other job."""
+    if job.traits.timed and _is_again(ports, job):
+        return Why.of("duplicate", "prepared again after an update")
+    already = facts_of.already(ports, job) if check.is_prepared(job) else None
+    return Why.of("duplicate", f"has {already} already") if already is not None else None
+
+
+def _ending(ports: Ports, job: Job, kind: RecordKind, why: Why, now: Instant) -> list[Write]:
+    """The writes that tell how a dropped job ended: its record, the failed run of a retry, or the dead letter of a
+    redrive."""
+    if job.traits.redelivers:
+        return put_back(ports, job, why, now)
+    if not job.traits.retries:
+        return [Put(record_of(job, kind, why, now))]
+    run = ports.rows.get(Run, job.job_id, job.attempt - 1)
+    if run is None:
+        return []
+    update = RunUpdate("FAILED", now, Why.of("not_attempted_again", run.reason, "; not attempted again: ", why))
+    step = complete.advance(run, update, now, None)
+    return [Replace(step.run)] if step else []
 
 
 def drop_at(ports: Ports, key: tuple[str, int, str], why: Why) -> bool:
@@ -197,8 +194,11 @@ def states_of_held(ports: Ports, job: Job) -> dict[str, LimitState]:
     return {limit_name: ports.jobs.limit_state(limit_name) for limit_name in job.held}
 
 
-def queues_to_wake(held: dict[str, LimitState]) -> list[Ref]:
-    return [limit_ref(limit_name) for limit_name, state in held.items() if state.waiters]
+def wake_queues(ports: Ports, released: Mapping[str, LimitState], now: Instant, *others: Ref) -> None:
+    """Hint the limits, of those whose permits were released, for which jobs wait, and ``others``."""
+    woken = [*(limit_ref(limit_name) for limit_name, state in released.items() if state.waiters), *others]
+    if woken:
+        ports.hints.send(woken, now, now)
 
 
 def committed(ports: Ports, plan: list[Write], ended: Ended, why: Why) -> CheckResult | None:

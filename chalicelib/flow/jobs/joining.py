@@ -32,7 +32,7 @@ from chalicelib.core.runs import metrics
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, ExpectDefinition, ExpectGrants, ExpectMode, Write
 from chalicelib.flow import lookup, priority
-from chalicelib.flow.limits import parts, policies
+from chalicelib.flow.limits import policies, queues
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
@@ -103,10 +103,10 @@ def _join(ports: Ports, limit_name: str, joining: Sequence[Joining]) -> list[Ref
         plan = claim.queue(job, each.facts, Route((), each.pace), now)
         plans.append((each, [write for write in plan if not isinstance(write, JoinQueue)]))
     # The jobs of a transaction join one part of the queue. The most urgent ones join first.
-    queues: dict[str, list[tuple[Joining, list[Write]]]] = {}
+    by_queue: dict[str, list[tuple[Joining, list[Write]]]] = {}
     for each_plan in sorted(plans, key=lambda plan: _waiter(plan[1]).rank):
-        queues.setdefault(_waiter(each_plan[1]).limit_name, []).append(each_plan)
-    groups = sorted((group for queue in queues.values() for group in _groups(queue)), key=_first_rank)
+        by_queue.setdefault(_waiter(each_plan[1]).limit_name, []).append(each_plan)
+    groups = sorted((group for queue in by_queue.values() for group in _groups(queue)), key=_first_rank)
     for number, group in enumerate(groups):
         joined, refused = _commit(ports, limit_name, group, now)
         left += refused
@@ -115,7 +115,7 @@ def _join(ports: Ports, limit_name: str, joining: Sequence[Joining]) -> list[Ref
             logger.info("joined", extra={"limit": limit_name, "size": joined})
         pace = group[0][0].pace
         if names.whole(_waiter(group[0][1]).limit_name) != _waiter(group[0][1]).limit_name:
-            parts.wake(ports, pace, now)
+            queues.wake(ports, pace, now)
         elif number == 0:
             ports.hints.send([limit_ref(limit_name)], now, now)
         later = [each for plans in groups[number + 1 :] for each in plans]
@@ -146,11 +146,11 @@ def _pause(ports: Ports, first: tuple[Joining, list[Write]]) -> Millis:
 def _crowd(ports: Ports, pace: Pace, rank: str) -> Millis:
     """How long the queue of a policy lasts, if a job of this rank may join later: its policy does not start it sooner
     if it joins now. 0 if few jobs wait, or if it is more urgent than those that do."""
-    state = parts.state_of(ports, pace.limit_name)
+    state = queues.state_of(ports, pace.limit_name)
     backlog = pace.after(state.waiters)
     if state.waiters < MANY or backlog < LONG_QUEUE:
         return 0
-    head = parts.head_of(ports, state, 1)
+    head = queues.head_of(ports, state, 1)
     return 0 if head and permits.urgency(rank) < permits.urgency(head[0].rank) else backlog
 
 

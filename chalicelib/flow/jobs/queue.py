@@ -26,7 +26,7 @@ from chalicelib.flow.each import run_each
 from chalicelib.flow.jobs import blocks
 from chalicelib.flow.jobs.check import check_job
 from chalicelib.flow.jobs.drop import drain
-from chalicelib.flow.limits import holders, parts
+from chalicelib.flow.limits import queues
 from chalicelib.flow.limits.policies import pace_of
 from chalicelib.flow.runs import launch
 from chalicelib.ports import Ports
@@ -136,7 +136,7 @@ def _next_plain(ports: Ports, service: _Service, request: Pace, state: LimitStat
     """The next waiters of a policy that may be sent in a block. None if the first one needs a claim; then it acquires a
     permit of its own."""
     wanted = min(blocks.MAX_READ, len(service.sent) + core_blocks.most(request))
-    waiters = [waiter for waiter in parts.head_of(ports, state, wanted) if waiter not in service.sent]
+    waiters = [waiter for waiter in queues.head_of(ports, state, wanted) if waiter not in service.sent]
     plain = blocks.plain_head(ports, waiters[: core_blocks.most(request)])
     return plain if plain or not waiters else None
 
@@ -156,7 +156,7 @@ def _serve_in_block(
     if slots:
         recorded = blocks.RECORDED_IN_PARTS if state.parts else blocks.RECORDED
         service.sent.add(slots, slots[-1].at + request.tolerance + recorded)
-    waiting = parts.counted(ports, state).waiters
+    waiting = queues.counted(ports, state).waiters
     ports.metrics.add(metrics.QUEUE_LENGTH, waiting, metrics.wait_reason_of(service.limit_name))
     hints = [(now, [blocks.ref_of_part(request, part)]) for part in shares[1:]]
     if ports.ledger.commit([LeaseQueue(service.limit_name, service.lease, served_at, in_block=True)]) is None:
@@ -173,7 +173,7 @@ def _rests(ports: Ports, service: _Service, state: LimitState) -> bool:
     the parts are read again after the queue has been put to sleep."""
     if ports.ledger.commit([ClearQueueWake(service.limit_name, service.lease)]) is not None:
         return False
-    if parts.head_of(ports, state, 1):
+    if queues.head_of(ports, state, 1):
         now = ports.clock.now()
         ports.ledger.commit([WakeQueue(service.limit_name, now, state.parts)])
         ports.hints.send([limit_ref(service.limit_name)], now, now)
@@ -214,7 +214,7 @@ def _serve_head(ports: Ports, service: _Service) -> int:
         if served and _is_spent(ports, service.limit_name):
             break
         state = ports.jobs.limit_state(service.limit_name)
-        head = parts.head_of(ports, state, len(failed) + len(service.sent) + BESIDE)
+        head = queues.head_of(ports, state, len(failed) + len(service.sent) + BESIDE)
         fresh = [
             waiter
             for waiter in head
@@ -288,7 +288,7 @@ def _serve_run(ports: Ports, waiter: Waiter, run_id: str, attempt: int) -> bool:
 def _schedule_next(ports: Ports, service: _Service) -> None:
     """Set the instant at which the queue is served next, unless a write that released a permit has set it already."""
     now, limit_name = ports.clock.now(), service.limit_name
-    state = parts.state_of(ports, limit_name)
+    state = queues.state_of(ports, limit_name)
     ports.metrics.add(metrics.QUEUE_LENGTH, state.waiters, metrics.wait_reason_of(limit_name))
     if state.waiters == 0 and state.parts:
         _rests(ports, service, state)
@@ -310,12 +310,12 @@ def _schedule_next(ports: Ports, service: _Service) -> None:
         ref = queue_ref(limit_name, *service.sent.texts) if len(service.sent) else limit_ref(limit_name)
         ports.hints.send([ref], served_at, now)
     if asked is not None:
-        holders.poll_holders(ports, state, now)
+        queues.poll_holders(ports, state, now)
 
 
 def _asks_of_head(ports: Ports, state: LimitState) -> tuple[tuple[PermitRequest, ...], Mapping[str, LimitState]]:
     """The permit requests of the waiter at the head and the states of their limits; empty if its row does not exist."""
-    head = parts.head_of(ports, state, 1)
+    head = queues.head_of(ports, state, 1)
     if not head:
         return (), {}
     if head[0].run is not None:

@@ -16,7 +16,7 @@ from chalicelib.core.why import Why, mention
 from chalicelib.core.writes import ExpectMode
 from chalicelib.flow import lookup, requests
 from chalicelib.flow.lookup import find_run
-from chalicelib.flow.runs import cancel as cancelling
+from chalicelib.flow.runs import follow
 from chalicelib.ports import Ports
 
 
@@ -29,7 +29,7 @@ def cancel(ports: Ports, run_id: str, by: str) -> Run:
     """
     run = find_run(ports, run_id)[-1]
     if not states.is_terminal(run.state):
-        cancelling.request_cancel(ports, run_id, run.attempt, Why.of("cancelled", f"cancelled by {by}"))
+        follow.request_cancel(ports, run_id, run.attempt, Why.of("cancelled", f"cancelled by {by}"))
         return find_run(ports, run_id)[-1]
     if run.cancel and run.state == "CANCELLED":
         return run

@@ -28,7 +28,7 @@ from chalicelib.core.writes import Replace
 from chalicelib.flow import lookup, wake
 from chalicelib.flow.definitions.target_roles import adapter_of_begun
 from chalicelib.flow.ingest.apply import apply_to_all
-from chalicelib.flow.limits import pools, waiting
+from chalicelib.flow.limits import pools, queues
 from chalicelib.flow.notices import notices
 from chalicelib.flow.runs import failures
 from chalicelib.log import logger, run_fields
@@ -68,12 +68,12 @@ def advance_run(
         run = ports.rows.get(Run, run_id, attempt)
         if run is None:
             return None
-        run = waiting.regained(ports, run) if conflicts else run
+        run = queues.regained(ports, run) if conflicts else run
         step = _step(ports, run, update, now, may_retry, again)
         if step is None:
             return None
         skipped = [status for status in complete.newly_announced(run, step) if not _is_awaited(ports, step.run, status)]
-        step = complete.drop_statuses(step, skipped, now) if skipped else step
+        step = complete.drop_statuses(step, skipped, now)
         limit_states = {name: ports.jobs.limit_state(name) for name in run.permits} if step.ended else {}
         if ports.ledger.commit(complete.plan(run, step, limit_states, now)) is None:
             _follow(ports, run, step, limit_states, now)

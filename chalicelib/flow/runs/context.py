@@ -139,20 +139,28 @@ def _named(ports: Ports, run: Run, event: Event) -> Iterator[Event]:
     schedule = Schedule.model_validate(version.definition)
     counted, own = backfill.datasets_of(schedule), run.schedule.partition(".")[0]
     for name in counted:
-        if name.partition(".")[0] != own and grants.used_of(ports, [ForeignUse("datasets", name, own)]).missing:
-            continue
-        stored = ports.rows.get(Definition, "dataset", name) if name != event.dataset else None
-        dataset = Dataset.model_validate(stored.document) if stored is not None else None
-        if dataset is None or set(dataset.keys) != set(values):
-            continue
-        chosen = tuple(values[key] for key in dataset.keys)
-        known = ports.rows.get(Partition, name, chosen)
-        if known is not None:
-            yield known.event
-        elif event.kind == "run_now" and len(counted) == 1:
-            yield backfill.unregistered(name, dataset, chosen, event.accepted_at)
+        found = _of_dataset(ports, name, event, values, own, event.kind == "run_now" and len(counted) == 1)
+        yield from (found,) if found is not None else ()
     if not ids.is_of_dag(run.schedule):  # a node's upstream runs are those of its round
         yield from _statuses(ports, schedule, event, values, own)
+
+
+def _of_dataset(
+    ports: Ports, name: str, event: Event, values: Mapping[str, str], own: str, in_any_case: bool
+) -> Event | None:
+    """The event of the partition of a dataset with these values, other than the run's own ``event``. None if another
+    namespace does not grant it, or if no such partition is registered, unless it has one ``in_any_case``."""
+    if name.partition(".")[0] != own and grants.used_of(ports, [ForeignUse("datasets", name, own)]).missing:
+        return None
+    stored = ports.rows.get(Definition, "dataset", name) if name != event.dataset else None
+    dataset = Dataset.model_validate(stored.document) if stored is not None else None
+    if dataset is None or set(dataset.keys) != set(values):
+        return None
+    chosen = tuple(values[key] for key in dataset.keys)
+    known = ports.rows.get(Partition, name, chosen)
+    if known is not None:
+        return known.event
+    return backfill.unregistered(name, dataset, chosen, event.accepted_at) if in_any_case else None
 
 
 def _statuses(ports: Ports, schedule: Schedule, event: Event, values: Mapping[str, str], own: str) -> Iterator[Event]:

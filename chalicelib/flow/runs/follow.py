@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from chalicelib.core import states
+from chalicelib.core import ids, states
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import Ref, run_ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow, workers
@@ -16,7 +18,7 @@ from chalicelib.flow.definitions.target_roles import adapter_of_begun
 from chalicelib.flow.each import run_each
 from chalicelib.flow.runs.complete import advance_run, ingest_status
 from chalicelib.log import logger, run_fields
-from chalicelib.ports import Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 MIN_BATCH = 10  # fewer silent runs are polled one by one
 
@@ -28,7 +30,11 @@ def among(ports: Ports, refs: Sequence[Ref]) -> dict[Ref, Run]:
     alone.
     """
     runs = [ref for ref in refs if ref.kind == "run"]
-    silent = {ref: run for ref in runs if (run := _silent(ports, ref)) is not None} if len(runs) >= MIN_BATCH else {}
+    if len(runs) < MIN_BATCH:
+        return {}
+    found = {ref: ports.rows.get(Run, ref.parts[0], int(ref.parts[1])) for ref in runs}
+    now = ports.clock.now()
+    silent = {ref: run for ref, run in found.items() if run is not None and follow.is_silent(run, now)}
     return silent if len(silent) >= MIN_BATCH else {}
 
 
@@ -56,11 +62,6 @@ def poll_together(ports: Ports, silent: Mapping[Ref, Run]) -> frozenset[Ref]:
 def _place(run: Run) -> tuple[str, TargetRole | None]:
     """What the runs of one listing have in common."""
     return run.target_kind, role_of(run)
-
-
-def _silent(ports: Ports, ref: Ref) -> Run | None:
-    run = ports.rows.get(Run, ref.parts[0], int(ref.parts[1]))
-    return run if run is not None and follow.is_silent(run, ports.clock.now()) else None
 
 
 def poll(ports: Ports, run: Run) -> None:
@@ -98,3 +99,32 @@ def cancel(ports: Ports, run: Run) -> None:
     """Cancel a run at its target, then poll it. The sweep repeats this until the run has ended."""
     adapter_of_begun(ports, run).cancel(run)
     poll(ports, run)
+
+
+def cancel_oldest(ports: Ports, state: LimitState, limit: int, why: Why, within: str | None = None) -> int:
+    """Cancel as many of the oldest runs of a limit as one more run needs; with ``within``, only those of this
+    namespace. Returns how many cancels were requested."""
+    own = [start for start in state.starts.items() if within is None or start[0].startswith(f"{within}.")]
+    by_age = sorted(own, key=lambda start: (start[1], start[0]))
+    too_many = state.active - limit + 1
+    requested = 0
+    for holder, _ in by_age[: max(too_many, 0)]:
+        requested += request_cancel(ports, *ids.attempt_of(holder), why)
+    return requested
+
+
+def request_cancel(ports: Ports, run_id: str, attempt: int, why: Why) -> bool:
+    """Store a cancel request on a run and hint the run. Returns False if the run has ended or has such a request.
+
+    Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
+    """
+    for _ in range(MAX_CONFLICTS):
+        now = ports.clock.now()
+        run = ports.rows.get(Run, run_id, attempt)
+        if run is None or run.cancel or states.is_terminal(run.state):
+            return False
+        ends = replace(run, cancel=True, reason=why, wake_at=now, leases=0, rev=run.rev + 1)
+        if ports.ledger.commit([Replace(ends)]) is None:
+            ports.hints.send([run_ref(run_id, attempt)], now, now)
+            return True
+    raise too_many_conflicts(f"the request to cancel run {run_id}", "it will be repeated")

@@ -30,7 +30,7 @@ from chalicelib.core.why import Why
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow import grants, lookup
 from chalicelib.flow.definitions import allowed, target_roles
-from chalicelib.flow.limits import policies, waiting
+from chalicelib.flow.limits import policies, queues
 from chalicelib.flow.runs import complete as completing
 from chalicelib.flow.runs import follow
 from chalicelib.flow.runs.context import build, events_of, partition_of
@@ -49,7 +49,7 @@ def start(ports: Ports, run_id: str, attempt: int, serving: str | None = None) -
         if run is None or run.state != "STARTING" or run.target_id is not None:
             return False
         if conflicts or run.queued_in != serving:  # the step that serves the queue has just read the waiter
-            run = waiting.regained(ports, run)
+            run = queues.regained(ports, run)
         waits = _start(ports, run, serving)
         if waits is not None:
             return waits
@@ -121,6 +121,20 @@ def _prepare(ports: Ports, run: Run, seen: Seen) -> bool | None:
     called = replace(launch.calling(updated, now), partition=partition)
     if ports.ledger.commit(launch.take_permits(run, called, seen.paces or (), seen.states, appointment)) is not None:
         return None
+    return _make_call(ports, updated, called, context, unassumed, span, now)
+
+
+def _make_call(
+    ports: Ports,
+    updated: Run,
+    called: Run,
+    context: Mapping[str, Any],
+    unassumed: target_roles.Missing,
+    span: launch.Span | None,
+    now: Instant,
+) -> bool:
+    """Make the call that is on record since ``now``, unless the run may not start any more, or what it relies on has
+    changed. Returns as `start`."""
     if span is not None:
         ports.clock.wait_until(span.since)
     [why], [refused] = allowed.refusals(ports, [called]), target_roles.instead_of_calls(unassumed, [called])
@@ -139,7 +153,7 @@ def _prepare(ports: Ports, run: Run, seen: Seen) -> bool | None:
         case "restart":
             late = span is not None and at > span.until
             why = "the permit is too old" if late else "what it relies on has changed"
-            logger.info("start not made", extra={**run_fields(run), "why": why})
+            logger.info("start not made", extra={**run_fields(updated), "why": why})
             return _restart(ports, updated, called, span)
         case "call":
             _call(ports, called, context, at, refused)
@@ -237,13 +251,8 @@ def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant, refu
         answer = Started(found) if found is not None else answer
     if isinstance(answer, Never):
         # No start of this run can succeed, so no other attempt follows (C12).
-        completing.advance_run(
-            ports,
-            run.run_id,
-            run.attempt,
-            RunUpdate("FAILED", now, Why.of("target_refused", answer.why)),
-            may_retry=False,
-        )
+        update = RunUpdate("FAILED", now, Why.of("target_refused", answer.why))
+        completing.advance_run(ports, run.run_id, run.attempt, update, may_retry=False)
     elif isinstance(answer, Started) and answer.done:
         update = RunUpdate("SUCCEEDED", now, target_id=answer.target_id)
         completing.advance_run(ports, run.run_id, run.attempt, update, may_retry=False)

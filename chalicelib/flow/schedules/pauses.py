@@ -24,7 +24,7 @@ from chalicelib.flow import lookup, wake
 from chalicelib.flow.fires import calendars
 from chalicelib.flow.fires.emit import emit_soon
 from chalicelib.flow.jobs.drop import drain
-from chalicelib.flow.limits import waiting
+from chalicelib.flow.limits import queues
 from chalicelib.flow.lookup import existing
 from chalicelib.ports import MAX_CONFLICTS, Ports
 
@@ -118,7 +118,7 @@ def close(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, now: 
         return [Create(replace(blank, closed=True, wake_at=now))]
     if job.closed:
         return []
-    job = waiting.regained(ports, job)
+    job = queues.regained(ports, job)
     under = replace(job, closed=True, wake_at=now, rev=job.rev + 1)
     verdict = check.verdict_of(job, schedule, now)
     if verdict is not None and not verdict.met:

@@ -18,7 +18,7 @@ from chalicelib.core.fires import upcoming as fire_upcoming
 from chalicelib.core.fires import walls
 from chalicelib.core.history.lines import waited
 from chalicelib.core.instants import Instant, iso, iso_or_none
-from chalicelib.core.jobs import check, conditions, timeout
+from chalicelib.core.jobs import check, timeout
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names
 from chalicelib.core.rows import kinds
@@ -410,7 +410,7 @@ def _constraints(job: Job, known: Facts, now: Instant) -> list[StateOfConstraint
 
 
 def _conditions(job: Job, known: Facts, now: Instant) -> tuple[Condition, ...]:
-    return conditions.evaluate(job, known, known.schedule, now) if known.schedule else ()
+    return check.conditions_of(job, known, known.schedule, now) if known.schedule else ()
 
 
 def _not_enabled(schedule_state: ScheduleState, waiting: int) -> str:

@@ -17,7 +17,7 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import RunState
 from chalicelib.core.views import At, View, shown
 from chalicelib.flow import facts, lookup
-from chalicelib.flow.limits import parts
+from chalicelib.flow.limits import queues
 from chalicelib.flow.views import waiting
 from chalicelib.flow.views.queues import WaiterView, waiters_view
 from chalicelib.ports import Page, Ports
@@ -104,8 +104,8 @@ def _asks_of_schedule(ports: Ports, name: str, job: Job | None = None) -> tuple[
 
 
 def _in_full(ports: Ports, namespace: str, name: str, ask: PermitRequest | None) -> LimitView:
-    state = parts.state_of(ports, name)
-    waiters = parts.head_of(ports, state, MAX_SHOWN)
+    state = queues.state_of(ports, name)
+    waiters = queues.head_of(ports, state, MAX_SHOWN)
     holders, more = _holders(ports, state, namespace)
     maximum = _maximum(ports, namespace, state, ask, [each.job_schedule for each in waiters], holders)
     view = _view(state, maximum, ask, ports.clock.now())

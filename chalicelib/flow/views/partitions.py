@@ -10,9 +10,9 @@ from chalicelib.core import ids
 from chalicelib.core.backfills import backfill
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError, invalid
-from chalicelib.core.events import correlation
 from chalicelib.core.events.values import decoded, has_known_spellings, rank
 from chalicelib.core.instants import iso, iso_or_none
+from chalicelib.core.jobs import gather
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Job
@@ -164,9 +164,9 @@ def _awaiting(ports: Ports, names: Sequence[str], event: Event) -> list[Job]:
     """The gathering jobs of these schedules that this event would join, read a hundred per call."""
     wanted = []
     for name, (state, schedule) in many.schedules(ports, names).items():
-        values = correlation.correlate(schedule.by, event) if schedule.by else None
+        values = gather.correlate(schedule.by, event) if schedule.by else None
         if not schedule.by or values is not None:
-            wanted.append((name, state.generation, correlation.gathering_key(values)))
+            wanted.append((name, state.generation, gather.gathering_key(values)))
     read = ports.prefetch.read(ports, [kinds.key(Job, *place) for place in wanted])
     jobs = (read.rows.get(Job, *place) for place in wanted)
     return [job for job in jobs if job is not None and not job.closed and job.met_at is None]

@@ -10,8 +10,8 @@ from chalicelib.core import states
 from chalicelib.core.instants import Instant, iso, iso_or_none
 from chalicelib.core.jobs import holds
 from chalicelib.core.jobs.check import is_prepared
-from chalicelib.core.jobs.deadlines import due_by
 from chalicelib.core.jobs.holds import Hold
+from chalicelib.core.jobs.timeout import due_by
 from chalicelib.core.limits import names
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition

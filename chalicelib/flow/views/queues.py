@@ -18,7 +18,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.queued import waiter_of
 from chalicelib.core.states import JobKind, JobState
 from chalicelib.core.views import At, Code, ForMaybe, View, shown
-from chalicelib.flow.limits import parts
+from chalicelib.flow.limits import queues
 from chalicelib.flow.lookup import definitions_in
 from chalicelib.flow.views.holding import Holding, HoldView, hold_view
 from chalicelib.flow.views.views import PartOfDagView
@@ -119,8 +119,8 @@ class Queues:
 
     def _read(self, limit_name: str) -> tuple[LimitState, dict[Waiter, int]]:
         if limit_name not in self._known:
-            state = parts.state_of(self._ports, limit_name)
-            waiters = parts.head_of(self._ports, state, MAX_COUNTED)
+            state = queues.state_of(self._ports, limit_name)
+            waiters = queues.head_of(self._ports, state, MAX_COUNTED)
             self._known[limit_name] = state, {waiter: number for number, waiter in enumerate(waiters, 1)}
         return self._known[limit_name]
 
@@ -176,18 +176,18 @@ def of_pool(ports: Ports, row: Definition) -> dict[str, Any]:
 def of_policy(ports: Ports, row: Definition) -> dict[str, Any]:
     """The queues of a policy. In one, jobs and runs wait for its next start. In the others, jobs wait for admission,
     because they also need permits of a pool, a group or an EMR application."""
-    state = parts.state_of(ports, names.policy_limit(row.name))
-    head = parts.head_of(ports, state, MAX_SHOWN) if state.waiters else []
-    queues = [{"of": "the next start", "waiting": state.waiters, "queue": waiters_view(head)}]
+    state = queues.state_of(ports, names.policy_limit(row.name))
+    head = queues.head_of(ports, state, MAX_SHOWN) if state.waiters else []
+    found = [{"of": "the next start", "waiting": state.waiters, "queue": waiters_view(head)}]
     for shared in dict.fromkeys((*_shared(ports, row.name, head), *state.admits)):
         admission = ports.jobs.limit_state(names.admission_limit(row.name, shared))
         if admission.waiters:
             shown = waiters_view(_head(ports, admission.limit_name, admission.waiters))
             of = f"admission, with permits of {names.describe(shared)}"
-            queues.append({"of": of, "waiting": admission.waiters, "queue": shown})
-    waiting = sum(int(str(queue["waiting"])) for queue in queues)
+            found.append({"of": of, "waiting": admission.waiters, "queue": shown})
+    waiting = sum(int(str(queue["waiting"])) for queue in found)
     next_at = max(state.head, ports.clock.now()) if waiting else None
-    return {"waiting": waiting, "next_start_at": iso_or_none(next_at), "parts": queues}
+    return {"waiting": waiting, "next_start_at": iso_or_none(next_at), "parts": found}
 
 
 def _shared(ports: Ports, policy: str, head: Sequence[Waiter]) -> list[str]:

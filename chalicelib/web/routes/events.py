@@ -5,7 +5,7 @@ from __future__ import annotations
 from chalice.app import Request, Response
 
 from chalicelib.core.instants import parse_instant
-from chalicelib.flow.ingest.custom_events import Envelope, post
+from chalicelib.flow.ingest.outbox import Envelope, post
 from chalicelib.flow.lookup import require
 from chalicelib.web.access import require_events
 from chalicelib.web.bodies import Events

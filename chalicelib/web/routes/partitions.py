@@ -9,7 +9,7 @@ from chalice.app import Request, Response
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import invalid
 from chalicelib.flow.definitions.store import get
-from chalicelib.flow.ingest.partitions import register_values
+from chalicelib.flow.ingest.objects import register_values
 from chalicelib.flow.views import partitions
 from chalicelib.flow.views.views import partition_view
 from chalicelib.web import unseen

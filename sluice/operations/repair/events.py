@@ -16,7 +16,7 @@ from chalicelib.core.rows.event import AppliedEvent, CountedObject, Event, Parti
 from chalicelib.core.rows.run import Run
 from chalicelib.core.writes import Delete, Put
 from chalicelib.flow.ingest import objects
-from chalicelib.flow.ingest.rewritten import version_name
+from chalicelib.flow.ingest.objects import version_name
 from sluice.operations.archive.export import pages_of
 from sluice.operations.ports import Changed
 from sluice.operations.repair.repair import Repair

@@ -29,7 +29,7 @@ from chalicelib.flow.dags import actions as dags
 from chalicelib.flow.dags import runs as dag_runs
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
-from chalicelib.flow.ingest import custom_events
+from chalicelib.flow.ingest import outbox
 from chalicelib.flow.jobs import actions, arrangers
 from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.runs import dead_letters
@@ -74,8 +74,8 @@ def put(world: World, by: str, document: dict[str, Any], name: str = NAME) -> No
 
 def post(world: World, by: str, kind: str = "go", **payload: Any) -> None:
     world.posted += 1
-    envelope = custom_events.Envelope(kind, f"n{world.posted}", payload)
-    custom_events.post(signed(world, by), "demo", [envelope])
+    envelope = outbox.Envelope(kind, f"n{world.posted}", payload)
+    outbox.post(signed(world, by), "demo", [envelope])
 
 
 def noon(world: World) -> None:

@@ -9,7 +9,7 @@ import pytest
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.instants import DAY, HOUR, SECOND
-from chalicelib.flow.ingest import objects, partitions
+from chalicelib.flow.ingest import objects
 from tests.acceptance.words import Document, day, doze, event, on, reasons, started_at, time, why
 from tests.support.backfills import begin
 from tests.support.clock import NOON
@@ -128,7 +128,7 @@ def test_c18_a_partition_that_a_request_registers_counts(world: World) -> None:
     go(world)
     dataset = world.ports.catalog.dataset_of("lake-bucket", day(1, "weather", "a.csv"))
     assert dataset is not None
-    partitions.register_values(world.ports, *dataset, {"partition": {"year": "2013", "month": "09", "day": "1"}})
+    objects.register_values(world.ports, *dataset, {"partition": {"year": "2013", "month": "09", "day": "1"}})
     world.settle()
     assert len(world.runs("daily")) == 1
     doze(world, "7h")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from chalicelib.core.errors import SluiceError
-from chalicelib.flow.ingest import custom_events
-from chalicelib.flow.ingest.custom_events import Envelope
+from chalicelib.flow.ingest import outbox
+from chalicelib.flow.ingest.outbox import Envelope
 from tests.acceptance.words import day, doze, event, on, status, why
 from tests.support.schedules import after, partitions
 from tests.support.world import EMR, World, flights
@@ -110,7 +110,7 @@ def test_t11_the_same_id_posted_twice_is_one_event(world: World) -> None:
 def test_t11_n_events_count_in_one_request_or_several(world: World) -> None:
     world.deploy(flights({"audit": on(event("order.closed", count=5))}))
     posted = [Envelope("order.closed", f"order-{number}", {"number": number}) for number in range(4)]
-    answer = custom_events.post(world.ports, "demo", posted)
+    answer = outbox.post(world.ports, "demo", posted)
     assert len({each.id for each in answer}) == 4
     world.settle()
     assert why(world, "audit")["missing"] == ["1 event order.closed"]

@@ -13,7 +13,7 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.run import Run
 from chalicelib.flow.backfills import reprocess
-from chalicelib.flow.ingest.partitions import register_values
+from chalicelib.flow.ingest.objects import register_values
 from chalicelib.flow.schedules import actions
 from tests.acceptance.words import all_of, on, partition, size, why_schedule
 from tests.support.backfills import begin, living, preview

@@ -13,7 +13,6 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.instants import HOUR
 from chalicelib.flow.ingest import objects
-from chalicelib.flow.ingest import partitions as by_hand
 from tests.acceptance.words import concurrency, day, days, doze, kinds, on, partition
 from tests.support.schedules import after, partitions
 from tests.support.world import World, flights
@@ -107,7 +106,7 @@ def test_t7_a_partition_registered_without_object_counts_equally(world: World) -
     assert found is not None
     values = {"partition": {"year": "2013", "month": "01", "day": "1"}}
     for _ in range(2):
-        by_hand.register_values(world.ports, *found, values)
+        objects.register_values(world.ports, *found, values)
     world.upload(day(1))
     world.upload(day(2))
     world.settle()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chalicelib.core.instants import HOUR, MINUTE
-from chalicelib.core.jobs import deadlines
+from chalicelib.core.jobs import timeout
 from chalicelib.flow.views import explain
 from tests.acceptance.words import day
 from tests.core.builders import NOON, job, schedule, workflow
@@ -192,15 +192,15 @@ def test_w14_among_equals_the_earliest_latest_start_goes_first() -> None:
 )
 def test_w14_the_latest_start_meets_both_deadlines(fields: dict[str, Any], latest: int | None) -> None:
     waiting = job(created_at=NOON, accepted_at=NOON)
-    assert deadlines.latest_start(waiting, schedule(**fields), workflow()) == latest
-    assert deadlines.latest_start(waiting, schedule(), workflow(**fields)) == latest, "the workflow's word, if none"
+    assert timeout.latest_start(waiting, schedule(**fields), workflow()) == latest
+    assert timeout.latest_start(waiting, schedule(), workflow(**fields)) == latest, "the workflow's word, if none"
 
 
 def test_w14_a_deadline_counts_from_the_nominal_instant_or_data() -> None:
     late = job("fire", nominal_at=NOON, due_at=NOON + MINUTE, created_at=NOON + MINUTE, accepted_at=NOON + HOUR)
     by_clock, by_data = ({"start_within": "1h", "from": each} for each in ("nominal", "data"))
-    assert deadlines.latest_start(late, schedule(deadline=by_clock), workflow()) == NOON + HOUR
-    assert deadlines.latest_start(late, schedule(deadline=by_data), workflow()) == NOON + 2 * HOUR
+    assert timeout.latest_start(late, schedule(deadline=by_clock), workflow()) == NOON + HOUR
+    assert timeout.latest_start(late, schedule(deadline=by_data), workflow()) == NOON + 2 * HOUR
 
 
 edges = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda edge: edge[0] < edge[1]), max_size=10)

@@ -14,7 +14,7 @@ from chalicelib.core.backfills.backfill import EntryState
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import DAY, iso
-from chalicelib.core.jobs import check, conditions, facts, permits, timeout
+from chalicelib.core.jobs import check, facts, permits, timeout
 from chalicelib.core.limits import policies
 from chalicelib.core.limits.permits import RateWindow, Slots
 from chalicelib.core.rows.backfill import Backfill
@@ -172,7 +172,7 @@ def test_l12_a_backfill_job_asks_for_slots_and_paces_not_rates() -> None:
     assert [(ask.limit, ask.gap) for ask in mine if isinstance(ask, Slots)] == [(1, None)]
     assert [ask.binding for ask in mine if isinstance(ask, RateWindow)] == [False]
     job = rows.job(kind="backfill", backfill="b1", sort_key="JOB#BACKFILL#b1#000000")
-    assert [each.constraint.type for each in conditions.evaluate(job, known, made, NOON)] == ["concurrency"]
+    assert [each.constraint.type for each in check.conditions_of(job, known, made, NOON)] == ["concurrency"]
     busy = replace(
         known, limit_states={"workflow:demo.flights.clean": LimitState("workflow:demo.flights.clean", active=1)}
     )
@@ -186,7 +186,7 @@ def test_l12_a_job_of_a_finished_backfill_is_dropped_with_reason(state: Any) -> 
     made = schedule(at("@daily"))
     known = facts.Facts(rows.schedule_state(), made, workflow(), policies.StartRate("app", 1000, 3), backfill=row)
     job = rows.job(kind="retry", backfill="b1", attempt=2)
-    assert check.decide(job, known, NOON) == check.Drop(says("backfill b1 was cancelled by ada"))
+    assert check.decide(job, known, NOON) == check.End("DROPPED", says("backfill b1 was cancelled by ada"))
 
 
 def test_l12_a_retry_goes_on_wherever_its_backfill_does() -> None:

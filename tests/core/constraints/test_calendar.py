@@ -14,9 +14,9 @@ from chalicelib.core import errors
 from chalicelib.core.constraints.calendar import Calendar
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import DAY, HOUR, Instant, parse_instant
-from chalicelib.core.jobs import conditions
-from chalicelib.core.jobs.check import Abort, Launch, Wait, decide
-from tests.core.builders import NOON, PARTITION, brief, facts, job, met, schedule, sent
+from chalicelib.core.jobs import check
+from chalicelib.core.jobs.check import End, Launch, Wait, decide
+from tests.core.builders import NOON, PARTITION, brief, end_of, facts, job, met, schedule, sent
 from tests.support.reasons import says
 
 MORNING = [{"from": "2026-03-02T06:00:00Z", "to": "2026-03-02T13:00:00Z"}]
@@ -87,7 +87,7 @@ def test_a_job_waits_for_calendar_day_or_is_aborted_with_reason() -> None:
     assert waits.why.text == why
     assert waits.reason == "time"
     strict = facts(schedule=schedule(constraints=[rule | {"on_unmet": "abort"}]))
-    assert decide(met(), strict, NOON) == Abort(says(why.replace("else wait", "else abort")))
+    assert decide(met(), strict, NOON) == End("ABORTED", says(why.replace("else wait", "else abort")))
     assert isinstance(decide(met(), strict, at("2026-03-03T00:00:00Z")), Launch)
 
 
@@ -112,7 +112,7 @@ def test_a_calendar_of_past_days_only_is_described_as_such() -> None:
     )
     assert waits.until == NOON + DAY, "the timeout of the job ends its wait"
     strict = facts(schedule=schedule(constraints=[rule | {"on_unmet": "abort"}]))
-    assert isinstance(decide(met(), strict, NOON), Abort)
+    assert end_of(decide(met(), strict, NOON)) == "ABORTED"
 
 
 def test_it_waits_for_the_last_of_calendar_and_time_window() -> None:
@@ -166,8 +166,8 @@ def test_a_calendar_uses_the_zone_of_its_schedule_by_default() -> None:
 
 def test_a_calendar_does_not_delay_catch_up_or_backfill() -> None:
     made = schedule(constraints=[{"type": "calendar", "only": ["tue"]}])
-    assert conditions.evaluate(job("backfill", backfill="b1"), facts(schedule=made), made, NOON) == ()
-    assert not conditions.evaluate(met(), facts(schedule=made), made, NOON)[0].met
+    assert check.conditions_of(job("backfill", backfill="b1"), facts(schedule=made), made, NOON) == ()
+    assert not check.conditions_of(met(), facts(schedule=made), made, NOON)[0].met
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from chalicelib.core.constraints.constraint import MeterQuestion, PoolQuestion, 
 from chalicelib.core.constraints.load import MAX_WHY, Load, LoadReading
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND
-from chalicelib.core.jobs.check import Abort, Launch, Wait, decide
+from chalicelib.core.jobs.check import Launch, Wait, decide
 from chalicelib.core.names import Names
 from chalicelib.core.targets.answers import Never, NoAnswer
-from tests.core.builders import NAME, NOON, facts, met, schedule
+from tests.core.builders import NAME, NOON, end_of, facts, met, schedule
 
 METRIC: dict[str, Any] = {"namespace": "AWS/RDS", "metric": "CPUUtilization"}
 CPU: dict[str, Any] = {"cloudwatch": METRIC}
@@ -246,7 +246,7 @@ def test_c6_an_assumed_reading_meets_its_bound_or_misses_it(bound: dict[str, Any
 def test_c6_an_unmet_load_aborts_if_the_schedule_says_so() -> None:
     strict = schedule(constraints=[{"type": "load", "of": CPU, "below": 0.7, "on_unmet": "abort"}])
     reading = load().read(0.9, None, NOON)
-    assert isinstance(decide(met(), facts(schedule=strict, loads={"0": reading}), NOON), Abort)
+    assert end_of(decide(met(), facts(schedule=strict, loads={"0": reading}), NOON)) == "ABORTED"
     failed = load().read(NoAnswer("throttled"), None, NOON)
     assert isinstance(decide(met(), facts(schedule=strict, loads={"0": failed}), NOON), Wait)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.events.alarms import AlarmChange, alarm_event
-from chalicelib.core.events.correlation import correlate
+from chalicelib.core.jobs.gather import correlate
 from chalicelib.core.rows.event import Event
 from tests.core.builders import NOON
 

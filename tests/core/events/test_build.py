@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chalicelib.core.events import build, partitions
-from chalicelib.core.events import correlation as event_correlation
 from chalicelib.core.instants import DAY, HOUR, MINUTE
 from chalicelib.core.jobs import gather
 from chalicelib.core.jobs.gather import Touch
@@ -173,7 +172,7 @@ def test_t10_the_event_of_a_status_is_one_per_run_and_status() -> None:
 
 @pytest.mark.parametrize(("accepted", "counts"), [(NOON - 1, False), (NOON, True), (NOON + 1, True)])
 def test_l3_an_event_counts_only_if_accepted_since_leaf_gathers(accepted: int, counts: bool) -> None:
-    assert event_correlation.counts_for(partition_event(at=accepted), SINCE_NOON) is counts
+    assert gather.counts_for(partition_event(at=accepted), SINCE_NOON) is counts
 
 
 # -- correlation ---------------------------------------------------------------------------------------------------
@@ -181,17 +180,17 @@ def test_l3_an_event_counts_only_if_accepted_since_leaf_gathers(accepted: int, c
 
 def test_t19_an_event_is_gathered_under_its_correlation_values() -> None:
     event = partition_event(year="2013", month="1", day="2")
-    assert event_correlation.correlate(("month", "day"), event) == {"month": "1", "day": "2"}
-    assert event_correlation.correlate((), event) == {}
+    assert gather.correlate(("month", "day"), event) == {"month": "1", "day": "2"}
+    assert gather.correlate((), event) is None
 
 
 def test_t19_an_event_without_correlation_key_belongs_to_no_job() -> None:
-    assert event_correlation.correlate(("year", "hour"), partition_event(year="2013")) is None
-    assert event_correlation.correlate(("year",), replace(partition_event(), partition=None)) is None
+    assert gather.correlate(("year", "hour"), partition_event(year="2013")) is None
+    assert gather.correlate(("year",), replace(partition_event(), partition=None)) is None
 
 
 def test_t19_without_correlation_schedule_has_one_gathering_job() -> None:
-    assert event_correlation.gathering_key(None) == event_correlation.gathering_key({}) == GATHERING
+    assert gather.gathering_key(None) == gather.gathering_key({}) == GATHERING
 
 
 @given(
@@ -203,10 +202,10 @@ def test_t19_distinct_values_gather_in_distinct_jobs(values: list[str], data: st
     others = data.draw(same_count)[: len(values)]
     one, other = ({f"key{index}": value for index, value in enumerate(some)} for some in (values, others))
 
-    same = event_correlation.gathering_key(one) == event_correlation.gathering_key(other)
+    same = gather.gathering_key(one) == gather.gathering_key(other)
 
     assert same == (values == others)
-    assert event_correlation.gathering_key(one) != GATHERING
+    assert gather.gathering_key(one) != GATHERING
 
 
 # -- what a job has gathered ---------------------------------------------------------------------------------------

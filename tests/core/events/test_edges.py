@@ -8,8 +8,9 @@ import pytest
 
 from chalicelib.core import ids, instants
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.events import build, correlation
+from chalicelib.core.events import build
 from chalicelib.core.instants import MINUTE
+from chalicelib.core.jobs import gather
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.runs import complete
 from chalicelib.core.targets.answers import RunUpdate
@@ -42,12 +43,12 @@ def test_t1_an_invalid_cron_is_refused_by_its_field(expression: str) -> None:
 
 @pytest.mark.parametrize("value", ["\u00fc" * 200, "/" * 500, "~" * 900, "a" * 900])
 def test_t19_a_correlation_fits_into_a_sort_key(value: str) -> None:
-    assert len(correlation.gathering_key({"year": value}).encode()) <= 1_024
+    assert len(gather.gathering_key({"year": value}).encode()) <= 1_024
 
 
 def test_t19_a_long_value_does_not_collide_with_a_short_one() -> None:
-    long = correlation.gathering_key({"year": "a" * 900})
-    assert correlation.gathering_key({"year": long.removeprefix("GATHERING#")}) != long
+    long = gather.gathering_key({"year": "a" * 900})
+    assert gather.gathering_key({"year": long.removeprefix("GATHERING#")}) != long
 
 
 def test_l3_a_status_is_accepted_when_the_run_reached_it() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from chalicelib.core.events import build, partitions
-from chalicelib.core.events import correlation as event_correlation
 from chalicelib.core.instants import DAY
+from chalicelib.core.jobs import gather
 from chalicelib.core.rows.event import Event
 from tests.core.builders import NOON, dataset
 
@@ -109,12 +109,12 @@ def test_t11_custom_event_has_identity_by_namespace_type_and_id() -> None:
 )
 def test_t19_a_custom_event_has_correlation_keys_in_its_payload(payload: Any, correlation: Any) -> None:
     event = build.custom_event("demo", "closed", "1", payload, NOON, NOON)
-    assert event_correlation.correlate(("day",), event) == correlation
+    assert gather.correlate(("day",), event) == correlation
 
 
 def test_t19_partition_values_precede_payload_values() -> None:
     event = build.custom_event("demo", "closed", "1", {"day": "2"}, NOON, NOON)
-    assert event_correlation.correlate(("day",), replace(event, partition={"day": "1"})) == {"day": "1"}
+    assert gather.correlate(("day",), replace(event, partition={"day": "1"})) == {"day": "1"}
 
 
 def test_t8_with_a_manifest_any_object_may_complete_it() -> None:

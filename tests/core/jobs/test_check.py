@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant
-from chalicelib.core.jobs.check import Abort, Coalesce, Decision, Drop, Duplicate, Launch, Wait, decide
+from chalicelib.core.jobs.check import Coalesce, Decision, Duplicate, End, Launch, Wait, decide
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.jobs.permits import asks_of
 from chalicelib.core.limits.permits import Pace, Slots
@@ -75,18 +75,18 @@ def test_o3_a_job_written_again_by_a_stalled_writer_is_duplicate() -> None:
     ],
 )
 def test_c13_a_deleted_or_replaced_schedule_starts_nothing(kind: str, known: Facts, why: str) -> None:
-    assert decided(job(kind), known) == Drop(says(why))
+    assert decided(job(kind), known) == End("DROPPED", says(why))
 
 
 @pytest.mark.parametrize("kind", ["gathering", "fire", "retry"])
 def test_l3_a_disabled_schedule_starts_nothing(kind: str) -> None:
     assert decided(
         met() if kind == "gathering" else job(kind), facts(schedule_state=schedule_state(mode="disabled"))
-    ) == Drop(says("the schedule was disabled"))
+    ) == End("DROPPED", says("the schedule was disabled"))
 
 
 def test_l3_a_job_under_a_tombstone_is_dropped() -> None:
-    assert decided(met(closed=True), facts()) == Drop(says("the schedule was disabled"))
+    assert decided(met(closed=True), facts()) == End("DROPPED", says("the schedule was disabled"))
 
 
 def test_l11_run_now_passes_on_a_disabled_schedule() -> None:
@@ -94,8 +94,8 @@ def test_l11_run_now_passes_on_a_disabled_schedule() -> None:
 
 
 def test_a_job_whose_workflow_is_gone_is_aborted() -> None:
-    assert decided(met(), facts(workflow=None)) == Abort(says(f"workflow {NAME} no longer exists"))
-    assert decided(met(), facts(schedule=None)) == Abort(says("workflow unknown no longer exists"))
+    assert decided(met(), facts(workflow=None)) == End("ABORTED", says(f"workflow {NAME} no longer exists"))
+    assert decided(met(), facts(schedule=None)) == End("ABORTED", says("workflow unknown no longer exists"))
 
 
 # -- the trigger and the timeout -----------------------------------------------------------------------------------
@@ -123,14 +123,14 @@ def test_c8_an_unmet_trigger_waits_for_events_or_its_timeout() -> None:
 def test_c10_a_job_not_launched_in_time_is_aborted_with_reason() -> None:
     short = facts(schedule=schedule(TWO, timeout={"after": "90m"}))
     assert isinstance(decided(HALF, short, NOON + 90 * MINUTE - 1), Wait)
-    assert decided(HALF, short, NOON + 90 * MINUTE) == Abort(
-        says("not launched within its timeout of 1h 30m: waits for 1 partition of demo.flights")
+    assert decided(HALF, short, NOON + 90 * MINUTE) == End(
+        "ABORTED", says("not launched within its timeout of 1h 30m: waits for 1 partition of demo.flights")
     )
 
 
 def test_c10_a_job_found_after_its_timeout_says_so() -> None:
-    assert decided(met(), facts(), NOON + DAY) == Abort(
-        says("not launched within its timeout of 1d: it was not checked in time")
+    assert decided(met(), facts(), NOON + DAY) == End(
+        "ABORTED", says("not launched within its timeout of 1d: it was not checked in time")
     )
 
 
@@ -183,8 +183,8 @@ def test_h1_a_run_keeps_its_trigger_after_any_wait(waiting: Job, why: str, waite
 
 def test_c1_abort_applies_when_active_runs_reach_the_limit() -> None:
     assert isinstance(decided(met(), limited(2, active=1, on_unmet="abort")), Launch)
-    assert decided(met(), limited(2, active=2, on_unmet="abort")) == Abort(
-        says("at most 2 runs of the workflow at a time, else abort: 2 of 2 in use")
+    assert decided(met(), limited(2, active=2, on_unmet="abort")) == End(
+        "ABORTED", says("at most 2 runs of the workflow at a time, else abort: 2 of 2 in use")
     )
 
 
@@ -197,8 +197,8 @@ def test_c1_a_job_with_wait_asks_for_a_slot_instead_of_aborting() -> None:
 def test_c1_only_a_constraint_with_abort_aborts_at_its_own_limit() -> None:
     mixed = schedule(constraints=[concurrency(5, "abort"), concurrency(2, "wait")])
     assert isinstance(decided(met(), facts(schedule=mixed, limit_states={LIMIT: LimitState(LIMIT, active=2)})), Launch)
-    assert decided(met(), facts(schedule=mixed, limit_states={LIMIT: LimitState(LIMIT, active=5)})) == Abort(
-        says("at most 5 runs of the workflow at a time, else abort: 5 of 5 in use")
+    assert decided(met(), facts(schedule=mixed, limit_states={LIMIT: LimitState(LIMIT, active=5)})) == End(
+        "ABORTED", says("at most 5 runs of the workflow at a time, else abort: 5 of 5 in use")
     )
 
 
@@ -253,8 +253,8 @@ def test_a_job_in_a_queue_that_it_no_longer_needs_goes_on() -> None:
 
 def test_c10_a_queue_does_not_stop_a_timeout() -> None:
     queued = met(queued_in=LIMIT, rank="5", reason="waits for a slot")
-    assert decided(queued, limited(1, active=1), NOON + DAY) == Abort(
-        says("not launched within its timeout of 1d: waits for a slot")
+    assert decided(queued, limited(1, active=1), NOON + DAY) == End(
+        "ABORTED", says("not launched within its timeout of 1d: waits for a slot")
     )
 
 

@@ -10,12 +10,9 @@ import pytest
 from chalicelib.core.instants import DAY, HOUR, MINUTE, iso
 from chalicelib.core.jobs import gather
 from chalicelib.core.jobs.check import (
-    Abort,
-    Drop,
     Duplicate,
-    Expire,
+    End,
     Launch,
-    Skip,
     Wait,
     decide,
     is_prepared,
@@ -168,7 +165,7 @@ def test_t14_an_expired_partial_match_is_removed_with_its_reason() -> None:
     half = job(leaves={"0": came()})
     assert isinstance(decide(half, facts(schedule=made), NOON + HOUR - 1), Wait)
     late = NOON + HOUR + 1
-    assert decide(half, facts(schedule=made), late) == Expire(says(gather.expiry(half, made, late).reason.text))
+    assert decide(half, facts(schedule=made), late) == End("EXPIRED", says(gather.expiry(half, made, late).reason.text))
 
 
 # -- what fired it -------------------------------------------------------------------------------------------------
@@ -215,9 +212,9 @@ def test_l12_a_backfill_job_launches_while_its_backfill_runs() -> None:
     decision = decide(part, facts(backfill=backfill()), NOON)
     assert isinstance(decision, Launch)
     assert decision.why.text == "backfill b1"
-    assert decide(part, facts(), NOON) == Drop(says("the backfill of this job no longer exists"))
+    assert decide(part, facts(), NOON) == End("DROPPED", says("the backfill of this job no longer exists"))
     over = backfill("CANCELLED", reason="cancelled by ann")
-    assert decide(part, facts(backfill=over), NOON) == Drop(says("cancelled by ann"))
+    assert decide(part, facts(backfill=over), NOON) == End("DROPPED", says("cancelled by ann"))
 
 
 @pytest.mark.parametrize("kind", ["backfill", "retry"])
@@ -234,12 +231,12 @@ def test_l12_no_pause_of_the_schedule_stops_its_backfill(kind: str) -> None:
 
 def test_l19_an_occurrence_is_skipped_by_nominal_not_due_instant() -> None:
     spread = job("fire", nominal_at=NOON - HOUR, due_at=NOON)
-    skipped = Skip(says(f"the occurrence of {iso(NOON - HOUR)} was skipped on request"))
+    skipped = End("SKIPPED", says(f"the occurrence of {iso(NOON - HOUR)} was skipped on request"))
     assert decide(spread, facts(schedule_state=schedule_state(skips=(NOON - HOUR,))), NOON) == skipped
     assert isinstance(decide(spread, facts(schedule_state=schedule_state(skips=(NOON,))), NOON), Launch)
     plain = job("fire", due_at=NOON)
-    assert decide(plain, facts(schedule_state=schedule_state(skips=(NOON,))), NOON) == Skip(
-        says(f"the occurrence of {iso(NOON)} was skipped on request")
+    assert decide(plain, facts(schedule_state=schedule_state(skips=(NOON,))), NOON) == End(
+        "SKIPPED", says(f"the occurrence of {iso(NOON)} was skipped on request")
     )
 
 
@@ -258,10 +255,10 @@ def test_c10_an_abort_names_the_timeout_and_the_awaited_event() -> None:
     made = schedule(TWO, timeout={"after": "2h", "then": "abort"})
     half = job(leaves={"0": came()})
     why = "not launched within its timeout of 2h: it was not checked in time"
-    assert decide(half, facts(schedule=made), NOON + 2 * HOUR) == Abort(says(why))
+    assert decide(half, facts(schedule=made), NOON + 2 * HOUR) == End("ABORTED", says(why))
     answer = replace(half, reason=says("waits for data"))
-    assert decide(answer, facts(schedule=made), NOON + 2 * HOUR) == Abort(
-        says(why.partition(": ")[0] + ": waits for data")
+    assert decide(answer, facts(schedule=made), NOON + 2 * HOUR) == End(
+        "ABORTED", says(why.partition(": ")[0] + ": waits for data")
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import HOUR, MINUTE, iso
-from chalicelib.core.jobs.check import Coalesce, Drop, Launch, MakeRoom, Wait, decide, is_unseen
+from chalicelib.core.jobs.check import Coalesce, End, Launch, MakeRoom, Wait, decide, is_unseen
 from chalicelib.core.rows.backfill import Backfill
 from tests.core.builders import NAME, NOON, TICK, facts, job, met, schedule, schedule_state
 from tests.support.reasons import says
@@ -29,7 +29,7 @@ def test_e6_a_delivery_tried_later_waits_and_keeps_its_reason() -> None:
 def test_e2_a_fire_whose_window_has_ended_is_dropped_with_time() -> None:
     outside = replace(FIRE, window_end=NOON)
     known = facts(schedule=schedule(TICK, spread=BROAD))
-    assert decide(outside, known, NOON) == Drop(says(LATE))
+    assert decide(outside, known, NOON) == End("DROPPED", says(LATE))
     assert isinstance(decide(replace(outside, window_end=NOON + 1), known, NOON), Launch)
 
 
@@ -52,7 +52,7 @@ def test_c11_an_emitted_fire_is_unseen_until_met_or_tried(seen: Any, unseen: boo
 def test_l6_a_fire_of_a_closed_generation_is_dropped_with_reason() -> None:
     ended = schedule(TICK, ttl=iso(NOON - HOUR))
     why = f"the schedule was updated to end at {iso(NOON - HOUR)}, before this fire of {iso(NOON)}"
-    assert decide(FIRE, facts(schedule=ended), NOON) == Drop(says(why))
+    assert decide(FIRE, facts(schedule=ended), NOON) == End("DROPPED", says(why))
 
 
 def test_c11_fire_detaches_job_that_timed_out_before_it_was_due() -> None:
@@ -77,5 +77,5 @@ def test_l12_job_of_backfill_not_running_is_dropped_with_reason(state: Any) -> N
     kept = {"plan": "p", "total": 3, "first": "1", "last": "3", "order": "oldest", "concurrency": 1}
     stopped = Backfill(NAME, "b1", 7, 1, state, **kept, created_at=NOON, reason="stopped by ada")
     part = job("backfill", backfill="b1")
-    assert decide(part, facts(backfill=stopped), NOON) == Drop(says("stopped by ada"))
+    assert decide(part, facts(backfill=stopped), NOON) == End("DROPPED", says("stopped by ada"))
     assert isinstance(decide(part, facts(backfill=replace(stopped, state="RUNNING")), NOON), Launch)

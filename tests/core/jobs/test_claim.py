@@ -9,6 +9,7 @@ import pytest
 from chalicelib.core.definitions import overrides
 from chalicelib.core.instants import DAY, HOUR
 from chalicelib.core.jobs import claim
+from chalicelib.core.jobs.check import Launch
 from chalicelib.core.jobs.permits import asks_of
 from chalicelib.core.limits import permits, returns
 from chalicelib.core.limits import permits as limit_permits
@@ -20,6 +21,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.sort_keys import GATHERING
+from chalicelib.core.why import NONE
 from chalicelib.core.writes import Create, DeleteJob, ExpectMode, ExpectNoneGathering, Put, RemoveWaiter, Replace
 from tests.core.builders import (
     EMR_LIMIT,
@@ -147,9 +149,9 @@ def test_h1_a_job_with_a_number_takes_none_with_its_claim() -> None:
     plan = claim.claim(numbered, run(), facts(), FREE, NOON)
     assert AcquirePermit(SLOT, NOON, LimitState(LIMIT), from_queue=False, begins=RUN) in plan
     assert claim.build_run(numbered, facts(), (LIMIT,), "", NOON).number == 4
-    assert claim.wants_number(numbered, (SLOT, PACE)) is None
-    assert claim.wants_number(met(), (SLOT, PACE)) == LIMIT
-    assert claim.wants_number(met(held=(LIMIT,)), (PACE,)) == LIMIT
+    assert claim.wants_number(numbered, Launch((SLOT, PACE), NONE)) is None
+    assert claim.wants_number(met(), Launch((SLOT, PACE), NONE)) == LIMIT
+    assert claim.wants_number(met(held=(LIMIT,)), Launch((PACE,), NONE)) == LIMIT
 
 
 def test_l11_run_now_is_claimed_from_a_disabled_schedule_too() -> None:
@@ -265,12 +267,12 @@ RECORD = Record(f"{NAME}.7.first", "DROPPED", NAME, 7, says("the schedule was de
 
 
 def test_l3_a_dropped_job_is_deleted_with_its_record() -> None:
-    assert claim.drop_plan(met(), RECORD, {}, NOON) == [DeleteJob(met()), Put(RECORD)]
+    assert claim.drop_plan(met(), [Put(RECORD)], {}, NOON) == [DeleteJob(met()), Put(RECORD)]
 
 
 def test_c9_dropped_job_leaves_its_queue_and_releases_its_slots() -> None:
     queued = met(queued_in=EMR_LIMIT, rank="4#x", held=(LIMIT,))
-    assert claim.drop_plan(queued, RECORD, {LIMIT: LimitState(LIMIT, active=1)}, NOON) == [
+    assert claim.drop_plan(queued, [Put(RECORD)], {LIMIT: LimitState(LIMIT, active=1)}, NOON) == [
         DeleteJob(queued),
         Put(RECORD),
         RemoveWaiter(waiter_of(queued)),

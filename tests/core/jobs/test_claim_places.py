@@ -197,16 +197,16 @@ def test_w2_a_job_is_ranked_by_present_definition_of_workflow() -> None:
 @pytest.mark.parametrize("exact", [True, False])
 def test_l3_a_dropped_job_leaves_a_record_and_releases_permits(exact: bool) -> None:
     away = [RemoveWaiter(WAITER), LeaveQueue(EMR_LIMIT), *GIVEN_BACK]
-    assert claim.drop_plan(QUEUED, RECORD, STATES, NOON, exact) == [DeleteJob(QUEUED, exact), Put(RECORD), *away]
-    assert claim.delete_plan(QUEUED, STATES, NOON, exact) == [DeleteJob(QUEUED, exact), *away]
+    assert claim.drop_plan(QUEUED, [Put(RECORD)], STATES, NOON, exact) == [DeleteJob(QUEUED, exact), Put(RECORD), *away]
+    assert claim.delete_plan(QUEUED, STATES, NOON) == [DeleteJob(QUEUED), *away]
 
 
 def test_l3_a_job_is_dropped_with_all_that_it_gathered_meanwhile() -> None:
-    assert claim.drop_plan(met(), RECORD, {}, NOON)[0] == DeleteJob(met(), exact=False)
+    assert claim.drop_plan(met(), [Put(RECORD)], {}, NOON)[0] == DeleteJob(met(), exact=False)
     assert claim.delete_plan(met(), {}, NOON) == [DeleteJob(met(), exact=False)]
 
 
 def test_o3_a_prepared_fire_leaves_record_only_if_it_has_not_run() -> None:
     fire = job("fire")
-    assert claim.drop_plan(fire, RECORD, {}, NOON) == [DeleteJob(fire), Put(RECORD), ExpectNoRun(fire)]
+    assert claim.drop_plan(fire, [Put(RECORD)], {}, NOON) == [DeleteJob(fire), Put(RECORD), ExpectNoRun(fire)]
     assert claim.delete_plan(fire, {}, NOON) == [DeleteJob(fire)]

@@ -10,6 +10,7 @@ import pytest
 from chalicelib.core import ids
 from chalicelib.core.instants import HOUR, MINUTE, SECOND
 from chalicelib.core.jobs import claim
+from chalicelib.core.jobs.check import Launch
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits.permits import Pace, RateWindow, Slots
 from chalicelib.core.limits.policies import StartRate
@@ -17,6 +18,7 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run, StartRequest
+from chalicelib.core.why import NONE
 from tests.core.builders import (
     EMR,
     EMR_LIMIT,
@@ -267,9 +269,9 @@ def test_h1_a_run_is_numbered_if_it_takes_permit_of_its_workflow() -> None:
 
 def test_h1_only_the_limit_of_a_workflow_numbers_a_run() -> None:
     asks = (RateWindow("rate:x:2/60000", 2, MINUTE), Slots("group:demo.spark", 3), Slots(LIMIT, 1), PACE)
-    assert claim.wants_number(job(), asks) == LIMIT
-    assert claim.wants_number(job(), (asks[0], asks[1], PACE)) is None
-    assert claim.wants_number(job(held=("group:demo.spark", LIMIT)), (PACE,)) == LIMIT
+    assert claim.wants_number(job(), Launch(asks, NONE)) == LIMIT
+    assert claim.wants_number(job(), Launch((asks[0], asks[1], PACE), NONE)) is None
+    assert claim.wants_number(job(held=("group:demo.spark", LIMIT)), Launch((PACE,), NONE)) == LIMIT
 
 
 # -- the reason why it waited --------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ def test_c4_the_gap_of_a_held_slot_is_expected_as_it_was_read() -> None:
 def test_w1_each_attempt_is_a_start_of_its_own() -> None:
     plan = claim.claim(job("retry", attempt=2), run(), limited(RATE), Route((LOG, SLOT), None), NOON)
     assert permits(plan) == [(RATE_LIMIT, f"{NAME}.7.first#002"), (LIMIT, f"{NAME}.7.first#002")]
-    assert claim.parse_holder(ids.holder_of("a.b.c#d", 12)) == ("a.b.c#d", 12)
+    assert ids.attempt_of(ids.holder_of("a.b.c#d", 12)) == ("a.b.c#d", 12)
 
 
 def test_t12_a_revocable_match_is_claimed_only_as_it_was_read() -> None:
@@ -159,7 +159,7 @@ def test_c5_a_dropped_job_returns_its_rate_entry_unspent() -> None:
         RATE_LIMIT: LimitState(RATE_LIMIT, rev=3, starts={RUN: NOON}, waiters=1),
         LIMIT: LimitState(LIMIT, active=1),
     }
-    assert claim.drop_plan(HELD, RECORD, states, NOON)[2:] == [
+    assert claim.drop_plan(HELD, [Put(RECORD)], states, NOON)[2:] == [
         RemoveWaiter(WAITER),
         LeaveQueue(EMR_LIMIT),
         ReleasePermit(RATE_LIMIT, NOON, Ended(RUN, states[RATE_LIMIT])),

@@ -10,7 +10,7 @@ from chalicelib.core.constraints.constraint import Condition
 from chalicelib.core.constraints.load import LoadReading
 from chalicelib.core.constraints.probe import ProbeResult
 from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, iso
-from chalicelib.core.jobs import conditions
+from chalicelib.core.jobs import check
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import LIMIT, NAME, NOON, concurrency, facts, job, met, schedule, workflow
@@ -28,7 +28,7 @@ RATE: dict[str, Any] = {"type": "rate", "max": 1, "per": "hour"}
 
 def evaluate(*documents: dict[str, Any], what: Job | None = None, now: Instant = NOON, **known: Any) -> list[Condition]:
     made = schedule(constraints=list(documents))
-    return list(conditions.evaluate(what or met(), facts(schedule=made, **known), made, now))
+    return list(check.conditions_of(what or met(), facts(schedule=made, **known), made, now))
 
 
 def constraint(document: dict[str, Any]) -> Any:

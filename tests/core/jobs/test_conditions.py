@@ -8,7 +8,7 @@ import pytest
 
 from chalicelib.core.constraints.constraint import Condition
 from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, parse_instant
-from chalicelib.core.jobs import conditions
+from chalicelib.core.jobs import check
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import LIMIT, NAME, NOON, concurrency, facts, job, met, schedule
@@ -32,7 +32,7 @@ def evaluate(
     constraint: dict[str, Any], now: Instant = NOON, what: Job | None = None, limit_states: Any = (), **known: Any
 ) -> Condition:
     made = schedule(constraints=[constraint])
-    [condition] = conditions.evaluate(
+    [condition] = check.conditions_of(
         what or met(),
         facts(schedule=made, limit_states={each.limit_name: each for each in limit_states}, **known),
         made,
@@ -204,6 +204,6 @@ def test_c8_an_unmet_constraint_waits_aborts_or_queues(constraint: dict[str, Any
 
 def test_c14_all_constraints_are_shown_in_written_order() -> None:
     made = schedule(constraints=[FRESH, DELAY, concurrency(1)])
-    found = conditions.evaluate(met(), facts(schedule=made), made, NOON)
+    found = check.conditions_of(met(), facts(schedule=made), made, NOON)
     assert [condition.constraint.type for condition in found] == ["fresh", "delay", "concurrency"]
     assert [condition.met for condition in found] == [False, False, True]

@@ -9,7 +9,7 @@ import pytest
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.steps import DOCUMENT, Steps
 from chalicelib.core.triggers.patterns import MAX_FOREIGN_STEPS
-from chalicelib.flow.ingest import apply, custom_events
+from chalicelib.flow.ingest import apply, outbox
 from chalicelib.flow.views import explain
 from tests.support.world import World, flights, full
 
@@ -111,8 +111,8 @@ def test_o14_a_post_of_many_events_has_one_budget(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(apply, "Steps", Counted)
     world = beside({}, own=on_event(WILD, coalesce=False))
-    envelopes = [custom_events.Envelope("go", f"n{number}", {"a": [*WORDS, "7 x"]}) for number in range(20)]
-    custom_events.post(world.ports, "demo", envelopes)
+    envelopes = [outbox.Envelope("go", f"n{number}", {"a": [*WORDS, "7 x"]}) for number in range(20)]
+    outbox.post(world.ports, "demo", envelopes)
     whole = made[0]
     assert whole.budget == apply.MAX_OF_REQUEST
     counted = sum(each.spent for each in made if each.whole is whole and not each.is_over)
@@ -134,8 +134,8 @@ def test_o14_foreign_documents_have_a_budget(monkeypatch: pytest.MonkeyPatch) ->
     lists = {f"k{leaf}": [f"{number:02d}" for number in range(100)] for leaf in range(80)}
     world = beside({f"s{number:02d}": on_event({**lists, "number": [number]}) for number in range(40)})
     monkeypatch.setattr(apply, "Schedule", Read)
-    envelopes = [custom_events.Envelope("go", f"n{number}", {"k0": "no"}) for number in range(20)]
-    custom_events.post(world.ports, "demo", envelopes)
+    envelopes = [outbox.Envelope("go", f"n{number}", {"k0": "no"}) for number in range(20)]
+    outbox.post(world.ports, "demo", envelopes)
     foreign = [trigger for trigger in read if "k79" in trigger]
     assert 0 < len(foreign) == len(set(foreign)), "each is read once for all events"
     assert len(foreign) * (DOCUMENT + 8_000) <= apply.MAX_FOREIGN_OF_REQUEST
