@@ -98,8 +98,10 @@ class SluiceError(ValueError):
     def concealing(self, sees: Sees) -> SluiceError:
         """The same error without the names that ``sees`` refuses."""
         problems = [problem.concealing(sees) for problem in self.problems]
-        hides = self.hinted is not None and any(name.is_hidden(sees) for name in self.hinted.names)
-        return SluiceError(self.code, self.said.seen(sees), self.field, _CHECK if hides else self.hinted, problems)
+        hint = None if self.hinted is None else self.hinted.seen(sees)
+        if self.hinted is not None and any(not sees(name) for name in self.hinted.named("other")):
+            hint = _CHECK  # it would ask to use what the reader does not see
+        return SluiceError(self.code, self.said.seen(sees), self.field, hint, problems)
 
     def under(self, prefix: str) -> SluiceError:
         """The same error, with its field under ``prefix``, the path of the part within a larger document."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
-from chalicelib.core.errors import SluiceError
+from chalicelib.core.errors import SluiceError, not_found
+from chalicelib.core.jobs.priority import InheritedPriority
 from chalicelib.core.targets.answers import RunUpdate
-from chalicelib.core.why import HIDDEN, Why, mention, plain
+from chalicelib.core.why import HIDDEN, Mention, Why, everyone, mention, plain
 from chalicelib.core.writes import Replace
 from chalicelib.flow.runs import complete
 from chalicelib.flow.schedules import bulk
+from chalicelib.flow.views import refs
 from chalicelib.wiring import ports
 from tests.support.schedules import after
 from tests.web.conftest import APP, NS, WEEKDAYS, installation, settle_in
@@ -25,6 +27,10 @@ SECRET = f"{OTHER}/apps/secret"
 EMR = {"target": {"type": "emr_serverless", "entry_point": "s3://code/job.py"}}
 OURS, BOTH = Signer(role("ours")), Signer(role("both"))
 JOB = "other.secret.up.mf3k0p2q.0a1b2c3d4e5f60718293"
+
+
+def ours(name: str) -> bool:
+    return name.startswith("demo.")
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +79,33 @@ def test_a_stored_reason_names_no_hidden_job(run: str) -> None:
         assert why in read(BOTH, target), target
         text = read(OURS, target)
         assert (JOB in text, f"for job {HIDDEN}" in text) == (False, True), target
+
+
+def test_the_comment_of_a_user_is_shown_as_it_is(run: str) -> None:
+    [row] = ports().runs.attempts(run)
+    said = f"refused by ada: see {JOB}, inherited from other.raw"
+    assert ports().ledger.commit([Replace(replace(row, reason=Why.of("refused", said), rev=row.rev + 1))]) is None
+    assert all(said in read(signer, f"/v1/runs/{run}") for signer in (OURS, BOTH))
+
+
+@pytest.mark.parametrize("kind", ["schedule", "dataset"])
+def test_the_references_of_an_explanation_have_no_hidden_name(kind: Literal["schedule", "dataset"]) -> None:
+    view = {"jobs": [{"why": InheritedPriority(9, "other.raw", kind).why}]}
+    found = refs.of(view, [Mention("other.lent", "dataset", "other.lent")])
+    assert [each["name"] for each in found.seen(ours)] == ["other.lent"], "which its own definition names"
+    assert {each["name"] for each in found.seen(everyone)} == {"other.lent", "other.raw"}
+
+
+def test_a_hint_names_no_hidden_job() -> None:
+    reason = plain("it was aborted: made room for job ", mention("run", JOB))
+    shown = not_found("job", "x", reason).concealing(ours)
+    assert shown.hint == f"it was aborted: made room for job {HIDDEN}"
+    assert not_found("job", "x", plain("see ", mention("other", "demo.raw"))).concealing(ours).hint == "see demo.raw"
+
+
+def test_a_name_within_a_longer_one_is_hidden_alone() -> None:
+    message = plain("expected ", mention("other", "other.raw"), ", got demo.other.raw-2")
+    assert SluiceError("conflict", message).concealing(ours).message == f"expected {HIDDEN}, got demo.other.raw-2"
 
 
 def test_a_bulk_change_names_nothing_hidden(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
