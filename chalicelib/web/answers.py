@@ -26,7 +26,7 @@ from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.states import Mode
 from chalicelib.core.targets.registry import AnyTarget
-from chalicelib.core.views import At
+from chalicelib.core.views import At, Code, Sentence
 from chalicelib.flow import requests
 from chalicelib.flow.backfills import reprocess_view, view
 from chalicelib.flow.dags import runs
@@ -266,7 +266,8 @@ class Refused(Answer):
 
     job_id: str
     state: Literal["ABORTED"]
-    reason: str
+    reason: Sentence
+    code: Code
 
 
 class AcceptedEvent(Answer):

@@ -12,6 +12,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.runs.workers import LeaseId, parse_lease_id
 from chalicelib.flow.runs import workers
 from chalicelib.flow.runs.workers import Report
+from tests.support.answers import read
 from tests.support.world import World
 
 POOL = "demo.etl"
@@ -38,16 +39,18 @@ class PullWorker:
         return taken
 
     def beat(self, place: int = -1, message: str = "", **metrics: Any) -> dict[str, Any]:
-        return workers.heartbeat(self.world.ports, self._lease(place), self.name, message, metrics or None)
+        return read(workers.heartbeat(self.world.ports, self._lease(place), self.name, message, metrics or None))
 
     def succeed(self, place: int = -1, **reported: Any) -> dict[str, Any]:
-        return workers.report(self.world.ports, self._lease(place), self.name, Report(True, 0, **reported))
+        return read(workers.report(self.world.ports, self._lease(place), self.name, Report(True, 0, **reported)))
 
     def fail(self, place: int = -1, exit_code: int = 1, **reported: Any) -> dict[str, Any]:
-        return workers.report(self.world.ports, self._lease(place), self.name, Report(False, exit_code, **reported))
+        return read(
+            workers.report(self.world.ports, self._lease(place), self.name, Report(False, exit_code, **reported))
+        )
 
     def release(self, place: int = -1, why: str = "") -> dict[str, Any]:
-        return workers.release(self.world.ports, self._lease(place), self.name, why)
+        return read(workers.release(self.world.ports, self._lease(place), self.name, why))
 
     def _lease(self, place: int) -> LeaseId:
         return lease_id(self.leases[place]["lease"])

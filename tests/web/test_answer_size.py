@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from chalicelib.ports import Page
-from chalicelib.web.http import MAX_ANSWER, answer, escaped_size
+from chalicelib.web.http import MAX_ANSWER, answer, escaped_size, written
 from chalicelib.web.paging import listing
 
 LAMBDA = 6_291_556  # bytes of a response
@@ -44,7 +44,7 @@ def test_a_list_of_large_documents_pages_by_bytes(character: str) -> None:
     assert [item["text"] for page in found for item in page["items"]] == items
     assert all(page["items"] for page in found)
     for page in found:
-        sent = answer(page)
+        sent = written(answer(page))
         assert sent.status_code == 200
         assert len(json.dumps({"statusCode": 200, "headers": sent.headers, "body": sent.body})) < LAMBDA
     assert len(found) > 1 or character == "x"
@@ -60,9 +60,9 @@ def test_the_size_of_an_escaped_text_is_exact() -> None:
 
 
 def test_an_answer_above_the_limit_is_an_error_that_says_so() -> None:
-    refused = answer({"text": '"' * (MAX_ANSWER // 3)})
+    refused = written(answer({"text": '"' * (MAX_ANSWER // 3)}))
     assert refused.status_code == 413
     error = json.loads(refused.body)["error"]
     assert error["code"] == "too_large"
     assert "a smaller limit" in error["hint"]
-    assert answer({"text": "x" * (MAX_ANSWER - 100)}).status_code == 200
+    assert written(answer({"text": "x" * (MAX_ANSWER - 100)})).status_code == 200

@@ -13,7 +13,7 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import Timer, Version
 from chalicelib.core.states import Mode, RunState
-from chalicelib.core.views import At, View, shown
+from chalicelib.core.views import At, Sentence, View, shown
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.views import explain
 from chalicelib.flow.views.schedule_list import states_of
@@ -39,7 +39,7 @@ class GlanceAtScheduleView(View):
 
     schedule: str
     state: Mode
-    why: str
+    why: Sentence
     next_fire: At | None
     waiting: int
     at_least: bool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from chalicelib.core.backfills.backfill import datasets_of
 from chalicelib.core.definitions.schedule import Schedule
@@ -19,11 +19,14 @@ SHOWN_FOR = 7 * DAY
 
 
 class IgnoredObjectView(View):
-    """An object in the prefix of a dataset that belongs to no partition, and why."""
+    """An object in the prefix of a dataset that belongs to no partition, and why. ``of`` is the folder with an invalid
+    value."""
 
     key: str
     at: At
     why: str
+    code: Literal["no_folders", "invalid_value"]
+    of: str
 
 
 def ignored_view(row: IgnoredObjects | None) -> list[IgnoredObjectView]:

@@ -16,18 +16,19 @@ from chalicelib.core.rows.job import Job, Progress
 from chalicelib.core.rows.run import Run
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Upstream
+from chalicelib.core.why import Why, joined, mention
 from chalicelib.flow import lookup
 from chalicelib.ports import Ports
 
 ENDED = ("FAILED", "CANCELLED", "ABORTED")
 
 
-def of_job(ports: Ports, job: Job, schedule: Schedule, now: Instant) -> list[str]:
+def of_job(ports: Ports, job: Job, schedule: Schedule, now: Instant) -> list[Why]:
     """A phrase for each workflow whose run for the job's correlation values ended in a status that does not count."""
     return _phrases(ports, job.schedule, schedule, job.leaves, job.correlation, now)
 
 
-def of_schedule(ports: Ports, name: str, schedule: Schedule, now: Instant) -> list[str]:
+def of_schedule(ports: Ports, name: str, schedule: Schedule, now: Instant) -> list[Why]:
     """The same for a schedule that has no waiting job: about the last run of each workflow."""
     return _phrases(ports, name, schedule, {}, None, now)
 
@@ -39,9 +40,9 @@ def _phrases(
     progress: Mapping[str, Progress],
     values: Mapping[str, str] | None,
     now: Instant,
-) -> list[str]:
+) -> list[Why]:
     namespace = name.partition(".")[0]
-    found: dict[str, None] = {}
+    found: dict[Why, None] = {}
     for leaf in tree.leaves(schedule.trigger):
         if leaf.trigger.evaluate(progress.get(leaf.id), now).met:
             continue
@@ -58,10 +59,10 @@ def _has_missed(run: Run, upstream: Upstream) -> bool:
     return run.state in ENDED and not set(reached(run)) & set(upstream.statuses)
 
 
-def _phrase(run: Run, values: Mapping[str, str] | None) -> str:
+def _phrase(run: Run, values: Mapping[str, str] | None) -> Why:
     own = rounds.without(values)
     of = f" for {' '.join(f'{key}={value}' for key, value in own.items())}" if own else ""
     at = run.ended_at if run.ended_at is not None else run.state_at
     when = f" at {iso(at)}" if at is not None else ""
-    reason = f": {run.reason}" if run.reason.text else ""
-    return f"the last run of {run.workflow}{of} {run.state}{when}{reason} (run {run.run_id})"
+    said = joined([f"the last run of {run.workflow}{of} {run.state}{when}", run.reason], ": ")
+    return said.then(" (run ", mention("run", run.run_id), ")")

@@ -79,4 +79,4 @@ def approve_job(request: Request, job_id: str) -> Json:
 def refuse_job(request: Request, job_id: str) -> Json:
     """Refuse a job that waits for an approval. The job is aborted, and this is recorded."""
     why = refuse(ports(), job_id, caller(request), parse(Verdict, request).reason, access.duty(request))
-    return {"job_id": job_id, "state": "ABORTED", "reason": why.text}
+    return {"job_id": job_id, "state": "ABORTED", "reason": why, "code": why.code}

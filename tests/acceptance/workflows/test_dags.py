@@ -83,7 +83,7 @@ def test_w4_nodes_after_a_failed_node_do_not_run_and_say_so(world: World) -> Non
 
     [view] = views(world)
     assert (view["state"], view["nodes"]["b"]["why"]) == ("FAILED", "disk full")
-    blocked = {"state": "BLOCKED", "why": "needs b COMPLETED, which is FAILED"}
+    blocked = {"state": "BLOCKED", "why": "needs b COMPLETED, which is FAILED", "code": None}
     assert view["nodes"]["d"] == {**blocked, "run_id": None, "started_at": None, "ended_at": None}
     assert "d" not in ran(world)
 

