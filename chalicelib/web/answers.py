@@ -35,14 +35,11 @@ from chalicelib.flow.runs import dead_letters, workers
 from chalicelib.flow.schedules import bulk
 from chalicelib.flow.views import (
     ahead,
-    audit,
     explain,
-    glance,
     graph,
     limits,
     lineage,
     logs,
-    outcomes,
     partitions,
     present,
     queues,
@@ -50,8 +47,8 @@ from chalicelib.flow.views import (
     spans,
     views,
 )
-from chalicelib.flow.views.layouts import IgnoredObjectView
 from chalicelib.flow.views.queues import PartOfQueueView
+from chalicelib.flow.views.views import IgnoredObjectView
 
 # The modules with the views that answer requests.
 VIEWS: tuple[ModuleType, ...] = (
@@ -65,12 +62,10 @@ VIEWS: tuple[ModuleType, ...] = (
         workers,
         bulk,
         ahead,
-        audit,
         explain,
-        glance,
         graph,
     ),
-    *(limits, lineage, logs, outcomes, partitions, present, queues, schedule_list, spans, views),
+    *(limits, lineage, logs, partitions, present, queues, schedule_list, spans, views),
 )
 
 Keys = dict[str, str]  # a partition

@@ -25,7 +25,7 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.definitions.quotas import quotas_of, usage_of
 from chalicelib.flow.lookup import schedules_of
-from chalicelib.flow.views.backlog import count
+from chalicelib.flow.views.lists import count
 from chalicelib.web import access
 
 if TYPE_CHECKING:

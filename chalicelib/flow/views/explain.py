@@ -35,10 +35,10 @@ from chalicelib.flow import facts, grants, lookup
 from chalicelib.flow.definitions import buckets, store
 from chalicelib.flow.jobs import arrangers
 from chalicelib.flow.runs import failures
-from chalicelib.flow.views import layouts, manifests, refs, upstreams, use
+from chalicelib.flow.views import limits, missing, refs
+from chalicelib.flow.views.limits import UseOfLimitView, UseView
 from chalicelib.flow.views.queues import PlaceInQueueView, Queues, in_words
 from chalicelib.flow.views.refs import RefView
-from chalicelib.flow.views.use import UseOfLimitView, UseView
 from chalicelib.flow.views.views import EndedWorkView, ended_view
 from chalicelib.ports import Ports
 
@@ -134,33 +134,29 @@ def why_job(
     known = facts.read(ports, job, parsed)
     decision = check.decide(job, known, now)
     verdict = check.verdict_of(job, known.schedule, now) if known.schedule else None
-    until = decision.until if isinstance(decision, check.Wait) else None
+    lacks = verdict is not None and not verdict.met
     queue = (queues or Queues(ports)).of(job)
     before = _attempt_before(ports, job)
-    why = f"{_failed(before)}; attempt {job.attempt}: {decision.why}" if before is not None else decision.why.text
-    if searches and known.schedule is not None and verdict is not None and not verdict.met:
-        listed = manifests.waiting(ports, job.schedule, known.schedule, job.correlation)
-        why = "; ".join([why, *upstreams.of_job(ports, job, known.schedule, now), *listed])
-    if searches and _waits_for_person(job, known, now):
-        why = "; ".join(filter(None, [why, arrangers.words_of(ports, job)]))
+    texts = [f"{_failed(before)}; attempt {job.attempt}: {decision.why}" if before is not None else decision.why.text]
+    texts += _searched(ports, job, known, lacks, now) if searches else []
     asks = known.asks(job.schedule.partition(".")[0])
     view: WhyJobView = {
         "job_id": job.job_id,
         "schedule": job.schedule,
         "state": job.state,
         "decision": type(decision).__name__.lower(),
-        "why": f"{why}{in_words(queue)}",
+        "why": f"{'; '.join(texts)}{in_words(queue)}",
         "code": decision.why.code,
         "queue": queue,
         "fired_by": before.fired_by.text if before is not None else None,
         "arrived": list(verdict.arrived) if verdict else [],
-        "missing": list(verdict.missing) if verdict and not verdict.met else [],
+        "missing": list(verdict.missing) if verdict and lacks else [],
         "since": iso(job.created_at),
         "correlation": rounds.without(job.correlation),
-        "wakes": _wakes(job, known, verdict, until, now),
+        "wakes": _wakes(job, known, lacks, decision, now),
         "constraints": _constraints(job, known, now),
         "tree": _tree_of(job, known.schedule, verdict, now),
-        "limits": use.of_job(job, known, asks, now),
+        "limits": limits.use_by_job(job, known, asks, now),
         "refs": [],
     }
     view["refs"] = refs.refs(view, refs.of_job(job, known.schedule, asks))
@@ -236,44 +232,30 @@ def why_and_count(
     explained: int = MAX_NAMED,
     searches: bool = True,
     parsed: facts.Parsed | None = None,
+    newest: Sequence[Run] | None = None,
 ) -> tuple[WhyScheduleView, int, bool]:
     """The explanation of a schedule with its first ``explained`` waiting jobs. Then the number of those that wait among
     the first ``limit`` jobs, and whether it has more. ``searches`` is as for `why_job`. ``parsed`` is what explanations
-    of other schedules have read in the same request."""
+    of other schedules have read in the same request, and ``newest`` the last runs, if the caller has read them."""
     schedule_state, schedule = lookup.existing(ports, name)
-    page = ports.jobs.jobs(name, schedule_state.generation, limit, None)
     now = ports.clock.now()
-    # A prepared fire is left out: it only waits for its instant.
-    present = [job for job in page.items if not (job.closed or (check.is_prepared(job) and (job.due_at or 0) > now))]
+    present, more = _present(ports, schedule_state, limit, now)
     ahead, queues, parsed = _read_ahead(ports, present[:explained]), Queues(ports), parsed or facts.Parsed()
     waiting = [why_job(ahead, job, queues, searches, parsed) for job in present[:explained]]
-    timer = ports.rows.get(Timer, name) if schedule_state.mode in GATHERING_MODES else None
-    upcoming = fire_upcoming.preview(schedule, now, 1, timer) if timer else []
-    runs = ports.runs.runs("schedule", name, MAX_ENDED, None).items
-    if schedule_state.mode != "enabled":
-        why = _not_enabled(schedule_state, len(present))
-    elif waiting:
-        why = "; ".join(_reasons(waiting[:MAX_NAMED]))
-    else:
-        found = upstreams.of_schedule(ports, name, schedule, now) if searches else []
-        found += manifests.waiting(ports, name, schedule, None) if searches else []
-        why = "; ".join([_nothing_waits(runs, tree.describe(schedule.trigger)), *found])
+    runs = (newest if newest is not None else ports.runs.runs("schedule", name, MAX_ENDED, None).items)[:MAX_ENDED]
     # Without searches only the sentence counts, and what waits says more than what has ended.
     ended, ran_at = _ended(ports, name, runs) if searches or not waiting else ([], "")
-    if ended and not waiting and ended[0]["at"] > ran_at:
-        last = ended[0]
-        why = f"{why}; the last work was {str(last['kind']).lower()} at {last['at']}: {last['reason']}"
-    if schedule_state.mode == "enabled":
-        unwatched = buckets.not_watched(ports, datasets_of(schedule))
-        why = "; ".join([why, *walls.unknown(schedule), *unwatched, *_not_granted(ports, name, schedule)])
-    if schedule_state.mode == "enabled" and searches:
-        strays = layouts.ignored(ports, name, schedule, now)
-        why = "; ".join([why, *layouts.unjoined([job["correlation"] for job in waiting]), *strays])
+    if schedule_state.mode != "enabled":
+        texts = [_not_enabled(schedule_state, len(present)), *_last_ended(ended, ran_at, waiting)]
+    else:
+        texts = _reasons(waiting[:MAX_NAMED]) or _nothing_waits(ports, name, schedule, runs, searches)
+        texts += _last_ended(ended, ran_at, waiting)
+        texts += _of_definition(ports, name, schedule, waiting, searches)
     view: WhyScheduleView = {
         "schedule": name,
         "state": schedule_state.mode,
-        "why": why,
-        "next_fire": iso_or_none(upcoming[0]) if upcoming else None,
+        "why": "; ".join(texts),
+        "next_fire": _next_fire(ports, schedule_state, schedule, now),
         "jobs": waiting,
         "ended": ended,
         "tree": _node(nodes.nodes(schedule.trigger, {}, now)),
@@ -281,14 +263,60 @@ def why_and_count(
     }
     of_jobs = (Mention(**ref) for job in waiting for ref in job["refs"])
     view["refs"] = refs.refs(view, chain(refs.of_schedule(name, schedule), of_jobs))
-    return view, len(present), page.cursor is not None
+    return view, len(present), more
+
+
+def _present(ports: Ports, schedule_state: ScheduleState, limit: int, now: Instant) -> tuple[list[Job], bool]:
+    """The jobs that wait among the first ``limit`` jobs of a schedule, and whether it has more."""
+    page = ports.jobs.jobs(schedule_state.schedule, schedule_state.generation, limit, None)
+    waiting = [job for job in page.items if not (job.closed or check.is_upcoming(job, now))]
+    return waiting, page.cursor is not None
+
+
+def _next_fire(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, now: Instant) -> str | None:
+    timer = ports.rows.get(Timer, schedule_state.schedule) if schedule_state.mode in GATHERING_MODES else None
+    upcoming = fire_upcoming.preview(schedule, now, 1, timer) if timer else []
+    return iso(upcoming[0]) if upcoming else None
+
+
+def _searched(ports: Ports, job: Job, known: Facts, lacks: bool, now: Instant) -> list[str]:
+    """What a search finds about what a job waits for."""
+    texts = _lacking(ports, job.schedule, known.schedule, job) if known.schedule is not None and lacks else []
+    arranged = arrangers.words_of(ports, job) if _waits_for_person(job, known, now) else ""
+    return [*texts, arranged] if arranged else texts
+
+
+def _lacking(ports: Ports, name: str, schedule: Schedule, job: Job | None) -> list[str]:
+    """What a search finds about what a trigger waits for, for a job or for a schedule without a waiting one."""
+    of_manifests = missing.manifests(ports, name, schedule, job.correlation if job is not None else None)
+    return [*missing.upstreams(ports, name, schedule, job, ports.clock.now()), *of_manifests]
+
+
+def _last_ended(ended: Sequence[EndedWorkView], ran_at: str, waiting: Sequence[WhyJobView]) -> list[str]:
+    """The last work that never ran or was cut short, if no run was claimed since and nothing waits."""
+    last = ended[0] if ended else None
+    if last is None or last["at"] <= ran_at or waiting:
+        return []
+    return [f"the last work was {str(last['kind']).lower()} at {last['at']}: {last['reason']}"]
+
+
+def _of_definition(
+    ports: Ports, name: str, schedule: Schedule, waiting: Sequence[WhyJobView], searches: bool
+) -> list[str]:
+    """Why events may not reach an enabled schedule, or do not join, because of what its definition names."""
+    texts = [*walls.unknown(schedule), *buckets.not_watched(ports, datasets_of(schedule))]
+    texts += _not_granted(ports, name, schedule)
+    if searches:
+        texts += missing.unjoined([job["correlation"] for job in waiting])
+        texts += missing.ignored(ports, name, schedule, ports.clock.now())
+    return texts
 
 
 def _not_granted(ports: Ports, name: str, schedule: Schedule) -> list[str]:
     """Why events of other namespaces do not count for a schedule, if their grants are missing."""
     uses = (use for leaf in tree.leaves(schedule.trigger) for use in foreign.of_leaf(name, leaf.trigger))
-    missing = grants.used_of(ports, uses).missing
-    return [waiting_for(missing).text] if missing else []
+    lacking = grants.used_of(ports, uses).missing
+    return [waiting_for(lacking).text] if lacking else []
 
 
 def _reasons(waiting: Sequence[WhyJobView]) -> list[str]:
@@ -299,16 +327,18 @@ def _reasons(waiting: Sequence[WhyJobView]) -> list[str]:
     return list(first.values())
 
 
-def _nothing_waits(runs: Sequence[Run], trigger: str) -> str:
+def _nothing_waits(ports: Ports, name: str, schedule: Schedule, runs: Sequence[Run], searches: bool) -> list[str]:
     """Why a schedule without a waiting job does not run: what has arrived has an active run, or nothing has arrived."""
     active = [run for run in runs if not states.is_terminal(run.state)]
-    if not active:
+    if active:
+        last = active[0]
+        more = f" and {len(active) - 1} more" if len(active) > 1 else ""
+        since = f"since {iso(last.state_at if last.state_at is not None else last.claimed_at)}"
+        text = f"{last.fired_by}; run {last.run_id}{more} is {last.state} {since}; nothing has arrived since"
+    else:
         when = "since the last run" if runs else "yet"
-        return f"no event has arrived {when}; trigger: {trigger}"
-    last = active[0]
-    more = f" and {len(active) - 1} more" if len(active) > 1 else ""
-    since = f"since {iso(last.state_at if last.state_at is not None else last.claimed_at)}"
-    return f"{last.fired_by}; run {last.run_id}{more} is {last.state} {since}; nothing has arrived since"
+        text = f"no event has arrived {when}; trigger: {tree.describe(schedule.trigger)}"
+    return [text, *(_lacking(ports, name, schedule, None) if searches else [])]
 
 
 def _ended(ports: Ports, schedule: str, runs: Sequence[Run]) -> tuple[list[EndedWorkView], str]:
@@ -401,7 +431,7 @@ def _constraints(job: Job, known: Facts, now: Instant) -> list[StateOfConstraint
             StateOfConstraintView,
             condition,
             type=condition.constraint.type,
-            **use.of_constraint(condition.constraint, job, known, now),
+            **limits.use_by_constraint(condition.constraint, job, known, now),
         )
         for condition in _conditions(job, known, now)
     ]
@@ -431,20 +461,24 @@ def _waits_for_person(job: Job, known: Facts, now: Instant) -> bool:
     return any(item.constraint.by_person and not item.met for item in _conditions(job, known, now))
 
 
-def _wakes(job: Job, known: Facts, verdict: tree.Verdict | None, until: Instant | None, now: Instant) -> str:
-    """The events, permits and instants that make Sluice check the job again, in words."""
-    ways: list[str] = []
-    if verdict is not None and not verdict.met:
-        ways.append("the next event that its trigger waits for")
-    elif known.schedule_state is not None and known.schedule_state.mode in ("hold", "backlog"):
-        ways.append("resuming the schedule")
-    elif job.state == "PENDING_CONSTRAINTS" and known.schedule and (awaited := known.schedule.awaits):
-        ways += awaited
-    elif _waits_for_person(job, known, now):
-        ways.append("an approval")
+def _wakes(job: Job, known: Facts, lacks: bool, decision: check.Decision, now: Instant) -> str:
+    """The events, permits and instants that make Sluice check the job again, in words. ``lacks``: its trigger is not
+    met."""
+    ways = _first_ways(job, known, lacks, now)
     if job.queued_in is not None:
         ways.append(f"a permit of {names.describe(job.queued_in)}")
+    until = decision.until if isinstance(decision, check.Wait) else None
     if until is not None:
         deadline = timeout.deadline_of(job, known.schedule, known.schedule_state) if known.schedule else None
         ways.append(f"{'its timeout' if until == deadline else 'its time'} at {iso(until)}")
     return ", or ".join(ways) or "the next check"
+
+
+def _first_ways(job: Job, known: Facts, lacks: bool, now: Instant) -> list[str]:
+    if lacks:
+        return ["the next event that its trigger waits for"]
+    if known.schedule_state is not None and known.schedule_state.mode in ("hold", "backlog"):
+        return ["resuming the schedule"]
+    if job.state == "PENDING_CONSTRAINTS" and known.schedule and known.schedule.awaits:
+        return list(known.schedule.awaits)
+    return ["an approval"] if _waits_for_person(job, known, now) else []

@@ -1,13 +1,14 @@
-"""Where a job stands in its queue, and the queues of a policy and of a pool: one count for all views."""
+"""What holds waiting jobs, and their places in the queues of limits: one count for all views."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from chalicelib.core.dags import rounds
 from chalicelib.core.instants import iso, iso_or_none
-from chalicelib.core.jobs.holds import Hold
+from chalicelib.core.jobs import holds
+from chalicelib.core.jobs.holds import Hold, HoldKind
 from chalicelib.core.jobs.priority import waits_since
 from chalicelib.core.limits import names, permits, pools
 from chalicelib.core.limits.pools import Pool
@@ -15,14 +16,67 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs.queued import waiter_of
 from chalicelib.core.states import JobKind, JobState
 from chalicelib.core.views import At, Code, ForMaybe, View, shown
+from chalicelib.flow import many
+from chalicelib.flow.facts import Parsed
 from chalicelib.flow.limits import parts
 from chalicelib.flow.lookup import definitions_in
-from chalicelib.flow.views.holding import Holding, HoldView, hold_view
 from chalicelib.flow.views.views import PartOfDagView
-from chalicelib.ports import Ports
+from chalicelib.ports import Page, Ports
+
+Read = Callable[[int, str | None], Page[Job]]
+
+
+class HoldView(View):
+    """What a job waits for, in few kinds. ``name`` is that of a limit, a constraint, a schedule or a namespace, ``of``
+    says the same in words, and ``changes_at`` is when time alone may end the wait."""
+
+    kind: HoldKind
+    name: str
+    of: str
+    changes_at: At | None
+
+
+class Holding:
+    """What holds each of many waiting jobs. All reads are eventually consistent, as those of the lists are."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._parsed = Parsed()
+        self._states: dict[str, ScheduleState | None] = {}
+
+    def page(self, read: Read) -> Read:
+        """The same read of a list, which also reads what the views of its jobs need."""
+
+        def reading(limit: int, cursor: str | None) -> Page[Job]:
+            page = read(limit, cursor)
+            self.read(page.items)
+            return page
+
+        return reading
+
+    def read(self, jobs: Iterable[Job]) -> None:
+        """Read the schedules of those jobs whose own rows do not say what holds them."""
+        now = self._ports.clock.now()
+        unclear = {job.schedule for job in jobs if holds.by_row(job, now) is None}
+        names = sorted(unclear - self._states.keys())
+        known, states = many.states(self._ports, names, strong=False)
+        known = many.versions(known, states, strong=False)
+        self._states |= dict.fromkeys(names) | {state.schedule: state for state in states}
+        for state in states:
+            self._parsed.schedule(known, state)
+
+    def of(self, job: Job) -> tuple[Hold, ...]:
+        """What holds a job, at least one."""
+        now = self._ports.clock.now()
+        if holds.by_row(job, now) is None and job.schedule not in self._states:
+            self.read([job])
+        state = self._states.get(job.schedule)
+        return holds.holds_of(job, state, self._parsed.schedule(self._ports, state), now)
+
 
 MAX_SHOWN = 20  # waiters of each queue in the view of a policy or pool
 MAX_COUNTED = 1_000  # waiters that are read to find a position; behind them a job has none
@@ -147,7 +201,7 @@ def waiting_view(job: Job, queue: PlaceInQueueView | None, holds: Sequence[Hold]
         inherited_priority=job.inherited.text or None,
         approvals=[{"for": key, "by": given["by"], "at": iso(given["at"])} for key, given in job.approved.items()],
         progress={leaf: gathered.count for leaf, gathered in job.leaves.items()},
-        waits_for=[hold_view(hold) for hold in holds],
+        waits_for=[shown(HoldView, hold) for hold in holds],
         queue=queue,
     )
 

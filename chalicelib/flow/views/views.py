@@ -15,9 +15,11 @@ from chalicelib.core.history.lines import waited
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs.dry_run import Step
 from chalicelib.core.rows.access import AccessRow, AllowedRow
+from chalicelib.core.rows.audit import AuditOutcome, AuditRow
 from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.core.rows.event import CLAIMED_LIFE, Partition
 from chalicelib.core.rows.grants import GrantsRow
+from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, RecordKind, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
@@ -206,6 +208,35 @@ class RegisteredPartitionView(View):
     snapshot: NotRequired[dict[str, Any] | None]
 
 
+class IgnoredObjectView(View):
+    """An object in the prefix of a dataset that belongs to no partition, and why."""
+
+    key: str
+    at: At
+    why: str
+
+
+class AuditRecordView(View):
+    """A change, or a refusal. ``by`` is the ARN of the signer. A document above 4,000 bytes is given by its digest."""
+
+    at: At
+    namespace: str
+    operation: str
+    outcome: AuditOutcome
+    kind: str
+    name: str
+    by: str | None
+    account: str | None
+    session: str | None
+    unique_id: str | None
+    source: str | None
+    request_id: str | None
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    reason: str | None
+    count: int
+
+
 def definition_view(row: Definition) -> dict[str, Any]:
     return stored(row.name, row.kind, row.document, row.version, row)
 
@@ -336,3 +367,15 @@ def events_view(ports: Ports, run: Run) -> list[EventOfRunView]:
             return cast("list[EventOfRunView]", kept)
     described: list[Any] = [context.describe_event(event) for event in context.events_of(ports, run)]
     return described
+
+
+def ignored_view(row: IgnoredObjects | None) -> list[IgnoredObjectView]:
+    """The last objects of a dataset that belong to no partition, the newest first."""
+    found: list[Any] = [dict(each) for each in (row.objects if row is not None else ())]
+    return found
+
+
+def audit_view(row: AuditRow) -> AuditRecordView:
+    document = row.document
+    at, by = iso(row.recorded_at), row.arn or None
+    return shown(AuditRecordView, row, at=at, by=by, before=document.get("before"), after=document.get("after"))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from chalice.app import Request
 
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import DAY
+from chalicelib.core.instants import DAY, Instant
 from chalicelib.core.rows.audit import AuditRow
-from chalicelib.flow.views.audit import Wanted, audit_view
+from chalicelib.flow.views.views import audit_view
 from chalicelib.ports import Page
 from chalicelib.web.access import require_installation_administrator
 from chalicelib.web.http import Json, instant, query
@@ -39,6 +40,24 @@ def list_audit_of_all(request: Request) -> Json:
         hint = "send one request for each part of the span"
         raise invalid("from", f"an instant at most {MAX_DAYS} days before to", query(request, "from"), hint)
     return _listed(request, wanted, ports().runs.audit_of_all)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Records from ``[since, until)`` that match every given filter. ``who`` is a part of the signer's ARN. ``name`` is
+    a full name or the beginning of one, up to a point."""
+
+    since: Instant
+    until: Instant
+    who: str | None = None
+    name: str | None = None
+    kind: str | None = None
+    outcome: str | None = None
+
+    def fits(self, row: AuditRow) -> bool:
+        named = self.name is None or row.name == self.name or row.name.startswith(f"{self.name}.")
+        by = self.who is None or self.who in row.arn
+        return named and by and self.kind in (None, row.kind) and self.outcome in (None, row.outcome)
 
 
 def _listed(request: Request, wanted: Wanted, read: Callable[..., Page[AuditRow]]) -> Json:

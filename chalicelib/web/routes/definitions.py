@@ -20,9 +20,8 @@ from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.flow.definitions import access, namespaces, store
 from chalicelib.flow.fires import calendars
 from chalicelib.flow.lookup import require
-from chalicelib.flow.views.layouts import ignored_view
 from chalicelib.flow.views.queues import of_policy, of_pool
-from chalicelib.flow.views.views import definition_view
+from chalicelib.flow.views.views import definition_view, ignored_view
 from chalicelib.ports import Ports
 from chalicelib.web import unseen
 from chalicelib.web.access import sees, visibility

@@ -10,10 +10,9 @@ from chalicelib.flow.jobs.actions import approve, refuse, withdraw
 from chalicelib.flow.lookup import existing, find_job, require
 from chalicelib.flow.schedules import messages
 from chalicelib.flow.views import explain
-from chalicelib.flow.views.lists import jobs_of_schedule
+from chalicelib.flow.views.lists import jobs_of_namespace, jobs_of_queue, jobs_of_schedule
 from chalicelib.flow.views.queues import Queues
 from chalicelib.flow.views.views import record_view
-from chalicelib.flow.views.waiting import jobs_of_namespace, jobs_of_queue
 from chalicelib.web import access, unseen
 from chalicelib.web.access import sees
 from chalicelib.web.bodies import Verdict

@@ -15,10 +15,9 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.lookup import existing, require
 from chalicelib.flow.schedules.bulk import fits
 from chalicelib.flow.views.ahead import MAX_FIRES, between
-from chalicelib.flow.views.glance import glance
 from chalicelib.flow.views.limits import named, of_namespace
 from chalicelib.flow.views.present import MAX_ROWS, now_of
-from chalicelib.flow.views.schedule_list import MAX_LIMIT, Wanted, rows_of
+from chalicelib.flow.views.schedule_list import MAX_LIMIT, Wanted, glance, rows_of
 from chalicelib.flow.views.views import schedule_view
 from chalicelib.ports import Page
 from chalicelib.web import unseen

@@ -6,7 +6,7 @@ from chalice.app import Request, Response
 
 from chalicelib.core.quotas.document import MAX_WAITING, Quotas
 from chalicelib.flow.definitions.quotas import put, view
-from chalicelib.flow.views.backlog import count
+from chalicelib.flow.views.lists import count
 from chalicelib.web import quotas
 from chalicelib.web.access import require_installation_administrator
 from chalicelib.web.http import caller, changed, document, if_match, parse

@@ -17,8 +17,7 @@ from chalicelib.flow.requests import became, has_made
 from chalicelib.flow.runs import failures
 from chalicelib.flow.runs.actions import cancel, ping, rerun
 from chalicelib.flow.schedules import messages
-from chalicelib.flow.views import explain, logs
-from chalicelib.flow.views.lists import records_of_namespace, runs_of_namespace
+from chalicelib.flow.views import explain, lists, logs
 from chalicelib.flow.views.views import RunInFullView, record_view, run_in_full, run_view
 from chalicelib.ports import Page
 from chalicelib.web.http import (
@@ -60,14 +59,15 @@ def message_runs(request: Request, ns: str, app: str, name: str) -> Json:
 def list_runs(request: Request, ns: str) -> Json:
     """List the runs of a namespace, newest first. Without a day, the list holds the last two weeks."""
     require(ports(), "namespace", ns)
-    read = partial(runs_of_namespace, ports(), ns, day(request))
+    read = partial(lists.of_namespace, ports(), ports().runs.runs, ns, day(request))
     return _runs(request, read)
 
 
 def list_records(request: Request, ns: str) -> Json:
     """List the aborted, dropped, coalesced, skipped and expired jobs of a namespace, newest first."""
     require(ports(), "namespace", ns)
-    return listing(request, partial(records_of_namespace, ports(), ns, day(request)), record_view)
+    read = partial(lists.of_namespace, ports(), ports().runs.records, ns, day(request))
+    return listing(request, read, record_view)
 
 
 def get_run(request: Request, run_id: str) -> RunInFullView:

@@ -13,7 +13,6 @@ from chalicelib.core.instants import DAY, HOUR, zone
 from chalicelib.core.names import name_in
 from chalicelib.flow.lookup import require
 from chalicelib.flow.views import spans
-from chalicelib.flow.views.outcomes import outcomes
 from chalicelib.web.http import Json, flag, instant, number, query
 from chalicelib.web.routes.schedules import known
 from chalicelib.wiring import ports
@@ -45,7 +44,7 @@ def show_outcomes(request: Request, ns: str) -> Json:
     """Count the newest 500 attempts of the last two weeks by state, and show the last eight that failed. With ``more``
     there are older ones."""
     require(ports(), "namespace", ns)
-    return outcomes(ports(), ns)
+    return spans.outcomes(ports(), ns)
 
 
 def schedule_days(request: Request, ns: str, app: str, name: str) -> Json:

@@ -6,7 +6,7 @@ import pytest
 
 from chalicelib.flow.schedules.actions import run_now
 from chalicelib.flow.views import explain
-from chalicelib.flow.views.glance import glance
+from chalicelib.flow.views.schedule_list import glance
 from tests.acceptance.words import all_of, day, on, partition, status
 from tests.support.schedules import BY_DAY
 from tests.support.world import World, flights, full
