@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 from uuid import uuid4
@@ -148,12 +148,20 @@ def cancels_runs(request: Request) -> bool:
     return runs is not None
 
 
-def number(request: Request, name: str, default: int, maximum: int) -> int:
+def choice(request: Request, name: str, options: Collection[str]) -> str | None:
+    """The value of a query parameter that takes one of the options; None without it. Raises ``invalid`` for another."""
+    text = query(request, name)
+    if text is not None and text not in options:
+        raise invalid(name, f"one of {', '.join(options)}", text, f"use one of these, or leave {name} out")
+    return text
+
+
+def number(request: Request, name: str, default: int, maximum: int, least: int = 1) -> int:
     text = query(request, name)
     if text is None:
         return default
-    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= maximum:
-        raise invalid(name, f"a number from 1 to {maximum}", text, "leave it out for the default")
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= maximum:
+        raise invalid(name, f"a number from {least} to {maximum}", text, "leave it out for the default")
     return int(text)
 
 

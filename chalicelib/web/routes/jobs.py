@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import get_args
 
 from chalice.app import Request
 
+from chalicelib.core.rows.job import Job
+from chalicelib.core.states import JobKind, JobState
 from chalicelib.flow.jobs.actions import approve, refuse, withdraw
 from chalicelib.flow.lookup import existing, find_job, require
 from chalicelib.flow.schedules import messages
@@ -16,36 +20,35 @@ from chalicelib.flow.views.views import record_view
 from chalicelib.web import access, unseen
 from chalicelib.web.access import sees
 from chalicelib.web.bodies import Verdict
-from chalicelib.web.filters import kept_jobs
-from chalicelib.web.http import Json, caller, parse, query
+from chalicelib.web.http import Json, caller, choice, parse, query
 from chalicelib.web.paging import listing, only
 from chalicelib.wiring import ports
 
 
-def schedule_jobs(request: Request, ns: str, app: str, name: str) -> Json:
+def schedule_jobs(request: Request, name: str) -> Json:
     """List the waiting jobs of a schedule."""
-    full = f"{ns}.{app}.{name}"
-    existing(ports(), full)
+    existing(ports(), name)
     queues = Queues(ports())
-    read = queues.holding.page(partial(jobs_of_schedule, ports(), full))
+    read = queues.holding.page(partial(jobs_of_schedule, ports(), name))
     return listing(request, read, queues.job)
 
 
-def why_schedule(request: Request, ns: str, app: str, name: str) -> Json:
+def why_schedule(request: Request, name: str) -> Json:
     """Explain why a schedule has not run: its state, and what its jobs wait for."""
-    return unseen.why(explain.why_schedule(ports(), f"{ns}.{app}.{name}"), sees(request))
+    return unseen.why(explain.why_schedule(ports(), name), sees(request))
 
 
-def why_message(request: Request, ns: str, app: str, name: str) -> Json:
+def why_message(request: Request, name: str) -> Json:
     """Explain why a message has not been sent: when it is due, and what its jobs wait for."""
-    stored = messages.get(ports(), f"{ns}.{app}", name)
+    app, _, short = name.rpartition(".")
+    stored = messages.get(ports(), app, short)
     return unseen.why(explain.why_schedule(ports(), stored.schedule_state.schedule), sees(request))
 
 
 def list_jobs(request: Request, ns: str) -> Json:
     """List the waiting jobs of a namespace, each with its place in its queue. A request reads a bounded number of jobs,
     so a page may hold fewer than ``limit``, even none, and still have a next page."""
-    keep, limit_name = kept_jobs(request), query(request, "queued_in")
+    keep, limit_name = _kept(request), query(request, "queued_in")
     require(ports(), "namespace", ns)
     read = partial(jobs_of_namespace, ports(), ns)
     if limit_name is not None:
@@ -79,3 +82,9 @@ def refuse_job(request: Request, job_id: str) -> Json:
     """Refuse a job that waits for an approval. The job is aborted, and this is recorded."""
     why = refuse(ports(), job_id, caller(request), parse(Verdict, request).reason, access.duty(request))
     return {"job_id": job_id, "state": "ABORTED", "reason": why.text}
+
+
+def _kept(request: Request) -> Callable[[Job], bool]:
+    """Whether a job has the ``?state`` and ``?kind`` of a request. Raises ``invalid`` for an unknown one."""
+    state, kind = choice(request, "state", get_args(JobState)), choice(request, "kind", get_args(JobKind))
+    return lambda job: state in (None, job.state) and kind in (None, job.kind)

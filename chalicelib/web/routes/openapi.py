@@ -3,7 +3,6 @@ models."""
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 from typing import Any, get_args
@@ -18,10 +17,9 @@ from chalicelib.flow.views.present import MAX_ROWS
 from chalicelib.web import answers
 from chalicelib.web.access import SIGNED, Needs
 from chalicelib.web.bodies import BODIES
-from chalicelib.web.filters import STATES
 from chalicelib.web.http import KEY
 from chalicelib.web.paging import DEFAULT_LIMIT, MAX_FIRES, MAX_LIMIT
-from chalicelib.web.routes import audit, graph, present, spans
+from chalicelib.web.routes import access, views
 from chalicelib.web.table import IDEMPOTENCY_KEY, IF_MATCH, NS, ROUTES, Route
 
 Json = dict[str, Any]
@@ -59,12 +57,12 @@ QUERY: dict[str, Json] = {
 }
 AT: Json = {"type": "string", "format": "date-time"}
 DAY: Json = {"type": "string", "format": "date"}
-STEPS: Json = {"type": "integer", "minimum": 0, "default": graph.STEPS}
+STEPS: Json = {"type": "integer", "minimum": 0, "default": views.STEPS}
 
 # Parameters with another meaning, or other bounds, than elsewhere: by the path of a route, or its last part.
 OWN: dict[str, dict[str, Json]] = {
-    NS + "/schedules": {"limit": COUNT | {"maximum": schedule_list.MAX_LIMIT, "default": present.DEFAULT_SCHEDULES}},
-    "schedules": {"state": {"type": "string", "enum": list(STATES)}},
+    NS + "/schedules": {"limit": COUNT | {"maximum": schedule_list.MAX_LIMIT, "default": views.DEFAULT_SCHEDULES}},
+    "schedules": {"state": {"type": "string", "enum": list(views.STATES)}},
     "jobs": {"state": {"type": "string", "enum": list(get_args(JobState))}},
     "fires": {"limit": COUNT | {"maximum": ahead.MAX_FIRES, "default": ahead.MAX_FIRES}},
     "audit": {
@@ -73,14 +71,14 @@ OWN: dict[str, dict[str, Json]] = {
         "who": {"type": "string", "description": "a part of the signer's ARN"},
         "name": {"type": "string", "description": "a full name, or the beginning of one up to a point"},
         "kind": {"type": "string", "description": "such as `schedule`, `job` or `access`"},
-        "outcome": {"type": "string", "enum": list(audit.OUTCOMES)},
-        "limit": COUNT | {"maximum": audit.MAX_LISTED, "default": DEFAULT_LIMIT},
+        "outcome": {"type": "string", "enum": list(access.OUTCOMES)},
+        "limit": COUNT | {"maximum": access.MAX_LISTED, "default": DEFAULT_LIMIT},
     },
     "timeline": {
         "from": AT | {"description": "the first instant; by default an hour before `to`, at most 7 days before it"},
         "to": AT | {"description": "the instant at which the span ends; by default now"},
         "workflow": {"type": "string", "description": "a workflow of the namespace, as `app.name` or as its full name"},
-        "limit": COUNT | {"maximum": spans.MAX_SPANS, "default": spans.DEFAULT_SPANS},
+        "limit": COUNT | {"maximum": views.MAX_SPANS, "default": views.DEFAULT_SPANS},
         "ids": {"type": "boolean", "description": "whether to answer the ids of the runs, too"},
     },
     "partitions": {
@@ -93,13 +91,13 @@ OWN: dict[str, dict[str, Json]] = {
     },
     "graph": {
         "around": {"type": "string", "description": "`schedule:NAME`, `workflow:NAME` or `dataset:NAME`, full names"},
-        "up": STEPS | {"maximum": graph.MAX_STEPS["graph"]},
-        "down": STEPS | {"maximum": graph.MAX_STEPS["graph"]},
-        "limit": COUNT | {"maximum": graph.MAX_NODES, "default": graph.MAX_NODES},
+        "up": STEPS | {"maximum": views.MAX_STEPS["graph"]},
+        "down": STEPS | {"maximum": views.MAX_STEPS["graph"]},
+        "limit": COUNT | {"maximum": views.MAX_NODES, "default": views.MAX_NODES},
     },
     "lineage": {
-        "up": STEPS | {"maximum": graph.MAX_STEPS["lineage"]},
-        "down": STEPS | {"maximum": graph.MAX_STEPS["lineage"]},
+        "up": STEPS | {"maximum": views.MAX_STEPS["lineage"]},
+        "down": STEPS | {"maximum": views.MAX_STEPS["lineage"]},
     },
     "days": {
         "from": DAY | {"description": "the first day; by default 26 weeks before `to`, at most 190 days in all"},
@@ -171,7 +169,7 @@ def describe() -> Json:
 
 def _operation(route: Route) -> Json:
     path = route.path
-    summary, _, rest = (inspect.getdoc(route.handler()) or "").replace("``", "`").partition(". ")
+    summary, _, rest = route.description.replace("``", "`").partition(". ")
     good = {str(status): {"description": "Done.", **_answer(route, status)} for status in route.status}
     operation: Json = {
         "operationId": route.name,
