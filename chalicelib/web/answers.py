@@ -1,13 +1,16 @@
-"""The answers of the API of which no view has the fields: stored documents, and what routes put together.
+"""The answers of the API of which no view has the fields: stored documents, with the fields of their models.
 
-`table.ROUTES` names the answer of each operation: one of these models, or a view of `flow` (`core/views.py`). They
+`table.ROUTES` names the answer of each operation: one of these models, or a view (`core/views.py`). They
 describe and check nothing at run time: `tests/web` compares each answer of the tests with them. A newer release may add
 fields, so an answer may have more than its model lists.
 """
 
 from __future__ import annotations
 
-from types import ModuleType
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -28,47 +31,19 @@ from chalicelib.core.states import Mode
 from chalicelib.core.targets.registry import AnyTarget
 from chalicelib.core.views import At
 from chalicelib.flow import requests
+from chalicelib.flow import views as flow_views
 from chalicelib.flow.backfills import reprocess_view, view
 from chalicelib.flow.dags import runs
 from chalicelib.flow.deploy import uploaded
 from chalicelib.flow.runs import dead_letters, workers
 from chalicelib.flow.schedules import bulk
-from chalicelib.flow.views import (
-    ahead,
-    explain,
-    graph,
-    limits,
-    lineage,
-    logs,
-    partitions,
-    present,
-    queues,
-    schedule_list,
-    spans,
-    views,
-)
 from chalicelib.flow.views.queues import PartOfQueueView
 from chalicelib.flow.views.views import IgnoredObjectView
+from chalicelib.web import routes
 
-# The modules with the views that answer requests.
-VIEWS: tuple[ModuleType, ...] = (
-    *(
-        requests,
-        reprocess_view,
-        view,
-        runs,
-        uploaded,
-        dead_letters,
-        workers,
-        bulk,
-        ahead,
-        explain,
-        graph,
-    ),
-    *(limits, lineage, logs, partitions, present, queues, schedule_list, spans, views),
-)
+# The modules with views besides those of `flow/views` and of the routes.
+VIEWS = (requests, reprocess_view, view, runs, uploaded, dead_letters, workers, bulk)
 
-Keys = dict[str, str]  # a partition
 Properties = dict[str, Any]
 
 
@@ -247,49 +222,6 @@ class Deployment(Answer):
     notes: list[str] | None = None
 
 
-class BegunUpload(Answer):
-    """An upload: its ``url`` takes the document by a PUT until ``expires_at``."""
-
-    upload: str
-    url: str
-    max_bytes: int
-    expires_at: At
-
-
-class Refused(Answer):
-    """A job that a refusal has ended."""
-
-    job_id: str
-    state: Literal["ABORTED"]
-    reason: str
-
-
-class AcceptedEvent(Answer):
-    id: str
-    type: str
-    event_id: str
-
-
-class AcceptedEvents(Answer):
-    accepted: list[AcceptedEvent]
-
-
-class BegunDag(Answer):
-    dag: str
-    run_id: str
-
-
-class Redriven(Answer):
-    run_id: str
-    attempt: int
-
-
-class RedrivenLetters(Answer):
-    redriven: list[str]
-    refused: list[Any]
-    more: bool
-
-
 class ReportOfWorkflow(Answer):
     """The line of a workflow in the report of a day: see docs/history.md."""
 
@@ -297,49 +229,15 @@ class ReportOfWorkflow(Answer):
     workflow: str
 
 
-class OpenApiDocument(Answer):
-    """A document of OpenAPI 3.1."""
-
-    openapi: str
-    info: Properties
-    paths: Properties
-    components: Properties
-    security: list[Properties]
-
-
-class Health(Answer):
-    """The state of the API, and the buckets of the installation."""
-
-    status: str
-    lake: str | None = None
-    control: str | None = None
-
-
-class WhoAmI(Answer):
-    """Who signs the requests, as ``updated_by`` and ``by`` name them, and which installation answers."""
-
-    arn: str
-    account: str | None
-    region: str | None
-    stage: str | None
-    version: str
-
-
-class Preview(Answer):
-    """The next fires: their nominal instants, and when each is due."""
-
-    items: list[At]
-    due: list[At]
-    next_cursor: None
-    description: str
-    fires_per_day: float | None
+@cache
+def views() -> Mapping[str, Any]:
+    """The views that answer requests, by their names."""
+    packages = (flow_views, routes)
+    names = (f"{package.__name__}.{each.name}" for package in packages for each in iter_modules(package.__path__))
+    modules = (*VIEWS, *map(import_module, names))
+    return {name: each for module in modules for name, each in vars(module).items() if name.endswith("View")}
 
 
 def named(name: str) -> Any:
     """The model or view of an answer, by the name that its schema has."""
-    found = globals().get(name)
-    return (
-        found
-        if found is not None
-        else next(vars(each)[f"{name}View"] for each in VIEWS if hasattr(each, f"{name}View"))
-    )
+    return globals().get(name) or views()[f"{name}View"]

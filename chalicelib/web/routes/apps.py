@@ -12,6 +12,7 @@ from chalicelib.core.instants import SECOND, iso
 from chalicelib.core.names import full_name
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.time import expressions
+from chalicelib.core.views import At, View
 from chalicelib.flow.deploy import deploy, uploaded
 from chalicelib.flow.lookup import require
 from chalicelib.flow.schedules.bulk import Filters, act, actions_of, parse_tag
@@ -36,6 +37,15 @@ from chalicelib.web.routing import check_upload
 from chalicelib.wiring import ports
 
 UPLOAD_SECONDS = 900  # how long the URL of an upload holds
+
+
+class BegunUploadView(View):
+    """An upload: its ``url`` takes the document by a PUT until ``expires_at``."""
+
+    upload: str
+    url: str
+    max_bytes: int
+    expires_at: At
 
 
 def deploy_app(request: Request, app: str) -> Response:
@@ -77,7 +87,7 @@ def begin_upload(request: Request, app: str) -> Response:
     upload = uuid.uuid4().hex
     url = ports().payloads.upload_url(app, upload, UPLOAD_SECONDS)
     ends = iso(ports().clock.now() + UPLOAD_SECONDS * SECOND)
-    return answer({"upload": upload, "url": url, "max_bytes": uploaded.MAX_UPLOAD, "expires_at": ends}, 201)
+    return answer(BegunUploadView(upload=upload, url=url, max_bytes=uploaded.MAX_UPLOAD, expires_at=ends), 201)
 
 
 def show_deployment(request: Request, app: str, upload: str) -> Json:

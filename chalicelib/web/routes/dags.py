@@ -11,6 +11,7 @@ from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.ids import dag_start
 from chalicelib.core.instants import parse_when
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.views import View
 from chalicelib.flow.dags.actions import dag_view, delete, existing, put
 from chalicelib.flow.dags.runs import begun, page, rerun, view
 from chalicelib.flow.lookup import missing, require
@@ -22,6 +23,11 @@ from chalicelib.web.http import Json, answer, caller, document, gone, if_match, 
 from chalicelib.web.paging import listing
 from chalicelib.web.quotas import check_dag, check_waiting
 from chalicelib.wiring import ports
+
+
+class BegunDagView(View):
+    dag: str
+    run_id: str
 
 
 def list_dags(request: Request, app: str) -> Json:
@@ -69,7 +75,7 @@ def run_dag(request: Request, name: str) -> Response:
     started_by, partition = dag_start(name), request_data.partition
     check_waiting(name, lambda: has_made(ports(), "run", started_by, request_id(request)))
     run_id = run_now(ports(), started_by, request_data.properties, request_id(request), at, partition)
-    return answer({"run_id": run_id, "dag": name}, 202)
+    return answer(BegunDagView(run_id=run_id, dag=name), 202)
 
 
 def list_dag_runs(request: Request, name: str) -> Json:

@@ -9,6 +9,7 @@ from chalice.app import Request, Response
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import parse_instant
+from chalicelib.core.views import View
 from chalicelib.flow.definitions.store import get
 from chalicelib.flow.ingest.custom_events import Envelope, post
 from chalicelib.flow.ingest.partitions import register_values
@@ -21,6 +22,16 @@ from chalicelib.web.bodies import Events, NewPartition
 from chalicelib.web.http import Json, answer, document, number, parse, query, request_id
 from chalicelib.web.paging import DEFAULT_LIMIT, MAX_LIMIT, listing
 from chalicelib.wiring import ports
+
+
+class AcceptedEventView(View):
+    id: str
+    type: str
+    event_id: str
+
+
+class AcceptedEventsView(View):
+    accepted: list[AcceptedEventView]
 
 
 def post_events(request: Request, ns: str) -> Response:
@@ -42,10 +53,10 @@ def post_events(request: Request, ns: str) -> Response:
     ]
     events = post(ports(), ns, envelopes)
     accepted = [
-        {"type": envelope.kind, "id": envelope.source, "event_id": event.id}
+        AcceptedEventView(type=envelope.kind, id=envelope.source, event_id=event.id)
         for envelope, event in zip(envelopes, events, strict=True)
     ]
-    return answer({"accepted": accepted}, 202)
+    return answer(AcceptedEventsView(accepted=accepted), 202)
 
 
 def register_partition(request: Request, name: str) -> Response:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import get_args
+from typing import Literal, get_args
 
 from chalice.app import Request
 
 from chalicelib.core.rows.job import Job
 from chalicelib.core.states import JobKind, JobState
+from chalicelib.core.views import View
 from chalicelib.flow.jobs.actions import approve, refuse, withdraw
 from chalicelib.flow.lookup import existing, find_job, require
 from chalicelib.flow.schedules import messages
@@ -23,6 +24,14 @@ from chalicelib.web.bodies import Verdict
 from chalicelib.web.http import Json, caller, choice, parse, query
 from chalicelib.web.paging import listing, only
 from chalicelib.wiring import ports
+
+
+class RefusedView(View):
+    """A job that a refusal has ended."""
+
+    job_id: str
+    state: Literal["ABORTED"]
+    reason: str
 
 
 def schedule_jobs(request: Request, name: str) -> Json:
@@ -78,7 +87,7 @@ def approve_job(request: Request, job_id: str) -> Json:
     return Queues(ports()).job(approve(ports(), job_id, caller(request), verdict.reason, access.duty(request)))
 
 
-def refuse_job(request: Request, job_id: str) -> Json:
+def refuse_job(request: Request, job_id: str) -> RefusedView:
     """Refuse a job that waits for an approval. The job is aborted, and this is recorded."""
     why = refuse(ports(), job_id, caller(request), parse(Verdict, request).reason, access.duty(request))
     return {"job_id": job_id, "state": "ABORTED", "reason": why.text}

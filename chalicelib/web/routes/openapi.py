@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from chalicelib.core.access.rights import roles_with
 from chalicelib.core.states import RUN_MOVES, JobKind, JobState
+from chalicelib.core.views import View
 from chalicelib.flow.views import ahead, logs, schedule_list
 from chalicelib.flow.views.present import MAX_ROWS
 from chalicelib.web import answers
@@ -140,6 +141,16 @@ ERROR: Json = {
         }
     },
 }
+
+
+class OpenApiDocumentView(View):
+    """A document of OpenAPI 3.1."""
+
+    openapi: str
+    info: dict[str, Any]
+    paths: dict[str, Any]
+    components: dict[str, Any]
+    security: list[dict[str, Any]]
 
 
 def openapi(request: Request) -> Json:

@@ -13,6 +13,7 @@ from chalicelib.core.instants import iso
 from chalicelib.core.names import name_in
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.states import RUN_MOVES
+from chalicelib.core.views import View
 from chalicelib.flow import lookup
 from chalicelib.flow.history.reports import newest_day, report
 from chalicelib.flow.lookup import missing, require
@@ -31,6 +32,17 @@ from chalicelib.web.routes.schedules import known
 from chalicelib.wiring import ports
 
 MAX_READ = 500  # runs that a request with ``?state`` reads
+
+
+class RedrivenView(View):
+    run_id: str
+    attempt: int
+
+
+class RedrivenLettersView(View):
+    redriven: list[str]
+    refused: list[Any]
+    more: bool
 
 
 def schedule_runs(request: Request, name: str) -> Json:
@@ -142,7 +154,7 @@ def list_dead_letters(request: Request, ns: str) -> Json:
 def redrive_dead_letter(request: Request, ns: str, run_id: str) -> Response:
     """Deliver an event again, with the same id, as its next attempt. Repeated requests deliver it once."""
     check_waiting(ns)
-    return answer({"run_id": run_id, "attempt": dead_letters.redrive(ports(), ns, run_id)}, 202)
+    return answer(RedrivenView(run_id=run_id, attempt=dead_letters.redrive(ports(), ns, run_id)), 202)
 
 
 def redrive_dead_letters(request: Request, ns: str) -> Response:
@@ -152,7 +164,7 @@ def redrive_dead_letters(request: Request, ns: str) -> Response:
     check_waiting(ns)
     done = dead_letters.redrive_all(ports(), ns, _full(ns, request_data.schedule), request_data.limit)
     refused = [{"run_id": run_id, "why": why} for run_id, why in done.refused]
-    return answer({"redriven": list(done.run_ids), "refused": refused, "more": done.more}, 202)
+    return answer(RedrivenLettersView(redriven=list(done.run_ids), refused=refused, more=done.more), 202)
 
 
 def drop_dead_letter(request: Request, ns: str, run_id: str) -> Response:

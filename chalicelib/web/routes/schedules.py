@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chalice.app import Request, Response
 
@@ -13,6 +13,7 @@ from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.triggers import tree
+from chalicelib.core.views import At, View
 from chalicelib.flow.lookup import existing, missing
 from chalicelib.flow.views.views import schedule_view, version_view
 from chalicelib.ports import Page
@@ -20,11 +21,17 @@ from chalicelib.web.http import Json, document, number
 from chalicelib.web.paging import MAX_FIRES, listing
 from chalicelib.wiring import ports
 
-if TYPE_CHECKING:
-    pass
-
-
 LAST_DAY = 253_402_300_799_999  # ms: 31 December 9999, the last day of the calendar
+
+
+class PreviewView(View):
+    """The next fires: their nominal instants, and when each is due."""
+
+    items: list[At]
+    due: list[At]
+    next_cursor: None
+    description: str
+    fires_per_day: float | None
 
 
 def get_schedule(request: Request, name: str) -> Response:
@@ -47,7 +54,7 @@ def schedule_versions(request: Request, name: str) -> Json:
     return listing(request, read, lambda pair: version_view(*pair))
 
 
-def preview(request: Request, name: str) -> Json:
+def preview(request: Request, name: str) -> PreviewView:
     """List the next fires of a schedule's time triggers. For a disabled schedule, these are the fires if it were
     enabled now."""
     count = number(request, "count", 10, MAX_FIRES)
