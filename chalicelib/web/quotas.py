@@ -107,17 +107,14 @@ def check_waiting(name: str, repeated: Callable[[], bool] = lambda: False) -> No
     quota = _quotas(namespace, read=True).waiting_jobs
     if quota is None:
         return
-    now, known = access.installed().clock.now(), memory().waiting.get(namespace)
-    if known is None or now - known[0] >= REMEMBERED:
-        known = (now, count(access.installed(), namespace, quota + 1))
-        _remember(memory().waiting, namespace, known)
-    if known[1] < quota or not repeated():
-        document.check_waiting(namespace, quota, known[1])
-        memory().waiting[namespace] = (known[0], known[1] + 1)
+    waiting = _recent(memory().waiting, namespace, lambda: count(access.installed(), namespace, quota + 1))
+    if waiting < quota or not repeated():
+        document.check_waiting(namespace, quota, waiting)
+        memory().waiting[namespace] = (memory().waiting[namespace][0], waiting + 1)
 
 
 def _check(namespace: str, documents: int, fires: Mapping[str, int], schedules: int) -> None:
-    before = _usage(namespace)
+    before = _recent(memory().usages, namespace, lambda: usage_of(access.installed(), namespace))
     after = before.plus(documents, fires, schedules)
     document.check(namespace, _quotas(namespace, read=True), before, after)
     memory().usages[namespace] = (memory().usages[namespace][0], after)
@@ -129,26 +126,20 @@ def _namespace(name: str) -> str:
 
 def _quotas(namespace: str, read: bool) -> Quotas:
     """The quotas of a namespace. A GET request uses what is known, or the defaults: it must not cost one more read."""
-    now, known = access.installed().clock.now(), memory().quotas.get(namespace)
-    if known is not None and (not read or now - known[0] < REMEMBERED):
-        return known[1]
-    if not read:
-        return Quotas(requests_per_second=access.installed().settings.quota_requests_per_second)
-    found = quotas_of(access.installed(), namespace)
-    _remember(memory().quotas, namespace, (now, found))
-    return found
+    if read:
+        return _recent(memory().quotas, namespace, lambda: quotas_of(access.installed(), namespace))
+    if namespace in memory().quotas:
+        return memory().quotas[namespace][1]
+    return Quotas(requests_per_second=access.installed().settings.quota_requests_per_second)
 
 
-def _usage(namespace: str) -> Usage:
-    now, known = access.installed().clock.now(), memory().usages.get(namespace)
-    if known is None or now - known[0] >= REMEMBERED:
-        known = (now, usage_of(access.installed(), namespace))
-        _remember(memory().usages, namespace, known)
-    return known[1]
-
-
-def _remember(known: dict[str, T], namespace: str, what: T) -> None:
-    known.pop(namespace, None)
-    known[namespace] = what
-    if len(known) > MAX_KNOWN:
-        del known[next(iter(known))]
+def _recent(known: dict[str, tuple[Instant, T]], namespace: str, read: Callable[[], T]) -> T:
+    """What a process knows of a namespace, read again after `REMEMBERED` ms."""
+    now, found = access.installed().clock.now(), known.get(namespace)
+    if found is None or now - found[0] >= REMEMBERED:
+        found = (now, read())
+        known.pop(namespace, None)
+        known[namespace] = found
+        if len(known) > MAX_KNOWN:
+            del known[next(iter(known))]
+    return found[1]

@@ -92,13 +92,24 @@ def _put(path: str, function: str, needs: Needs, answer: str, body: str, **more:
     return Route("PUT", path, function, needs, answer, body, **{"headers": (IF_MATCH,), "status": (200, 201)} | more)
 
 
-def _post(path: str, function: str, needs: Needs, answer: str, body: str | None = None, **more: Any) -> Route:
-    return Route("POST", path, function, needs, answer, body, **more)
+def _post(
+    path: str, function: str, needs: Needs, answer: str, body: str | None = None, *status: int, **more: Any
+) -> Route:
+    return Route("POST", path, function, needs, answer, body, status=status or (200,), **more)
 
 
-def _once(path: str, function: str, needs: Needs, answer: str, body: str | None = None, **more: Any) -> Route:
+def _once(path: str, function: str, needs: Needs, answer: str, body: str | None, *status: int, **more: Any) -> Route:
     """A POST that counts once, however often it is sent with one key."""
-    return _post(path, function, needs, answer, body, headers=(IDEMPOTENCY_KEY,), **more)
+    return _post(path, function, needs, answer, body, *status, headers=(IDEMPOTENCY_KEY,), **more)
+
+
+def _begin(path: str, function: str, plan: str, body: str, begun: str) -> Route:
+    """A POST that begins something once, or answers its plan for a dry run."""
+    return _once(path, function, "operate", plan, body, 200, 201, begun=begun)
+
+
+def _cancel(path: str, function: str, answer: str) -> Route:
+    return _post(path + "/cancel", function, "operate", answer, query=("runs",))
 
 
 def _delete(path: str, function: str, needs: Needs, **more: Any) -> Route:
@@ -136,6 +147,7 @@ DOCUMENTS = (
     _read(NS, "namespace", "Read a namespace."),
     _deleted(NS, "namespace", "Delete an empty namespace.", "administer"),
     _listed(NS + "/apps", "apps", "app", "List the apps of a namespace."),
+    _listed(APP + "/dags", "dags", "dag", "List the DAGs of an app."),
     _read(APP, "app", "Read an app and the document of its last deployment."),
     *_documents(APP, "workflows", "workflow", "Workflow", (
         "List the workflows of an app.",
@@ -178,22 +190,9 @@ ROUTES = (
     _page("/v1/namespaces", "definitions.list_namespaces", SIGNED, "StoredNamespace"),
     _put(NS, "definitions.put_namespace", "administer", "Change", "Namespace", query=("dry_run",)),
     *DOCUMENTS,
-    _post(
-        DATASET + "/partitions",
-        "events.register_partition",
-        "produce",
-        "RegisteredPartition",
-        "NewPartition",
-        status=(201,),
-    ),
+    _post(DATASET + "/partitions", "events.register_partition", "produce", "RegisteredPartition", "NewPartition", 201),
     _page(
-        DATASET + "/partitions",
-        "events.list_partitions",
-        "read",
-        "RegisteredPartition",
-        "from",
-        "to",
-        "order",
+        *(DATASET + "/partitions", "events.list_partitions", "read", "RegisteredPartition", "from", "to", "order"),
         more=("at_least",),
     ),
     _get(DATASET + "/partition", "events.get_partition", "read", "OnePartition", "values"),
@@ -209,7 +208,7 @@ ROUTES = (
         begun="LaterDeployment",
     ),
     _delete(APP, "apps.delete_app", "define"),
-    _post(APP + "/uploads", "apps.begin_upload", "define", "BegunUpload", status=(201,)),
+    _post(APP + "/uploads", "apps.begin_upload", "define", "BegunUpload", None, 201),
     _get(APP + "/deployments/{upload}", "apps.show_deployment", "read", "LaterDeployment"),
     _post(APP + "/bulk", "apps.change_schedules", "operate", "BulkChange", "Bulk"),
     _get(NS + "/access", "access.get_access", "read", "StoredAccess"),
@@ -237,7 +236,7 @@ ROUTES = (
     _post(SCHEDULE + "/resume", "actions.resume_schedule", "operate", "StoredSchedule"),
     _post(SCHEDULE + "/skip", "actions.skip_occurrence", "operate", "StoredSchedule", "Occurrence"),
     _post(SCHEDULE + "/unskip", "actions.unskip_occurrence", "operate", "StoredSchedule", "Occurrence"),
-    _once(SCHEDULE + "/run", "actions.run_now", "operate", "Accepted", "RunNow", status=(202,)),
+    _once(SCHEDULE + "/run", "actions.run_now", "operate", "Accepted", "RunNow", 202),
     _post(SCHEDULE + "/dry-run", "actions.dry_run", "read", "DryRunOfTrigger", "DryRun"),
     _page(APP + "/schedules", "views.list_schedules", "read", "StoredSchedule", "tag", "workflow", "state"),
     _page(NS + "/schedules", "views.find_schedules", "read", "ScheduleInShort", "app", "tag", "workflow", "state", "q"),
@@ -254,48 +253,23 @@ ROUTES = (
     _put(MESSAGE, "actions.put_message", "define", "StoredMessage", "Message"),
     _get(MESSAGE, "actions.get_message", "read", "StoredMessage"),
     _delete(MESSAGE, "actions.delete_message", "define"),
-    _page(APP + "/dags", "dags.list_dags", "read", "StoredDag"),
     _put(DAG, "dags.put_dag", "define", "StoredDag", "NewDag"),
     _get(DAG, "dags.get_dag", "read", "StoredDag"),
     _delete(DAG, "dags.delete_dag", "define"),
     _post(DAG + "/enable", "dags.enable_dag", "operate", "StoredDag"),
     _post(DAG + "/disable", "dags.disable_dag", "operate", "StoredDag"),
-    _once(DAG + "/run", "dags.run_dag", "operate", "BegunDag", "RunNow", status=(202,)),
+    _once(DAG + "/run", "dags.run_dag", "operate", "BegunDag", "RunNow", 202),
     _page(DAG + "/runs", "dags.list_dag_runs", "read", "RunOfDag"),
     _get(DAG + "/runs/{run_id}", "dags.show_dag_run", "read", "RunOfDag"),
     _once(DAG + "/runs/{run_id}/rerun", "dags.rerun_dag", "operate", "RunOfDag", "Rerun"),
-    _once(
-        BACKFILLS,
-        "backfills.begin_backfill",
-        "operate",
-        "PlanOfBackfill",
-        "Backfill",
-        status=(200, 201),
-        begun="StoredBackfill",
-    ),
+    _begin(BACKFILLS, "backfills.begin_backfill", "PlanOfBackfill", "Backfill", "StoredBackfill"),
     _page(BACKFILLS, "backfills.list_backfills", "read", "StoredBackfill"),
     _get(BACKFILLS + "/{backfill_id}", "backfills.show_backfill", "read", "StoredBackfill"),
-    _post(
-        BACKFILLS + "/{backfill_id}/cancel", "backfills.cancel_backfill", "operate", "StoredBackfill", query=("runs",)
-    ),
-    _once(
-        REPROCESS,
-        "backfills.begin_reprocess",
-        "operate",
-        "PlanOfReprocess",
-        "Reprocess",
-        status=(200, 201),
-        begun="StoredReprocess",
-    ),
+    _cancel(BACKFILLS + "/{backfill_id}", "backfills.cancel_backfill", "StoredBackfill"),
+    _begin(REPROCESS, "backfills.begin_reprocess", "PlanOfReprocess", "Reprocess", "StoredReprocess"),
     _page(REPROCESS, "backfills.list_reprocesses", "read", "StoredReprocess"),
     _get(REPROCESS + "/{reprocess_id}", "backfills.show_reprocess", "read", "StoredReprocess"),
-    _post(
-        REPROCESS + "/{reprocess_id}/cancel",
-        "backfills.cancel_reprocess",
-        "operate",
-        "StoredReprocess",
-        query=("runs",),
-    ),
+    _cancel(REPROCESS + "/{reprocess_id}", "backfills.cancel_reprocess", "StoredReprocess"),
     _page(SCHEDULE + "/jobs", "jobs.schedule_jobs", "read", "Job"),
     _get(SCHEDULE + "/why", "jobs.why_schedule", "read", "WhySchedule"),
     _get(MESSAGE + "/why", "jobs.why_message", "read", "WhySchedule"),
@@ -312,24 +286,17 @@ ROUTES = (
     _page(NS + "/records", "runs.list_records", "read", "Record", "day"),
     _get(RUN, "runs.get_run", "read", "RunInFull"),
     _get(RUN + "/why", "runs.why_run", "read", "WhyRun"),
-    _post(RUN + "/cancel", "runs.cancel_run", "operate", "Run", status=(202,)),
-    _post(RUN + "/ping", "runs.ping_run", "operate", "Run", status=(202,)),
-    _once(RUN + "/rerun", "runs.rerun_run", "operate", "Accepted", status=(202,)),
+    _post(RUN + "/cancel", "runs.cancel_run", "operate", "Run", None, 202),
+    _post(RUN + "/ping", "runs.ping_run", "operate", "Run", None, 202),
+    _once(RUN + "/rerun", "runs.rerun_run", "operate", "Accepted", None, 202),
     _get(RUN + "/logs", "runs.read_logs", "read", "Logs", "attempt", "lines"),
     _page(APP + "/workflows/{name}/runs", "runs.workflow_runs", "read", "Run", "state"),
     _page(NS + "/reports", "runs.read_report", "read", "ReportOfWorkflow", "day", more=("day",)),
     _page(LETTERS, "runs.list_dead_letters", "read", "DeadLetter", "schedule"),
-    _post(LETTERS + "/{run_id}/redrive", "runs.redrive_dead_letter", "operate", "Redriven", status=(202,)),
-    _post(
-        LETTERS + "/redrive",
-        "runs.redrive_dead_letters",
-        "operate",
-        "RedrivenLetters",
-        "Redrive",
-        status=(202,),
-    ),
+    _post(LETTERS + "/{run_id}/redrive", "runs.redrive_dead_letter", "operate", "Redriven", None, 202),
+    _post(LETTERS + "/redrive", "runs.redrive_dead_letters", "operate", "RedrivenLetters", "Redrive", 202),
     _delete(LETTERS + "/{run_id}", "runs.drop_dead_letter", "operate", headers=()),
-    _once(NS + "/events", "events.post_events", "produce", "AcceptedEvents", "Events", status=(202,)),
+    _once(NS + "/events", "events.post_events", "produce", "AcceptedEvents", "Events", 202),
     _post("/v1/workers/{pool}/claim", "workers.claim_runs", "work", "Leases", "Claim"),
     _post(LEASE + "/heartbeat", "workers.beat_heart", "work", "StateOfLease", "Heartbeat"),
     _post(LEASE + "/report", "workers.report_end", "work", "ReportedEnd", "Report"),

@@ -356,12 +356,9 @@ def _ended(ports: Ports, schedule: str, runs: Sequence[Run]) -> tuple[list[Ended
 
 def datasets_of(schedule: Schedule) -> list[str]:
     """The datasets that a schedule names."""
-    return [name for name in store.named(schedule.model_dump(mode="json")) if _names_a_dataset(name)]
-
-
-def _names_a_dataset(name: str) -> bool:
-    """Whether a name in a schedule is that of a dataset, which has two parts; that of a workflow has three."""
-    return name.count(".") == 1 and " " not in name
+    named = store.named(schedule.model_dump(mode="json"))
+    # The name of a dataset has two parts, that of a workflow three.
+    return [name for name in named if name.count(".") == 1 and " " not in name]
 
 
 def why_work(ports: Ports, run_id: str) -> WhyRunView:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import NotRequired, cast
+from typing import NotRequired, TypeVar
 from zoneinfo import ZoneInfo
 
 from chalicelib.core import states
@@ -18,6 +18,8 @@ from chalicelib.core.views import At, FromAt, FromText, View
 from chalicelib.flow.views.lists import MAX_DAYS
 from chalicelib.flow.views.views import RunView, run_view
 from chalicelib.ports import Ports
+
+S = TypeVar("S", bound=str)
 
 MAX_ATTEMPTS, MAX_RECORDS = 5_000, 2_000  # rows that the days of a schedule are counted from
 
@@ -73,33 +75,26 @@ class Within:
     workflow: str | None = None
 
 
-class _Numbers:
-    """Texts, and the number of each in the order of its first use."""
-
-    def __init__(self) -> None:
-        self.texts: dict[str, int] = {}
-
-    def of(self, text: str) -> int:
-        return self.texts.setdefault(text, len(self.texts))
+def _numbered(texts: Sequence[S]) -> tuple[list[S], list[int]]:
+    """The texts in the order of their first use, and the number of each one among them."""
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    return list(numbers), [numbers[text] for text in texts]
 
 
 def timeline(ports: Ports, namespace: str, wanted: Within, with_ids: bool = False) -> TimelineView:
     """The attempts of a namespace in columns, newest first: a list for each field, and numbers instead of names."""
     found = _claimed(ports, namespace, wanted)
     spans, cut = found[: wanted.limit], len(found) > wanted.limit
-    names, kinds, workflows = _Numbers(), _Numbers(), dict[str, str]()
-    row, state = [], []
-    for span in spans:
-        row.append(names.of(span.schedule))
-        state.append(kinds.of(span.state))
-        workflows.setdefault(span.schedule, span.workflow)
+    workflows = {span.schedule: span.workflow for span in reversed(spans)}
+    names, row = _numbered([span.schedule for span in spans])
+    kinds, state = _numbered([span.state for span in spans])
     waits = [waited(span) for span in spans]
     view: TimelineView = {
         "from": iso(wanted.since),
         "to": iso(wanted.until),
-        "names": list(names.texts),
-        "workflows": [workflows[name] for name in names.texts],
-        "states": cast("list[RunState]", list(kinds.texts)),
+        "names": names,
+        "workflows": [workflows[name] for name in names],
+        "states": kinds,
         "row": row,
         "at": [span.claimed_at - wait for span, wait in zip(spans, waits, strict=True)],
         "waited": waits,

@@ -14,11 +14,9 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.history.lines import waited
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs.dry_run import Step
-from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.audit import AuditOutcome, AuditRow
 from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.core.rows.event import CLAIMED_LIFE, Partition
-from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, RecordKind, Run
@@ -239,18 +237,6 @@ class AuditRecordView(View):
 
 def definition_view(row: Definition) -> dict[str, Any]:
     return stored(row.name, row.kind, row.document, row.version, row)
-
-
-def access_view(row: AccessRow) -> dict[str, Any]:
-    return stored(row.namespace, "access", row.document, row.rev, row)
-
-
-def allowed_view(row: AllowedRow) -> dict[str, Any]:
-    return stored(row.namespace, "allowed", row.document, row.rev, row)
-
-
-def grants_view(row: GrantsRow) -> dict[str, Any]:
-    return stored(row.namespace, "grants", row.document, row.version, row)
 
 
 def proposal_view(uses: Uses) -> ProposedAllowedView:

@@ -18,12 +18,13 @@ from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, Instant
 from chalicelib.core.quotas.document import MAX_WAITING, Quotas
 from chalicelib.core.rows.audit import AuditRow
+from chalicelib.core.views import stored
 from chalicelib.flow.definitions import access, allow_list, grants, quotas
 from chalicelib.flow.definitions.buckets import real_name
 from chalicelib.flow.definitions.prefixes import Place, give, take
 from chalicelib.flow.definitions.uses import of_namespace
 from chalicelib.flow.views.lists import count
-from chalicelib.flow.views.views import access_view, allowed_view, audit_view, grants_view, prefix_view, proposal_view
+from chalicelib.flow.views.views import audit_view, prefix_view, proposal_view
 from chalicelib.ports import Page
 from chalicelib.web.access import require_administrator, require_installation_administrator, require_still_administrator
 from chalicelib.web.bodies import GivenPrefix
@@ -51,7 +52,8 @@ MAX_DAYS = 31  # of a list over all namespaces, which reads one part of an index
 
 def get_access(request: Request, ns: str) -> Response:
     """Read the members of a namespace and their roles."""
-    return document(access_view(access.get(ports(), ns)))
+    row = access.get(ports(), ns)
+    return document(stored(ns, "access", row.document, row.rev, row))
 
 
 def put_access(request: Request, ns: str) -> Response:
@@ -71,7 +73,8 @@ def put_access(request: Request, ns: str) -> Response:
 
 def get_allowed(request: Request, ns: str) -> Response:
     """Read the allow-list of a namespace: what its definitions may name."""
-    return document(allowed_view(allow_list.get(ports(), ns)))
+    row = allow_list.get(ports(), ns)
+    return document(stored(ns, "allowed", row.document, row.rev, row))
 
 
 def propose_allowed(request: Request, ns: str) -> Response:
@@ -89,7 +92,8 @@ def put_allowed(request: Request, ns: str) -> Response:
 
 def get_grants(request: Request, ns: str) -> Response:
     """Read what a namespace grants to others."""
-    return document(grants_view(grants.get(ports(), ns)))
+    row = grants.get(ports(), ns)
+    return document(stored(ns, "grants", row.document, row.version, row))
 
 
 def put_grants(request: Request, ns: str) -> Response:

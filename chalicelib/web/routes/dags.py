@@ -17,7 +17,6 @@ from chalicelib.flow.dags.runs import begun, page, rerun, view
 from chalicelib.flow.lookup import missing, require
 from chalicelib.flow.requests import has_made
 from chalicelib.flow.schedules.actions import disable, enable, run_now
-from chalicelib.flow.views.views import definition_view
 from chalicelib.web.bodies import Rerun, RunNow
 from chalicelib.web.http import Json, answer, caller, document, gone, if_match, parse, request_id
 from chalicelib.web.paging import listing
@@ -28,12 +27,6 @@ from chalicelib.wiring import ports
 class BegunDagView(View):
     dag: str
     run_id: str
-
-
-def list_dags(request: Request, app: str) -> Json:
-    """List the DAGs of an app."""
-    require(ports(), "app", app)
-    return listing(request, partial(ports().catalog.definitions, "dag", app), definition_view)
 
 
 def put_dag(request: Request, name: str) -> Response:

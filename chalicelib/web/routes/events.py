@@ -82,11 +82,7 @@ def list_partitions(request: Request, name: str) -> Json:
     found, cut = partitions.between(ports(), name, dataset.keys, first, last)
     limit = number(request, "limit", DEFAULT_LIMIT, MAX_LIMIT)
     shown = (found if forward else found[::-1])[:limit]
-    return {
-        "items": [partition_view(row) for row in shown],
-        "next_cursor": None,
-        "at_least": cut or len(found) > limit,
-    }
+    return {"items": [partition_view(row) for row in shown], "next_cursor": None, "at_least": cut or len(found) > limit}
 
 
 def get_partition(request: Request, name: str) -> Json:

@@ -87,9 +87,7 @@ OWN: dict[str, dict[str, Json]] = {
         "to": {"type": "string", "description": "the last partition, which is included: values as in `from`"},
         "order": {"type": "string", "enum": ["asc", "desc"], "default": "asc"},
     },
-    "partition": {
-        "values": {"type": "string", "description": "the value of each key, joined by `/`"},
-    },
+    "partition": {"values": {"type": "string", "description": "the value of each key, joined by `/`"}},
     "graph": {
         "around": {"type": "string", "description": "`schedule:NAME`, `workflow:NAME` or `dataset:NAME`, full names"},
         "up": STEPS | {"maximum": views.MAX_STEPS["graph"]},
