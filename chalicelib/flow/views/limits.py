@@ -63,7 +63,7 @@ def of_namespace(ports: Ports, namespace: str, limit: int, cursor: str | None) -
     lookup.require(ports, "namespace", namespace)
     maxima = _maxima_of_pools(ports, namespace)
     policies = [names.policy_limit(row.name) for row in lookup.definitions_in(ports, "policy", namespace)]
-    held, more = lists.limits_with_waiters(ports, namespace)
+    held, more = lists.limits_among(ports.wakes.soonest("jobs", 0, lists.EVER, lists.MAX_KEYS), namespace)
     every = sorted({*maxima, *policies, *held})
     wanted = [name for name in every if cursor is None or name > cursor][:limit]
     now = ports.clock.now()
@@ -192,9 +192,7 @@ def _runs_at(ports: Ports, state: LimitState, namespace: str) -> Sequence[Run]:
     """The runs among which the holders of a limit are."""
     if names.names_starts(state.limit_name):
         return ports.runs.several([ids.attempt_of(holder) for holder in sorted(state.starts)])
-    waking = ports.wakes.soonest("runs", 0, lists.EVER, lists.MAX_KEYS)
-    of_runs = [ref for ref, _ in waking.refs if ref.kind == "run" and ref.parts[0].startswith(f"{namespace}.")]
-    return ports.runs.several([(ref.parts[0], int(ref.parts[1])) for ref in of_runs[:MAX_RUNS]])
+    return lists.active_runs(ports, namespace, MAX_RUNS)[0]
 
 
 MAX_HOLDERS = 20  # runs of each limit in an answer

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import partial
 from typing import Any, TypeVar
 
-from chalicelib.core import errors, ids
+from chalicelib.core import errors, ids, states
 from chalicelib.core.instants import DAY, Instant, iso
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow import many
 from chalicelib.ports import Page, Ports, Soonest
@@ -122,21 +123,24 @@ def of_waiters(ports: Ports, waiters: Iterable[Waiter]) -> list[Job]:
     return _jobs(ports, ((each.job_schedule, each.job_generation, each.job_sort_key) for each in own))
 
 
-def limits_with_waiters(ports: Ports, namespace: str) -> tuple[list[str], bool]:
-    """The names of the limits at which jobs of a namespace may wait, and whether there may be more."""
-    return limits_among(ports.wakes.soonest("jobs", 0, EVER, MAX_KEYS), namespace)
-
-
 def limits_among(waking: Soonest, namespace: str) -> tuple[list[str], bool]:
-    """The same, among the rows that a read of the wake index has found."""
-    names = _limits_in(waking.refs, namespace)
-    return names[:MAX_LIMITS], len(names) > MAX_LIMITS or waking.complete_to is not None
+    """The names of the limits at which jobs of a namespace may wait, among the rows that a read of the wake index of
+    jobs has found, and whether there may be more."""
+    named = {ref.parts[0] for ref, _ in waking.refs if ref.kind == "limit"}
+    found = sorted(name for name in named if may_hold(name, namespace))
+    return found[:MAX_LIMITS], len(found) > MAX_LIMITS or waking.complete_to is not None
 
 
-def _limits_in(waking: Iterable[tuple[Ref, Instant]], namespace: str) -> list[str]:
-    """The limits with waiters that an index names, and at which jobs of a namespace may wait."""
-    named = {ref.parts[0] for ref, _ in waking if ref.kind == "limit"}
-    return sorted(name for name in named if may_hold(name, namespace))
+def active_runs(
+    ports: Ports, namespace: str, most: int, keys: int = MAX_KEYS, strong: bool = True
+) -> tuple[list[Run], bool]:
+    """The runs in progress of a namespace, of ``most`` that are read, and whether there may be more. Each has a
+    ``wake_at``, at which its target is polled."""
+    waking = ports.wakes.soonest("runs", 0, EVER, keys)
+    own = [ref for ref, _ in waking.refs if ref.kind == "run" and ref.parts[0].startswith(f"{namespace}.")]
+    found = ports.runs.several([(ref.parts[0], int(ref.parts[1])) for ref in own[:most]], strong=strong)
+    running = [run for run in found if not states.is_terminal(run.state)]
+    return running, len(own) > most or waking.complete_to is not None
 
 
 def may_hold(limit_name: str, namespace: str) -> bool:
@@ -161,9 +165,9 @@ def _waking(ports: Ports, namespace: str, limit: int, cursor: str | None) -> Pag
 def _queued(ports: Ports, namespace: str, limit: int, cursor: str | None) -> Page[Job]:
     """The queued jobs without a ``wake_at``, queue by queue. The wake index names the others: they are passed without a
     read of their rows."""
-    waking = ports.wakes.soonest("jobs", 0, EVER, MAX_KEYS).refs
-    listed = {ref.parts for ref, _ in waking if ref.kind == "job"}
-    left = _queues_from(cursor, _limits_in(waking, namespace)[:MAX_LIMITS])
+    waking = ports.wakes.soonest("jobs", 0, EVER, MAX_KEYS)
+    listed = {ref.parts for ref, _ in waking.refs if ref.kind == "job"}
+    left = _queues_from(cursor, limits_among(waking, namespace)[0])
     found: list[Job] = []
     passed = 0
     while left and len(found) < limit and passed < MAX_PASSED:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-from chalicelib.core import states
 from chalicelib.core.instants import Instant, iso, iso_or_none
 from chalicelib.core.jobs import holds
 from chalicelib.core.jobs.check import is_upcoming
@@ -17,7 +16,6 @@ from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
-from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import Mode, RunState
@@ -146,54 +144,44 @@ class Group:
 Groups = dict[tuple[str, str, str], Group]  # by the kind, name and words of what holds their jobs
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """Rows that were read; ``more``: a bound was reached, so there may be others."""
-
-    rows: Sequence[Any]
-    more: bool
-
-
 def now_of(ports: Ports, namespace: str, most: int = MAX_ROWS) -> NowView:
     """The present of a namespace. It reads at most ``most`` jobs and as many runs, however many there are; then
     ``at_least`` is true. All reads are eventually consistent, as the indexes are that name the rows."""
     now = ports.clock.now()
     keys = most if most < MAX_ROWS else lists.MAX_KEYS
     waking = ports.wakes.soonest("jobs", 0, lists.EVER, keys)
-    jobs = _jobs(ports, namespace, waking, now, most)
-    known, parsed = _definitions(ports, jobs.rows)
-    groups = _groups(known, parsed, jobs.rows, now)
+    jobs, more_jobs = _jobs(ports, namespace, waking, now, most)
+    known, parsed = _definitions(ports, jobs)
+    groups = _groups(known, parsed, jobs, now)
     more = _queues(ports, namespace, waking, groups)
-    runs = _running(ports, namespace, keys, most)
+    runs, more_runs = lists.active_runs(ports, namespace, most, keys, strong=False)
     ordered = sorted(groups.values(), key=lambda group: (-group.count, group.oldest.created_at))
-    late = [*_late_jobs(known, parsed, jobs.rows, now), *_late_runs(runs.rows, now)]
+    late = [*_late_jobs(known, parsed, jobs, now), *_late_runs(runs, now)]
     return {
         "at": iso(now),
-        "at_least": jobs.more or runs.more or more,
+        "at_least": more_jobs or more_runs or more,
         "waiting": {
             "count": sum(group.count for group in ordered),
-            "at_least": jobs.more or more,
+            "at_least": more_jobs or more,
             "groups": [_group_view(group, now) for group in ordered[:MAX_GROUPS]],
             "groups_left_out": len(ordered[MAX_GROUPS:]),
         },
-        "approvals": _approvals(ordered, jobs.more),
+        "approvals": _approvals(ordered, more_jobs),
         "running": {
-            "count": len(runs.rows),
-            "at_least": runs.more,
-            "runs": [
-                shown(RunInShortView, run) for run in sorted(runs.rows, key=lambda run: run.claimed_at)[:MAX_SHOWN]
-            ],
+            "count": len(runs),
+            "at_least": more_runs,
+            "runs": [shown(RunInShortView, run) for run in sorted(runs, key=lambda run: run.claimed_at)[:MAX_SHOWN]],
         },
         "overdue": {
             "count": len(late),
-            "at_least": jobs.more or runs.more,
+            "at_least": more_jobs or more_runs,
             "items": sorted(late, key=lambda item: str(item["by"]))[:MAX_SHOWN],
         },
         "paused": _paused(ports, namespace),
     }
 
 
-def _jobs(ports: Ports, namespace: str, waking: Soonest, now: Instant, most: int) -> Read:
+def _jobs(ports: Ports, namespace: str, waking: Soonest, now: Instant, most: int) -> tuple[list[Job], bool]:
     """The waiting jobs without a queue, or with a deadline: from the list of the namespace and the wake index. Prepared
     fires that are not due yet are left out: they are upcoming, and wait for nothing."""
     listed = ports.wakes.listed("waits", namespace, most, None)
@@ -202,7 +190,7 @@ def _jobs(ports: Ports, namespace: str, waking: Soonest, now: Instant, most: int
     found = lists.of_refs(ports, wanted[:most])
     jobs = [job for job in found if not is_upcoming(job, now)]
     more = listed.cursor is not None or waking.complete_to is not None or len(wanted) > most
-    return Read(jobs, more)
+    return jobs, more
 
 
 def _definitions(ports: Ports, jobs: Sequence[Job]) -> tuple[Ports, Parsed]:
@@ -266,19 +254,6 @@ def _add_queue(ports: Ports, namespace: str, state: LimitState, groups: Groups, 
     return not own and state.waiters > group.count
 
 
-def _running(ports: Ports, namespace: str, keys: int, most: int) -> Read:
-    """The runs in progress. Each has a ``wake_at``, at which its target is polled."""
-    waking = ports.wakes.soonest("runs", 0, lists.EVER, keys)
-    named = [(ref.parts[0], int(ref.parts[1])) for ref, _ in waking.refs if _is_run_of(ref, namespace)]
-    found = ports.runs.several(named[:most], strong=False)
-    running = [run for run in found if not states.is_terminal(run.state)]
-    return Read(running, len(named) > most or waking.complete_to is not None)
-
-
-def _is_run_of(ref: Ref, namespace: str) -> bool:
-    return ref.kind == "run" and ref.parts[0].startswith(f"{namespace}.")
-
-
 def _late_jobs(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) -> list[OverdueWorkView]:
     """The jobs that have not started by their deadline, in the words of its notice."""
     late = []
@@ -299,11 +274,9 @@ def _late_runs(runs: Iterable[Run], now: Instant) -> list[OverdueWorkView]:
     late = []
     for run in runs:
         if run.end_by is not None and run.end_by < now:
-            why = f"not ended by {iso(run.end_by)}: the run is {run.state}"
-            late.append(_late(run, why, run.end_by))
+            late.append(_late(run, f"not ended by {iso(run.end_by)}: the run is {run.state}", run.end_by))
         elif run.start_by is not None and run.start_by < now and run.start_requested_at is None:
-            why = f"not started by {iso(run.start_by)}: the run is {run.state}"
-            late.append(_late(run, why, run.start_by))
+            late.append(_late(run, f"not started by {iso(run.start_by)}: the run is {run.state}", run.start_by))
     return late
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from chalice.app import Request, Response
@@ -15,7 +14,7 @@ from chalicelib.core.access.document import Access
 from chalicelib.core.access.grants import Grants
 from chalicelib.core.definitions.dataset import BUCKET
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import DAY, Instant
+from chalicelib.core.instants import DAY
 from chalicelib.core.quotas.document import MAX_WAITING, Quotas
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.views import stored
@@ -153,49 +152,32 @@ def list_audit(request: Request, ns: str) -> Json:
     """List the audit records of a namespace, newest first. There is one for each change, and one for each refusal.
     ``who`` is a part of the signer's ARN; ``name`` a full name or the beginning of one. A page may be short although
     more follow."""
-    return _listed(request, _wanted(request, 0), partial(ports().runs.audit, ns))
+    return _listed(request, partial(ports().runs.audit, ns), None)
 
 
 def list_audit_of_all(request: Request) -> Json:
     """List the audit records of all namespaces, newest first, for administrators of the installation. The span has at
     most 31 days; by default it ends now."""
     require_installation_administrator(request)
-    wanted = _wanted(request, None)
-    if wanted.until - wanted.since > MAX_DAYS * DAY:
-        hint = "send one request for each part of the span"
-        raise invalid("from", f"an instant at most {MAX_DAYS} days before to", query(request, "from"), hint)
-    return _listed(request, wanted, ports().runs.audit_of_all)
+    return _listed(request, ports().runs.audit_of_all, MAX_DAYS)
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Records from ``[since, until)`` that match every given filter. ``who`` is a part of the signer's ARN. ``name`` is
-    a full name or the beginning of one, up to a point."""
-
-    since: Instant
-    until: Instant
-    who: str | None = None
-    name: str | None = None
-    kind: str | None = None
-    outcome: str | None = None
-
-    def fits(self, row: AuditRow) -> bool:
-        named = self.name is None or row.name == self.name or row.name.startswith(f"{self.name}.")
-        by = self.who is None or self.who in row.arn
-        return named and by and self.kind in (None, row.kind) and self.outcome in (None, row.outcome)
-
-
-def _listed(request: Request, wanted: Wanted, read: Callable[..., Page[AuditRow]]) -> Json:
-    found = only(partial(read, wanted.since, wanted.until), wanted.fits)
-    return listing(request, found, audit_view, DEFAULT_LIMIT, MAX_LISTED)
-
-
-def _wanted(request: Request, since: int | None) -> Wanted:
-    """The filters of a request. ``since`` is the default of ``from``; None: as early as the span allows."""
+def _listed(request: Request, read: Callable[..., Page[AuditRow]], most_days: int | None) -> Json:
+    """The records that match every filter of a request. By default ``from`` is as early as the span allows."""
     # Records of this very millisecond belong to the list.
     until = instant(request, "to", ports().clock.now() + 1)
-    first = instant(request, "from", until - MAX_DAYS * DAY if since is None else since)
-    if not first < until:
+    since = instant(request, "from", until - most_days * DAY if most_days is not None else 0)
+    if not since < until:
         raise invalid("from", "an instant before to", query(request, "from"), "leave out to for the present")
+    if most_days is not None and until - since > most_days * DAY:
+        hint = "send one request for each part of the span"
+        raise invalid("from", f"an instant at most {most_days} days before to", query(request, "from"), hint)
+    who, name, kind = (query(request, parameter) for parameter in ("who", "name", "kind"))
     outcome = choice(request, "outcome", OUTCOMES)
-    return Wanted(first, until, query(request, "who"), query(request, "name"), query(request, "kind"), outcome)
+
+    def fits(row: AuditRow) -> bool:
+        named = name is None or row.name == name or row.name.startswith(f"{name}.")
+        by = who is None or who in row.arn
+        return named and by and kind in (None, row.kind) and outcome in (None, row.outcome)
+
+    return listing(request, only(partial(read, since, until), fits), audit_view, DEFAULT_LIMIT, MAX_LISTED)

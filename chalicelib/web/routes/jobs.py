@@ -38,7 +38,7 @@ def schedule_jobs(request: Request, name: str) -> Json:
     """List the waiting jobs of a schedule."""
     existing(ports(), name)
     queues = Queues(ports())
-    read = queues.holding.page(partial(jobs_of_schedule, ports(), name))
+    read = queues.page(partial(jobs_of_schedule, ports(), name))
     return listing(request, read, queues.job)
 
 
@@ -63,7 +63,7 @@ def list_jobs(request: Request, ns: str) -> Json:
     if limit_name is not None:
         read = partial(jobs_of_queue, ports(), ns, limit_name)
     queues = Queues(ports())
-    return listing(request, queues.holding.page(only(read, keep)), queues.job)
+    return listing(request, queues.page(only(read, keep)), queues.job)
 
 
 def get_job(request: Request, job_id: str) -> Json:

@@ -63,7 +63,7 @@ def find_schedules(request: Request, ns: str) -> Json:
     app = query(request, "app")
     if app is not None:
         check_name(app, "app")
-    wanted = Wanted(app, _filters_of_namespace(request, ns, app), query(request, "q") or "")
+    wanted = Wanted(app, _filters(request, ns, app), query(request, "q") or "")
     read = partial(rows_of, ports(), ns, wanted)
     return listing(request, read, default=DEFAULT_SCHEDULES, most=MAX_LIMIT)
 
@@ -217,18 +217,11 @@ def run_lineage(request: Request, run_id: str) -> Json:
     return unseen.lineage(lineage(ports(), run_id, up, down), sees(request))
 
 
-def _filters(request: Request, ns: str, app: str) -> Filters:
+def _filters(request: Request, ns: str, app: str | None) -> Filters:
     """The filters of a request, such as ``?tag=team=a&workflow=clean&state=enabled``. A short name of a workflow is one
-    of this app. Raises ``invalid`` for an unknown state."""
+    of the app. Raises ``invalid`` for an unknown state, and for a short name without an app."""
     tag, workflow, state = query(request, "tag"), query(request, "workflow"), choice(request, "state", STATES)
-    named = full_name(check_reference(workflow, "workflow"), ns, app) if workflow is not None else None
-    return Filters(parse_tag(tag) if tag is not None else None, named, state)
-
-
-def _filters_of_namespace(request: Request, ns: str, app: str | None) -> Filters:
-    """The filters of a list over all apps of a namespace. A workflow is ``app.name``, or a short name if the list is of
-    one app. Raises ``invalid`` for a short name without an app."""
-    workflow = query(request, "workflow")
     if workflow is not None and app is None and "." not in workflow:
         raise invalid("workflow", "app.name", workflow, "name its app, or add app=...")
-    return _filters(request, ns, app or "")
+    named = full_name(check_reference(workflow, "workflow"), ns, app or "") if workflow is not None else None
+    return Filters(parse_tag(tag) if tag is not None else None, named, state)
