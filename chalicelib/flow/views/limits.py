@@ -25,6 +25,7 @@ from chalicelib.flow.views.queues import WaiterView, waiters_view
 from chalicelib.ports import Page, Ports
 
 MAX_SHOWN = 100  # holders, and waiters, of a limit in full
+MAX_HOLDERS = 20  # runs of each limit in an explanation
 MAX_RUNS = 500  # runs that are read to find the holders of a pool
 KINDS = ("workflow", "group", "pool", "policy", "rate", "application", "admission", "emr")
 SCHEDULE = "schedule:"
@@ -193,9 +194,6 @@ def _runs_at(ports: Ports, state: LimitState, namespace: str) -> Sequence[Run]:
     if names.names_starts(state.limit_name):
         return ports.runs.several([ids.attempt_of(holder) for holder in sorted(state.starts)])
     return lists.active_runs(ports, namespace, MAX_RUNS)[0]
-
-
-MAX_HOLDERS = 20  # runs of each limit in an answer
 
 
 class UseView(View):
