@@ -7,10 +7,6 @@ fields, so an answer may have more than its model lists.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -30,19 +26,8 @@ from chalicelib.core.limits.pools import Pool
 from chalicelib.core.states import Mode
 from chalicelib.core.targets.registry import AnyTarget
 from chalicelib.core.views import At
-from chalicelib.flow import requests
-from chalicelib.flow import views as flow_views
-from chalicelib.flow.backfills import reprocess_view, view
-from chalicelib.flow.dags import runs
-from chalicelib.flow.deploy import uploaded
-from chalicelib.flow.runs import dead_letters, workers
-from chalicelib.flow.schedules import bulk
 from chalicelib.flow.views.queues import PartOfQueueView
 from chalicelib.flow.views.views import IgnoredObjectView
-from chalicelib.web import routes
-
-# The modules with views besides those of `flow/views` and of the routes.
-VIEWS = (requests, reprocess_view, view, runs, uploaded, dead_letters, workers, bulk)
 
 Properties = dict[str, Any]
 
@@ -227,17 +212,3 @@ class ReportOfWorkflow(Answer):
 
     namespace: str
     workflow: str
-
-
-@cache
-def views() -> Mapping[str, Any]:
-    """The views that answer requests, by their names."""
-    packages = (flow_views, routes)
-    names = (f"{package.__name__}.{each.name}" for package in packages for each in iter_modules(package.__path__))
-    modules = (*VIEWS, *map(import_module, names))
-    return {name: each for module in modules for name, each in vars(module).items() if name.endswith("View")}
-
-
-def named(name: str) -> Any:
-    """The model or view of an answer, by the name that its schema has."""
-    return globals().get(name) or views()[f"{name}View"]

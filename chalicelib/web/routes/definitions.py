@@ -3,7 +3,9 @@ pools. `table.DOCUMENTS` names the kind of each route. `apps.py` has the deploym
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from chalice.app import Request, Response
 
@@ -11,10 +13,12 @@ from chalicelib.core.definition_kinds import PARENTS, DefinitionKind
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.flow.definitions import access, namespaces, store
+from chalicelib.flow.definitions.store import Change
 from chalicelib.flow.fires import calendars
 from chalicelib.flow.lookup import require
 from chalicelib.flow.views.queues import of_policy, of_pool
 from chalicelib.flow.views.views import definition_view, ignored_view
+from chalicelib.ports import Ports
 from chalicelib.web import unseen
 from chalicelib.web.access import sees, visibility
 from chalicelib.web.bodies import BODIES
@@ -22,6 +26,14 @@ from chalicelib.web.http import Json, caller, changed, document, flag, gone, if_
 from chalicelib.web.paging import listing
 from chalicelib.web.quotas import check_document
 from chalicelib.wiring import ports
+
+# How documents are put, and what they are read with besides their fields, if a kind has more than others.
+PUTS: dict[str, Callable[..., Change]] = {"calendar": calendars.put}
+PRESENT: dict[str, Callable[[Ports, Definition], dict[str, Any]]] = {
+    "dataset": lambda ports, row: {"ignored": ignored_view(ports.rows.get(IgnoredObjects, row.name))},
+    "policy": of_policy,
+    "pool": of_pool,
+}
 
 
 def list_namespaces(request: Request) -> Json:
@@ -52,32 +64,21 @@ def put_document(request: Request, name: str, kind: DefinitionKind, body: str) -
     _require_parent(kind, name.rpartition(".")[0])
     content = parse(BODIES[body], request).model_dump(mode="json")
     check_document(kind, name)
-    put = calendars.put if kind == "calendar" else partial(store.put, kind=kind)
+    put = PUTS.get(kind, partial(store.put, kind=kind))
     change = put(ports(), name=name, document=content, by=caller(request), if_match=if_match(request))
     return changed(kind, name, change)
 
 
 def get_document(request: Request, name: str, kind: DefinitionKind) -> Response:
     row = store.get(ports(), kind, name)
-    return document({**definition_view(row), **_present(request, row)})
+    present = PRESENT[kind](ports(), row) if kind in PRESENT else {}
+    seen = unseen.parts(present, sees(request)) if "parts" in present else present
+    return document({**definition_view(row), **seen})
 
 
 def delete_document(request: Request, name: str, kind: DefinitionKind) -> Response:
     store.delete(ports(), kind, name, if_match(request))
     return gone()
-
-
-def _present(request: Request, row: Definition) -> Json:
-    """What a document is read with: the last objects of a dataset in no partition, the use and queues of a limit."""
-    match row.kind:
-        case "dataset":
-            return {"ignored": ignored_view(ports().rows.get(IgnoredObjects, row.name))}
-        case "policy":
-            return unseen.parts(of_policy(ports(), row), sees(request))
-        case "pool":
-            return unseen.parts(of_pool(ports(), row), sees(request))
-        case _:
-            return {}
 
 
 def _require_parent(kind: DefinitionKind, parent: str) -> None:
