@@ -7,7 +7,7 @@ fields, so an answer may have more than its model lists.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -23,6 +23,7 @@ from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.documents import Described
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
+from chalicelib.core.schedules import effect
 from chalicelib.core.states import Mode
 from chalicelib.core.targets.registry import AnyTarget
 from chalicelib.core.views import At
@@ -169,25 +170,10 @@ class StoredMessage(Described, Carried, StoredFields):
     workflow: str | None = None
 
 
-class Change(Answer):
-    """What a PUT did: ``created``, ``updated`` or ``unchanged``."""
-
-    name: str
-    kind: str
-    did: str
-    version: int
-
-
-class ChangeOfAccess(Change):
-    """The same for an access document. ``warning``: API Gateway refuses the requests of some members."""
-
-    warning: str | None = None
-
-
 class EffectOfPut(Answer):
     """What a put does to the trigger and the waiting jobs of a schedule. ``text`` says the same in words."""
 
-    code: Literal["begins", "described", "carried", "goes_on", "begins_again", "ended", "idle", "stops"]
+    code: effect.Code
     text: str
 
 

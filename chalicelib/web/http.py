@@ -18,6 +18,7 @@ from chalicelib.core.access.principal import identified
 from chalicelib.core.documents import SENT
 from chalicelib.core.errors import SluiceError, from_validation, invalid
 from chalicelib.core.instants import Instant, of_our_age, parse_instant
+from chalicelib.core.views import View
 from chalicelib.web import access
 
 if TYPE_CHECKING:
@@ -42,6 +43,15 @@ PARTS = ("datasets", "workflows", "schedules", "dags", "events")  # lists of a b
 CARRIED = ("data", "data_base64", "output")  # fields with a size limit of their own (L13, W5)
 
 
+class ChangeView(View):
+    """What a PUT did: ``created``, ``updated`` or ``unchanged``."""
+
+    name: str
+    kind: str
+    did: str
+    version: int
+
+
 def document(view: Json, status: int = 200) -> Response:
     """A response with one document, and its version as ETag."""
     return answer(view, status, {"ETag": f'"{view["version"]}"'} if "version" in view else {})
@@ -49,8 +59,8 @@ def document(view: Json, status: int = 200) -> Response:
 
 def changed(kind: str, name: str, change: Change, **more: Any) -> Response:
     """The answer to a document that was put."""
-    view = {"name": name, "kind": kind, "did": change.did, "version": change.version, **more}
-    return document(view, 201 if change.did == "created" else 200)
+    view = ChangeView(name=name, kind=kind, did=change.did, version=change.version)
+    return document({**view, **more}, 201 if change.did == "created" else 200)
 
 
 def gone() -> Response:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
+from typing import NotRequired
 
 from chalice.app import Request, Response
 
@@ -28,6 +29,7 @@ from chalicelib.ports import Page
 from chalicelib.web.access import require_administrator, require_installation_administrator, require_still_administrator
 from chalicelib.web.bodies import GivenPrefix
 from chalicelib.web.http import (
+    ChangeView,
     Json,
     caller,
     changed,
@@ -47,6 +49,12 @@ from chalicelib.wiring import ports
 OUTCOMES = ("changed", "refused", "observed", "begun")
 MAX_LISTED = 200  # a record has up to 9 KB, and an answer at most 6 MB
 MAX_DAYS = 31  # of a list over all namespaces, which reads one part of an index for each day
+
+
+class ChangeOfAccessView(ChangeView):
+    """The same for an access document. ``warning``: API Gateway refuses the requests of some members."""
+
+    warning: NotRequired[str | None]
 
 
 def get_access(request: Request, ns: str) -> Response:

@@ -24,7 +24,7 @@ from chalicelib.flow.runs import dead_letters, workers
 from chalicelib.flow.schedules import bulk
 from chalicelib.flow.views import ahead, logs, schedule_list
 from chalicelib.flow.views.present import MAX_ROWS
-from chalicelib.web import answers, routes
+from chalicelib.web import answers, http, routes
 from chalicelib.web.access import SIGNED, Needs
 from chalicelib.web.bodies import BODIES
 from chalicelib.web.http import KEY
@@ -35,7 +35,7 @@ from chalicelib.web.table import IDEMPOTENCY_KEY, IF_MATCH, NS, ROUTES, Route
 
 # Where the views are that answer requests.
 PACKAGES = (views, routes)
-VIEWS = (requests, reprocess_view, view, runs, uploaded, dead_letters, workers, bulk)
+VIEWS = (http, requests, reprocess_view, view, runs, uploaded, dead_letters, workers, bulk)
 
 Json = dict[str, Any]
 SCHEMAS = "#/components/schemas/"
