@@ -80,11 +80,8 @@ def _waking(
 ) -> tuple[Soonest, list[tuple[str, Instant]]]:  # fmt: skip
     """The first keys of the index, and the timers of a namespace among them with their instants."""
     waking = ports.wakes.soonest("catalog", 0, until, keys)
-    return waking, [(ref.parts[0], at) for ref, at in waking.refs if _is_timer_of(ref.kind, ref.parts[0], namespace)]
-
-
-def _is_timer_of(kind: str, name: str, namespace: str) -> bool:
-    return kind == "timer" and name.startswith(f"{namespace}.")
+    timers = ((ref.parts[0], at) for ref, at in waking.refs if ref.kind == "timer")
+    return waking, [(name, at) for name, at in timers if name.startswith(f"{namespace}.")]
 
 
 def _prepared(
