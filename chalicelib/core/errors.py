@@ -15,6 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from chalicelib.core.fields import Location, elsewhere, fields_at, is_tag, nearest
+from chalicelib.core.why import Mention, Sees, Why, plain
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -44,8 +45,6 @@ STATUS = {
     "unavailable": 503,
 }
 
-
-HIDDEN = "(hidden)"
 _CHECK = "check the names in the request; what is hidden belongs to a namespace that you may not read"
 
 
@@ -55,23 +54,24 @@ class SluiceError(ValueError):
     ``problems`` are all problems of the request if there are several. The error itself is the first of them, and its
     message ends with the number of the others.
 
-    ``mentions`` are texts in the message or hint that Sluice has added, and the request does not have. Each begins with
-    a full name, or with the word namespace and a name, whose readers alone may see it.
+    Where the message or the hint has a name that the request does not have, it is a `Why` with that name, whose readers
+    alone may see it.
     """
 
     def __init__(
         self,
         code: str,
-        message: str,
+        message: str | Why,
         field: str | None = None,
-        hint: str | None = None,
+        hint: str | Why | None = None,
         problems: Sequence[SluiceError] = (),
-        mentions: Iterable[str] = (),
     ) -> None:
-        super().__init__(message)
-        self.code, self.message, self.field, self.hint = code, message, field, hint
+        self.said = Why.of(code, message)
+        self.hinted = None if hint is None else Why.of(code, hint)
+        self.code, self.message, self.field = code, self.said.text, field
+        self.hint = None if self.hinted is None else self.hinted.text
         self.problems = tuple(problems)
-        self.mentions = tuple(mentions)
+        super().__init__(self.message)
 
     @property
     def status(self) -> int:
@@ -93,18 +93,13 @@ class SluiceError(ValueError):
     def renamed(self, field_of: Callable[[str | None], str | None]) -> SluiceError:
         """The same error, with the field of each problem replaced."""
         problems = [problem.renamed(field_of) for problem in self.problems]
-        return SluiceError(self.code, self.message, field_of(self.field), self.hint, problems, self.mentions)
+        return SluiceError(self.code, self.said, field_of(self.field), self.hinted, problems)
 
-    def concealing(self, sees: Callable[[str], bool]) -> SluiceError:
-        """The same error without the mentions of names that ``sees`` refuses."""
+    def concealing(self, sees: Sees) -> SluiceError:
+        """The same error without the names that ``sees`` refuses."""
         problems = [problem.concealing(sees) for problem in self.problems]
-        message, hint = self.message, self.hint
-        # The longest first: a name may be the beginning of another.
-        hidden = (text for text in self.mentions if not sees(text.removeprefix("namespace ").partition(" ")[0]))
-        for name in sorted(hidden, key=len, reverse=True):
-            message = message.replace(name, HIDDEN)
-            hint = _CHECK if hint is not None and name in hint else hint
-        return SluiceError(self.code, message, self.field, hint, problems, self.mentions)
+        hides = self.hinted is not None and any(name.is_hidden(sees) for name in self.hinted.names)
+        return SluiceError(self.code, self.said.seen(sees), self.field, _CHECK if hides else self.hinted, problems)
 
     def under(self, prefix: str) -> SluiceError:
         """The same error, with its field under ``prefix``, the path of the part within a larger document."""
@@ -120,11 +115,10 @@ def several(problems: Sequence[SluiceError]) -> SluiceError:
         return first
     return SluiceError(
         first.code,
-        f"{first.message} (and {len(others)} more)",
+        first.said.then(f" (and {len(others)} more)"),
         first.field,
-        first.hint,
+        first.hinted,
         (first, *others),
-        first.mentions,
     )
 
 
@@ -167,20 +161,21 @@ def _nearest(name: str, known: Iterable[str]) -> list[str]:
     return get_close_matches(name, list(islice(alike, MAX_COMPARED)), n=1)
 
 
-def not_found(
-    kind: str, name: str, hint: str | None = None, known: Iterable[str] = (), mentions: Iterable[str] = ()
-) -> SluiceError:
-    """An error for a name that nothing has. ``known`` are the names that exist: the hint has the nearest of them.
-    ``mentions`` are those of the other hint."""
-    near = _nearest(name, known)
-    hint = f"did you mean {near[0]!r}?" if near else hint
-    return SluiceError("not_found", f"no {kind} named {name!r}", None, hint, mentions=near or mentions)
+def not_found(kind: str, name: str, hint: str | Why | None = None, known: Iterable[str] = ()) -> SluiceError:
+    """An error for a name that nothing has. ``known`` are the names that exist: the hint has the nearest of them."""
+    return SluiceError("not_found", f"no {kind} named {name!r}", None, _meant(name, known) or hint)
 
 
 def unknown_reference(field: str, kind: str, name: str, known: Iterable[str] = ()) -> SluiceError:
+    hint = _meant(name, known) or f"create the {kind} first, or correct the name"
+    message = plain(f"expected an existing {kind}, got ", Mention(repr(name), "reference", name))
+    return SluiceError("unknown_reference", message, field, hint)
+
+
+def _meant(name: str, known: Iterable[str]) -> Why | None:
+    """The hint with the known name that was probably meant; None if none is similar."""
     near = _nearest(name, known)
-    hint = f"did you mean {near[0]!r}?" if near else f"create the {kind} first, or correct the name"
-    return SluiceError("unknown_reference", f"expected an existing {kind}, got {name!r}", field, hint, mentions=near)
+    return plain("did you mean ", Mention(repr(near[0]), "other", near[0]), "?") if near else None
 
 
 def bad_cursor() -> SluiceError:
@@ -245,7 +240,7 @@ def _problems(
         if isinstance(carried, SluiceError):
             for each in carried.each:
                 inner = ".".join(part for part in (field, each.field or "") if part)
-                yield SluiceError(each.code, each.message, inner or None, each.hint, mentions=each.mentions), None
+                yield SluiceError(each.code, each.said, inner or None, each.hinted), None
             continue
         if fault["type"] == "extra_forbidden":
             guessed += 1

@@ -1,7 +1,8 @@
 """Why something waits, ended or started: a code for programs, typed names, and a text for users.
 
 No decision reads the text. Control flow compares the code, and asks for the names: which constraints are unmet, which
-namespaces have to give a grant. So a text can be reworded without another effect.
+namespaces have to give a grant. So a text can be reworded without another effect. Rows, views and errors hold the
+value. It becomes a text where an answer is written, for a reader who may not know every name in it.
 """
 
 from __future__ import annotations
@@ -11,8 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-MentionKind = Literal["run", "schedule", "dataset", "limit", "namespace", "constraint", "approval", "person", "answer"]
+MentionKind = Literal[
+    "run", "schedule", "dataset", "other", "limit", "namespace", "constraint", "approval", "person", "answer",
+    "place", "reference",
+]  # fmt: skip
+Sees = Callable[[str], bool]  # whether a reader may know a full name, by its namespace
 
+# A name that may belong to another namespace has one of these kinds, unless the reader's own definitions have it. An
+# error has such a name as ``other``.
+FOUND: tuple[MentionKind, ...] = ("run", "schedule", "dataset", "other")
+HIDDEN = "(hidden)"
 UNCLEAR = "target_failed_unclear"
 
 # The codes, which stay the same across versions. The code of an unmet constraint is the type of the constraint.
@@ -95,6 +104,24 @@ class Mention:
     kind: str
     name: str
 
+    def is_hidden(self, sees: Sees) -> bool:
+        """Whether a reader may not know the name."""
+        return self.kind in FOUND and not sees(self.name)
+
+    def seen(self, sees: Sees) -> str:
+        """The text, or `HIDDEN` in its place."""
+        return HIDDEN if self.is_hidden(sees) else self.text
+
+
+def everyone(_: str) -> bool:
+    """A reader who may know every name."""
+    return True
+
+
+def readers_of(namespace: str) -> Sees:
+    """A reader who may know the names of one namespace."""
+    return lambda name: name.partition(".")[0] == namespace
+
 
 def mention(kind: MentionKind, name: str) -> Mention:
     """A mention whose text is the name itself."""
@@ -119,15 +146,20 @@ class Why:
 
     def __bool__(self) -> bool:
         """Whether there is a reason."""
-        return bool(self.code)
+        return bool(self.code or self.parts)
 
     def __str__(self) -> str:
-        return self.text
+        """A reason within an f-string would lose its names."""
+        raise TypeError("expected the reason as a part of Why.of, or its text")
 
     @property
     def text(self) -> str:
-        """The reason in words, for users."""
-        return _rendered(part if isinstance(part, str) else part.text for part in self.parts)
+        """The reason in words, with all names."""
+        return self.seen(everyone)
+
+    def seen(self, sees: Sees) -> str:
+        """The reason in words, for a reader who may know the names that ``sees`` accepts."""
+        return _rendered(part if isinstance(part, str) else part.seen(sees) for part in self.parts)
 
     @property
     def names(self) -> tuple[Mention, ...]:
@@ -138,12 +170,14 @@ class Why:
         """The names of one kind, each once."""
         return tuple(dict.fromkeys(each.name for each in self.names if each.kind == kind))
 
-    def before(self, other: Why) -> Why:
-        """This reason and then the other one, with the code of this. What the other repeats of this is there once."""
-        if not self.text or self.text not in other.text:
-            return joined([self, other])
-        head, tail = other.text.split(self.text, 1)
-        return Why.of(self.code, head, self, tail)
+    def without(self, kind: MentionKind) -> Why:
+        """This reason without its names of one kind."""
+        kept = (part for part in self.parts if isinstance(part, str) or part.kind != kind)
+        return Why.of(self.code, *kept)
+
+    def begins_with(self, other: Why) -> bool:
+        """Whether this reason was made by adding to the other one."""
+        return self.code == other.code and self.parts[: len(other.parts)] == other.parts
 
     def cut(self, length: int) -> Why:
         """The reason with at most this many characters."""
@@ -167,6 +201,11 @@ class Why:
 NONE = Why()
 
 
+def plain(*parts: Part | Why) -> Why:
+    """A part of a reason, or of an error: words and names without a code."""
+    return Why.of("", *parts)
+
+
 def parse(text: str) -> Why:
     """The inverse of ``Why.kept``."""
     if not text:
@@ -175,9 +214,9 @@ def parse(text: str) -> Why:
     return Why(code, tuple(part if isinstance(part, str) else _long(*part) for part in parts))
 
 
-def joined(reasons: Iterable[Why], between: str = "; ") -> Why:
-    """Several reasons as one, with the code of the first."""
-    found = [reason for reason in reasons if reason.parts]
+def joined(reasons: Iterable[Part | Why], between: str = "; ") -> Why:
+    """Several reasons, texts and names as one, with the code of the first. Empty ones are left out."""
+    found = [why for each in reasons if (why := each if isinstance(each, Why) else plain(each)).parts]
     parts = [part for reason in found for part in (between, *reason.parts)]
     return Why.of(found[0].code, *parts[1:]) if found else NONE
 

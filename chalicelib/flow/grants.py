@@ -64,7 +64,7 @@ def unknown(ports: Ports, by: str, field: str, kind: str, name: str, known: Iter
 
 def _hidden(field: str, kind: str, use: ForeignUse) -> SluiceError:
     error = errors.unknown_reference(field, kind, use.name)
-    return SluiceError(error.code, error.message, field, missing_hint(use.owner))
+    return SluiceError(error.code, error.said, field, missing_hint(use.owner))
 
 
 # What a use names, in the error for a name that nothing has.

@@ -21,6 +21,7 @@ from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.schedules.relative import Counted
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Upstream
+from chalicelib.core.why import NONE, Why, joined, plain
 from chalicelib.flow import calendars
 from chalicelib.ports import Kind, Page, Ports, every_page
 
@@ -88,7 +89,7 @@ def missing(ports: Ports, kind: Kind | Literal["schedule"], name: str) -> Sluice
     above: Kind = "app" if parent.count(".") else "namespace"
     if parent and ports.rows.get(Definition, above, parent) is None:
         reason = missing(ports, above, parent)
-        return errors.not_found(kind, name, f"{reason.message}: {reason.hint}", mentions=reason.mentions)
+        return errors.not_found(kind, name, joined([reason.said, *filter(None, [reason.hinted])], ": "))
     known = (
         [full for full in ports.catalog.schedules(parent, MAX_KNOWN, None).items if ids.DAG not in full]
         if kind == "schedule"
@@ -117,7 +118,7 @@ def require(ports: Ports, kind: Kind, name: str) -> None:
     """Raise ``not_found`` (404) if a definition, such as a namespace or an app, does not exist."""
     if ports.rows.get(Definition, kind, name) is None:
         error = missing(ports, kind, name)
-        raise error if error.mentions else errors.not_found(kind, name, f"create the {kind} first")
+        raise error if error.hinted and error.hinted.names else errors.not_found(kind, name, f"create the {kind} first")
 
 
 def schedules_of(ports: Ports, app: str, beginning: str = "") -> list[str]:
@@ -141,8 +142,8 @@ def find_job(ports: Ports, job_id: str) -> Job:
     job = ports.jobs.find(job_id)
     if job is None or job.closed:
         run = ports.runs.attempts(job_id)
-        hint = "it has become a run: ask for the run of the same id" if run else _ending(ports, "jobs", job_id)
-        raise errors.not_found("job", job_id, hint)
+        became = plain("it has become a run: ask for the run of the same id")
+        raise errors.not_found("job", job_id, became if run else _ending(ports, "jobs", job_id))
     return job
 
 
@@ -152,9 +153,8 @@ def find_run(ports: Ports, run_id: str) -> tuple[Run, ...]:
     if not attempts:
         waiting = ports.jobs.find(run_id)
         is_job = waiting is not None and not waiting.closed
-        hint = f"it is still a job: {waiting.reason}" if waiting is not None and is_job else None
-        hint = hint or _ending(ports, "runs list", run_id)
-        raise errors.not_found("run", run_id, hint)
+        still = plain("it is still a job: ", waiting.reason) if waiting is not None and is_job else NONE
+        raise errors.not_found("run", run_id, still or _ending(ports, "runs list", run_id))
     return attempts
 
 
@@ -167,11 +167,11 @@ def runs_for(ports: Ports, upstream: Upstream, values: Mapping[str, str] | None)
             yield run
 
 
-def _ending(ports: Ports, command: str, job_id: str) -> str:
+def _ending(ports: Ports, command: str, job_id: str) -> Why:
     """How a job ended that never became a run, from its record. Without one, the command that lists the jobs or runs of
     the schedule that the id names."""
     record = ports.rows.get(Record, job_id)
     if record is not None:
-        return f"it was {record.kind.lower()} at {iso(record.recorded_at)}: {record.reason}"
+        return plain(f"it was {record.kind.lower()} at {iso(record.recorded_at)}: ", record.reason)
     parsed = ids.parse_job_id(job_id)
-    return f"sluice {command} -s {parsed.schedule if parsed else 'NAME'} lists those of its schedule"
+    return plain(f"sluice {command} -s {parsed.schedule if parsed else 'NAME'} lists those of its schedule")

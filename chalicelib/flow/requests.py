@@ -11,7 +11,8 @@ from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.request import Requested, request_of
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import HISTORY
-from chalicelib.core.views import View, shown
+from chalicelib.core.views import Code, Sentence, View, shown
+from chalicelib.core.why import plain
 from chalicelib.core.writes import Create, Write
 from chalicelib.ports import MAX_CONFLICTS, MAX_DELAY, Ports
 
@@ -21,7 +22,8 @@ class AcceptedView(View):
 
     job_id: str
     state: str | None
-    reason: str
+    reason: Sentence
+    code: Code | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,8 @@ def became(ports: Ports, job_id: str) -> AcceptedView:
     record = ports.rows.get(Record, job_id)
     if record is not None:
         return shown(AcceptedView, record, job_id=job_id, state=record.kind)
-    return {"job_id": job_id, "state": None, "reason": "the history of the job has expired"}
+    expired = plain("the history of the job has expired")
+    return {"job_id": job_id, "state": None, "reason": expired, "code": None}
 
 
 def _hint_again(ports: Ports, job_id: str) -> None:

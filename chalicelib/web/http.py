@@ -18,7 +18,8 @@ from chalicelib.core.access.principal import identified
 from chalicelib.core.documents import SENT
 from chalicelib.core.errors import SluiceError, from_validation, invalid
 from chalicelib.core.instants import Instant, of_our_age, parse_instant
-from chalicelib.core.views import View
+from chalicelib.core.views import View, as_json
+from chalicelib.core.why import Sees, everyone
 from chalicelib.web import access
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def gone() -> Response:
 
 
 def refusal(error: SluiceError) -> Response:
-    return answer(error.to_dict(), error.status)
+    return written(answer(error.to_dict(), error.status))
 
 
 def failure(
@@ -78,16 +79,24 @@ def failure(
     hint: str | None = "retry the request; if the error persists, read the log of the api Lambda",
 ) -> Response:
     """An error that is no `SluiceError`: a fault, or a request that Chalice refuses before a route is called."""
-    return answer({"error": {"code": code, "message": message, "field": None, "hint": hint}}, status)
+    return written(answer({"error": {"code": code, "message": message, "field": None, "hint": hint}}, status))
 
 
 def answer(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A response whose body becomes a text when it is `written`."""
     all_headers: dict[str, str | list[str]] = {"Content-Type": "application/json", **(headers or {})}
-    text = json.dumps(content)
+    return Response(body=content, status_code=status, headers=all_headers)
+
+
+def written(response: Response, sees: Sees = everyone) -> Response:
+    """The response with its body as a text, for a reader who may know the names that ``sees`` accepts."""
+    if isinstance(response.body, str):
+        return response
+    response.body = text = as_json(response.body, sees)
     if len(text) > MAX_ANSWER // 2 and escaped_size(text) > MAX_ANSWER:
         message = f"expected an answer of at most {MAX_ANSWER} bytes, got a larger one"
         return failure(413, "too_large", message, "request less: a smaller limit, or a part by its name")
-    return Response(body=text, status_code=status, headers=all_headers)
+    return response
 
 
 def escaped_size(text: str) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 from typing import Any, TypeVar
@@ -13,6 +12,7 @@ from chalice.app import Request
 from chalicelib.core import errors, ids
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.reprocess import Reprocess
+from chalicelib.core.views import as_json
 from chalicelib.ports import Page
 from chalicelib.web.http import MAX_ANSWER, escaped_size, number, query
 
@@ -83,7 +83,7 @@ def _fitting(items: Sequence[Mapping[str, Any]]) -> int:
         return len(items)
     size = 0
     for count, item in enumerate(items):
-        size += escaped_size(json.dumps(item)) + 2
+        size += escaped_size(as_json(item)) + 2
         if size > MAX_ANSWER - FRAME:
             return max(count, 1)
     return len(items)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from functools import partial
@@ -15,10 +14,11 @@ from chalicelib.core.documents import check_name, check_reference
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.ids import is_of_dag
 from chalicelib.core.runs.workers import parse_lease_id
+from chalicelib.core.why import everyone
 from chalicelib.log import logger
-from chalicelib.web import access, audit, quotas, unseen
+from chalicelib.web import access, audit, quotas
 from chalicelib.web.access import SIGNED
-from chalicelib.web.http import answer, body, failure, refusal
+from chalicelib.web.http import answer, body, failure, refusal, written
 from chalicelib.web.table import IF_MATCH, ROUTES, SCHEDULE, Route
 from chalicelib.wiring import is_down
 
@@ -64,7 +64,7 @@ class Served:
         return self.route.description
 
     def __call__(self, **segments: str) -> Response:
-        return _answered(partial(self._serve, segments))
+        return written(_answered(partial(self._serve, segments)))
 
     def _serve(self, segments: dict[str, str]) -> Response:
         request, name = cast("Request", self._app.current_request), self.route.name
@@ -72,7 +72,9 @@ class Served:
             _check(request, self.route, segments)
             try:
                 with audit.authored(request, name, segments):
-                    return _seen(request, self.route, self._result(request, segments))
+                    result = self._result(request, segments)
+                    may_hide = self.route.needs != SIGNED and access.may_hide(request)
+                    return written(_response(result), access.sees(request) if may_hide else everyone)
             except SluiceError as error:
                 raise error.concealing(access.sees(request)) from None
 
@@ -89,20 +91,6 @@ def register(app: Chalice) -> None:
         # Accept any content type: curl sends every body as a form, and a body that is no JSON is refused.
         options = {"methods": [route.method], "authorizer": AUTHORIZER, "content_types": ["*/*"]}
         app.route(route.path, **options)(Served(app, route))
-
-
-def _seen(request: Request, route: Route, result: Any) -> Response:
-    """The answer with a result, without the names in its sentences that the signer may not read."""
-    response = result if isinstance(result, Response) else answer(result)
-    text = response.body
-    if route.needs == SIGNED or not isinstance(text, str) or not text or not access.may_hide(request):
-        return response
-
-    visible = access.sees(request)
-    if all(visible(namespace) for namespace in unseen.named(text)):
-        return response
-    response.body = json.dumps(unseen.texts(json.loads(text), visible))
-    return response
 
 
 def own_shape(event: Any, get_response: Callable[[Any], Response]) -> Response:
@@ -134,6 +122,10 @@ def _answered(act: Callable[[], Any]) -> Response:
     except Exception as error:
         logger.exception("request failed")
         return failure(503, "unavailable", DOWN, AGAIN) if is_down(error) else failure()
+    return _response(result)
+
+
+def _response(result: Any) -> Response:
     return result if isinstance(result, Response) else answer(result)
 
 

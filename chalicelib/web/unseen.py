@@ -1,17 +1,16 @@
-"""What answers leave out: names of namespaces that the signer of the request may not read (O5)."""
+"""The parts that answers leave out: those of namespaces that the signer of the request may not read (O5).
+
+A sentence stays, and leaves out its hidden names itself (`Why.seen`).
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from chalicelib.core import ids
-from chalicelib.core.errors import HIDDEN
-from chalicelib.core.mentions import DIGEST, SENTENCES
+from chalicelib.core.why import Sees
 
 View = Mapping[str, Any]
-Sees = Callable[[str], bool]  # whether the signer may read the namespace of a full name
 
 
 def graph(view: View, sees: Sees) -> View:
@@ -74,61 +73,6 @@ def limit(view: View, sees: Sees) -> View:
     """A limit without hidden holders and waiters; null stays null."""
     lists = {name: queued(view[name], sees) for name in ("holders", "waiters") if view[name] is not None}
     return {**view, **lists}
-
-
-# An id of a job or a run, and what a job inherits its priority from.
-_NAMED = re.compile(
-    r"(?P<id>(?<![\w~.-])[a-z0-9][\w~-]*(?:\.[\w~-]+){4}(?![\w~-]))"
-    r"|(?<=inherited from )(?:dataset )?(?P<name>[\w.~-]*[\w~-])",
-    re.ASCII,
-)
-_TEXTS = frozenset((*SENTENCES, "inherited_priority", "waited_for", "message", "hint"))
-_OF_EVENT = ("id", "run_id", "schedule")
-
-
-def named(text: str) -> set[str]:
-    """The namespaces of the ids, and of the sources of priorities, in a text: an answer, or a part of one."""
-    return {name.partition(".")[0] for found in _NAMED.finditer(text) if (name := _name_of(found)) is not None}
-
-
-def texts(content: Any, sees: Sees) -> Any:
-    """An answer whose sentences name no hidden jobs, runs and sources of priorities, and whose events come from no
-    hidden runs."""
-    if isinstance(content, list):
-        return [texts(each, sees) for each in content]
-    if not isinstance(content, dict):
-        return content
-    left = {name: _left(value, sees) if name in _TEXTS else texts(value, sees) for name, value in content.items()}
-    if content.get("kind") == "program_status" and {"instant", "id"} <= content.keys():
-        left |= {name: _of_run(content[name], sees) for name in _OF_EVENT if name in content}
-    if "refs" in content:
-        left["refs"] = [ref for ref in left["refs"] if ref.get("kind") != "run" or sees(str(ref.get("name")))]
-    return left
-
-
-def _of_run(value: Any, sees: Sees) -> Any:
-    """A field of the event of a run: its own id, that of the run, or the schedule that started it."""
-    return HIDDEN if isinstance(value, str) and value.count(".") >= 2 and not sees(value) else value
-
-
-def _left(value: Any, sees: Sees) -> Any:
-    """A sentence, or a list of them, without hidden names."""
-    if isinstance(value, str):
-        return _NAMED.sub(lambda found: found[0] if _may_stay(found, sees) else HIDDEN, value)
-    return [_left(each, sees) for each in value] if isinstance(value, list) else texts(value, sees)
-
-
-def _may_stay(found: re.Match[str], sees: Sees) -> bool:
-    name = _name_of(found)
-    return name is None or sees(name)
-
-
-def _name_of(found: re.Match[str]) -> str | None:
-    """The id or the name that was found; None for a text that only looks like an id."""
-    if found["id"] is None:
-        return found["name"]
-    parsed = ids.parse_job_id(found["id"])
-    return found["id"] if parsed is not None and len(parsed.digest) == DIGEST else None
 
 
 def _is_seen(node: View, sees: Sees) -> bool:

@@ -289,7 +289,7 @@ class App(Engine):
         name = self.schedule(schedule)
         if not partition:
             with _refusals():
-                return str(explain.why_schedule(self.ports, name)["why"])
+                return explain.why_schedule(self.ports, name)["why"].text
         waiting = [job.why for job in self.jobs(name, **partition)]
         if waiting:
             return "; ".join(dict.fromkeys(waiting))
@@ -438,11 +438,15 @@ def _texts(partition: Mapping[str, Any] | None) -> dict[str, str] | None:
 
 def _refused(error: errors.SluiceError) -> ApiRefused:
     refused = refusal(error.status, error.code, error.message, error.field, error.hint)
-    refused.problems = tuple(Problem(each.message, each.field, each.hint, each.code) for each in error.each)
+    refused.problems = tuple(map(problem_of, error.each))
     for name, text in (("field", error.field), ("hint", error.hint)):
         if text:
             refused.add_note(f"{name}: {text}")
     return refused
+
+
+def problem_of(error: errors.SluiceError) -> Problem:
+    return Problem(error.message, error.field, error.hint, error.code)
 
 
 def _instant(at: str | datetime) -> Instant:

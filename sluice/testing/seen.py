@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from chalicelib.core.rows.run import Run as RunRow
 from chalicelib.core.runs import workers as worker_rules
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import RunUpdate
+from chalicelib.core.views import as_json
 from chalicelib.flow import lookup
 from chalicelib.flow.jobs import actions as job_actions
 from chalicelib.flow.runs import actions, complete, context, workers
@@ -107,7 +109,8 @@ class Run:
     @property
     def events(self) -> list[dict[str, Any]]:
         """The events that started the run, in the form of the run context."""
-        return [dict(event) for event in views.events_view(self._app.ports, self._row)]
+        events = views.events_view(self._app.ports, self._row)
+        return list(json.loads(as_json(events)))
 
     @property
     def partitions(self) -> list[dict[str, str]]:
@@ -201,7 +204,7 @@ class Job:
     @property
     def why(self) -> str:
         """Why the job has not run yet, in the text of ``sluice why``."""
-        return str(self._view["why"])
+        return self._view["why"].text
 
     @property
     def wakes(self) -> str:
@@ -216,7 +219,7 @@ class Job:
     @property
     def conditions(self) -> list[Condition]:
         """The constraints of the job's schedule, in order."""
-        return [Condition(each["type"], each["met"], each["why"]) for each in self._view["constraints"]]
+        return [Condition(each["type"], each["met"], each["why"].text) for each in self._view["constraints"]]
 
     @property
     def partitions(self) -> list[dict[str, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,13 +13,13 @@ from pydantic import ValidationError
 from chalicelib.core import errors
 from chalicelib.core.definitions.app import App as AppDocument
 from chalicelib.core.documents import SENT
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.why import Why
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
-from sluice.errors import ApiRefused, Problem
-from sluice.testing.app import App
+from sluice.errors import Problem
+from sluice.testing.app import App, problem_of
 
-# The name in the message of an unknown reference.
-_NAME = re.compile(r"'([^' ]+)'")
 SAME = 0.75  # how similar two names are of which one is probably a typing error
 _OF_APP = ("workflows", "schedules", "dags", "messages")  # the other parts have names of the namespace
 _PARTS = (*_OF_APP, "datasets", "policies", "pools", "calendars")
@@ -38,7 +37,7 @@ def check(contents: Sequence[Mapping[str, Any]], now: datetime) -> list[Checked]
     """Deploy documents to one empty installation, in the order in which they refer to each other. Each names its
     ``namespace`` and ``app``."""
     world = App({"namespace": "empty", "app": "empty"}, at=now)
-    found: dict[int, tuple[Problem, ...]] = {}
+    found: dict[int, tuple[SluiceError, ...]] = {}
     left = dict(enumerate(contents))
     while left:
         deployed = []
@@ -54,43 +53,42 @@ def check(contents: Sequence[Mapping[str, Any]], now: datetime) -> list[Checked]
     return [_sorted(found[number], apps, defined) for number in range(len(contents))]
 
 
-def _problems(world: App, content: Mapping[str, Any]) -> tuple[Problem, ...]:
+def _problems(world: App, content: Mapping[str, Any]) -> tuple[SluiceError, ...]:
     namespace, app = str(content["namespace"]), str(content["app"])
     try:
         document = AppDocument.model_validate(content, context=SENT)
-    except ValidationError as invalid:
-        error = errors.from_validation(invalid, AppDocument)
-        return tuple(Problem(each.message, each.field, each.hint, each.code) for each in error.each)
-    try:
-        with world.quiet(), world.acting():
+        with world.quiet():
             world.install(content)
             store.put(world.ports, "namespace", namespace, {}, world.user)
             deploy.deploy(world.ports, namespace, app, document, world.user)
-    except ApiRefused as refused:
-        return refused.problems
+            world.settle()
+    except ValidationError as invalid:
+        return errors.from_validation(invalid, AppDocument).each
+    except SluiceError as refused:
+        return refused.each
     return ()
 
 
-def _sorted(problems: Sequence[Problem], apps: set[str], defined: set[str]) -> Checked:
+def _sorted(problems: Sequence[SluiceError], apps: set[str], defined: set[str]) -> Checked:
     """The problems of a document without those that follow from a problem of another document."""
     own: list[Problem] = []
     elsewhere: list[Problem] = []
-    for problem in problems:
-        named = _NAME.search(problem.message) if problem.code == "unknown_reference" else None
-        if named is None or _is_misspelt(named[1], problem.hint or ""):
-            own.append(problem)
-        elif named[1] not in defined:
-            parts = named[1].split(".")
-            (own if len(parts) == 3 and ".".join(parts[:2]) in apps else elsewhere).append(problem)
+    for error in problems:
+        unknown = next(iter(error.said.named("reference")), None)
+        if unknown is None or _is_misspelt(unknown, error.hinted):
+            own.append(problem_of(error))
+        elif unknown not in defined:
+            parts = unknown.split(".")
+            (own if len(parts) == 3 and ".".join(parts[:2]) in apps else elsewhere).append(problem_of(error))
     return Checked(tuple(own), tuple(elsewhere))
 
 
-def _is_misspelt(name: str, hint: str) -> bool:
+def _is_misspelt(name: str, hint: Why | None) -> bool:
     """Whether the name that the hint suggests is nearly the same; the namespace is no part of the comparison."""
-    meant = _NAME.search(hint)
-    if meant is None:
+    meant = hint.named("other") if hint is not None else ()
+    if not meant:
         return False
-    last, other = name.rpartition(".")[2], meant[1].rpartition(".")[2]
+    last, other = name.rpartition(".")[2], meant[0].rpartition(".")[2]
     return SequenceMatcher(None, last, other).ratio() >= SAME
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from chalicelib.core.instants import MINUTE, SECOND, duration, iso
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.flow.views import explain
+from tests.support.answers import explain
 from tests.support.clock import NOON
 from tests.support.world import World, full
 
@@ -138,7 +138,7 @@ def days(world: World, run: Run) -> list[str]:
 
 def reasons(world: World, name: str) -> list[str]:
     """The results of work that never ran, oldest first: ``KIND: reason``."""
-    return [f"{record.kind}: {record.reason}" for record in world.records(name)]
+    return [f"{record.kind}: {record.reason.text}" for record in world.records(name)]
 
 
 def kinds(world: World, name: str) -> list[str]:

@@ -247,7 +247,9 @@ def test_describe_of_a_schedule_shows_definition_and_activity(api: PlayedApi, sl
 
 def test_t7_a_dataset_shows_what_is_in_no_partition(api: PlayedApi, sluice: Sluice) -> None:
     why = "its path has no folders year=.../month=.../day=..."
-    ignored = [{"key": "raw/flights/_SUCCESS", "at": "2026-11-20T11:50:12.964Z", "why": why}]
+    ignored = [
+        {"key": "raw/flights/_SUCCESS", "at": "2026-11-20T11:50:12.964Z", "why": why, "code": "no_folders", "of": ""}
+    ]
     api.play("GET", f"{NS}/datasets/flights", dataset() | {"ignored": ignored})
     api.lists[f"{NS}/datasets/flights/partitions"] = []
     line = f"raw/flights/_SUCCESS at 2026-11-20T11:50:12.964Z: {why}"

@@ -8,11 +8,11 @@ from typing import Any, get_args
 import pytest
 
 from chalicelib.core.rows.run import Record, RecordKind
-from chalicelib.flow.views import views
 from sluice.cli import records
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import PlayedApi
 from tests.cli.recorded import CLEAN, JOB, SCHEDULES, record, run
+from tests.support.answers import views
 from tests.support.reasons import says
 
 NS = "/v1/namespaces/demo"

@@ -54,7 +54,7 @@ class MessageStory(Story):
                 does = f"is sent: {carried or 'its context'}" if queue else f"starts {run.workflow.rpartition('.')[2]}"
                 yield run.claimed_at, run.run_id, f"{name} {does}"
             for record in self.world.records(full):
-                yield record.recorded_at, record.id, f"record {record.kind}: {record.reason}"
+                yield record.recorded_at, record.id, f"record {record.kind}: {record.reason.text}"
 
 
 def beat(story: MessageStory) -> None:

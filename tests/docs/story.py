@@ -21,8 +21,8 @@ from chalicelib.core.sizes import parse_bytes
 from chalicelib.flow.jobs import actions
 from chalicelib.flow.runs import context
 from chalicelib.flow.schedules import pauses
-from chalicelib.flow.views import explain
 from tests.support import backfills, iceberg_files
+from tests.support.answers import explain
 from tests.support.world import EMR, World, day, flights, full
 
 WIDTH = 118  # of a line in a page's block
@@ -221,7 +221,7 @@ class Story:
                     over = f"the run of {_short(run.workflow)} is cancelled"
                     yield run.state_at or run.claimed_at, f"{run.run_id} over", over
             for record in self.world.records(name):
-                yield record.recorded_at, record.id, f"record {record.kind}: {record.reason}"
+                yield record.recorded_at, record.id, f"record {record.kind}: {record.reason.text}"
 
     def _tell(self, line: str, at: Instant | None = None) -> None:
         clock = _clock(self.world.clock.now() if at is None else at)

@@ -64,7 +64,7 @@ class ExecutionStory(Story):
         for name in self.names:
             for run in self.world.runs(name):
                 if run.state_at is not None and run.state in ("SUCCEEDED", "RETRYING", "FAILED"):
-                    why = f": {run.reason}" if run.reason.text else ""
+                    why = f": {run.reason.text}" if run.reason.text else ""
                     yield (
                         run.state_at,
                         f"{run.run_id}#{run.attempt} {run.state}",

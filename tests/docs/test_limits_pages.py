@@ -12,8 +12,8 @@ from chalicelib.core.instants import MINUTE
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.targets.resources import Resources
-from chalicelib.flow.views import explain
 from sluice import documents
+from tests.support.answers import explain
 from tests.support.schedules import partitions
 from tests.support.world import EMR, World, day, flights
 

@@ -8,7 +8,9 @@ text, and `SluiceError` the one in which a refusal does.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -17,10 +19,12 @@ from hypothesis import strategies as st
 
 from chalicelib.core import why
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.why import Why
 from chalicelib.flow.jobs import check
 from chalicelib.flow.views import explain
 from chalicelib.log import logger
+from sluice.testing import validate
 from tests.faults import invariants
 from tests.faults.granted_world import GrantedWorld
 from tests.faults.random_world import RandomWorld
@@ -59,8 +63,9 @@ def codes_of(world: World) -> list[Any]:
             continue
         for job in view["jobs"]:
             met = [each["met"] for each in job["constraints"]]
-            found.append((job["job_id"], job["decision"], job["code"], job["state"], met))
+            found.append((job["job_id"], job["decision"], coded(job["why"]), job["state"], met))
         found += [(each["id"], each["kind"], each["code"]) for each in view["ended"]]
+        found.append((state.schedule, coded(view["why"]), view["refs"]))
     return sorted(found, key=repr)
 
 
@@ -131,6 +136,50 @@ def test_random_worlds_without_texts_at_length(
     documents: dict[str, Any], steps: list[Any], seed: int, kind: type[RandomWorld]
 ) -> None:
     compare(documents, steps, seed, kind)
+
+
+def misplaced() -> World:
+    """Objects in no partition of their dataset, for three reasons, one of them twice."""
+    world = World()
+    world.deploy(flights({"a": partitions()}))
+    for folder in ("year=2013/month=*/day=1", "year=2013/month=?/day=1", "elsewhere", "elsewhere/again"):
+        with suppress(SluiceError):
+            world.upload(f"raw/flights/{folder}/part-0", size=5)
+        world.pass_by("2m")
+    return world
+
+
+def test_objects_in_no_partition_are_told_apart_without_texts() -> None:
+    found = []
+    for change in (lambda patch: None, says_x):
+        with pytest.MonkeyPatch.context() as patch:
+            change(patch)
+            row = misplaced().ports.rows.get(IgnoredObjects, "demo.flights")
+            assert row is not None
+            found.append([(each["key"], each["code"], each["of"]) for each in row.objects])
+    assert found[0] == found[1]
+    assert [code for _, code, _ in found[0]] == ["no_folders", "invalid_value", "invalid_value"]
+
+
+def test_documents_are_checked_without_texts() -> None:
+    """A misspelt name, a name that another document has, and one that only the installation may have."""
+    schedules = {
+        name: {"workflow": "clean", "trigger": {"type": "workflow", "workflow": of}}
+        for name, of in {"misspelt": "flights.cleen", "beside": "weather.load", "far": "other.lake.load"}.items()
+    }
+    apps = [
+        {"namespace": "demo", "app": "flights", "workflows": {"clean": {"target": EMR}}, "schedules": schedules},
+        {"namespace": "demo", "app": "weather", "workflows": {"load": {}}},
+    ]
+    found = []
+    for change in (lambda patch: None, says_x):
+        with pytest.MonkeyPatch.context() as patch:
+            change(patch)
+            checked = validate.check(apps, datetime(2026, 3, 2, tzinfo=UTC))
+            parts = [(each.problems, each.elsewhere) for each in checked]
+            found.append([[[(each.code, each.field) for each in part] for part in pair] for pair in parts])
+    assert found[0] == found[1]
+    assert [len(part) for part in found[0][0]] == [1, 1]
 
 
 def approved() -> World:

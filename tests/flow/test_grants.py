@@ -13,10 +13,11 @@ from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.grants import GrantsRow
+from chalicelib.core.why import Mention
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
-from chalicelib.flow.views import explain, present
+from tests.support.answers import explain, present
 from tests.support.crossings import cross
 from tests.support.schedules import at, at_most, partitions
 from tests.support.world import EMR, SQS, World, flights
@@ -332,7 +333,8 @@ def test_o9_a_prefix_inside_a_foreign_dataset_is_refused(deployed: bool) -> None
 
     with pytest.raises(SluiceError, match="apart from those of other namespaces") as raised:
         put("demo", inside)
-    assert (raised.value.code, raised.value.mentions) == ("conflict", (f"{OWNER}.landed (landed/)",))
+    landed = Mention(f"{OWNER}.landed (landed/)", "other", f"{OWNER}.landed")
+    assert (raised.value.code, raised.value.said.names) == ("conflict", (landed,))
     assert raised.value.hint
     put(OWNER, inside)
     world.give("landed-too/")

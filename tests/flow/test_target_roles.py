@@ -15,7 +15,7 @@ from chalicelib.core.instants import HOUR, SECOND
 from chalicelib.core.targets.answers import NoAnswer, NotNow
 from chalicelib.flow.jobs import batch, deliver
 from chalicelib.flow.runs import cancel, dead_letters
-from chalicelib.flow.views.explain import why_job, why_run
+from tests.support.answers import explain
 from tests.support.deliveries_crossed import fires
 from tests.support.fakes import FakeEmr, FakeQueue, FakeTargets
 from tests.support.reasons import says
@@ -125,7 +125,7 @@ def test_o10_an_outage_of_sts_loses_and_doubles_no_delivery() -> None:
     world.targets.sts.down = "Throttling"
     world.pass_by("3m")
     assert world.targets.queue.messages == []
-    [why, *_] = [why_job(world.ports, job) for job in world.jobs("s")]
+    [why, *_] = [explain.why_job(world.ports, job) for job in world.jobs("s")]
     assert "STS refused the target role of namespace demo for now: Throttling" in str(why)
     world.targets.sts.down = ""
     world.pass_by("10m")
@@ -327,7 +327,7 @@ def test_o10_an_outage_of_sts_loses_and_doubles_no_start() -> None:
     [run] = world.runs("s")
     assert (run.state, world.targets.emr.calls) == ("STARTING", [])
     assert run.reason.text == "STS refused the target role of namespace demo for now: Throttling"
-    assert run.reason.text in str(why_run(run))
+    assert run.reason.text in str(explain.why_run(run))
     world.targets.sts.down = ""
     world.pass_by("10m")
     assert len(world.targets.emr.runs) == 1
@@ -419,7 +419,7 @@ def test_o10_a_probe_without_credentials_holds_the_job() -> None:
     world.pass_by("2m")
     assert world.targets.asked == []
     [job] = world.jobs("s")
-    assert "may not assume the target role of namespace demo" in str(why_job(world.ports, job))
+    assert "may not assume the target role of namespace demo" in str(explain.why_job(world.ports, job))
 
 
 @pytest.mark.parametrize(("secret", "tries"), [({}, 0), ({"secret": "/sluice-target/demo/key"}, 1)])

@@ -6,6 +6,7 @@ from typing import Any
 
 from chalicelib.core.definitions.dag import NewDag
 from chalicelib.flow.dags import actions, runs
+from tests.support.answers import read
 from tests.support.world import EMR, World, flights, full
 
 Document = dict[str, Any]
@@ -46,7 +47,7 @@ def views(world: World, name: str = "daily") -> list[Document]:
     cursor: str | None = None
     while True:
         page = runs.page(world.ports, full(name), 100, cursor)
-        found, cursor = [*reversed(page.items), *found], page.cursor
+        found, cursor = [*reversed(read(page.items)), *found], page.cursor
         if cursor is None:
             return found
 

@@ -36,12 +36,12 @@ from chalicelib.flow.jobs import joining
 from chalicelib.flow.runs import actions
 from chalicelib.flow.schedules.actions import run_now
 from chalicelib.flow.system import sweep
-from chalicelib.flow.views import views
 from tests.acceptance.words import absent, all_of, event, on, partition, size, status
 from tests.faults.dying import play as play_scenario
 from tests.faults.dying import world_for
 from tests.faults.test_crash_points import SCENARIOS
 from tests.support import requests_of_ports, roles, zone_rules
+from tests.support.answers import views
 from tests.support.clock import NOON
 from tests.support.iceberg_files import BUCKET, TABLE, file, lay_down
 from tests.support.ledgers import LedgerBetween

@@ -25,6 +25,8 @@ def test_t7_a_dataset_shows_the_last_objects_in_no_partition(api: Api) -> None:
         "key": "raw/weather/part-0.csv",
         "at": "2026-11-20T11:50:12.000Z",
         "why": "its path has no folders year=.../month=.../day=...",
+        "code": "no_folders",
+        "of": "",
     }
     assert "ignored" not in api.get(f"{NS}/datasets")["items"][0]
 

@@ -34,6 +34,9 @@ def _clean(pool: str) -> dict[str, Any]:
     return {"target": {"type": "emr_serverless", "entry_point": "s3://code/clean.py"}, "pool": pool}
 
 
+SLOW, GONE = "demo.flights.slow", "demo.flights.gone"
+
+
 def names(view: Any) -> dict[str, tuple[str, str]]:
     return {ref["text"]: (ref["kind"], ref["name"]) for ref in view["refs"]}
 
@@ -60,8 +63,8 @@ def test_c14_the_nouns_of_sentences_are_references(api: Api) -> None:
         "demo.flights.clean": ("workflow", "demo.flights.clean"),
         "demo.flights": ("dataset", "demo.flights"),
     }
-    assert names(view["jobs"][0]) == wanted
-    assert names(view) == wanted
+    assert names(view["jobs"][0]).items() >= wanted.items()
+    assert names(view).items() >= wanted.items()
 
 
 def test_c14_a_constraint_says_who_holds_its_slots(api: Api) -> None:
@@ -84,10 +87,11 @@ def test_c14_limits_beyond_constraints_are_in_why(api: Api) -> None:
 
 def test_c14_why_of_a_run_and_of_a_record_has_references(api: Api) -> None:
     [run] = api.get(f"{APP}/schedules/slow/runs")["items"]
-    assert api.get(f"/v1/runs/{run['run_id']}/why")["refs"] == []
+    own = {SLOW: ("schedule", SLOW), "workflow demo.flights.clean": ("workflow", "demo.flights.clean")}
+    assert names(api.get(f"/v1/runs/{run['run_id']}/why")) == own
     api.schedule("gone", trigger=FLIGHTS | {"count": 2}, enabled=True)
     api.post(f"{NS}/datasets/flights/partitions", {"partition": DAY | {"day": "7"}})
     api.work()
     [job] = api.get(f"{APP}/schedules/gone/jobs")["items"]
     api.post(f"{APP}/schedules/gone/disable")
-    assert api.get(f"/v1/runs/{job['job_id']}/why")["refs"] == []
+    assert names(api.get(f"/v1/runs/{job['job_id']}/why")) == {GONE: ("schedule", GONE)}

@@ -10,7 +10,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import SECOND
 from chalicelib.core.rows.run import Output
 from chalicelib.flow.runs import workers
-from chalicelib.flow.views import explain
+from tests.support.answers import explain
 from tests.support.pull_workers import POOL, PullWorker, lease_lost, run_now
 from tests.support.world import World, flights, full
 from tests.workers.conftest import AFTER, NIGHTLY, TWICE

@@ -22,7 +22,7 @@ from chalicelib.core.instants import MINUTE, Instant, Millis
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets import denials
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
-from chalicelib.core.targets.step_functions import execution_arn, execution_name, run_name_of, update_of
+from chalicelib.core.targets.step_functions import STOPPED, execution_arn, execution_name, run_name_of, update_of
 from chalicelib.settings import Settings
 
 R = TypeVar("R")
@@ -40,7 +40,6 @@ _THROTTLED = {"ThrottlingException", "TooManyRequestsException", "RequestLimitEx
 FINAL_AFTER: Millis = 2 * MINUTE
 BETWEEN_QUESTIONS = 0.1  # seconds, when many runs are polled
 BETWEEN_ATTEMPTS = 0.2  # seconds, before the repeat of a call without an answer
-STOPPED = "Sluice.Stopped"  # the error of an execution that Sluice has stopped
 MAX_CAUSE = 32_768
 
 # A start call answers within a second. After the timeout the next call has the same name.

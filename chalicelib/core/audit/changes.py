@@ -24,6 +24,7 @@ from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
+from chalicelib.core.why import readers_of
 from chalicelib.core.writes import (
     Create,
     Delete,
@@ -224,12 +225,15 @@ def _of_target(plan: Sequence[Write], target: str) -> Change | None:
     before = _job(gone[0]) if gone else None
     for row in puts:
         if isinstance(row, Record) and row.id == target:
-            return Change("job", target, before, {"state": row.kind, "reason": masks.text(row.reason.text)})
+            return Change("job", target, before, {"state": row.kind, "reason": _reason(row)})
         if isinstance(row, Run) and row.run_id == target:
-            reason = masks.text(row.reason.text)
-            after = {"attempt": row.attempt, "state": row.state, "cancel": row.cancel, "reason": reason}
+            after = {"attempt": row.attempt, "state": row.state, "cancel": row.cancel, "reason": _reason(row)}
             return Change("run", target, before, after)
     return Change("job", target, before) if gone else None
+
+
+def _reason(row: Run | Record) -> str:
+    return masks.text(row.reason.seen(readers_of(row.schedule.partition(".")[0])))
 
 
 def _job(job: Job) -> Mapping[str, Any]:

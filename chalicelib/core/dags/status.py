@@ -20,6 +20,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import PROGRAM_STATUS, is_terminal
+from chalicelib.core.why import Why, joined, plain
 
 # PENDING: its upstream nodes are active. WAITING: it has a job, which waits for more. BLOCKED: an upstream node has not
 # ended as required, so it will not run. SKIPPED: the same, for a node that only a failure or a skipped node leads to.
@@ -47,7 +48,7 @@ class NodeStatus:
     """The state of a node, and why."""
 
     state: NodeState
-    why: str
+    why: Why
     round: Round
     rows: NodeRows
 
@@ -94,7 +95,7 @@ def node_states(
     for node in definition_dag.in_order(dag):
         state, why = _state_of_node(node, dag, latest, seen[node], found)
         if node in gone and state in ("PENDING", "WAITING"):
-            state, why = "BLOCKED", "the DAG was deleted before this node was reached"
+            state, why = "BLOCKED", plain("the DAG was deleted before this node was reached")
         found[node] = NodeStatus(state, why, latest[node], seen[node])
     return found
 
@@ -128,25 +129,28 @@ def reaches(edge: Edge, run: Run | None) -> bool:
 
 def _state_of_node(
     node: str, dag: Dag, latest: Mapping[str, Round], seen: NodeRows, before: Mapping[str, NodeStatus]
-) -> tuple[NodeState, str]:
+) -> tuple[NodeState, Why]:
     if seen.run is not None:
-        return seen.run.state, (seen.run.reason or seen.run.fired_by).text
+        return seen.run.state, seen.run.reason or seen.run.fired_by
     if seen.record is not None:
-        return "ABORTED", f"{seen.record.kind.lower()}: {seen.record.reason}"
+        reason = seen.record.reason
+        return "ABORTED", Why.of(reason.code, f"{seen.record.kind.lower()}: ", reason)
     if seen.job is not None and seen.job.met_at is not None:
-        return "WAITING", seen.job.reason.text
+        return "WAITING", seen.job.reason
     edges = dag.into(node)
     lost = [edge for edge in edges if _is_lost(edge, before[edge.from_])]
     if lost:
         skipped = all(_is_skipped(edge, before[edge.from_]) for edge in lost)
-        return "SKIPPED" if skipped else "BLOCKED", "; ".join(_lost(edge, before[edge.from_]) for edge in lost)
+        why = joined(_lost(edge, before[edge.from_]) for edge in lost)
+        return "SKIPPED" if skipped else "BLOCKED", why
     open_ones = [edge.from_ for edge in edges if not reaches(edge, before[edge.from_].rows.run)]
     if open_ones:
-        return "WAITING" if seen.job is not None else "PENDING", f"waits for {', '.join(open_ones)}"
+        return "WAITING" if seen.job is not None else "PENDING", plain(f"waits for {', '.join(open_ones)}")
     # The round of this node began after those of its upstream nodes, so their statuses reach it. No later one does.
     if all(before[edge.from_].round.number <= latest[node].number for edge in edges):
-        return "PENDING", "all upstream nodes have ended as required"
-    return "BLOCKED", "an upstream node has run again alone since; run the DAG again from this node"
+        return "PENDING", plain("all upstream nodes have ended as required")
+    again_alone = "an upstream node has run again alone since; run the DAG again from this node"
+    return "BLOCKED", plain(again_alone)
 
 
 def _is_lost(edge: Edge, upstream: NodeStatus) -> bool:

@@ -7,6 +7,7 @@ The folder ``at=07%3A00`` has the value ``07:00``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
@@ -55,19 +56,29 @@ def check_values(dataset: Dataset, located: Located) -> None:
         check_value(value, f"key.{key}")
 
 
-def why_ignored(dataset: Dataset, key: str, located: Located | None) -> str:
-    """Why an object belongs to no partition; an empty text if it does, or if it is bookkeeping that never does."""
+class NotCounted(NamedTuple):
+    """Why an object belongs to no partition: a code, the folder that is wrong, and the same in words."""
+
+    code: str
+    of: str
+    why: str
+
+
+def why_ignored(dataset: Dataset, key: str, located: Located | None) -> NotCounted | None:
+    """Why an object belongs to no partition; None if it does, or if it is bookkeeping that never does."""
     if located is not None:
         try:
             check_values(dataset, located)
         except SluiceError as refused:
-            return refused.message
-        return ""
+            key = (refused.field or "").removeprefix("key.")
+            value = dict(zip(dataset.keys, located.values, strict=True))[key]
+            return NotCounted("invalid_value", f"{key}={value}", refused.message)
+        return None
     name = key.removeprefix(dataset.prefix)
     is_flag = name.rpartition("/")[2] in (dataset.ready.done_flag, dataset.ready.manifest)
     if not (is_flag or is_data(name)):
-        return ""
-    return f"its path has no folders {'/'.join(f'{each}=...' for each in dataset.keys)}"
+        return None
+    return NotCounted("no_folders", "", f"its path has no folders {'/'.join(f'{each}=...' for each in dataset.keys)}")
 
 
 def makes_ready(dataset: Dataset, located: Located) -> bool:

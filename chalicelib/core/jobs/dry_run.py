@@ -24,6 +24,7 @@ from chalicelib.core.triggers import occurrences, tree
 from chalicelib.core.triggers.given import Given
 from chalicelib.core.triggers.occurrences import Recurrence
 from chalicelib.core.triggers.patterns import Flattened
+from chalicelib.core.why import Why, plain
 
 # What a dry run may take: 0.4 s on a core, and 1.5 ms for each event.
 MAX_STEPS, STEPS_OF_AN_EVENT = 1_000_000, 3_750
@@ -38,7 +39,7 @@ class Step:
     at: Instant
     event: str
     verdict: tree.Verdict
-    why: str
+    why: Why
     touched: bool
     fires: bool
 
@@ -101,11 +102,12 @@ def _play(
     if after is not None and not fires:
         waiting[sort_key] = _Waiting(after, verdict.changes_at)
     if not touched and not against:
-        return Step(at, description, verdict, "no leaf of the trigger counts this event", touched=False, fires=fires)
+        unseen = plain("no leaf of the trigger counts this event")
+        return Step(at, description, verdict, unseen, touched=False, fires=fires)
     if lost:
-        why = f"the event does not carry a value of every correlation key ({', '.join(schedule.by)})"
-        return Step(at, description, verdict, why, touched=False, fires=fires)
-    return Step(at, description, verdict, verdict.why.text, touched=True, fires=fires)
+        lacks = plain(f"the event does not carry a value of every correlation key ({', '.join(schedule.by)})")
+        return Step(at, description, verdict, lacks, touched=False, fires=fires)
+    return Step(at, description, verdict, verdict.why, touched=True, fires=fires)
 
 
 def _let_time_pass(
@@ -122,7 +124,7 @@ def _let_time_pass(
                 break
             at = verdict.changes_at
         if at is not None and at <= until and not gather.has_expired(job, schedule, at):
-            steps.append(Step(at, "time passes", verdict, verdict.why.text, touched=True, fires=True))
+            steps.append(Step(at, "time passes", verdict, verdict.why, touched=True, fires=True))
             del waiting[sort_key]
         else:
             waiting[sort_key] = _Waiting(job, None if at is None or at <= until else at)

@@ -17,6 +17,7 @@ from chalicelib.core.limits import names
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import PAUSED_MODES, WaitReason, claimable
+from chalicelib.core.why import Why
 
 HoldKind = Literal["limit", "window", "approval", "data", "clock", "pause", "upstream", "probe", "grant", "condition"]
 _KINDS: dict[WaitReason, HoldKind] = {
@@ -71,7 +72,9 @@ def holds_of(job: Job, state: ScheduleState | None, schedule: Schedule | None, n
     return tuple(found) or (Hold("condition", job.schedule, own, job.wake_at),)
 
 
-def why(job: Job, now: Instant) -> str:
+def why(job: Job, now: Instant) -> Why:
     """The reason why a job waits, as its row has it. A fire that was prepared and not checked yet waits for its
     instant."""
-    return f"due at {iso(job.due_at)}" if job.due_at is not None and job.due_at > now else job.reason.text
+    if job.due_at is not None and job.due_at > now:
+        return Why.of("due_later", f"due at {iso(job.due_at)}")
+    return job.reason

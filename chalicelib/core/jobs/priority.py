@@ -12,7 +12,7 @@ from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.jobs.deadlines import latest_start
 from chalicelib.core.limits import permits
 from chalicelib.core.rows.job import Job
-from chalicelib.core.why import NONE, Why, mention
+from chalicelib.core.why import NONE, Mention, Why
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class InheritedPriority:
     @property
     def why(self) -> Why:
         """The text that follows the reason of a waiting job."""
-        of = "" if self.kind == "schedule" else "dataset "
-        return Why.of("inherited", f"priority {self.priority}, inherited from {of}", mention(self.kind, self.by))
+        text = self.by if self.kind == "schedule" else f"dataset {self.by}"
+        return Why.of("inherited", f"priority {self.priority}, inherited from ", Mention(text, self.kind, self.by))
 
 
 def carried(priority: int, before: int, own: int) -> int:

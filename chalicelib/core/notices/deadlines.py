@@ -91,7 +91,8 @@ def _closed(deadline: DeadlineWatch, start_by: Instant | None, end_by: Instant |
 def _why(job: Job | None, run: Run | None) -> str:
     """The reason of the job or run, appended to the text about a missed deadline."""
     if job is not None:
-        return f": {job.reason or job.state}"
+        return f": {job.reason.text or job.state}"
     if run is None:
         return ""
-    return f": the run is {run.state}{f', {run.reason}' if run.reason.text and not is_terminal(run.state) else ''}"
+    reason = f", {run.reason.text}" if run.reason and not is_terminal(run.state) else ""
+    return f": the run is {run.state}{reason}"

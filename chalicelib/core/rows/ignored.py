@@ -14,8 +14,9 @@ MAX_SHOWN = 3  # objects in a row
 @dataclass(frozen=True, slots=True)
 class IgnoredObjects(StoredRow):
     """The last objects in no partition, the newest first, and one for each reason: its ``key``, ``at`` which instant
-    it came (RFC 3339), and ``why``. ``noted_at`` is the instant of the last write, and there is at most one a minute,
-    however many such objects come."""
+    it came (RFC 3339), the ``code`` and the folder (``of``) that tell reasons apart, and ``why`` in words.
+    ``noted_at`` is the instant of the last write, and there is at most one a minute, however many such objects
+    come."""
 
     dataset: str
     objects: tuple[Mapping[str, str], ...]
@@ -26,5 +27,9 @@ def noted(row: IgnoredObjects | None, dataset: str, found: Mapping[str, str], no
     """The row with another object; None if the row was written less than a minute ago."""
     if row is not None and now - row.noted_at < MINUTE:
         return None
-    others = [each for each in (row.objects if row is not None else ()) if each["why"] != found["why"]]
+    others = [
+        each
+        for each in (row.objects if row is not None else ())
+        if (each["code"], each["of"]) != (found["code"], found["of"])
+    ]
     return IgnoredObjects(dataset, (found, *others)[:MAX_SHOWN], now)

@@ -22,7 +22,7 @@ from chalicelib.core.runs import costs, dead_letters, follow, queued, workers
 from chalicelib.core.states import FailureKind, RunState
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import RunUpdate
-from chalicelib.core.why import NONE, UNCLEAR, Why
+from chalicelib.core.why import NONE, UNCLEAR, Why, joined
 from chalicelib.core.writes import CountFailure, Create, Put, Replace, WakeBackfill, Write
 
 
@@ -119,7 +119,9 @@ def interpret(run: Run, update: RunUpdate) -> RunUpdate:
 def _reason(run: Run, state: RunState, update: RunUpdate) -> Why:
     """The reason that the row keeps. For a cancelled run, the reason of the cancel comes before that of the target."""
     said = _said(run, update)
-    return said if not run.cancel or (state != "CANCELLED" and update.reason) else run.reason.before(said)
+    if not run.cancel or (state != "CANCELLED" and update.reason) or said.begins_with(run.reason):
+        return said
+    return joined([run.reason, said])
 
 
 def _said(run: Run, update: RunUpdate) -> Why:

@@ -24,7 +24,7 @@ from chalicelib.core.limits import permits
 from chalicelib.core.rows.run import Offer, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.targets import registry
-from chalicelib.core.why import Why
+from chalicelib.core.why import NONE, Why, joined, plain
 from chalicelib.core.writes import Delete, ExpectBackfillRunning, ExpectMode, Write
 
 # Sluice checks an offer that no worker claims again: its schedule may be closed, or a restore may have lost its row.
@@ -181,21 +181,22 @@ class Holder:
     """The state of a lease: held by this worker, over because this worker reported the end, or lost; and ``why``."""
 
     state: Literal["held", "over", "lost"]
-    why: str = ""
+    why: Why = NONE
 
 
 def holder(run: Run | None, lease: LeaseId, worker: str, later: Run | None = None) -> Holder:
     """Whether ``worker`` still holds a lease. ``later`` is the latest attempt of the same run."""
     if run is None:
-        return Holder("lost", "the run no longer exists")
+        return Holder("lost", plain("the run no longer exists"))
     if run.lease == lease.number and run.target_id == worker:
         if not states.is_terminal(run.state):
             return Holder("held")
         if run.outcome != "lost" and run.lease_until is None:
-            return Holder("over", f"attempt {run.attempt} is {run.state}")
+            return Holder("over", plain(f"attempt {run.attempt} is {run.state}"))
     if later is not None and later.attempt > run.attempt:
-        return Holder("lost", f"attempt {run.attempt} ended as {run.state} at {_at(run)}; {_holder_text(later)}")
-    return Holder("lost", _holder_text(run))
+        ended = f"attempt {run.attempt} ended as {run.state} at {_at(run)}; "
+        return Holder("lost", plain(ended, _why_lost(later)))
+    return Holder("lost", _why_lost(run))
 
 
 def lost(run: Run) -> Why:
@@ -218,13 +219,14 @@ def unbegun(run: Run) -> Why:
     return Why.of("worker_lost", f"offered again: worker {run.target_id} claimed it and sent no heartbeat")
 
 
-def _holder_text(run: Run) -> str:
-    """Who holds an attempt now, as a sentence of a `Holder`'s ``why``."""
+def _why_lost(run: Run) -> Why:
+    """Who holds an attempt now, or how it ended."""
+    attempt = f"attempt {run.attempt}"
     if states.is_terminal(run.state):
-        return f"attempt {run.attempt} ended as {run.state} at {_at(run)}{f': {run.reason}' if run.reason else ''}"
+        return joined([f"{attempt} ended as {run.state} at {_at(run)}", run.reason], ": ")
     if run.target_id is None:
-        return f"attempt {run.attempt} waits in pool {pool_of(run)}" if is_pulled(run) else "the run has no worker"
-    return f"attempt {run.attempt} is held by {run.target_id} under lease {lease_of(run)}"
+        return plain(f"{attempt} waits in pool {pool_of(run)}" if is_pulled(run) else "the run has no worker")
+    return plain(f"{attempt} is held by {run.target_id} under lease {lease_of(run)}")
 
 
 def _at(run: Run) -> str:

@@ -40,6 +40,7 @@ _STATES: Mapping[str, tuple[RunState, FailureKind]] = {
 # Begins the names of executions that Sluice starts. The rule and the roles of the template contain it, too.
 PREFIX = "sluice-"
 MAX_LABEL = 32  # characters; prefix, label and token together have at most 80, the limit of a name
+STOPPED = "Sluice.Stopped"  # the error of an execution that Sluice has stopped
 MAX_REASON = 4_000  # characters of error and cause that a run row keeps; a cause may have 32,768
 
 
@@ -92,7 +93,8 @@ def update_of(
     state, outcome = _STATES[status]
     if state == "RUNNING":
         return RunUpdate(state, began, target_id=arn)
-    reason = ": ".join(part for part in (error, cause) if part)[:MAX_REASON]
+    said = (error, cause) if error != STOPPED else ()  # the cause is then the reason that the run has already
+    reason = ": ".join(part for part in said if part)[:MAX_REASON]
     if status == "TIMED_OUT" and not reason:
         reason = "the execution ran longer than its state machine allows"
     return RunUpdate(state, ended, reason, arn, outcome=outcome, started_at=began)

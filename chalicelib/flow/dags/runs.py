@@ -26,7 +26,7 @@ from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import HISTORY, WAKE, ScheduleState
 from chalicelib.core.schedules import lifecycle
-from chalicelib.core.views import At, View, shown
+from chalicelib.core.views import At, Code, Sentence, View, shown
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, Replace
 from chalicelib.flow import lookup
@@ -43,7 +43,8 @@ class StateOfNodeView(View):
     """The state of a node. A list of DAG runs leaves out ``attempt`` and ``round``."""
 
     state: str
-    why: str
+    why: Sentence
+    code: Code | None
     run_id: str | None
     started_at: At | None
     ended_at: At | None
@@ -65,7 +66,7 @@ class RunOfDagView(View):
     dag: str
     graph: str
     state: str
-    fired_by: str
+    fired_by: Sentence
     partition: dict[str, str] | None
     nominal_at: At | None
     started_at: At
@@ -228,6 +229,7 @@ def _node_view(states: NodeStatus, in_full: bool) -> StateOfNodeView:
     view: StateOfNodeView = {
         "state": states.state,
         "why": states.why,
+        "code": states.why.code or None,
         "run_id": run.run_id if run is not None else None,
         "started_at": iso_or_none(run.started_at or run.start_requested_at) if run is not None else None,
         "ended_at": iso_or_none(run.ended_at) if run is not None else None,

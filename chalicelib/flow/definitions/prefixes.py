@@ -18,6 +18,7 @@ from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.names import SYSTEM
 from chalicelib.core.rows.access import AllowedRow
 from chalicelib.core.rows.definition import Definition, PrefixLock, PrefixRow
+from chalicelib.core.why import Mention, Why, plain
 from chalicelib.core.writes import Create, Delete, ExpectDefinition, Put, Replace, Write
 from chalicelib.flow import grants
 from chalicelib.flow.definitions import buckets
@@ -224,15 +225,14 @@ def _check_others(
     other = prefixes.in_the_way(namespace, around, inside)
     if other is None:
         return
-    lies_in, (what, mention) = place.prefix.startswith(other.prefix), _described(other, with_place=True)
+    lies_in = place.prefix.startswith(other.prefix)
     wait = ", wait for partitions of that dataset by a grant of its namespace," if lies_in and other.dataset else ""
-    got = f"{place}, which lies {'in' if lies_in else 'around'} {what}"
+    got = f"got {place}, which lies {'in' if lies_in else 'around'} "
     raise SluiceError(
         "conflict",
-        f"expected a prefix apart from those of other namespaces, got {got}",
+        _with("expected a prefix apart from those of other namespaces, " + got, other, f" ({other.prefix})"),
         "prefix",
         hint or f"choose another prefix{wait} or {_ask(namespace, place)} --nested",
-        mentions=[mention],
     )
 
 
@@ -255,27 +255,25 @@ def _ask(namespace: str, place: Place) -> str:
 
 
 def _taken(row: PrefixRow) -> SluiceError:
-    what, mention = _described(row)
-    message = f"expected a prefix of its own, got {row.bucket}/{row.prefix}, which belongs to {what}"
-    return SluiceError("conflict", message, "prefix", "choose another prefix", mentions=[mention])
+    message = _with(f"expected a prefix of its own, got {row.bucket}/{row.prefix}, which belongs to ", row)
+    return SluiceError("conflict", message, "prefix", "choose another prefix")
 
 
 def _has_an_owner(row: PrefixRow) -> SluiceError:
     """The error for an administrator who gives a prefix of one namespace to another."""
-    place, (what, mention) = Place(row.bucket, row.prefix), _described(row)
+    place = Place(row.bucket, row.prefix)
     hint = f"take it back first: sluice prefixes take {row.owner} {place}"
     if row.dataset:
         hint = f"delete dataset {row.dataset} first, or give it another prefix"
-    message = f"expected a prefix without an owner, got {place}, which belongs to {what}"
-    return SluiceError("conflict", message, "prefix", hint, mentions=[mention])
+    message = _with(f"expected a prefix without an owner, got {place}, which belongs to ", row)
+    return SluiceError("conflict", message, "prefix", hint)
 
 
-def _described(row: PrefixRow, with_place: bool = False) -> tuple[str, str]:
-    """The dataset or the namespace of a row in words, and what of it only its readers may see."""
-    place = f" ({row.prefix})" if with_place else ""
+def _with(text: str, row: PrefixRow, place: str = "") -> Why:
+    """A message that ends with the dataset or the namespace of a row, of which only its readers may know."""
     if row.dataset:
-        return f"dataset {row.dataset}{place}", f"{row.dataset}{place}"
-    return f"namespace {row.owner}{place}", f"namespace {row.owner}{place}"
+        return plain(f"{text}dataset ", Mention(f"{row.dataset}{place}", "other", row.dataset))
+    return plain(text, Mention(f"namespace {row.owner}{place}", "other", row.owner))
 
 
 def reserved(place: Place) -> SluiceError:

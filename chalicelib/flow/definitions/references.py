@@ -23,6 +23,7 @@ from chalicelib.core.targets.target import require_lifecycle
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import DatasetReference, Leaf, Upstream
 from chalicelib.core.triggers.program_status import status_key
+from chalicelib.core.why import joined, mention, plain
 from chalicelib.flow import grants, lookup
 from chalicelib.flow.definitions import addresses, allowed
 from chalicelib.flow.limits import pools
@@ -247,16 +248,18 @@ def _check_cycle(
 
 
 def _cycle(name: str, trail: Sequence[Start], disabled: Mapping[str, Schedule]) -> SluiceError:
-    cycle = " -> ".join(workflow for _, workflow in [*trail, trail[0]])
-    hint = "break the cycle: trigger one of these by time or by its data"
+    cycle = joined((mention("other", workflow) for _, workflow in [*trail, trail[0]]), " -> ")
+    hint = plain("break the cycle: trigger one of these by time or by its data")
     others = [schedule for schedule, _ in trail if schedule in disabled]
     if others:
-        hint = (
-            f"schedule {name} and the disabled {others[0]} would wait for each other, so only one of them could be "
-            "enabled: trigger one of the two by time or by its data, or delete one"
+        hint = plain(
+            f"schedule {name} and the disabled ",
+            mention("other", others[0]),
+            " would wait for each other, so only one of them could be enabled: trigger one of the two by time or by "
+            "its data, or delete one",
         )
-    mentions = [name for start in trail for name in start]
-    return SluiceError("cycle", f"expected triggers without a cycle, got {cycle}", "trigger", hint, mentions=mentions)
+    message = plain("expected triggers without a cycle, got ", cycle)
+    return SluiceError("cycle", message, "trigger", hint)
 
 
 def _disabled(ports: Ports, name: str) -> dict[str, Schedule]:

@@ -16,6 +16,7 @@ from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import Status, status_key
 from chalicelib.core.triggers.size import size_key
+from chalicelib.core.why import Why, joined, mention, plain
 from chalicelib.core.writes import RemoveDefinition
 from chalicelib.flow import lookup, priority
 from chalicelib.flow.definitions.of_kind import KINDS, messages_of, names_in
@@ -99,8 +100,8 @@ def delete(ports: Ports, kind: Kind, name: str, if_match: int | None = None) -> 
     if if_match is not None and if_match != found.version:
         raise errors.changed_meanwhile(f"{kind} {name}")
     word = as_named(kind, name)
-    left = referrers(ports, [word]).get(word, []) if rules.is_referred_to else []
-    left += rules.members(ports, name)
+    referring = referrers(ports, [word]).get(word, []) if rules.is_referred_to else []
+    left: list[Why | str] = [*referring, *rules.members(ports, name)]
     if left:
         raise in_use(kind, "one", left, "delete or change these first")
     remove(ports, found)
@@ -122,23 +123,23 @@ def remove(ports: Ports, row: Definition) -> None:
     raise errors.changed_meanwhile(f"{row.kind} {row.name}")
 
 
-def in_use(kind: str, got: str, left: Sequence[str], hint: str) -> SluiceError:
+def in_use(kind: str, got: str, left: Sequence[Why | str], hint: str) -> SluiceError:
     """The error for the deletion of ``got``, with the referrers ``left`` that still use it."""
-    listed = ", ".join(left[:5]) + (f" and {len(left) - 5} more" if len(left) > 5 else "")
+    listed = joined(left[:5], ", ").then(f" and {len(left) - 5} more" if len(left) > 5 else "")
     article = "an" if kind[0] in "aeiou" else "a"
-    message = f"expected {article} {kind} that nothing refers to, got {got} used by {listed}"
-    return SluiceError("in_use", message, None, hint, mentions=[each.rpartition(" ")[2] for each in left[:5]])
+    message = plain(f"expected {article} {kind} that nothing refers to, got {got} used by ", listed)
+    return SluiceError("in_use", message, None, hint)
 
 
 def referrers(
     ports: Ports, names: Collection[str], but: Collection[str] = (), elsewhere: int = MAX_ELSEWHERE
-) -> dict[str, list[str]]:
+) -> dict[str, list[Why]]:
     """The referrers of workflows, datasets and policies, as ``schedule <full name>``, by the name that they refer to.
 
     ``but`` are schedules to leave out, and apps whose messages to leave out. ``elsewhere`` bounds how many schedules of
     other namespaces are read. Only requests of admins read so many schedules.
     """
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[Why]] = {}
     for schedule in sorted(set(_candidates(ports, names, elsewhere)) - set(but)):
         schedule_state = ports.rows.get(ScheduleState, schedule)
         lives = schedule_state is not None and schedule_state.exists
@@ -148,7 +149,9 @@ def referrers(
         for name in named(version.definition) & set(names) if version else ():
             if ids.is_of_dag(schedule) and version and version.definition.get("ttl") is not None:
                 continue  # a node of a former graph of the DAG
-            referrer = f"dag {ids.dag_of(schedule)}" if ids.is_of_dag(schedule) else f"schedule {schedule}"
+            referrer = _referrer("schedule", schedule)
+            if ids.is_of_dag(schedule):
+                referrer = _referrer("dag", ids.dag_of(schedule))
             if referrer not in found.setdefault(name, []):
                 found[name].append(referrer)
     spaces = {name.partition(".")[0] for name in names if name.count(".") == 2}
@@ -156,8 +159,13 @@ def referrers(
         # A message names a workflow of its own namespace, and its listing row holds that name.
         for row in messages_of(ports, app):
             if row.workflow in names:
-                found.setdefault(row.workflow, []).append(f"message {row.schedule.replace(f'.{ids.MESSAGE}', '.')}")
+                message = _referrer("message", row.schedule.replace(f".{ids.MESSAGE}", "."))
+                found.setdefault(row.workflow, []).append(message)
     return found
+
+
+def _referrer(kind: str, name: str) -> Why:
+    return plain(f"{kind} ", mention("other", name))
 
 
 def as_named(kind: Kind, name: str) -> str:

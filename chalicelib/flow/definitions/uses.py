@@ -19,6 +19,7 @@ from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import Version
 from chalicelib.core.triggers import tree
+from chalicelib.core.why import mention, plain
 from chalicelib.flow import lookup, many
 from chalicelib.flow.definitions import allowed, of_kind
 from chalicelib.flow.lookup import definitions_in
@@ -107,15 +108,14 @@ def require_room(ports: Ports, joining: str) -> None:
     """Raise ``conflict`` if the only namespace uses what would be refused once ``joining`` exists, or may do so in
     documents that are too many to read. An installation that observes logs it."""
     for uses in before_another(ports, joining):
-        message = f"expected that {uses.namespace} uses only what it may use beside {joining}, got {_got(uses)}"
+        space = mention("other", uses.namespace)
+        message = plain("expected that ", space, f" uses only what it may use beside {joining}, got {_got(uses)}")
         of_kinds = f" with lists, which may be empty, of {', '.join(uses.unlisted)}" if uses.unlisted else ""
-        hint = (
-            f"give {uses.namespace} an allow-list of what it uses{of_kinds}, and repeat the request: "
-            f"sluice allowed {uses.namespace} --propose"
-        )
+        list_it = f" an allow-list of what it uses{of_kinds}, and repeat the request: sluice allowed "
+        hint = plain("give ", space, list_it, space, " --propose")
         if ports.settings.authorization == "enforce":
-            raise SluiceError("conflict", message, None, hint, mentions=[uses.namespace])
-        logger.warning("namespace would be refused", extra={"namespace": joining, "why": message})
+            raise SluiceError("conflict", message, None, hint)
+        logger.warning("namespace would be refused", extra={"namespace": joining, "why": message.text})
 
 
 def _got(uses: Uses) -> str:

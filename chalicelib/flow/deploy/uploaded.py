@@ -25,6 +25,7 @@ from chalicelib.core.rows.deployment import Deployment, DeploymentState
 from chalicelib.core.runs import metrics
 from chalicelib.core.targets import backoff
 from chalicelib.core.views import At, View, shown
+from chalicelib.core.why import readers_of
 from chalicelib.core.writes import Create, ExpectDefinition, Replace
 from chalicelib.flow.deploy import deploy, seen, turns
 from chalicelib.flow.deploy.plan import Plan, shell_of
@@ -159,8 +160,7 @@ def _failed(ports: Ports, held: Deployment, error: Exception) -> None:
         _store(ports, held, **_ended(ports, "FAILED"), superseded_by=by)
     elif isinstance(error, SluiceError) and error.code not in LATER:
         # Who reads the answer is not known here, so it names nothing of other namespaces.
-        own = held.app.partition(".")[0]
-        shown = error.concealing(lambda name: name.partition(".")[0] == own)
+        shown = error.concealing(readers_of(held.app.partition(".")[0]))
         _store(ports, held, **_ended(ports, "FAILED"), error=shown.to_dict()["error"])
     elif held.tries >= MAX_TRIES:
         _give_up(ports, held, f"{type(error).__name__}: {error}"[:MAX_REASON])

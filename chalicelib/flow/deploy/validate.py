@@ -17,6 +17,7 @@ from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.schedule import ScheduleState, Subscription, Version
 from chalicelib.core.schedules import effect, lifecycle, past
+from chalicelib.core.why import Mention, Why, plain
 from chalicelib.flow import calendars, lookup, many
 from chalicelib.flow.dags import actions
 from chalicelib.flow.definitions import addresses, buckets, of_kind, prefixes, references, store
@@ -130,8 +131,9 @@ def _check_dag(seen: Ports, part: Part, removed: Collection[str]) -> None:
 def _check_kept(workflow: str, removed: Collection[str], field: str) -> None:
     if workflow in removed:
         hint = "add it to the workflows of the document: what an app's document does not name is deleted"
+        got = Mention(repr(workflow), "reference", workflow)
         raise SluiceError(
-            "unknown_reference", f"expected a workflow that the document names, got {workflow!r}", field, hint
+            "unknown_reference", plain("expected a workflow that the document names, got ", got), field, hint
         )
 
 
@@ -163,7 +165,7 @@ def check_removals(ports: Ports, plan: Plan, hint: str, messages_too: bool = Fal
         raise store.in_use("workflow", got, left[name], hint)
 
 
-def referrers_of_removed(ports: Ports, plan: Plan, messages_too: bool = False) -> dict[str, list[str]]:
+def referrers_of_removed(ports: Ports, plan: Plan, messages_too: bool = False) -> dict[str, list[Why]]:
     """What still refers to the workflows that a plan deletes, by their names."""
     removed = [part.name for part in plan.of("workflow", "deleted")]
     decided = {part.name for part in plan.parts if part.kind == "schedule" and part.action != "untouched"}

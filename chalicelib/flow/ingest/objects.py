@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.events import build, partitions
-from chalicelib.core.events.partitions import ObjectCreated
+from chalicelib.core.events.partitions import NotCounted, ObjectCreated
 from chalicelib.core.events.values import decoded
 from chalicelib.core.events.versions import ObjectVersion
 from chalicelib.core.instants import Instant, iso
@@ -58,13 +58,13 @@ def match_object(ports: Ports, created: ObjectCreated) -> str:
     return f"partition {values} of {name} is ready{counted}"
 
 
-def note_ignored(ports: Ports, name: str, created: ObjectCreated, why: str) -> None:
+def note_ignored(ports: Ports, name: str, created: ObjectCreated, why: NotCounted | None) -> None:
     """Note an object of a dataset that belongs to no partition for ``why``, if that is a reason: the dataset and its
     schedules say so."""
-    if not why:
+    if why is None:
         return
     now, shown = ports.clock.now(), "".join(sign if sign.isprintable() else "?" for sign in created.key)
-    found = {"key": shown, "at": iso(created.at), "why": why}
+    found = {"key": shown, "at": iso(created.at), **why._asdict()}
     row = noted(ports.rows.get(IgnoredObjects, name), name, found, now)
     if row is not None:
         ports.ledger.commit([Put(row)])

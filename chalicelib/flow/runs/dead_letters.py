@@ -15,7 +15,7 @@ from chalicelib.core.rows.run import DeadLetter, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import dead_letters
 from chalicelib.core.states import CLAIMABLE
-from chalicelib.core.views import At, View, shown
+from chalicelib.core.views import At, Code, Sentence, View, shown
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, DeleteDeadLetter, ExpectMode, Put, Write
 from chalicelib.flow import lookup
@@ -32,7 +32,8 @@ class DeadLetterView(View):
     schedule: str
     workflow: str
     target: str
-    reason: str
+    reason: Sentence
+    code: Code | None
     tries: int
     size: int
     nominal_at: At | None

@@ -17,8 +17,8 @@ from chalicelib.core.runs.workers import LeaseId
 from chalicelib.core.states import RunState
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import RunUpdate
-from chalicelib.core.views import At, View, shown
-from chalicelib.core.why import Why
+from chalicelib.core.views import At, Sentence, View, shown
+from chalicelib.core.why import Why, plain
 from chalicelib.core.writes import Delete, Put, Replace
 from chalicelib.flow import grants, lookup
 from chalicelib.flow.runs import complete as completing
@@ -62,7 +62,7 @@ class StateOfLeaseView(View):
     lease: str
     state: RunState
     cancel: bool
-    reason: str | None
+    reason: Sentence | None
     expires_at: At
 
 
@@ -70,7 +70,7 @@ class ReportedEndView(View):
     run_id: str
     attempt: int
     state: RunState
-    reason: NotRequired[str | None]
+    reason: NotRequired[Sentence | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,12 +318,12 @@ def _refuse(ports: Ports, lease: LeaseId, worker: str, what: str) -> NoReturn:
     why = workers.holder(run, lease, worker, attempts[-1] if attempts else None).why
     if run is not None and what == "a report":
         now = ports.clock.now()
-        reason = f"{what} of worker {worker} came too late: {why}"
-        lost = Why.of("lease_lost", reason)
+        lost = Why.of("lease_lost", f"{what} of worker {worker} came too late: ", why)
         late = new_record(str(lease), "LATE", run.schedule, run.generation, lost, now)
         ports.ledger.put_all([Put(late)])
     hint = "stop its work and claim again; the run may execute twice, so make it idempotent"
-    raise SluiceError("lease_lost", f"expected a lease that this worker holds, but it is lost: {why}", None, hint)
+    message = plain("expected a lease that this worker holds, but it is lost: ", why)
+    raise SluiceError("lease_lost", message, None, hint)
 
 
 def _renewed(run: Run, message: str, metrics: Mapping[str, Any] | None, now: Instant) -> Run:
@@ -343,12 +343,12 @@ def _kept(run: Run, lease: LeaseId) -> StateOfLeaseView:
         lease=lease.secret,
         expires_at=iso_or_none(run.lease_until),
         cancel=follow.ends(run),
-        reason=run.reason.text if follow.ends(run) else None,
+        reason=run.reason if follow.ends(run) else None,
     )
 
 
 def _end(run: Run) -> ReportedEndView:
-    return shown(ReportedEndView, run, reason=run.reason.text or None)
+    return shown(ReportedEndView, run, reason=run.reason or None)
 
 
 def _lease_view(run: Run, run_context: Mapping[str, Any], secret: str) -> LeaseView:

@@ -29,16 +29,16 @@ from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.states import GATHERING_MODES, JobState, Mode, RunState
 from chalicelib.core.text import count_of
 from chalicelib.core.triggers import nodes, tree
-from chalicelib.core.views import At, Code, View, shown
-from chalicelib.core.why import Mention
+from chalicelib.core.views import At, Code, Sentence, View, shown
+from chalicelib.core.why import NONE, Mention, Why, joined, mention, plain
 from chalicelib.flow import facts, grants, lookup
 from chalicelib.flow.definitions import buckets, store
 from chalicelib.flow.jobs import arrangers
 from chalicelib.flow.runs import failures
 from chalicelib.flow.views import limits, missing, refs
 from chalicelib.flow.views.limits import UseOfLimitView, UseView
-from chalicelib.flow.views.queues import PlaceInQueueView, Queues, in_words
-from chalicelib.flow.views.refs import RefView
+from chalicelib.flow.views.queues import PlaceInQueueView, Queues, with_place
+from chalicelib.flow.views.refs import Refs
 from chalicelib.flow.views.views import EndedWorkView, ended_view
 from chalicelib.ports import Ports
 
@@ -67,7 +67,7 @@ class StateOfConstraintView(UseView):
 
     type: str
     met: bool
-    why: str
+    why: Sentence
     until: At | None
 
 
@@ -78,10 +78,10 @@ class WhyJobView(View):
     schedule: str
     state: JobState
     decision: str
-    why: str
+    why: Sentence
     code: Code
     queue: PlaceInQueueView | None
-    fired_by: str | None
+    fired_by: Sentence | None
     arrived: list[str]
     missing: list[str]
     since: At
@@ -90,7 +90,7 @@ class WhyJobView(View):
     constraints: list[StateOfConstraintView]
     tree: PartOfTriggerView | None
     limits: list[UseOfLimitView]
-    refs: list[RefView]
+    refs: Refs
 
 
 class WhyScheduleView(View):
@@ -98,12 +98,12 @@ class WhyScheduleView(View):
 
     schedule: str
     state: Mode
-    why: str
+    why: Sentence
     next_fire: At | None
     jobs: list[WhyJobView]
     ended: list[EndedWorkView]
     tree: PartOfTriggerView
-    refs: list[RefView]
+    refs: Refs
 
 
 class WhyRunView(View):
@@ -113,12 +113,12 @@ class WhyRunView(View):
     kind: Literal["run", "record"]
     schedule: str
     state: RunState | RecordKind
-    why: str
+    why: Sentence
     code: Code | None
     at: At | None
-    fired_by: str | None
+    fired_by: Sentence | None
     waited_ms: int | None
-    refs: list[RefView]
+    refs: Refs
 
 
 def why_job(
@@ -137,18 +137,19 @@ def why_job(
     lacks = verdict is not None and not verdict.met
     queue = (queues or Queues(ports)).of(job)
     before = _attempt_before(ports, job)
-    texts = [f"{_failed(before)}; attempt {job.attempt}: {decision.why}" if before is not None else decision.why.text]
-    texts += _searched(ports, job, known, lacks, now) if searches else []
+    why = decision.why if before is None else _after(before, decision.why)
+    if searches:
+        why = joined([why, *_searched(ports, job, known, lacks, now)])
     asks = known.asks(job.schedule.partition(".")[0])
     view: WhyJobView = {
         "job_id": job.job_id,
         "schedule": job.schedule,
         "state": job.state,
         "decision": type(decision).__name__.lower(),
-        "why": f"{'; '.join(texts)}{in_words(queue)}",
+        "why": with_place(why, queue),
         "code": decision.why.code,
         "queue": queue,
-        "fired_by": before.fired_by.text if before is not None else None,
+        "fired_by": before.fired_by if before is not None else None,
         "arrived": list(verdict.arrived) if verdict else [],
         "missing": list(verdict.missing) if verdict and lacks else [],
         "since": iso(job.created_at),
@@ -157,9 +158,9 @@ def why_job(
         "constraints": _constraints(job, known, now),
         "tree": _tree_of(job, known.schedule, verdict, now),
         "limits": limits.use_by_job(job, known, asks, now),
-        "refs": [],
+        "refs": refs.NONE,
     }
-    view["refs"] = refs.refs(view, refs.of_job(job, known.schedule, asks))
+    view["refs"] = refs.of(view, refs.of_job(job, known.schedule, asks))
     return view
 
 
@@ -210,10 +211,10 @@ def _attempt_before(ports: Ports, job: Job) -> Run | None:
     return failures.with_reason(ports, before) if before is not None else None
 
 
-def _failed(before: Run) -> str:
-    """Which attempt failed, and why."""
-    reason = f": {before.reason}" if before.reason.text else ""
-    return f"attempt {before.attempt} of {before.attempts} failed{reason}"
+def _after(before: Run, why: Why) -> Why:
+    """Why a retry waits, after which attempt failed, and why."""
+    failed = joined([f"attempt {before.attempt} of {before.attempts} failed", before.reason], ": ")
+    return Why.of(why.code, failed, f"; attempt {before.attempt + 1}: ", why)
 
 
 def why_schedule(ports: Ports, name: str, limit: int = 100) -> WhyScheduleView:
@@ -246,23 +247,23 @@ def why_and_count(
     # Without searches only the sentence counts, and what waits says more than what has ended.
     ended, ran_at = _ended(ports, name, runs) if searches or not waiting else ([], "")
     if schedule_state.mode != "enabled":
-        texts = [_not_enabled(schedule_state, len(present)), *_last_ended(ended, ran_at, waiting)]
+        reasons = [_not_enabled(schedule_state, len(present)), *_last_ended(ended, ran_at, waiting)]
     else:
-        texts = _reasons(waiting[:MAX_NAMED]) or _nothing_waits(ports, name, schedule, runs, searches)
-        texts += _last_ended(ended, ran_at, waiting)
-        texts += _of_definition(ports, name, schedule, waiting, searches)
+        reasons = _reasons(waiting[:MAX_NAMED]) or _nothing_waits(ports, name, schedule, runs, searches)
+        reasons += _last_ended(ended, ran_at, waiting)
+        reasons += _of_definition(ports, name, schedule, waiting, searches)
     view: WhyScheduleView = {
         "schedule": name,
         "state": schedule_state.mode,
-        "why": "; ".join(texts),
+        "why": joined(reasons),
         "next_fire": _next_fire(ports, schedule_state, schedule, now),
         "jobs": waiting,
         "ended": ended,
         "tree": _node(nodes.nodes(schedule.trigger, {}, now)),
-        "refs": [],
+        "refs": refs.NONE,
     }
-    of_jobs = (Mention(**ref) for job in waiting for ref in job["refs"])
-    view["refs"] = refs.refs(view, chain(refs.of_schedule(name, schedule), of_jobs))
+    of_jobs = (each for job in waiting for each in job["refs"].own)
+    view["refs"] = refs.of(view, chain(refs.of_schedule(name, schedule), of_jobs))
     return view, len(present), more
 
 
@@ -279,66 +280,64 @@ def _next_fire(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, 
     return iso(upcoming[0]) if upcoming else None
 
 
-def _searched(ports: Ports, job: Job, known: Facts, lacks: bool, now: Instant) -> list[str]:
+def _searched(ports: Ports, job: Job, known: Facts, lacks: bool, now: Instant) -> list[Why]:
     """What a search finds about what a job waits for."""
-    texts = _lacking(ports, job.schedule, known.schedule, job) if known.schedule is not None and lacks else []
-    arranged = arrangers.words_of(ports, job) if _waits_for_person(job, known, now) else ""
-    return [*texts, arranged] if arranged else texts
+    found = _lacking(ports, job.schedule, known.schedule, job) if known.schedule is not None and lacks else []
+    return [*found, plain(arrangers.words_of(ports, job))] if _waits_for_person(job, known, now) else found
 
 
-def _lacking(ports: Ports, name: str, schedule: Schedule, job: Job | None) -> list[str]:
+def _lacking(ports: Ports, name: str, schedule: Schedule, job: Job | None) -> list[Why]:
     """What a search finds about what a trigger waits for, for a job or for a schedule without a waiting one."""
     of_manifests = missing.manifests(ports, name, schedule, job.correlation if job is not None else None)
-    return [*missing.upstreams(ports, name, schedule, job, ports.clock.now()), *of_manifests]
+    return [*missing.upstreams(ports, name, schedule, job, ports.clock.now()), *map(plain, of_manifests)]
 
 
-def _last_ended(ended: Sequence[EndedWorkView], ran_at: str, waiting: Sequence[WhyJobView]) -> list[str]:
+def _last_ended(ended: Sequence[EndedWorkView], ran_at: str, waiting: Sequence[WhyJobView]) -> list[Why]:
     """The last work that never ran or was cut short, if no run was claimed since and nothing waits."""
     last = ended[0] if ended else None
     if last is None or last["at"] <= ran_at or waiting:
         return []
-    return [f"the last work was {str(last['kind']).lower()} at {last['at']}: {last['reason']}"]
+    return [plain(f"the last work was {str(last['kind']).lower()} at {last['at']}: ", last["reason"])]
 
 
 def _of_definition(
     ports: Ports, name: str, schedule: Schedule, waiting: Sequence[WhyJobView], searches: bool
-) -> list[str]:
+) -> list[Why]:
     """Why events may not reach an enabled schedule, or do not join, because of what its definition names."""
     texts = [*walls.unknown(schedule), *buckets.not_watched(ports, datasets_of(schedule))]
-    texts += _not_granted(ports, name, schedule)
-    if searches:
-        texts += missing.unjoined([job["correlation"] for job in waiting])
-        texts += missing.ignored(ports, name, schedule, ports.clock.now())
-    return texts
+    strays = missing.unjoined([job["correlation"] for job in waiting]) if searches else []
+    strays += missing.ignored(ports, name, schedule, ports.clock.now()) if searches else []
+    return [*map(plain, texts), _not_granted(ports, name, schedule), *map(plain, strays)]
 
 
-def _not_granted(ports: Ports, name: str, schedule: Schedule) -> list[str]:
+def _not_granted(ports: Ports, name: str, schedule: Schedule) -> Why:
     """Why events of other namespaces do not count for a schedule, if their grants are missing."""
     uses = (use for leaf in tree.leaves(schedule.trigger) for use in foreign.of_leaf(name, leaf.trigger))
     lacking = grants.used_of(ports, uses).missing
-    return [waiting_for(lacking).text] if lacking else []
+    return waiting_for(lacking) if lacking else NONE
 
 
-def _reasons(waiting: Sequence[WhyJobView]) -> list[str]:
+def _reasons(waiting: Sequence[WhyJobView]) -> list[Why]:
     """The reasons of some jobs, each once. Jobs of one queue differ in their position: that of the first is shown."""
-    first: dict[str, str] = {}
+    first: dict[Why, Why] = {}
     for job in waiting:
-        first.setdefault(str(job["why"]).removesuffix(in_words(job["queue"])), str(job["why"]))
+        first.setdefault(job["why"].without("place"), job["why"])
     return list(first.values())
 
 
-def _nothing_waits(ports: Ports, name: str, schedule: Schedule, runs: Sequence[Run], searches: bool) -> list[str]:
+def _nothing_waits(ports: Ports, name: str, schedule: Schedule, runs: Sequence[Run], searches: bool) -> list[Why]:
     """Why a schedule without a waiting job does not run: what has arrived has an active run, or nothing has arrived."""
     active = [run for run in runs if not states.is_terminal(run.state)]
     if active:
         last = active[0]
         more = f" and {len(active) - 1} more" if len(active) > 1 else ""
         since = f"since {iso(last.state_at if last.state_at is not None else last.claimed_at)}"
-        text = f"{last.fired_by}; run {last.run_id}{more} is {last.state} {since}; nothing has arrived since"
+        is_active = f"{more} is {last.state} {since}; nothing has arrived since"
+        why = plain(last.fired_by, "; run ", mention("run", last.run_id), is_active)
     else:
         when = "since the last run" if runs else "yet"
-        text = f"no event has arrived {when}; trigger: {tree.describe(schedule.trigger)}"
-    return [text, *(_lacking(ports, name, schedule, None) if searches else [])]
+        why = plain(f"no event has arrived {when}; trigger: {tree.describe(schedule.trigger)}")
+    return [why, *(_lacking(ports, name, schedule, None) if searches else [])]
 
 
 def _ended(ports: Ports, schedule: str, runs: Sequence[Run]) -> tuple[list[EndedWorkView], str]:
@@ -346,9 +345,7 @@ def _ended(ports: Ports, schedule: str, runs: Sequence[Run]) -> tuple[list[Ended
     last other run was claimed, or an empty text."""
     records = ports.runs.records("schedule", schedule, MAX_ENDED, None).items
     cut = [run for run in runs if run.state in ("ABORTED", "CANCELLED")]
-    never = [
-        shown(EndedWorkView, record, code=record.reason.code or None, at=iso(record.recorded_at)) for record in records
-    ]
+    never = [shown(EndedWorkView, record, at=iso(record.recorded_at)) for record in records]
     ended = [*never, *map(ended_view, cut)]
     ran_at = max((iso(run.claimed_at) for run in runs if run not in cut), default="")
     return sorted(ended, key=lambda view: str(view["at"]), reverse=True)[:MAX_ENDED], ran_at
@@ -371,7 +368,7 @@ def why_work(ports: Ports, run_id: str) -> WhyRunView:
     run = failures.with_reason(ports, lookup.find_run(ports, run_id)[-1])
     view, queue = why_run(run), Queues(ports).of(run)
     limit = refs.of_limit(run.queued_in) if run.queued_in is not None else ()
-    view["why"] += in_words(queue)
+    view["why"] = with_place(view["why"], queue)
     return _with_refs(view, run.workflow, limit)
 
 
@@ -379,7 +376,7 @@ def _with_refs(view: WhyRunView, workflow: str = "", more: Iterable[Mention] = (
     """The explanation of a run or a record with its references."""
     of_workflow = [Mention(f"workflow {workflow}", "workflow", workflow)] if workflow else []
     of_schedule = [Mention(view["schedule"], "schedule", view["schedule"])]
-    view["refs"] = refs.refs(view, chain(of_workflow, of_schedule, more))
+    view["refs"] = refs.of(view, chain(of_workflow, of_schedule, more))
     return view
 
 
@@ -391,12 +388,11 @@ def why_record(record: Record) -> WhyRunView:
         run_id=record.id,
         kind="record",
         state=record.kind,
-        why=record.reason.text,
-        code=record.reason.code,
+        why=record.reason,
         at=iso(record.recorded_at),
         fired_by=None,
         waited_ms=None if record.created_at is None else max(0, record.recorded_at - record.created_at),
-        refs=[],
+        refs=refs.NONE,
     )
 
 
@@ -414,10 +410,9 @@ def why_run(run: Run) -> WhyRunView:
         run,
         kind="run",
         at=iso_or_none(run.ended_at) if states.is_terminal(run.state) else None,
-        why=run.reason.text or texts.get(run.state, "no reason was recorded"),
-        code=run.reason.code or None,
+        why=run.reason or plain(texts.get(run.state, "no reason was recorded")),
         waited_ms=waited(run),
-        refs=[],
+        refs=refs.NONE,
     )
 
 
@@ -438,19 +433,21 @@ def _conditions(job: Job, known: Facts, now: Instant) -> tuple[Condition, ...]:
     return conditions.evaluate(job, known, known.schedule, now) if known.schedule else ()
 
 
-def _not_enabled(schedule_state: ScheduleState, waiting: int) -> str:
+def _not_enabled(schedule_state: ScheduleState, waiting: int) -> Why:
     """Why a schedule that is not enabled does not run, and what to do."""
     reason = f": {schedule_state.reason}" if schedule_state.reason else ""
     since, jobs = f"since {iso(schedule_state.mode_at)}{reason}", count_of(waiting, "job")
     match schedule_state.mode:
         case "hold" | "backlog":
-            return f"the schedule has been paused ({schedule_state.mode}) {since}; {jobs} waiting: resume the schedule"
+            paused = f"the schedule has been paused ({schedule_state.mode}) {since}; {jobs} waiting"
+            return Why.of("paused", f"{paused}: resume the schedule")
         case "drain":
-            return f"the schedule has taken no new work {since}; {jobs} waiting: resume the schedule to take more"
+            drains = f"the schedule has taken no new work {since}; {jobs} waiting: resume the schedule to take more"
+            return Why.of("paused", drains)
         case "completed":
-            return "all fires are done; enable the schedule to start again"
+            return Why.of("schedule_ended", "all fires are done; enable the schedule to start again")
         case _:
-            return f"the schedule is {schedule_state.mode}: enable it, or run it now"
+            return Why.of("schedule_ended", f"the schedule is {schedule_state.mode}: enable it, or run it now")
 
 
 def _waits_for_person(job: Job, known: Facts, now: Instant) -> bool:

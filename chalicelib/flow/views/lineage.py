@@ -21,7 +21,8 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, RecordKind, Run
 from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.states import JobState, RunState
-from chalicelib.core.views import At, FromText, View, shown
+from chalicelib.core.views import At, Code, FromText, Sentence, View, shown
+from chalicelib.core.why import plain
 from chalicelib.flow import lookup, many
 from chalicelib.flow.ingest.apply import NO_JOB
 from chalicelib.flow.runs import context
@@ -46,7 +47,8 @@ class NodeOfLineageView(View):
     schedule: str | None
     workflow: str | None
     state: RunState | JobState | RecordKind | None
-    reason: str
+    reason: Sentence
+    code: Code | None
     at: At
     ended_at: At | None
     depth: int
@@ -245,7 +247,8 @@ def _event(event: Event) -> NodeOfLineageView:
         "schedule": None,
         "workflow": None,
         "state": None,
-        "reason": text,
+        "reason": plain(text),
+        "code": None,
         "at": iso(event.instant),
         "ended_at": None,
         "depth": 0,

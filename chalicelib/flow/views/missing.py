@@ -24,18 +24,19 @@ from chalicelib.core.text import count_of
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Upstream
 from chalicelib.core.triggers.partition import partition_key
+from chalicelib.core.why import Why, joined, mention
 from chalicelib.flow import grants, lookup
 from chalicelib.ports import Ports
 
 ENDED = ("FAILED", "CANCELLED", "ABORTED")
 
 
-def upstreams(ports: Ports, name: str, schedule: Schedule, job: Job | None, now: Instant) -> list[str]:
+def upstreams(ports: Ports, name: str, schedule: Schedule, job: Job | None, now: Instant) -> list[Why]:
     """A phrase for each workflow whose last run ended in a status that the trigger does not count. With a job, it is
     the run for the job's correlation values."""
     progress, values = (job.leaves, job.correlation) if job is not None else ({}, None)
     namespace = name.partition(".")[0]
-    found: dict[str, None] = {}
+    found: dict[Why, None] = {}
     for leaf in tree.leaves(schedule.trigger):
         if leaf.trigger.evaluate(progress.get(leaf.id), now).met:
             continue
@@ -52,13 +53,13 @@ def _has_missed(run: Run, upstream: Upstream) -> bool:
     return run.state in ENDED and not set(reached(run)) & set(upstream.statuses)
 
 
-def _phrase(run: Run, values: Mapping[str, str] | None) -> str:
+def _phrase(run: Run, values: Mapping[str, str] | None) -> Why:
     own = rounds.without(values)
     of = f" for {' '.join(f'{key}={value}' for key, value in own.items())}" if own else ""
     at = run.ended_at if run.ended_at is not None else run.state_at
     when = f" at {iso(at)}" if at is not None else ""
-    reason = f": {run.reason}" if run.reason.text else ""
-    return f"the last run of {run.workflow}{of} {run.state}{when}{reason} (run {run.run_id})"
+    said = joined([f"the last run of {run.workflow}{of} {run.state}{when}", run.reason], ": ")
+    return said.then(" (run ", mention("run", run.run_id), ")")
 
 
 MAX_READ = 100  # manifests of a dataset

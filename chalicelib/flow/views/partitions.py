@@ -18,7 +18,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import WAKE
 from chalicelib.core.states import JobState, RunState
 from chalicelib.core.triggers.partition import partition_key
-from chalicelib.core.views import At, View, shown
+from chalicelib.core.views import At, Code, Sentence, View, shown
 from chalicelib.flow import many, registered
 from chalicelib.flow.views import lineage
 from chalicelib.flow.views.views import RecordView, record_view
@@ -35,7 +35,8 @@ class JobOfPartitionView(View):
     job_id: str
     schedule: str
     state: JobState
-    reason: str
+    reason: Sentence
+    code: Code | None
 
 
 class RunOfPartitionView(View):
@@ -44,7 +45,8 @@ class RunOfPartitionView(View):
     run_id: str
     schedule: str
     state: RunState
-    reason: str
+    reason: Sentence
+    code: Code | None
     at: At
     ended_at: At | None
 

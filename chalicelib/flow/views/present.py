@@ -19,7 +19,8 @@ from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import Mode, RunState
-from chalicelib.core.views import At, View, shown
+from chalicelib.core.views import At, Sentence, View, shown
+from chalicelib.core.why import Why, joined, plain
 from chalicelib.flow import many
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.views import lists
@@ -37,7 +38,7 @@ class HeldJobsView(HoldView):
     """The jobs that one thing holds. ``why`` is the reason of the first of ``jobs``, and ``changes_at`` the first
     instant at which one of them is checked again."""
 
-    why: str
+    why: Sentence
     count: int
     oldest: At
     jobs: list[JobView]
@@ -84,7 +85,7 @@ class OverdueWorkView(View):
     id: str
     kind: Literal["job", "run"]
     schedule: str
-    why: str
+    why: Sentence
     by: At
 
 
@@ -266,7 +267,7 @@ def _late_jobs(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) 
             continue
         start_by, _ = due_by(job, schedule, parsed.workflow(ports, schedule.workflow)[0])
         if start_by is not None and start_by < now:
-            late.append(_late(job, f"not started by {iso(start_by)}: {job.reason}", start_by))
+            late.append(_late(job, joined([f"not started by {iso(start_by)}", job.reason], ": "), start_by))
     return late
 
 
@@ -274,13 +275,14 @@ def _late_runs(runs: Iterable[Run], now: Instant) -> list[OverdueWorkView]:
     late = []
     for run in runs:
         if run.end_by is not None and run.end_by < now:
-            late.append(_late(run, f"not ended by {iso(run.end_by)}: the run is {run.state}", run.end_by))
+            late.append(_late(run, plain(f"not ended by {iso(run.end_by)}: the run is {run.state}"), run.end_by))
         elif run.start_by is not None and run.start_by < now and run.start_requested_at is None:
-            late.append(_late(run, f"not started by {iso(run.start_by)}: the run is {run.state}", run.start_by))
+            why = plain(f"not started by {iso(run.start_by)}: the run is {run.state}")
+            late.append(_late(run, why, run.start_by))
     return late
 
 
-def _late(row: Job | Run, why: str, by: Instant) -> OverdueWorkView:
+def _late(row: Job | Run, why: Why, by: Instant) -> OverdueWorkView:
     is_job = isinstance(row, Job)
     work = row.job_id if isinstance(row, Job) else row.run_id
     return {"id": work, "kind": "job" if is_job else "run", "schedule": row.schedule, "why": why, "by": iso(by)}

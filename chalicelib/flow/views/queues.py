@@ -19,7 +19,8 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs.queued import waiter_of
 from chalicelib.core.states import JobKind, JobState
-from chalicelib.core.views import At, Code, ForMaybe, View, shown
+from chalicelib.core.views import At, Code, ForMaybe, Sentence, View, shown
+from chalicelib.core.why import Mention, Why
 from chalicelib.flow import many
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.limits import parts
@@ -68,7 +69,7 @@ class JobView(View):
     schedule: str
     kind: JobKind
     state: JobState
-    reason: str
+    reason: Sentence
     code: Code | None
     created_at: At
     due_at: At | None
@@ -80,7 +81,7 @@ class JobView(View):
     correlation: dict[str, str] | None
     dag: PartOfDagView | None
     attempt: int
-    inherited_priority: str | None
+    inherited_priority: Sentence | None
     approvals: list[GivenApprovalView]
     backfill: str | None
     progress: dict[str, int]
@@ -181,13 +182,12 @@ def waiting_view(job: Job, queue: PlaceInQueueView | None, held: Sequence[Hold])
     return shown(
         JobView,
         job,
-        reason=f"{job.reason}{in_words(queue)}",
-        code=job.reason.code or None,
+        reason=with_place(job.reason, queue),
         nominal_at=iso_or_none(job.nominal_at if job.nominal_at is not None else job.due_at),
         holds=list(job.held),
         correlation=rounds.without(job.correlation),
         dag=rounds.dag_view(job),
-        inherited_priority=job.inherited.text or None,
+        inherited_priority=job.inherited or None,
         approvals=[{"for": key, "by": given["by"], "at": iso(given["at"])} for key, given in job.approved.items()],
         progress={leaf: gathered.count for leaf, gathered in job.leaves.items()},
         waits_for=[shown(HoldView, hold) for hold in held],
@@ -195,15 +195,14 @@ def waiting_view(job: Job, queue: PlaceInQueueView | None, held: Sequence[Hold])
     )
 
 
-def in_words(queue: PlaceInQueueView | None) -> str:
-    """The place in a queue, which follows the reason why a job waits; empty for a job in no queue."""
+def with_place(why: Why, queue: PlaceInQueueView | None) -> Why:
+    """The reason why a job waits, with its place in its queue, if it is in one."""
     if queue is None:
-        return ""
+        return why
     urgent = queue["more_urgent"]
     first = f"; {urgent} of higher priority go first, and it has waited since {queue['since']}" if urgent else ""
-    if queue["position"] is None:
-        return f"; one of {queue['waiting']} in its queue{first}"
-    return f"; position {queue['position']} of {queue['waiting']} in its queue{first}"
+    place = "one" if queue["position"] is None else f"position {queue['position']}"
+    return why.then(Mention(f"; {place} of {queue['waiting']} in its queue{first}", "place", queue["of"]))
 
 
 def of_pool(ports: Ports, row: Definition) -> dict[str, Any]:

@@ -1,18 +1,18 @@
-"""The references of an explanation: which texts in its sentences name a schedule, a dataset, a limit or a run."""
+"""The references of an explanation: what it is about, and what its sentences name, so that a console makes links."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from chalicelib.core import mentions
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.limits import names, permits
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.rows.job import Job
 from chalicelib.core.triggers import tree
-from chalicelib.core.views import View, shown
-from chalicelib.core.why import Mention
+from chalicelib.core.views import View, described_as, shown
+from chalicelib.core.why import FOUND, Mention, Sees, Why
 
 # A limit's name begins with its kind. A share of a pool leads to the pool; an EMR application has no page.
 _KINDS = {"workflow": "workflow", "rate": "workflow", "group": "group", "pool": "pool"}
@@ -20,17 +20,44 @@ _KINDS |= {"policy": "policy", "admission": "policy"}
 
 
 class RefView(View):
-    """A text in the sentences of an answer that names something, so that a console makes it a link. A ``run`` may be a
-    job that still waits."""
+    """A text that the sentences of an answer may have, and what it names. A ``run`` may be a job that still waits."""
 
     text: str
     kind: Literal["schedule", "workflow", "dataset", "pool", "policy", "group", "backfill", "run"]
     name: str
 
 
-def refs(view: Mapping[str, Any], known: Iterable[Mention]) -> list[RefView]:
-    """The references of all sentences in a view, the longest text first."""
-    return [shown(RefView, each) for each in mentions.found_in(mentions.sentences(view), known)]
+@dataclass(frozen=True, slots=True)
+class _Refs:
+    """The names that belong to the definitions of an explanation, and those that only its sentences have."""
+
+    own: tuple[Mention, ...] = ()
+    found: tuple[Mention, ...] = ()
+
+    def seen(self, sees: Sees) -> list[RefView]:
+        """The references for a reader, the longest text first. Of two with the same text the first counts."""
+        by_text: dict[str, Mention] = {}
+        for each in (*self.own, *(each for each in self.found if not each.is_hidden(sees))):
+            by_text.setdefault(each.text, each)
+        ordered = sorted(by_text.values(), key=lambda each: (-len(each.text), each.text))
+        return [shown(RefView, each) for each in ordered]
+
+
+Refs = Annotated[_Refs, described_as(list[RefView])]
+NONE = _Refs()
+
+
+def of(view: Any, own: Iterable[Mention]) -> Refs:
+    """The references of a view: its ``own`` names, and those in the sentences of the view and of all views in it."""
+    return _Refs(tuple(own), tuple(each for why in _sentences(view) for each in why.names if each.kind in FOUND))
+
+
+def _sentences(view: Any) -> Iterator[Why]:
+    if isinstance(view, Why):
+        yield view
+    elif isinstance(view, Mapping | list):
+        for each in view.values() if isinstance(view, Mapping) else view:
+            yield from _sentences(each)
 
 
 def of_job(job: Job, schedule: Schedule | None, asks: Iterable[PermitRequest]) -> Iterator[Mention]:
@@ -43,7 +70,6 @@ def of_job(job: Job, schedule: Schedule | None, asks: Iterable[PermitRequest]) -
         yield from of_limit(job.queued_in)
     if job.backfill is not None:
         yield Mention(f"backfill {job.backfill}", "backfill", job.backfill)
-    yield from job.inherited.names
 
 
 def of_schedule(name: str, schedule: Schedule) -> Iterator[Mention]:

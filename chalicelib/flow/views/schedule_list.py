@@ -15,7 +15,7 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.states import Mode, RunState
 from chalicelib.core.triggers import tree
-from chalicelib.core.views import At, View, shown
+from chalicelib.core.views import At, Sentence, View, shown
 from chalicelib.flow import many
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.lookup import definitions_in, require
@@ -187,7 +187,7 @@ class GlanceAtScheduleView(View):
 
     schedule: str
     state: Mode
-    why: str
+    why: Sentence
     next_fire: At | None
     waiting: int
     at_least: bool

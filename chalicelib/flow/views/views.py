@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NotRequired, cast
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, cast
 
 from chalicelib.core import ids, text
 from chalicelib.core.access.allowed import Allowed
@@ -24,12 +24,16 @@ from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.runs.costs import LIST, Prices, Usage, cost_usd
 from chalicelib.core.states import FailureKind, JobKind, RunState
 from chalicelib.core.triggers import tree
-from chalicelib.core.views import At, Code, View, shown, stored
+from chalicelib.core.views import At, Code, Sentence, View, shown, stored
+from chalicelib.core.why import MentionKind, joined, mention, plain
 from chalicelib.flow.runs import context
 from chalicelib.ports import Ports
 
 if TYPE_CHECKING:
     from chalicelib.flow.definitions.uses import Uses
+
+
+OF_OTHERS: Mapping[str, MentionKind] = {"run_id": "run", "schedule": "schedule"}  # fields of events of other runs
 
 
 class OwnedPrefixView(View):
@@ -88,12 +92,12 @@ class RunView(View):
     workflow: str
     workflow_version: int | None
     state: RunState
-    reason: str
+    reason: Sentence
     code: Code | None
-    fired_by: str
+    fired_by: Sentence
     kind: JobKind
     number: int | None
-    waited_for: str | None
+    waited_for: Sentence | None
     waited_ms: int
     start_by: At | None
     end_by: At | None
@@ -145,7 +149,7 @@ class RecordView(View):
     id: str
     kind: RecordKind
     schedule: str
-    reason: str
+    reason: Sentence
     code: Code | None
     at: At
     count: int
@@ -157,7 +161,7 @@ class EndedWorkView(View):
     id: str
     kind: str
     schedule: str
-    reason: str
+    reason: Sentence
     code: Code | None
     at: At
     count: int
@@ -176,13 +180,13 @@ class StepView(View):
     event: str
     touched: bool
     fires: bool
-    why: str
+    why: Sentence
     arrived: list[str]
     missing: list[str]
 
 
 class OpenMatchView(View):
-    why: str
+    why: Sentence
     changes_at: At | None
     correlation: dict[str, str] | None
 
@@ -193,7 +197,7 @@ class DryRunOfTriggerView(View):
     steps: list[StepView]
     fires: int
     left: list[OpenMatchView]
-    why: str
+    why: Sentence
 
 
 class RegisteredPartitionView(View):
@@ -207,11 +211,14 @@ class RegisteredPartitionView(View):
 
 
 class IgnoredObjectView(View):
-    """An object in the prefix of a dataset that belongs to no partition, and why."""
+    """An object in the prefix of a dataset that belongs to no partition, and why. ``of`` is the folder with an invalid
+    value."""
 
     key: str
     at: At
     why: str
+    code: Literal["no_folders", "invalid_value"]
+    of: str
 
 
 class AuditRecordView(View):
@@ -268,7 +275,6 @@ def run_view(run: Run, prices: Prices = LIST) -> RunView:
     return shown(
         RunView,
         run,
-        code=run.reason.code or None,
         workflow_version=run.workflow_version or None,
         number=run.number or None,
         waited_ms=waited(run),
@@ -299,14 +305,13 @@ def _billed(run: Run, prices: Prices) -> BilledView | None:
 
 
 def record_view(record: Record) -> RecordView:
-    return shown(RecordView, record, code=record.reason.code or None, at=iso(record.recorded_at))
+    return shown(RecordView, record, at=iso(record.recorded_at))
 
 
 def ended_view(run: Run) -> EndedWorkView:
     """A run that was aborted or cancelled, in the form of a record."""
     at = run.ended_at if run.ended_at is not None else run.claimed_at
-    code = run.reason.code or None
-    return shown(EndedWorkView, run, id=run.run_id, kind=run.state, code=code, at=iso(at), count=1)
+    return shown(EndedWorkView, run, id=run.run_id, kind=run.state, at=iso(at), count=1)
 
 
 def version_view(row: Version, before: Version | None) -> VersionOfScheduleView:
@@ -319,7 +324,8 @@ def dry_run_view(schedule: Schedule, steps: Sequence[Step], left: Sequence[Job],
     """The dry run of a trigger: its state after each event, and the events that it still waits for after the last."""
     fires, end = sum(step.fires for step in steps), steps[-1].at if steps else now
     waiting = [tree.evaluate(schedule.trigger, job.leaves, end) for job in left]
-    why = "; ".join(verdict.why.text for verdict in waiting[:3]) or f"waits for {tree.describe(schedule.trigger)}"
+    waits = joined(verdict.why for verdict in waiting[:3])
+    waits = waits or plain(f"waits for {tree.describe(schedule.trigger)}")
     return {
         "steps": [
             shown(StepView, step, arrived=list(step.verdict.arrived), missing=list(step.verdict.missing))
@@ -330,7 +336,7 @@ def dry_run_view(schedule: Schedule, steps: Sequence[Step], left: Sequence[Job],
             shown(OpenMatchView, verdict, correlation=rounds.without(job.correlation))
             for job, verdict in zip(left, waiting, strict=True)
         ],
-        "why": f"fires {text.count_of(fires, 'time')}; then {why}",
+        "why": plain(f"fires {text.count_of(fires, 'time')}; then ", waits),
     }
 
 
@@ -350,9 +356,17 @@ def events_view(ports: Ports, run: Run) -> list[EventOfRunView]:
     if run.event is None and ports.clock.now() - run.claimed_at >= CLAIMED_LIFE:
         kept = context.stored_events(ports, run)
         if kept is not None:
-            return cast("list[EventOfRunView]", kept)
-    described: list[Any] = [context.describe_event(event) for event in context.events_of(ports, run)]
-    return described
+            return list(map(_event_view, kept))
+    return [_event_view(context.describe_event(event)) for event in context.events_of(ports, run)]
+
+
+def _event_view(described: Mapping[str, Any]) -> EventOfRunView:
+    """An event as a run's context describes it. The run that reported a status may belong to another namespace."""
+    event: Any = dict(described)
+    for field, kind in OF_OTHERS.items():
+        if event.get(field) is not None:
+            event[field] = mention(kind, event[field])
+    return cast("EventOfRunView", event)
 
 
 def ignored_view(row: IgnoredObjects | None) -> list[IgnoredObjectView]:

@@ -10,7 +10,7 @@ from chalice.app import Request
 
 from chalicelib.core.rows.job import Job
 from chalicelib.core.states import JobKind, JobState
-from chalicelib.core.views import View
+from chalicelib.core.views import Code, Sentence, View
 from chalicelib.flow.jobs.actions import approve, refuse, withdraw
 from chalicelib.flow.lookup import existing, find_job, require
 from chalicelib.flow.schedules import messages
@@ -31,7 +31,8 @@ class RefusedView(View):
 
     job_id: str
     state: Literal["ABORTED"]
-    reason: str
+    reason: Sentence
+    code: Code
 
 
 def schedule_jobs(request: Request, name: str) -> Json:
@@ -90,7 +91,7 @@ def approve_job(request: Request, job_id: str) -> Json:
 def refuse_job(request: Request, job_id: str) -> RefusedView:
     """Refuse a job that waits for an approval. The job is aborted, and this is recorded."""
     why = refuse(ports(), job_id, caller(request), parse(Verdict, request).reason, access.duty(request))
-    return {"job_id": job_id, "state": "ABORTED", "reason": why.text}
+    return {"job_id": job_id, "state": "ABORTED", "reason": why, "code": why.code}
 
 
 def _kept(request: Request) -> Callable[[Job], bool]:

@@ -47,9 +47,11 @@ export function pieces(sentence: string, nouns: readonly Noun[] = []): Piece[] {
     .filter((piece) => piece.text !== "");
 }
 
+/** A noun that is no part of a longer name. A point that ends a sentence ends a name, too. */
 function byNoun(text: string, noun: string, target: { to: string; search: Record<string, string> }): Piece[] {
+  const escaped = noun.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   return text
-    .split(noun)
+    .split(new RegExp(`(?<![\\w~.-])${escaped}(?![\\w~-]|\\.[\\w~])`))
     .flatMap((part, index): Piece[] => [
       ...(index > 0 ? [{ kind: "link", text: noun, ...target } as const] : []),
       { kind: "text", text: part },

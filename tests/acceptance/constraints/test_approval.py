@@ -9,8 +9,8 @@ import pytest
 from chalicelib.core.errors import SluiceError
 from chalicelib.flow import lookup
 from chalicelib.flow.jobs import actions
-from chalicelib.flow.views import explain
 from tests.acceptance.words import day
+from tests.support.answers import explain
 from tests.support.backfills import begin
 from tests.support.schedules import at, partitions
 from tests.support.world import EMR, World, flights

@@ -35,9 +35,9 @@ from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.runs import dead_letters
 from chalicelib.flow.schedules import actions as schedules
 from chalicelib.flow.schedules import messages, pauses
-from chalicelib.flow.views import explain
 from chalicelib.ports import Ports
 from tests.acceptance.words import day
+from tests.support.answers import explain
 from tests.support.archives import exported, imported
 from tests.support.dags import dag
 from tests.support.schedules import after, at, partitions

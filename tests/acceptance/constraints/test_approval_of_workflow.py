@@ -16,8 +16,8 @@ from chalicelib.flow import lookup
 from chalicelib.flow.definitions import store
 from chalicelib.flow.jobs import actions
 from chalicelib.flow.runs.actions import rerun
-from chalicelib.flow.views import explain, present
 from tests.acceptance.words import day
+from tests.support.answers import explain, present
 from tests.support.backfills import begin
 from tests.support.crossings import at_each_call, cross
 from tests.support.schedules import at, partitions

@@ -8,7 +8,6 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import MINUTE
 from chalicelib.core.targets.answers import Never, NotNow
 from chalicelib.flow import lookup
-from chalicelib.flow.views import explain
 from tests.acceptance.words import (
     absent,
     all_of,
@@ -31,6 +30,7 @@ from tests.acceptance.words import (
     why_schedule,
     window,
 )
+from tests.support.answers import explain
 from tests.support.clock import NOON
 from tests.support.schedules import partitions
 from tests.support.world import World, flights

@@ -10,8 +10,8 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import MINUTE
 from chalicelib.core.targets.answers import NoAnswer
 from chalicelib.flow.definitions import store
-from chalicelib.flow.views import explain
 from tests.acceptance.words import day
+from tests.support.answers import explain
 from tests.support.clock import NOON
 from tests.support.schedules import partitions
 from tests.support.world import EMR, World, flights

@@ -11,8 +11,9 @@ from chalicelib.core.instants import MINUTE, iso
 from chalicelib.flow.jobs import actions
 from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.schedules import pauses
-from chalicelib.flow.views import explain, lists, views
+from chalicelib.flow.views import lists
 from tests.acceptance.words import all_of, concurrency, day, doze, event, on, partition, time, why_schedule, window
+from tests.support.answers import explain, views
 from tests.support.clock import NOON
 from tests.support.world import EMR, World, flights, full
 
@@ -144,7 +145,7 @@ def test_c14_work_that_never_ran_is_shown_with_reason_and_time(ending: Callable[
     for read in (lambda: explain.lookup.find_run(world.ports, record.id), lambda: _job(world, record.id)):
         with pytest.raises(SluiceError) as refused:
             read()
-        assert refused.value.hint == f"it was {kind.lower()} at {shown['at']}: {record.reason}"
+        assert refused.value.hint == f"it was {kind.lower()} at {shown['at']}: {record.reason.text}"
     listed = lists.of_namespace(world.ports, world.ports.runs.records, "demo", None, 50, None).items
     assert record in listed
     if ending is not dropped_by_a_delete:
@@ -159,7 +160,7 @@ def test_c14_the_last_ending_is_in_the_sentence_of_a_schedule() -> None:
     world = aborted_by_its_timeout()
     [record] = world.records("a")
     why = why_schedule(world, "a")["why"]
-    assert f"the last work was aborted at {iso(record.recorded_at)}: {record.reason}" in why
+    assert f"the last work was aborted at {iso(record.recorded_at)}: {record.reason.text}" in why
     world.upload(day(2))
     world.post("go")
     world.settle()

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from chalicelib.flow.views import explain, views
 from tests.acceptance.words import all_of, day, event, on, partition, quiet, size
+from tests.support.answers import explain, views
 from tests.support.world import World, flights
 
 CLOSED = "orders.closed"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from chalicelib.flow.schedules.actions import run_now
-from chalicelib.flow.views import explain
-from chalicelib.flow.views.schedule_list import glance
 from tests.acceptance.words import all_of, day, on, partition, status
+from tests.support.answers import explain, glance
 from tests.support.schedules import BY_DAY
 from tests.support.world import World, flights, full
 
@@ -79,4 +78,4 @@ def test_c14_the_list_of_schedules_searches_no_runs(world: World) -> None:
     """It explains up to 50 schedules in one request."""
     played(world, "FAILED")
 
-    assert "the last run" not in glance(world.ports, [full("join")])["items"][0]["why"]
+    assert "the last run" not in glance.glance(world.ports, [full("join")])["items"][0]["why"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from chalicelib.flow.runs import failures
-from chalicelib.flow.views import explain
 from tests.acceptance.words import day, on, partition
+from tests.support.answers import explain
 from tests.support.world import EMR, World, flights
 
 ERROR = "ValueError: expected 24 hours of 2013-01-01, got 23: hour 17 is missing"

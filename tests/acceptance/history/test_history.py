@@ -10,8 +10,8 @@ import pytest
 from chalicelib.core.limits.writes import AcquirePermit
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import RunUpdate
-from chalicelib.flow.views.views import run_view
 from tests.acceptance.words import concurrency, day, event, on, partition, time
+from tests.support.answers import views
 from tests.support.fakes import FakeEmr
 from tests.support.ledgers import LedgerBetween
 from tests.support.world import EMR, World, flights
@@ -98,7 +98,7 @@ def test_h1_a_delivery_that_no_limit_counts_has_no_number(world: World) -> None:
     world.pass_by("2m")
     runs = world.runs("tell")
     assert runs and {run.number for run in runs} == {0}
-    assert run_view(runs[0])["number"] is None
+    assert views.run_view(runs[0])["number"] is None
 
 
 def test_h1_a_run_shows_what_it_waited_for(world: World) -> None:
@@ -110,7 +110,7 @@ def test_h1_a_run_shows_what_it_waited_for(world: World) -> None:
     world.pass_by("20s")
     world.finish()
     world.settle()
-    first, second = (run_view(run) for run in world.runs("a"))
+    first, second = (views.run_view(run) for run in world.runs("a"))
     assert first["waited_for"] is None
     assert second["waited_for"].startswith("waits for a slot of workflow demo.flights.clean: 1 of 1 in use")
 
@@ -121,9 +121,9 @@ def test_h1_a_run_shows_what_emr_billed_and_what_that_costs(world: World) -> Non
     world.settle()
     (emr,) = world.targets.emr.runs.values()
     emr.billed = (1_500, 6_000, 0)
-    assert run_view(world.runs("a")[0])["billed"] is None
+    assert views.run_view(world.runs("a")[0])["billed"] is None
     world.finish()
-    assert run_view(world.runs("a")[0])["billed"] == {
+    assert views.run_view(world.runs("a")[0])["billed"] == {
         "vcpu_hours": 1.5,
         "memory_gb_hours": 6.0,
         "storage_gb_hours": 0.0,

@@ -17,11 +17,11 @@ from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.costs import LIST
 from chalicelib.flow.system import dispatch
-from chalicelib.flow.views.views import run_view
 from infra.system_app import APP
 from sluice import documents
 from tests.acceptance.words import day, event, on
 from tests.support import dags, rows
+from tests.support.answers import views
 from tests.support.clock import NOON
 from tests.support.world import EMR, World, flights
 
@@ -109,7 +109,7 @@ def test_h5_history_shows_which_deadline_a_run_has_missed(
     world.pass_by(runs_for)
     world.finish()
     (run,) = world.runs("a")
-    line, view = lines.line_of(run, LIST), run_view(run)
+    line, view = lines.line_of(run, LIST), views.run_view(run)
     assert (line["missed_start"], line["missed_end"]) == missed
     assert (line["end_by"] - line["start_by"], view["end_by"]) == (5 * MINUTE, iso(line["end_by"]))
 

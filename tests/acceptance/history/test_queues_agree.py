@@ -8,8 +8,8 @@ import pytest
 
 from chalicelib.core.targets.answers import NotNow
 from chalicelib.flow.definitions import store
-from chalicelib.flow.views import explain, queues
 from tests.acceptance.words import day
+from tests.support.answers import explain, queues, read
 from tests.support.schedules import partitions
 from tests.support.world import EMR, World, flights
 
@@ -43,7 +43,7 @@ def listed(world: World) -> dict[str, dict[str, Any]]:
     """The waiting jobs as a list shows them, by their ids."""
     jobs = [*world.jobs("low"), *world.jobs("high")]
     reader = queues.Queues(world.ports)
-    return {job.job_id: reader.job(job) for job in jobs if job.queued_in is not None}
+    return {job.job_id: read(reader.job(job)) for job in jobs if job.queued_in is not None}
 
 
 def agree(world: World, reported: dict[str, Any]) -> None:

@@ -10,8 +10,8 @@ from chalicelib.core.runs import complete as completion
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.flow.backfills import reprocess
 from chalicelib.flow.runs import complete
-from chalicelib.flow.views import explain, views
 from tests.acceptance.words import day
+from tests.support.answers import explain, views
 from tests.support.schedules import partitions
 from tests.support.world import EMR, World, flights, full
 
@@ -94,7 +94,7 @@ def test_why_schedule_names_the_active_run_of_what_arrived() -> None:
     [run] = world.runs("a")
     since = iso(run.state_at or 0)
     assert explain.why_schedule(world.ports, full("a"))["why"] == (
-        f"{run.fired_by}; run {run.run_id} is RUNNING since {since}; nothing has arrived since"
+        f"{run.fired_by.text}; run {run.run_id} is RUNNING since {since}; nothing has arrived since"
     )
     world.upload(day(2))
     world.settle()

@@ -8,8 +8,8 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import MINUTE
 from chalicelib.flow import lookup
 from chalicelib.flow.schedules import pauses
-from chalicelib.flow.views import views
 from tests.acceptance.words import all_of, day, doze, kinds, on, partition, reasons, states, time, why_schedule
+from tests.support.answers import views
 from tests.support.clock import NOON
 from tests.support.schedules import at, partitions
 from tests.support.world import World, flights, full

@@ -13,8 +13,8 @@ from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.writes import Put
 from chalicelib.flow import shards
 from chalicelib.flow.fires import emit
-from chalicelib.flow.views import views
 from tests.acceptance.words import concurrency, dues, kinds, on, reasons, time, to_queue, window
+from tests.support.answers import views
 from tests.support.clock import NOON
 from tests.support.ledgers import LedgerBetween
 from tests.support.world import World, flights, full

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from chalicelib.core.instants import MINUTE
-from chalicelib.flow.views import views
 from tests.acceptance.words import all_of, day, days, delay, event, on, partition, quiet, size, time
+from tests.support.answers import views
 from tests.support.clock import NOON
 from tests.support.schedules import BY_DAY, after, at, partitions
 from tests.support.world import World, flights

@@ -8,8 +8,8 @@ import pytest
 
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND, iso, parse_instant
 from chalicelib.flow import lookup
-from chalicelib.flow.views import views
 from tests.acceptance.words import day, dues, is_gone, kinds, on, partition, reasons, time, to_queue, why_schedule
+from tests.support.answers import views
 from tests.support.clock import NOON
 from tests.support.world import World, flights, full
 

@@ -11,9 +11,9 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.jobs.dry_run import dry_run
 from chalicelib.flow.definitions import store
 from chalicelib.flow.lookup import existing
-from chalicelib.flow.views import views
 from chalicelib.web.bodies import DryRun
 from tests.acceptance.words import day, on, status
+from tests.support.answers import views
 from tests.support.schedules import after, partitions
 from tests.support.world import EMR, World, flights, full
 

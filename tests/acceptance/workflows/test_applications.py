@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from chalicelib.flow.views import explain
 from tests.acceptance.words import day
 from tests.faults import invariants
+from tests.support.answers import explain
 from tests.support.schedules import partitions
 from tests.support.world import EMR, World, flights
 

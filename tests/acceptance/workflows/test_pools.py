@@ -8,8 +8,8 @@ import pytest
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.flow.definitions import store
-from chalicelib.flow.views import explain
 from tests.acceptance.words import day
+from tests.support.answers import explain
 from tests.support.schedules import partitions
 from tests.support.world import EMR, World, flights
 

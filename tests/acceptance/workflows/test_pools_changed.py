@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 from chalicelib.flow.definitions import store
-from chalicelib.flow.views import explain
 from tests.acceptance.workflows.test_pools import come, each, in_use, live, sharing
+from tests.support.answers import explain
 from tests.support.world import EMR, World, flights
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from chalicelib.core.instants import HOUR, MINUTE
 from chalicelib.core.jobs import deadlines
-from chalicelib.flow.views import explain
 from tests.acceptance.words import day
 from tests.core.builders import NOON, job, schedule, workflow
+from tests.support.answers import explain
 from tests.support.schedules import after, at_most, partitions
 from tests.support.world import EMR, World, flights
 

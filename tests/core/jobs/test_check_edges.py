@@ -125,7 +125,7 @@ def test_c5_a_rate_entry_is_kept_for_its_job_and_lost_to_another() -> None:
     decision = decide(held, rated({own: NOON - MINUTE, "other#001": NOON - MINUTE}), NOON)
     ask = RateWindow(RATE_LIMIT, 1, HOUR)
     state = LimitState(RATE_LIMIT, starts={own: NOON - MINUTE, "other#001": NOON - MINUTE})
-    why = f"the rate limit was reached while this job was queued: {permits.why(ask, state)}"
+    why = f"the rate limit was reached while this job was queued: {permits.why(ask, state).text}"
     assert decision == Wait(NOON, "PENDING_CONSTRAINTS", says(why), yields=True)
 
 

@@ -133,7 +133,7 @@ def test_c10_a_wait_never_outlasts_the_timeout() -> None:
     assert decision.until == NOON + 2 * HOUR
     waited = met(reason=decision.why.text)
     assert decide(waited, short, NOON + 2 * HOUR) == Abort(
-        says(f"not launched within its timeout of 2h: {decision.why}")
+        says(f"not launched within its timeout of 2h: {decision.why.text}")
     )
 
 

@@ -11,8 +11,8 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.access import AllowedRow
 from chalicelib.flow.definitions import allow_list, store
 from chalicelib.flow.runs import dead_letters
-from chalicelib.flow.views.explain import why_job, why_run
 from chalicelib.settings import Settings
+from tests.support.answers import explain
 from tests.support.schedules import at
 from tests.support.world import EMR, World, flights
 
@@ -117,7 +117,7 @@ def test_a_run_that_is_no_longer_allowed_fails_uncalled() -> None:
     assert run.state == "FAILED"
     assert run.reason.text.startswith("not allowed: entry_point: expected a file of code that namespace demo may use")
     assert "sluice allowed demo" in run.reason.text
-    assert run.reason.text in str(why_run(run))
+    assert run.reason.text in str(explain.why_run(run))
 
 
 def test_a_rerun_starts_once_the_list_allows_it() -> None:
@@ -178,8 +178,8 @@ def test_a_question_no_longer_allowed_holds_the_job(constraint: dict[str, Any], 
     world.pass_by("2m")
     assert (world.targets.asked, world.targets.measured) == ([], [])
     [job] = world.jobs("s")
-    assert "not allowed: " in str(why_job(world.ports, job))
-    assert "sluice allowed demo" in str(why_job(world.ports, job))
+    assert "not allowed: " in str(explain.why_job(world.ports, job))
+    assert "sluice allowed demo" in str(explain.why_job(world.ports, job))
 
 
 def test_a_changed_list_holds_for_calls_five_seconds_later() -> None:

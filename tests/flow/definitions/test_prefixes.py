@@ -12,6 +12,7 @@ from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.definition import Definition, PrefixRow
+from chalicelib.core.why import Mention
 from chalicelib.flow.definitions import prefixes, store
 from chalicelib.flow.definitions.prefixes import Place
 from chalicelib.flow.deploy import deploy
@@ -97,7 +98,7 @@ def test_o14_a_prefix_around_that_of_another_is_refused(way: Callable[..., None]
     free(world)
     put(world, "beta.day", INNER, **form)
     error = refused(lambda: way(world, "alpha.orders", OUTER, **form), "conflict", AWAY)
-    assert error.mentions == (f"beta.day ({INNER})",)
+    assert error.said.names == (Mention(f"beta.day ({INNER})", "other", "beta.day"),)
     assert "which lies around dataset beta.day" in error.message
     hidden = error.concealing(lambda name: name.startswith("alpha"))
     assert "beta" not in str(hidden.to_dict()) and INNER not in str(hidden.to_dict())

@@ -14,7 +14,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.definition import Definition
 from chalicelib.flow.definitions import allow_list, allowed, namespaces, uses
 from chalicelib.flow.deploy import deploy
-from chalicelib.flow.views.explain import why_job, why_run
+from tests.support.answers import explain
 from tests.support.schedules import at
 from tests.support.world import World
 
@@ -138,9 +138,9 @@ def test_o14_what_was_stored_before_is_refused_at_its_launch() -> None:
     assert run.reason.text.startswith(
         "not allowed: queue_url: expected a queue of namespace demo, named sluice-target-demo-"
     )
-    assert run.reason.text in str(why_run(run))
+    assert run.reason.text in str(explain.why_run(run))
     [job] = world.jobs("probed")
-    assert "not allowed: url: expected a host" in str(why_job(world.ports, job))
+    assert "not allowed: url: expected a host" in str(explain.why_job(world.ports, job))
 
 
 def test_o14_an_alarm_of_others_starts_no_run_any_more() -> None:

@@ -21,6 +21,7 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import metrics
+from chalicelib.core.why import mention, plain
 from chalicelib.core.writes import Delete, Replace
 from chalicelib.flow.deploy import deploy, uploaded
 from sluice.testing.memory import MemoryPayloads
@@ -462,8 +463,8 @@ def test_l8_a_slice_after_eleven_that_died_still_works(world: World) -> None:
 
 def test_l8_an_error_of_the_document_names_its_own_namespace(world: World) -> None:
     """The answer is read by users who may not see other namespaces."""
-    names = ("demo.other.w", "lake.core.w")
-    error = SluiceError("invalid", f"expected {' or '.join(names)}", "x", "read lake.core.w", mentions=names)
+    own, other = mention("other", "demo.other.w"), mention("other", "lake.core.w")
+    error = SluiceError("invalid", plain("expected ", own, " or ", other), "x", plain("read ", other))
     begun(world, MAX_FEW)
     uploaded.advance(world.with_ports(payloads=Down(world.payloads, error)), APP, UPLOAD)
     found = row(world)

@@ -14,9 +14,9 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import Timer
 from chalicelib.flow.fires.zone_rules import Follower
-from chalicelib.flow.views import explain
 from tests.acceptance.words import absent, calendar, on, partition, time, why, window
 from tests.support import zone_rules
+from tests.support.answers import explain
 from tests.support.schedules import at
 from tests.support.world import World, day, flights, full
 

@@ -10,7 +10,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.steps import DOCUMENT, Steps
 from chalicelib.core.triggers.patterns import MAX_FOREIGN_STEPS
 from chalicelib.flow.ingest import apply, custom_events
-from chalicelib.flow.views import explain
+from tests.support.answers import explain
 from tests.support.world import World, flights, full
 
 WILD = {"a": [{"wildcard": f"*{number}*x"} for number in range(100)]}

@@ -18,8 +18,8 @@ from chalicelib.core.rows.event import ManifestRow
 from chalicelib.flow.definitions import prefixes
 from chalicelib.flow.definitions.prefixes import Place
 from chalicelib.flow.ingest import objects
-from chalicelib.flow.views import explain
 from sluice.testing.memory import MemoryLake
+from tests.support.answers import explain
 from tests.support.schedules import partitions
 from tests.support.world import World, flights, full
 

@@ -18,7 +18,7 @@ from chalicelib.flow.repair.repair import Repair
 from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.runs import context, dead_letters
 from chalicelib.flow.schedules import actions
-from chalicelib.flow.views import lineage, views
+from tests.support.answers import lineage, views
 from tests.support.archives import copies_of
 from tests.support.world import World, full
 

@@ -13,6 +13,7 @@ from chalicelib.core.instants import HOUR
 from chalicelib.flow import requests
 from chalicelib.flow.runs import actions
 from tests.acceptance.words import kinds, on, partition, states
+from tests.support.answers import read
 from tests.support.world import World, flights
 
 Make = Callable[..., World]
@@ -38,10 +39,11 @@ def test_a_job_dropped_by_a_replacement_is_not_remade_by_its_key(world: World) -
     first = world.run_now("clean", request="r1", at=world.clock.now() + HOUR)
     world.put("clean", on(partition(count=3)))
     assert world.run_now("clean", request="r1", at=world.clock.now() + HOUR) == first
-    assert requests.became(world.ports, first) == {
+    assert read(requests.became(world.ports, first)) == {
         "job_id": first,
         "state": "DROPPED",
         "reason": "the schedule was replaced or enabled again",
+        "code": "schedule_replaced",
     }
     world.pass_by("61m")
     assert (world.runs("clean"), kinds(world, "clean")) == ([], ["DROPPED"])
@@ -90,7 +92,7 @@ def test_a_rerun_is_one_job_per_key_also_after_a_replacement(world: World) -> No
 
 def test_the_state_of_a_request_is_answered_at_every_stage(world: World) -> None:
     waiting = world.run_now("clean", request="r1", at=world.clock.now() + HOUR)
-    answer = requests.became(world.ports, waiting)
+    answer = read(requests.became(world.ports, waiting))
     assert (answer["state"], answer["reason"]) == ("PENDING_CONSTRAINTS", "due at 2026-03-02T13:00:00.000Z")
     world.pass_by("1h")
     assert requests.became(world.ports, waiting)["state"] == "STARTING"
