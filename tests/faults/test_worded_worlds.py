@@ -164,8 +164,8 @@ def test_objects_in_no_partition_are_told_apart_without_texts() -> None:
 def test_documents_are_checked_without_texts() -> None:
     """A misspelt name, a name that another document has, and one that only the installation may have."""
     schedules = {
-        name: {"workflow": "clean", "trigger": {"type": "workflow", "workflow": of}}
-        for name, of in {"misspelt": "flights.cleen", "beside": "weather.load", "far": "other.lake.load"}.items()
+        name: {"workflow": "clean", "trigger": {"type": "program_status", "workflow": f"demo.{of}"}}
+        for name, of in {"misspelt": "flights.cleen", "beside": "weather.load", "far": "lake.load"}.items()
     }
     apps = [
         {"namespace": "demo", "app": "flights", "workflows": {"clean": {"target": EMR}}, "schedules": schedules},

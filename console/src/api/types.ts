@@ -13,6 +13,7 @@ export interface Accepted {
   job_id: string;
   state: string | null;
   reason: string;
+  code: string | null;
 }
 
 export interface AcceptedEvent {
@@ -267,6 +268,7 @@ export interface DeadLetter {
   workflow: string;
   target: string;
   reason: string;
+  code: string | null;
   tries: number;
   size: number;
   nominal_at: string | null;
@@ -634,6 +636,8 @@ export interface IgnoredObject {
   key: string;
   at: string;
   why: string;
+  code: "no_folders" | "invalid_value";
+  of: string;
 }
 
 export interface Job {
@@ -667,6 +671,7 @@ export interface JobOfPartition {
   schedule: string;
   state: "PENDING_TRIGGER" | "PENDING_CONSTRAINTS" | "PENDING_LAUNCH";
   reason: string;
+  code: string | null;
 }
 
 export interface LambdaProbe {
@@ -888,6 +893,7 @@ export interface NodeOfLineage {
   workflow: string | null;
   state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED" | "PENDING_TRIGGER" | "PENDING_CONSTRAINTS" | "PENDING_LAUNCH" | "ABORTED" | "DROPPED" | "COALESCED" | "SKIPPED" | "EXPIRED" | "LATE" | null;
   reason: string;
+  code: string | null;
   at: string;
   ended_at: string | null;
   depth: number;
@@ -1186,6 +1192,7 @@ export interface Refused {
   job_id: string;
   state: "ABORTED";
   reason: string;
+  code: string;
 }
 
 export interface RefusedUse {
@@ -1402,6 +1409,7 @@ export interface RunOfPartition {
   schedule: string;
   state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
   reason: string;
+  code: string | null;
   at: string;
   ended_at: string | null;
 }
@@ -1499,6 +1507,7 @@ export interface StateOfLease {
 export interface StateOfNode {
   state: string;
   why: string;
+  code: string | null;
   run_id: string | null;
   started_at: string | null;
   ended_at: string | null;

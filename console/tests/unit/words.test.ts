@@ -27,6 +27,18 @@ test("the nouns of a sentence are links, the longest first", () => {
   ]);
 });
 
+test("a noun within a longer name is no link", () => {
+  const found = pieces("demo.a of demo.a-b, demo.a.b, x.demo.a and demo.a.", [
+    { text: "demo.a", kind: "dataset", name: "demo.a" },
+  ]);
+  expect(found.map((piece) => [piece.kind, piece.text])).toEqual([
+    ["link", "demo.a"],
+    ["text", " of demo.a-b, demo.a.b, x.demo.a and "],
+    ["link", "demo.a"],
+    ["text", "."],
+  ]);
+});
+
 test("a dataset opens at the partition that its sentence is about", () => {
   const nouns = ofPartition([{ text: "demo.weather", kind: "dataset", name: "demo.weather" }], "2013/2/9");
   expect(pieces("1 partition of demo.weather", nouns)[1]).toMatchObject({
