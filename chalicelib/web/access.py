@@ -252,6 +252,11 @@ def namespace_of(segments: Mapping[str, str]) -> str:
     raise RuntimeError("expected a namespace, an id or a pool in the path of a route that needs a right")
 
 
+def full_name(segments: Mapping[str, str]) -> str:
+    """The full name of what the path of a request names, such as ``demo.flights.clean``; empty if it has an id only."""
+    return ".".join(segments[part] for part in ("ns", "app", "name") if part in segments)
+
+
 def _context(request: Request) -> dict[str, Any]:
     """The request context of API Gateway, which also keeps what one request has read."""
     context: dict[str, Any] = request.context

@@ -1,14 +1,13 @@
-"""The answers of the API of which no view has the fields: stored documents, and what routes put together.
+"""The answers of the API of which no view has the fields: stored documents, with the fields of their models.
 
-`table.ROUTES` names the answer of each operation: one of these models, or a view of `flow` (`core/views.py`). They
+`table.ROUTES` names the answer of each operation: one of these models, or a view (`core/views.py`). They
 describe and check nothing at run time: `tests/web` compares each answer of the tests with them. A newer release may add
 fields, so an answer may have more than its model lists.
 """
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -24,56 +23,13 @@ from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.documents import Described
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
+from chalicelib.core.schedules import effect
 from chalicelib.core.states import Mode
 from chalicelib.core.targets.registry import AnyTarget
-from chalicelib.core.views import At, Code, Sentence
-from chalicelib.flow import requests
-from chalicelib.flow.backfills import reprocess_view, view
-from chalicelib.flow.dags import runs
-from chalicelib.flow.deploy import uploaded
-from chalicelib.flow.runs import dead_letters, workers
-from chalicelib.flow.schedules import bulk
-from chalicelib.flow.views import (
-    ahead,
-    audit,
-    explain,
-    glance,
-    graph,
-    limits,
-    lineage,
-    logs,
-    outcomes,
-    partitions,
-    present,
-    queues,
-    schedule_list,
-    spans,
-    views,
-)
-from chalicelib.flow.views.layouts import IgnoredObjectView
+from chalicelib.core.views import At
 from chalicelib.flow.views.queues import PartOfQueueView
+from chalicelib.flow.views.views import IgnoredObjectView
 
-# The modules with the views that answer requests.
-VIEWS: tuple[ModuleType, ...] = (
-    *(
-        requests,
-        reprocess_view,
-        view,
-        runs,
-        uploaded,
-        dead_letters,
-        workers,
-        bulk,
-        ahead,
-        audit,
-        explain,
-        glance,
-        graph,
-    ),
-    *(limits, lineage, logs, outcomes, partitions, present, queues, schedule_list, spans, views),
-)
-
-Keys = dict[str, str]  # a partition
 Properties = dict[str, Any]
 
 
@@ -214,25 +170,10 @@ class StoredMessage(Described, Carried, StoredFields):
     workflow: str | None = None
 
 
-class Change(Answer):
-    """What a PUT did: ``created``, ``updated`` or ``unchanged``."""
-
-    name: str
-    kind: str
-    did: str
-    version: int
-
-
-class ChangeOfAccess(Change):
-    """The same for an access document. ``warning``: API Gateway refuses the requests of some members."""
-
-    warning: str | None = None
-
-
 class EffectOfPut(Answer):
     """What a put does to the trigger and the waiting jobs of a schedule. ``text`` says the same in words."""
 
-    code: Literal["begins", "described", "carried", "goes_on", "begins_again", "ended", "idle", "stops"]
+    code: effect.Code
     text: str
 
 
@@ -252,100 +193,8 @@ class Deployment(Answer):
     notes: list[str] | None = None
 
 
-class BegunUpload(Answer):
-    """An upload: its ``url`` takes the document by a PUT until ``expires_at``."""
-
-    upload: str
-    url: str
-    max_bytes: int
-    expires_at: At
-
-
-class Refused(Answer):
-    """A job that a refusal has ended."""
-
-    job_id: str
-    state: Literal["ABORTED"]
-    reason: Sentence
-    code: Code
-
-
-class AcceptedEvent(Answer):
-    id: str
-    type: str
-    event_id: str
-
-
-class AcceptedEvents(Answer):
-    accepted: list[AcceptedEvent]
-
-
-class BegunDag(Answer):
-    dag: str
-    run_id: str
-
-
-class Redriven(Answer):
-    run_id: str
-    attempt: int
-
-
-class RedrivenLetters(Answer):
-    redriven: list[str]
-    refused: list[Any]
-    more: bool
-
-
 class ReportOfWorkflow(Answer):
     """The line of a workflow in the report of a day: see docs/history.md."""
 
     namespace: str
     workflow: str
-
-
-class OpenApiDocument(Answer):
-    """A document of OpenAPI 3.1."""
-
-    openapi: str
-    info: Properties
-    paths: Properties
-    components: Properties
-    security: list[Properties]
-
-
-class Health(Answer):
-    """The state of the API, and the buckets of the installation."""
-
-    status: str
-    lake: str | None = None
-    control: str | None = None
-
-
-class WhoAmI(Answer):
-    """Who signs the requests, as ``updated_by`` and ``by`` name them, and which installation answers."""
-
-    arn: str
-    account: str | None
-    region: str | None
-    stage: str | None
-    version: str
-
-
-class Preview(Answer):
-    """The next fires: their nominal instants, and when each is due."""
-
-    items: list[At]
-    due: list[At]
-    next_cursor: None
-    description: str
-    fires_per_day: float | None
-
-
-def named(name: str) -> Any:
-    """The model or view of an answer, by the name that its schema has."""
-    found = globals().get(name)
-    return (
-        found
-        if found is not None
-        else next(vars(each)[f"{name}View"] for each in VIEWS if hasattr(each, f"{name}View"))
-    )

@@ -25,29 +25,12 @@ if TYPE_CHECKING:
 
 # The last of these words in the path of a route names the kind of what the request is about.
 _KINDS = {
-    "access": "access",
-    "allowed": "allowed",
-    "apps": "app",
-    "backfills": "backfill",
-    "calendars": "calendar",
-    "dags": "dag",
-    "datasets": "dataset",
+    **{f"{kind}s": kind for kind in ("app", "backfill", "calendar", "dag", "dataset", "deployment", "event", "job")},
+    **{f"{kind}s": kind for kind in ("lease", "message", "namespace", "partition", "pool", "run", "schedule")},
+    **{kind: kind for kind in ("access", "allowed", "grants", "quotas", "reprocess")},
     "dead-letters": "dead_letter",
-    "deployments": "deployment",
-    "events": "event",
-    "grants": "grants",
-    "jobs": "job",
-    "leases": "lease",
-    "messages": "message",
-    "namespaces": "namespace",
-    "partitions": "partition",
     "policies": "policy",
-    "pools": "pool",
     "prefixes": "prefix",
-    "quotas": "quotas",
-    "reprocess": "reprocess",
-    "runs": "run",
-    "schedules": "schedule",
     "uploads": "app",
     "workers": "pool",
     "workflows": "workflow",
@@ -119,4 +102,4 @@ def _name(segments: Mapping[str, str]) -> str:
     for segment in ("job_id", "run_id", "pool"):
         if segment in segments:
             return segments[segment]
-    return ".".join(segments[part] for part in ("ns", "app", "name") if part in segments)
+    return access.full_name(segments)

@@ -33,8 +33,8 @@ from chalicelib.core.triggers.event import Payload
 from chalicelib.core.triggers.registry import AnyGiven
 
 MAX_VALUE = 200  # characters of a partition key's value
-
-
+MAX_OUTPUT = 16_000  # characters; a longer output loses its beginning
+MAX_METRICS = 1_000  # bytes: every heartbeat writes them with the run's row
 END_OF_TIME = 253_370_764_800_000  # ms: 9999; its last day is outside the calendar in time zones ahead of UTC
 
 
@@ -233,15 +233,8 @@ class Bulk(Document):
 
 
 ShortText = Annotated[str, Field(max_length=500)]
-
-
-MAX_OUTPUT = 16_000  # characters; a longer output loses its beginning
-
-
-MAX_METRICS = 1_000  # bytes: every heartbeat writes them with the run's row
-
-
 Metrics = dict[str, float | int | str | bool]
+Worker = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@/-]{0,127}$")]
 
 
 class _Measured(Document):
@@ -256,9 +249,6 @@ class _Measured(Document):
             hint = "send fewer or shorter metrics"
             raise invalid("", f"metrics of at most {MAX_METRICS} bytes", f"{size} bytes", hint)
         return metrics
-
-
-Worker = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@/-]{0,127}$")]
 
 
 class Report(_Measured):

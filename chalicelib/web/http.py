@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 from uuid import uuid4
@@ -18,7 +18,7 @@ from chalicelib.core.access.principal import identified
 from chalicelib.core.documents import SENT
 from chalicelib.core.errors import SluiceError, from_validation, invalid
 from chalicelib.core.instants import Instant, of_our_age, parse_instant
-from chalicelib.core.views import as_json
+from chalicelib.core.views import View, as_json
 from chalicelib.core.why import Sees, everyone
 from chalicelib.web import access
 
@@ -44,6 +44,15 @@ PARTS = ("datasets", "workflows", "schedules", "dags", "events")  # lists of a b
 CARRIED = ("data", "data_base64", "output")  # fields with a size limit of their own (L13, W5)
 
 
+class ChangeView(View):
+    """What a PUT did: ``created``, ``updated`` or ``unchanged``."""
+
+    name: str
+    kind: str
+    did: str
+    version: int
+
+
 def document(view: Json, status: int = 200) -> Response:
     """A response with one document, and its version as ETag."""
     return answer(view, status, {"ETag": f'"{view["version"]}"'} if "version" in view else {})
@@ -51,8 +60,8 @@ def document(view: Json, status: int = 200) -> Response:
 
 def changed(kind: str, name: str, change: Change, **more: Any) -> Response:
     """The answer to a document that was put."""
-    view = {"name": name, "kind": kind, "did": change.did, "version": change.version, **more}
-    return document(view, 201 if change.did == "created" else 200)
+    view = ChangeView(name=name, kind=kind, did=change.did, version=change.version)
+    return document({**view, **more}, 201 if change.did == "created" else 200)
 
 
 def gone() -> Response:
@@ -158,12 +167,20 @@ def cancels_runs(request: Request) -> bool:
     return runs is not None
 
 
-def number(request: Request, name: str, default: int, maximum: int) -> int:
+def choice(request: Request, name: str, options: Collection[str]) -> str | None:
+    """The value of a query parameter that takes one of the options; None without it. Raises ``invalid`` for another."""
+    text = query(request, name)
+    if text is not None and text not in options:
+        raise invalid(name, f"one of {', '.join(options)}", text, f"use one of these, or leave {name} out")
+    return text
+
+
+def number(request: Request, name: str, default: int, maximum: int, least: int = 1) -> int:
     text = query(request, name)
     if text is None:
         return default
-    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= maximum:
-        raise invalid(name, f"a number from 1 to {maximum}", text, "leave it out for the default")
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= maximum:
+        raise invalid(name, f"a number from {least} to {maximum}", text, "leave it out for the default")
     return int(text)
 
 

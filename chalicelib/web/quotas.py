@@ -25,7 +25,7 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.definitions.quotas import quotas_of, usage_of
 from chalicelib.flow.lookup import schedules_of
-from chalicelib.flow.views.backlog import count
+from chalicelib.flow.views.lists import count
 from chalicelib.web import access
 
 if TYPE_CHECKING:
@@ -64,23 +64,23 @@ def check_rate(request: Request, namespace: str) -> None:
         raise SluiceError("throttled", message, None, hint)
 
 
-def check_schedule(namespace: str, name: str, schedule: Schedule) -> None:
+def check_schedule(name: str, schedule: Schedule) -> None:
     """Raise ``over_quota`` for a schedule, by its full name, with which its namespace exceeds a quota."""
     state = access.installed().rows.get(ScheduleState, name)
     new = 0 if state is not None and state.exists else 1
-    _check(namespace, new, {name: counted(schedule) or 0}, new)
+    _check(_namespace(name), new, {name: counted(schedule) or 0}, new)
 
 
-def check_document(namespace: str, kind: Any, name: str) -> None:
+def check_document(kind: Any, name: str) -> None:
     """Raise ``over_quota`` for a new document with which its namespace exceeds a quota."""
     if access.installed().rows.get(Definition, kind, name) is None:
-        _check(namespace, 1, {}, 0)
+        _check(_namespace(name), 1, {}, 0)
 
 
-def check_dag(namespace: str, name: str, dag: Dag) -> None:
+def check_dag(name: str, dag: Dag) -> None:
     """Raise ``over_quota`` for a DAG, by its full name, with which its namespace exceeds a quota."""
     new = access.installed().rows.get(Definition, "dag", name) is None
-    _check(namespace, int(new), _fires_of_dag(name, dag), 0)
+    _check(_namespace(name), int(new), _fires_of_dag(name, dag), 0)
 
 
 def _fires_of_dag(name: str, dag: Dag) -> dict[str, int]:
@@ -88,63 +88,58 @@ def _fires_of_dag(name: str, dag: Dag) -> dict[str, int]:
     return {dag_start(name): counted(compiled(name, dag).start) or 0}
 
 
-def check_app(namespace: str, app: str, sent: App) -> None:
+def check_app(app: str, sent: App) -> None:
     """Raise ``over_quota`` for the document of an app with which its namespace exceeds a quota."""
-    full = f"{namespace}.{app}"
-    known = set(schedules_of(access.installed(), full))
-    fires = {f"{full}.{name}": counted(schedule) or 0 for name, schedule in sent.schedules.items()}
+    known = set(schedules_of(access.installed(), app))
+    fires = {f"{app}.{name}": counted(schedule) or 0 for name, schedule in sent.schedules.items()}
     new = len(set(fires) - known)
     for name, dag in sent.dags.items():
-        fires |= _fires_of_dag(f"{full}.{name}", dag.definition())
+        fires |= _fires_of_dag(f"{app}.{name}", dag.definition())
     left = dict.fromkeys(known - set(fires), 0)  # the deployment deletes these
     # Documents other than schedules are counted as they are in the table; a deployment replaces most of its own.
-    _check(namespace, new, {**left, **fires}, new)
+    _check(_namespace(app), new, {**left, **fires}, new)
 
 
-def check_waiting(namespace: str, repeated: Callable[[], bool] = lambda: False) -> None:
-    """Raise ``over_quota`` for a request that makes a job, if as many jobs wait in its namespace as the quota allows.
-    A request that was ``repeated`` made its job before, so it is answered."""
+def check_waiting(name: str, repeated: Callable[[], bool] = lambda: False) -> None:
+    """Raise ``over_quota`` for a request that makes a job, if as many jobs wait in the namespace of a full name as the
+    quota allows. A request that was ``repeated`` made its job before, so it is answered."""
+    namespace = _namespace(name)
     quota = _quotas(namespace, read=True).waiting_jobs
     if quota is None:
         return
-    now, known = access.installed().clock.now(), memory().waiting.get(namespace)
-    if known is None or now - known[0] >= REMEMBERED:
-        known = (now, count(access.installed(), namespace, quota + 1))
-        _remember(memory().waiting, namespace, known)
-    if known[1] < quota or not repeated():
-        document.check_waiting(namespace, quota, known[1])
-        memory().waiting[namespace] = (known[0], known[1] + 1)
+    waiting = _recent(memory().waiting, namespace, lambda: count(access.installed(), namespace, quota + 1))
+    if waiting < quota or not repeated():
+        document.check_waiting(namespace, quota, waiting)
+        memory().waiting[namespace] = (memory().waiting[namespace][0], waiting + 1)
 
 
 def _check(namespace: str, documents: int, fires: Mapping[str, int], schedules: int) -> None:
-    before = _usage(namespace)
+    before = _recent(memory().usages, namespace, lambda: usage_of(access.installed(), namespace))
     after = before.plus(documents, fires, schedules)
     document.check(namespace, _quotas(namespace, read=True), before, after)
     memory().usages[namespace] = (memory().usages[namespace][0], after)
 
 
+def _namespace(name: str) -> str:
+    return name.partition(".")[0]
+
+
 def _quotas(namespace: str, read: bool) -> Quotas:
     """The quotas of a namespace. A GET request uses what is known, or the defaults: it must not cost one more read."""
-    now, known = access.installed().clock.now(), memory().quotas.get(namespace)
-    if known is not None and (not read or now - known[0] < REMEMBERED):
-        return known[1]
-    if not read:
-        return Quotas(requests_per_second=access.installed().settings.quota_requests_per_second)
-    found = quotas_of(access.installed(), namespace)
-    _remember(memory().quotas, namespace, (now, found))
-    return found
+    if read:
+        return _recent(memory().quotas, namespace, lambda: quotas_of(access.installed(), namespace))
+    if namespace in memory().quotas:
+        return memory().quotas[namespace][1]
+    return Quotas(requests_per_second=access.installed().settings.quota_requests_per_second)
 
 
-def _usage(namespace: str) -> Usage:
-    now, known = access.installed().clock.now(), memory().usages.get(namespace)
-    if known is None or now - known[0] >= REMEMBERED:
-        known = (now, usage_of(access.installed(), namespace))
-        _remember(memory().usages, namespace, known)
-    return known[1]
-
-
-def _remember(known: dict[str, T], namespace: str, what: T) -> None:
-    known.pop(namespace, None)
-    known[namespace] = what
-    if len(known) > MAX_KNOWN:
-        del known[next(iter(known))]
+def _recent(known: dict[str, tuple[Instant, T]], namespace: str, read: Callable[[], T]) -> T:
+    """What a process knows of a namespace, read again after `REMEMBERED` ms."""
+    now, found = access.installed().clock.now(), known.get(namespace)
+    if found is None or now - found[0] >= REMEMBERED:
+        found = (now, read())
+        known.pop(namespace, None)
+        known[namespace] = found
+        if len(known) > MAX_KNOWN:
+            del known[next(iter(known))]
+    return found[1]

@@ -61,7 +61,7 @@ class Served:
 
     @property
     def __doc__(self) -> str | None:  # type: ignore[override]
-        return self.route.handler().__doc__
+        return self.route.description
 
     def __call__(self, **segments: str) -> Response:
         return written(_answered(partial(self._serve, segments)))
@@ -72,11 +72,16 @@ class Served:
             _check(request, self.route, segments)
             try:
                 with audit.authored(request, name, segments):
-                    result = self.route.handler()(request, **segments)
+                    result = self._result(request, segments)
                     may_hide = self.route.needs != SIGNED and access.may_hide(request)
                     return written(_response(result), access.sees(request) if may_hide else everyone)
             except SluiceError as error:
                 raise error.concealing(access.sees(request)) from None
+
+    def _result(self, request: Request, segments: dict[str, str]) -> Any:
+        others = {segment: text for segment, text in segments.items() if segment not in NAMES}
+        named = [access.full_name(segments)] if len(others) < len(segments) else []
+        return self.route.handler()(request, *named, **others)
 
 
 def register(app: Chalice) -> None:

@@ -1,17 +1,21 @@
 """The table of routes: what each takes, which right it needs, what it answers, and the function that serves it.
 
 `routing.register` makes the routes of the API from it. The module of a route is imported at its first request, so
-that no request waits for the imports of others. The first sentence of the function's docstring is the summary of the
+that no request waits for the imports of others. It is called with the request, the full name that the path gives, such
+as ``demo.flights.clean``, and the other parts of the path. The first sentence of its docstring is the summary of the
 operation in the OpenAPI document, the rest its description.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
+from chalicelib.core.access.roles import Right
 from chalicelib.web.access import SIGNED, Needs
 from chalicelib.web.paging import PAGING
 
@@ -39,7 +43,8 @@ class Route:
     ``function`` is ``module.name`` in `chalicelib.web.routes`; the name is also that of the operation. ``needs`` is the
     right that the signer must have in the namespace of the path, or of the id in it. ``answer`` names a model of
     `answers`: that of each item if ``paged``, and ``more`` are other fields of a page. ``begun`` is the answer with the
-    status 201 or 202 if it is another one. ``body`` names a model of `bodies.BODIES`."""
+    status 201 or 202 if it is another one. ``body`` names a model of `bodies.BODIES`. A function that serves routes of
+    several kinds of documents is ``given`` the kind; then ``operation`` and ``text`` are the name and the docstring."""
 
     method: str
     path: str
@@ -53,17 +58,26 @@ class Route:
     begun: str | None = None
     paged: bool = False
     more: tuple[str, ...] = ()
+    operation: str = ""
+    text: str = ""
+    given: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
-        return self.function.partition(".")[2]
+        return self.operation or self.function.partition(".")[2]
+
+    @property
+    def description(self) -> str:
+        return self.text or inspect.getdoc(self._function()) or ""
 
     def handler(self) -> Callable[..., Any]:
         """The function that serves the route."""
-        handler: Callable[..., Any] = getattr(
-            import_module(f"chalicelib.web.routes.{self.function.partition('.')[0]}"), self.name
-        )
-        return handler
+        return partial(self._function(), **self.given)
+
+    def _function(self) -> Callable[..., Any]:
+        module, _, name = self.function.partition(".")
+        function: Callable[..., Any] = getattr(import_module(f"chalicelib.web.routes.{module}"), name)
+        return function
 
 
 def _get(path: str, function: str, needs: Needs, answer: str, *query: str) -> Route:
@@ -78,18 +92,96 @@ def _put(path: str, function: str, needs: Needs, answer: str, body: str, **more:
     return Route("PUT", path, function, needs, answer, body, **{"headers": (IF_MATCH,), "status": (200, 201)} | more)
 
 
-def _post(path: str, function: str, needs: Needs, answer: str, body: str | None = None, **more: Any) -> Route:
-    return Route("POST", path, function, needs, answer, body, **more)
+def _post(
+    path: str, function: str, needs: Needs, answer: str, body: str | None = None, *status: int, **more: Any
+) -> Route:
+    return Route("POST", path, function, needs, answer, body, status=status or (200,), **more)
 
 
-def _once(path: str, function: str, needs: Needs, answer: str, body: str | None = None, **more: Any) -> Route:
+def _once(path: str, function: str, needs: Needs, answer: str, body: str | None, *status: int, **more: Any) -> Route:
     """A POST that counts once, however often it is sent with one key."""
-    return _post(path, function, needs, answer, body, headers=(IDEMPOTENCY_KEY,), **more)
+    return _post(path, function, needs, answer, body, *status, headers=(IDEMPOTENCY_KEY,), **more)
+
+
+def _begin(path: str, function: str, plan: str, body: str, begun: str) -> Route:
+    """A POST that begins something once, or answers its plan for a dry run."""
+    return _once(path, function, "operate", plan, body, 200, 201, begun=begun)
+
+
+def _cancel(path: str, function: str, answer: str) -> Route:
+    return _post(path + "/cancel", function, "operate", answer, query=("runs",))
 
 
 def _delete(path: str, function: str, needs: Needs, **more: Any) -> Route:
     return Route("DELETE", path, function, needs, status=(204,), **{"headers": (IF_MATCH,)} | more)
 
+
+def _listed(path: str, plural: str, kind: str, text: str) -> Route:
+    route = _page(path, "definitions.list_documents", "read", f"Stored{kind.capitalize()}")
+    return replace(route, operation=f"list_{plural}", text=text, given={"kind": kind})
+
+
+def _read(path: str, kind: str, text: str) -> Route:
+    route = _get(path, "definitions.get_document", "read", f"Stored{kind.capitalize()}")
+    return replace(route, operation=f"get_{kind}", text=text, given={"kind": kind})
+
+
+def _deleted(path: str, kind: str, text: str, right: Right = "define") -> Route:
+    route = _delete(path, "definitions.delete_document", right)
+    return replace(route, operation=f"delete_{kind}", text=text, given={"kind": kind})
+
+
+def _documents(parent: str, plural: str, kind: str, body: str, texts: tuple[str, str, str, str]) -> tuple[Route, ...]:
+    """The routes of a kind of stored documents: list, put, get and delete, each with its text."""
+    one = f"{parent}/{plural}/{{name}}"
+    put = _put(one, "definitions.put_document", "define", "Change", body)
+    return (
+        _listed(f"{parent}/{plural}", plural, kind, texts[0]),
+        replace(put, operation=f"put_{kind}", text=texts[1], given={"kind": kind, "body": body}),
+        _read(one, kind, texts[2]),
+        _deleted(one, kind, texts[3]),
+    )
+
+
+DOCUMENTS = (
+    _read(NS, "namespace", "Read a namespace."),
+    _deleted(NS, "namespace", "Delete an empty namespace.", "administer"),
+    _listed(NS + "/apps", "apps", "app", "List the apps of a namespace."),
+    _listed(APP + "/dags", "dags", "dag", "List the DAGs of an app."),
+    _read(APP, "app", "Read an app and the document of its last deployment."),
+    *_documents(APP, "workflows", "workflow", "Workflow", (
+        "List the workflows of an app.",
+        "Create or replace a workflow.",
+        "Read a workflow.",
+        "Delete a workflow that no schedule refers to.",
+    )),
+    *_documents(NS, "datasets", "dataset", "Dataset", (
+        "List the datasets of a namespace.",
+        "Create or replace a dataset.",
+        "Read a dataset, with the last objects in its prefix that belong to no partition.",
+        "Delete a dataset that no schedule refers to.",
+    )),
+    *_documents(NS, "policies", "policy", "Policy", (
+        "List the throttling policies of a namespace.",
+        "Create or replace a throttling policy. It takes effect with the next start.",
+        "Read a throttling policy, with the jobs that wait for its starts in order.",
+        "Delete a throttling policy that no schedule refers to.",
+    )),
+    *_documents(NS, "calendars", "calendar", "HolidayCalendar", (
+        "List the holiday calendars of a namespace.",
+        "Create or replace a holiday calendar. The schedules that name it follow it, except for fires that are "
+        "prepared already, about two minutes ahead.",
+        "Read a holiday calendar.",
+        "Delete a holiday calendar that no schedule names.",
+    )),
+    *_documents(NS, "pools", "pool", "Pool", (
+        "List the pools of a namespace.",
+        "Create or replace a pool. A larger pool starts waiting jobs at once; a smaller one lets active runs end "
+        "first.",
+        "Read a pool, with its units in use, and the jobs that wait for them in order.",
+        "Delete a pool that no schedule and no workflow names.",
+    )),
+)  # fmt: skip
 
 ROUTES = (
     _get("/v1/health", "installation.health", SIGNED, "Health"),
@@ -97,49 +189,13 @@ ROUTES = (
     _get("/v1/openapi.json", "openapi.openapi", SIGNED, "OpenApiDocument"),
     _page("/v1/namespaces", "definitions.list_namespaces", SIGNED, "StoredNamespace"),
     _put(NS, "definitions.put_namespace", "administer", "Change", "Namespace", query=("dry_run",)),
-    _get(NS, "definitions.get_namespace", "read", "StoredNamespace"),
-    _delete(NS, "definitions.delete_namespace", "administer"),
-    _page(NS + "/apps", "definitions.list_apps", "read", "StoredApp"),
-    _get(APP, "definitions.get_app", "read", "StoredApp"),
-    _page(APP + "/workflows", "definitions.list_workflows", "read", "StoredWorkflow"),
-    _put(APP + "/workflows/{name}", "definitions.put_workflow", "define", "Change", "Workflow"),
-    _get(APP + "/workflows/{name}", "definitions.get_workflow", "read", "StoredWorkflow"),
-    _delete(APP + "/workflows/{name}", "definitions.delete_workflow", "define"),
-    _page(NS + "/datasets", "definitions.list_datasets", "read", "StoredDataset"),
-    _put(DATASET, "definitions.put_dataset", "define", "Change", "Dataset"),
-    _get(DATASET, "definitions.get_dataset", "read", "StoredDataset"),
-    _delete(DATASET, "definitions.delete_dataset", "define"),
-    _page(NS + "/policies", "definitions.list_policies", "read", "StoredPolicy"),
-    _put(NS + "/policies/{name}", "definitions.put_policy", "define", "Change", "Policy"),
-    _get(NS + "/policies/{name}", "definitions.get_policy", "read", "StoredPolicy"),
-    _delete(NS + "/policies/{name}", "definitions.delete_policy", "define"),
-    _page(NS + "/calendars", "definitions.list_calendars", "read", "StoredCalendar"),
-    _put(NS + "/calendars/{name}", "definitions.put_calendar", "define", "Change", "HolidayCalendar"),
-    _get(NS + "/calendars/{name}", "definitions.get_calendar", "read", "StoredCalendar"),
-    _delete(NS + "/calendars/{name}", "definitions.delete_calendar", "define"),
-    _page(NS + "/pools", "definitions.list_pools", "read", "StoredPool"),
-    _put(NS + "/pools/{name}", "definitions.put_pool", "define", "Change", "Pool"),
-    _get(NS + "/pools/{name}", "definitions.get_pool", "read", "StoredPool"),
-    _delete(NS + "/pools/{name}", "definitions.delete_pool", "define"),
-    _post(
-        DATASET + "/partitions",
-        "partitions.register_partition",
-        "produce",
-        "RegisteredPartition",
-        "NewPartition",
-        status=(201,),
-    ),
+    *DOCUMENTS,
+    _post(DATASET + "/partitions", "events.register_partition", "produce", "RegisteredPartition", "NewPartition", 201),
     _page(
-        DATASET + "/partitions",
-        "partitions.list_partitions",
-        "read",
-        "RegisteredPartition",
-        "from",
-        "to",
-        "order",
+        *(DATASET + "/partitions", "events.list_partitions", "read", "RegisteredPartition", "from", "to", "order"),
         more=("at_least",),
     ),
-    _get(DATASET + "/partition", "partitions.get_partition", "read", "OnePartition", "values"),
+    _get(DATASET + "/partition", "events.get_partition", "read", "OnePartition", "values"),
     _put(
         APP,
         "apps.deploy_app",
@@ -152,7 +208,7 @@ ROUTES = (
         begun="LaterDeployment",
     ),
     _delete(APP, "apps.delete_app", "define"),
-    _post(APP + "/uploads", "apps.begin_upload", "define", "BegunUpload", status=(201,)),
+    _post(APP + "/uploads", "apps.begin_upload", "define", "BegunUpload", None, 201),
     _get(APP + "/deployments/{upload}", "apps.show_deployment", "read", "LaterDeployment"),
     _post(APP + "/bulk", "apps.change_schedules", "operate", "BulkChange", "Bulk"),
     _get(NS + "/access", "access.get_access", "read", "StoredAccess"),
@@ -160,15 +216,15 @@ ROUTES = (
     _get(NS + "/allowed", "access.get_allowed", "administer", "StoredAllowed"),
     _put(NS + "/allowed", "access.put_allowed", "limit", "Change", "Allowed"),
     _get(NS + "/allowed/proposal", "access.propose_allowed", "administer", "ProposedAllowed"),
-    _get(NS + "/grants", "grants.get_grants", "read", "StoredGrants"),
-    _put(NS + "/grants", "grants.put_grants", "administer", "Change", "Grants"),
-    _get(NS + "/quotas", "quotas.get_quotas", "read", "StoredQuotas"),
-    _put(NS + "/quotas", "quotas.put_quotas", "administer", "Change", "Quotas"),
-    _page("/v1/prefixes", "prefixes.list_prefixes", SIGNED, "OwnedPrefix", "bucket"),
-    _put(NS + "/prefixes", "prefixes.give_prefix", "limit", "OwnedPrefix", "GivenPrefix", headers=()),
-    _delete(NS + "/prefixes", "prefixes.take_prefix", "limit", headers=(), query=("bucket", "prefix")),
-    _page(NS + "/audit", "audit.list_audit", "administer", "AuditRecord", *AUDITED),
-    _page("/v1/audit", "audit.list_audit_of_all", SIGNED, "AuditRecord", *AUDITED),
+    _get(NS + "/grants", "access.get_grants", "read", "StoredGrants"),
+    _put(NS + "/grants", "access.put_grants", "administer", "Change", "Grants"),
+    _get(NS + "/quotas", "access.get_quotas", "read", "StoredQuotas"),
+    _put(NS + "/quotas", "access.put_quotas", "administer", "Change", "Quotas"),
+    _page("/v1/prefixes", "access.list_prefixes", SIGNED, "OwnedPrefix", "bucket"),
+    _put(NS + "/prefixes", "access.give_prefix", "limit", "OwnedPrefix", "GivenPrefix", headers=()),
+    _delete(NS + "/prefixes", "access.take_prefix", "limit", headers=(), query=("bucket", "prefix")),
+    _page(NS + "/audit", "access.list_audit", "administer", "AuditRecord", *AUDITED),
+    _page("/v1/audit", "access.list_audit_of_all", SIGNED, "AuditRecord", *AUDITED),
     _get(SCHEDULE, "schedules.get_schedule", "read", "StoredSchedule"),
     _page(SCHEDULE + "/versions", "schedules.schedule_versions", "read", "VersionOfSchedule"),
     _get(SCHEDULE + "/preview", "schedules.preview", "read", "Preview", "count"),
@@ -180,67 +236,40 @@ ROUTES = (
     _post(SCHEDULE + "/resume", "actions.resume_schedule", "operate", "StoredSchedule"),
     _post(SCHEDULE + "/skip", "actions.skip_occurrence", "operate", "StoredSchedule", "Occurrence"),
     _post(SCHEDULE + "/unskip", "actions.unskip_occurrence", "operate", "StoredSchedule", "Occurrence"),
-    _once(SCHEDULE + "/run", "actions.run_now", "operate", "Accepted", "RunNow", status=(202,)),
+    _once(SCHEDULE + "/run", "actions.run_now", "operate", "Accepted", "RunNow", 202),
     _post(SCHEDULE + "/dry-run", "actions.dry_run", "read", "DryRunOfTrigger", "DryRun"),
-    _page(APP + "/schedules", "present.list_schedules", "read", "StoredSchedule", "tag", "workflow", "state"),
-    _page(
-        NS + "/schedules", "present.find_schedules", "read", "ScheduleInShort", "app", "tag", "workflow", "state", "q"
-    ),
-    _post(NS + "/glance", "present.glance_schedules", "read", "Glances", "Glance"),
-    _get(NS + "/now", "present.show_now", "read", "Now", "rows"),
-    _get(NS + "/fires", "present.list_fires", "read", "Fires", "from", "to", "limit"),
-    _page(NS + "/limits", "present.list_limits", "read", "Limit", "name"),
-    _get(NS + "/timeline", "spans.timeline", "read", "Timeline", "from", "to", "schedule", "workflow", "limit", "ids"),
-    _get(NS + "/outcomes", "spans.show_outcomes", "read", "Outcomes"),
-    _get(SCHEDULE + "/days", "spans.schedule_days", "read", "DaysOfSchedule", "from", "to", "zone"),
-    _get(NS + "/graph", "graph.graph", "read", "Graph", "around", "up", "down", "limit"),
-    _get(RUN + "/lineage", "graph.run_lineage", "read", "Lineage", "up", "down"),
-    _page(APP + "/messages", "messages.list_messages", "read", "StoredMessage"),
-    _put(MESSAGE, "messages.put_message", "define", "StoredMessage", "Message"),
-    _get(MESSAGE, "messages.get_message", "read", "StoredMessage"),
-    _delete(MESSAGE, "messages.delete_message", "define"),
-    _page(APP + "/dags", "dags.list_dags", "read", "StoredDag"),
+    _page(APP + "/schedules", "views.list_schedules", "read", "StoredSchedule", "tag", "workflow", "state"),
+    _page(NS + "/schedules", "views.find_schedules", "read", "ScheduleInShort", "app", "tag", "workflow", "state", "q"),
+    _post(NS + "/glance", "views.glance_schedules", "read", "Glances", "Glance"),
+    _get(NS + "/now", "views.show_now", "read", "Now", "rows"),
+    _get(NS + "/fires", "views.list_fires", "read", "Fires", "from", "to", "limit"),
+    _page(NS + "/limits", "views.list_limits", "read", "Limit", "name"),
+    _get(NS + "/timeline", "views.timeline", "read", "Timeline", "from", "to", "schedule", "workflow", "limit", "ids"),
+    _get(NS + "/outcomes", "views.show_outcomes", "read", "Outcomes"),
+    _get(SCHEDULE + "/days", "views.schedule_days", "read", "DaysOfSchedule", "from", "to", "zone"),
+    _get(NS + "/graph", "views.graph", "read", "Graph", "around", "up", "down", "limit"),
+    _get(RUN + "/lineage", "views.run_lineage", "read", "Lineage", "up", "down"),
+    _page(APP + "/messages", "actions.list_messages", "read", "StoredMessage"),
+    _put(MESSAGE, "actions.put_message", "define", "StoredMessage", "Message"),
+    _get(MESSAGE, "actions.get_message", "read", "StoredMessage"),
+    _delete(MESSAGE, "actions.delete_message", "define"),
     _put(DAG, "dags.put_dag", "define", "StoredDag", "NewDag"),
     _get(DAG, "dags.get_dag", "read", "StoredDag"),
     _delete(DAG, "dags.delete_dag", "define"),
     _post(DAG + "/enable", "dags.enable_dag", "operate", "StoredDag"),
     _post(DAG + "/disable", "dags.disable_dag", "operate", "StoredDag"),
-    _once(DAG + "/run", "dags.run_dag", "operate", "BegunDag", "RunNow", status=(202,)),
+    _once(DAG + "/run", "dags.run_dag", "operate", "BegunDag", "RunNow", 202),
     _page(DAG + "/runs", "dags.list_dag_runs", "read", "RunOfDag"),
     _get(DAG + "/runs/{run_id}", "dags.show_dag_run", "read", "RunOfDag"),
     _once(DAG + "/runs/{run_id}/rerun", "dags.rerun_dag", "operate", "RunOfDag", "Rerun"),
-    _once(
-        BACKFILLS,
-        "backfills.begin_backfill",
-        "operate",
-        "PlanOfBackfill",
-        "Backfill",
-        status=(200, 201),
-        begun="StoredBackfill",
-    ),
+    _begin(BACKFILLS, "backfills.begin_backfill", "PlanOfBackfill", "Backfill", "StoredBackfill"),
     _page(BACKFILLS, "backfills.list_backfills", "read", "StoredBackfill"),
     _get(BACKFILLS + "/{backfill_id}", "backfills.show_backfill", "read", "StoredBackfill"),
-    _post(
-        BACKFILLS + "/{backfill_id}/cancel", "backfills.cancel_backfill", "operate", "StoredBackfill", query=("runs",)
-    ),
-    _once(
-        REPROCESS,
-        "reprocess.begin_reprocess",
-        "operate",
-        "PlanOfReprocess",
-        "Reprocess",
-        status=(200, 201),
-        begun="StoredReprocess",
-    ),
-    _page(REPROCESS, "reprocess.list_reprocesses", "read", "StoredReprocess"),
-    _get(REPROCESS + "/{reprocess_id}", "reprocess.show_reprocess", "read", "StoredReprocess"),
-    _post(
-        REPROCESS + "/{reprocess_id}/cancel",
-        "reprocess.cancel_reprocess",
-        "operate",
-        "StoredReprocess",
-        query=("runs",),
-    ),
+    _cancel(BACKFILLS + "/{backfill_id}", "backfills.cancel_backfill", "StoredBackfill"),
+    _begin(REPROCESS, "backfills.begin_reprocess", "PlanOfReprocess", "Reprocess", "StoredReprocess"),
+    _page(REPROCESS, "backfills.list_reprocesses", "read", "StoredReprocess"),
+    _get(REPROCESS + "/{reprocess_id}", "backfills.show_reprocess", "read", "StoredReprocess"),
+    _cancel(REPROCESS + "/{reprocess_id}", "backfills.cancel_reprocess", "StoredReprocess"),
     _page(SCHEDULE + "/jobs", "jobs.schedule_jobs", "read", "Job"),
     _get(SCHEDULE + "/why", "jobs.why_schedule", "read", "WhySchedule"),
     _get(MESSAGE + "/why", "jobs.why_message", "read", "WhySchedule"),
@@ -257,24 +286,17 @@ ROUTES = (
     _page(NS + "/records", "runs.list_records", "read", "Record", "day"),
     _get(RUN, "runs.get_run", "read", "RunInFull"),
     _get(RUN + "/why", "runs.why_run", "read", "WhyRun"),
-    _post(RUN + "/cancel", "runs.cancel_run", "operate", "Run", status=(202,)),
-    _post(RUN + "/ping", "runs.ping_run", "operate", "Run", status=(202,)),
-    _once(RUN + "/rerun", "runs.rerun_run", "operate", "Accepted", status=(202,)),
+    _post(RUN + "/cancel", "runs.cancel_run", "operate", "Run", None, 202),
+    _post(RUN + "/ping", "runs.ping_run", "operate", "Run", None, 202),
+    _once(RUN + "/rerun", "runs.rerun_run", "operate", "Accepted", None, 202),
     _get(RUN + "/logs", "runs.read_logs", "read", "Logs", "attempt", "lines"),
     _page(APP + "/workflows/{name}/runs", "runs.workflow_runs", "read", "Run", "state"),
-    _page(NS + "/reports", "reports.read_report", "read", "ReportOfWorkflow", "day", more=("day",)),
-    _page(LETTERS, "dead_letters.list_dead_letters", "read", "DeadLetter", "schedule"),
-    _post(LETTERS + "/{run_id}/redrive", "dead_letters.redrive_dead_letter", "operate", "Redriven", status=(202,)),
-    _post(
-        LETTERS + "/redrive",
-        "dead_letters.redrive_dead_letters",
-        "operate",
-        "RedrivenLetters",
-        "Redrive",
-        status=(202,),
-    ),
-    _delete(LETTERS + "/{run_id}", "dead_letters.drop_dead_letter", "operate", headers=()),
-    _once(NS + "/events", "events.post_events", "produce", "AcceptedEvents", "Events", status=(202,)),
+    _page(NS + "/reports", "runs.read_report", "read", "ReportOfWorkflow", "day", more=("day",)),
+    _page(LETTERS, "runs.list_dead_letters", "read", "DeadLetter", "schedule"),
+    _post(LETTERS + "/{run_id}/redrive", "runs.redrive_dead_letter", "operate", "Redriven", None, 202),
+    _post(LETTERS + "/redrive", "runs.redrive_dead_letters", "operate", "RedrivenLetters", "Redrive", 202),
+    _delete(LETTERS + "/{run_id}", "runs.drop_dead_letter", "operate", headers=()),
+    _once(NS + "/events", "events.post_events", "produce", "AcceptedEvents", "Events", 202),
     _post("/v1/workers/{pool}/claim", "workers.claim_runs", "work", "Leases", "Claim"),
     _post(LEASE + "/heartbeat", "workers.beat_heart", "work", "StateOfLease", "Heartbeat"),
     _post(LEASE + "/report", "workers.report_end", "work", "ReportedEnd", "Report"),

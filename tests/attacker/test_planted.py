@@ -122,7 +122,7 @@ def _a_view_that_fails(patch: Patch) -> None:
     def fails(*given: Any, **more: Any) -> Any:
         raise KeyError("planted")
 
-    patch.setattr("chalicelib.web.routes.graph.view", fails)
+    patch.setattr("chalicelib.web.routes.views.graphs.graph", fails)
 
 
 def _folders_within_others(patch: Patch) -> None:

@@ -14,8 +14,8 @@ from chalicelib.core.definitions.app import App
 from chalicelib.core.triggers.time import TimeTrigger
 from chalicelib.flow.jobs.actions import approve
 from chalicelib.flow.schedules import pauses
+from chalicelib.flow.views.lists import jobs_of_namespace
 from chalicelib.flow.views.queues import Queues
-from chalicelib.flow.views.waiting import jobs_of_namespace
 from examples.backups.logs import busiest
 from examples.backups.run import URGENT, Scale, schedule_name, schedule_of
 from examples.features import build

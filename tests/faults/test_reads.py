@@ -20,7 +20,7 @@ from chalicelib.flow import facts, lookup
 from chalicelib.flow.backfills import reprocess_view
 from chalicelib.flow.backfills import view as backfill_view
 from chalicelib.flow.dags import runs as dag_runs
-from chalicelib.flow.views import ahead, explain, glance, limits, present
+from chalicelib.flow.views import ahead, explain, limits, present, schedule_list
 from chalicelib.ports import Ports
 from sluice.testing.engine import Act
 from tests.docs.story import Story
@@ -73,7 +73,7 @@ def reads_of(world: World) -> Reads:
         reads[f"DAG run {run.run_id}"] = lambda ports, run=run: dag_runs.view(ports, run, in_full=True)
     reads["now"] = lambda ports: present.now_of(ports, "demo")
     reads["fires"] = lambda ports: ahead.between(ports, "demo", now, now + 86_400_000)
-    reads["glance"] = lambda ports: glance.glance(ports, living[:50])
+    reads["glance"] = lambda ports: schedule_list.glance(ports, living[:50])
     return reads
 
 

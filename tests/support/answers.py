@@ -9,11 +9,11 @@ from typing import Any
 
 from chalicelib.core.views import as_json
 from chalicelib.flow.views import explain as _explain
-from chalicelib.flow.views import glance as _glance
 from chalicelib.flow.views import lineage as _lineage
 from chalicelib.flow.views import partitions as _partitions
 from chalicelib.flow.views import present as _present
 from chalicelib.flow.views import queues as _queues
+from chalicelib.flow.views import schedule_list as _schedule_list
 from chalicelib.flow.views import views as _views
 
 
@@ -33,5 +33,5 @@ class _Read:
         return (lambda *given, **more: read(found(*given, **more))) if isfunction(found) else found
 
 
-explain, glance, lineage, partitions = map(_Read, (_explain, _glance, _lineage, _partitions))
+explain, glance, lineage, partitions = map(_Read, (_explain, _schedule_list, _lineage, _partitions))
 present, queues, views = map(_Read, (_present, _queues, _views))

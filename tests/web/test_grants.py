@@ -25,7 +25,7 @@ def enforced(api: Api, monkeypatch: pytest.MonkeyPatch) -> Api:
     api.put(f"{OTHER}/apps/core", {"workflows": {"clean": {"target": target}}})
     api.put(f"{NS}/access", {"members": [*MEMBERS, {"member": member("author"), "roles": ["author"]}]})
     authorizing(monkeypatch, "enforce")
-    for module in ("grants", "actions", "schedules"):
+    for module in ("access", "actions", "schedules"):
         monkeypatch.setattr(f"chalicelib.web.routes.{module}.ports", access.ports)
     return api
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import iso, parse_instant
-from chalicelib.flow.views import backlog
+from chalicelib.flow.views import lists
 from chalicelib.wiring import VERSION
 from tests.support.clock import NOON
 from tests.support.schedules import after, at, at_most, partitions
@@ -59,9 +59,9 @@ def groups(api: Counting) -> dict[tuple[str, str], Any]:
 
 def test_waiting_jobs_are_counted_as_they_are_listed(api: Counting) -> None:
     jobs = api.get(f"{NS}/jobs?limit=100")["items"]
-    assert {job["state"] for job in jobs} and backlog.count(api.world.ports, "demo", 1_000) == len(jobs)
-    assert backlog.count(api.world.ports, "demo", 4) == 4
-    assert backlog.count(api.world.ports, "dem", 1_000) == 0
+    assert {job["state"] for job in jobs} and lists.count(api.world.ports, "demo", 1_000) == len(jobs)
+    assert lists.count(api.world.ports, "demo", 4) == 4
+    assert lists.count(api.world.ports, "dem", 1_000) == 0
 
 
 def test_every_waiting_job_is_in_the_list_once(api: Counting) -> None:

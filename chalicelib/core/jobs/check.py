@@ -130,6 +130,11 @@ def is_prepared(job: Job) -> bool:
     return sort_keys.is_fire(job.sort_key)
 
 
+def is_upcoming(job: Job, now: Instant) -> bool:
+    """Whether a job is a prepared fire that is not due yet: it only waits for its instant."""
+    return is_prepared(job) and (job.due_at or 0) > now
+
+
 def is_unseen(job: Job) -> bool:
     """Whether a fire has not been checked since it was due. A fire that was approved before has another key already."""
     return is_prepared(job) or (job.traits.timed and job.met_at is None and job.tries == 0)

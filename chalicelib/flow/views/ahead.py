@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import Instant, iso
-from chalicelib.core.rows import kinds, sort_keys
-from chalicelib.core.rows.kinds import Key
-from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
+from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.states import Mode
 from chalicelib.core.views import At, FromAt, View
+from chalicelib.flow import many
 from chalicelib.flow.facts import Parsed
-from chalicelib.flow.views import waiting
+from chalicelib.flow.views import lists
 from chalicelib.ports import Ports, Soonest
 
 MAX_TIMERS = 2_000  # that one request reads, each with the state and the definition of its schedule
@@ -48,19 +47,11 @@ def between(ports: Ports, namespace: str, since: Instant, until: Instant, limit:
     prepared already, are all that may fire. With ``at_least`` fires after ``complete_to`` may be missing."""
     timers, complete = _timers(ports, namespace, until, min(MAX_TIMERS, max(MIN_TIMERS, 2 * limit)))
     prepared, no_others = _prepared(ports, namespace, since, until, limit)
-    complete = min(complete, no_others)
-    known, states = _states(ports, {timer.schedule for timer in timers} | {name for name, _, _ in prepared})
-    parsed = Parsed()
-    found = {(at, due, name) for name, at, due in prepared if name in states}
-    share = max(2, MAX_COMPUTED // max(1, len(timers)))
-    for timer in timers:
-        state = states.get(timer.schedule)
-        schedule = parsed.schedule(known, state) if state is not None else None
-        if schedule is None:
-            continue
-        fires, end = _fires(schedule, timer, since, until, share)
-        found |= {(fire.nominal, fire.due, timer.schedule) for fire in fires}
-        complete = min(complete, end)
+    named = {timer.schedule for timer in timers} | {name for name, _, _ in prepared}
+    known, states = _states(ports, named)
+    computed, end = _computed(known, states, timers, since, until)
+    found = computed | {(at, due, name) for name, at, due in prepared if name in states}
+    complete = min(complete, no_others, end)
     ordered = sorted((due, nominal, name) for nominal, due, name in found if since <= due <= until)
     complete = min(complete, until, *(due for due, _, _ in ordered[limit : limit + 1]))
     return {
@@ -78,13 +69,10 @@ def _timers(ports: Ports, namespace: str, until: Instant, most: int) -> tuple[li
     waking, own = _waking(ports, namespace, until, min(MAX_TIMERS, 4 * most))
     if waking.complete_to is not None and len(own) <= most < MAX_TIMERS:
         waking, own = _waking(ports, namespace, until, MAX_TIMERS)
-    complete = waking.complete_to if waking.complete_to is not None else waiting.EVER
+    complete = waking.complete_to if waking.complete_to is not None else lists.EVER
     complete = min([complete, *(at for _, at in own[most : most + 1])])
     names = [name for name, _ in own[:most]]
-    wanted: list[Key] = [kinds.key(Timer, name) for name in names]
-    known = ports.prefetch.read(ports, wanted, strong=False)
-    found = (known.rows.get(Timer, name) for name in names)
-    return [timer for timer in found if timer is not None], complete
+    return many.rows(ports, Timer, ((name,) for name in names), strong=False), complete
 
 
 def _waking(
@@ -92,11 +80,8 @@ def _waking(
 ) -> tuple[Soonest, list[tuple[str, Instant]]]:  # fmt: skip
     """The first keys of the index, and the timers of a namespace among them with their instants."""
     waking = ports.wakes.soonest("catalog", 0, until, keys)
-    return waking, [(ref.parts[0], at) for ref, at in waking.refs if _is_timer_of(ref.kind, ref.parts[0], namespace)]
-
-
-def _is_timer_of(kind: str, name: str, namespace: str) -> bool:
-    return kind == "timer" and name.startswith(f"{namespace}.")
+    timers = ((ref.parts[0], at) for ref, at in waking.refs if ref.kind == "timer")
+    return waking, [(name, at) for name, at in timers if name.startswith(f"{namespace}.")]
 
 
 def _prepared(
@@ -108,32 +93,39 @@ def _prepared(
     waking = ports.wakes.soonest("jobs", since, ahead, MAX_FIRES)
     fires = [(ref, at) for ref, at in waking.refs if ref.kind == "job" and sort_keys.is_fire(ref.parts[2])]
     own = [(ref, at) for ref, at in fires if ref.parts[0].startswith(f"{namespace}.")]
-    jobs = waiting.of_refs(ports, [ref for ref, _ in own[:most]])
+    jobs = lists.of_refs(ports, [ref for ref, _ in own[:most]])
     found = [
         (job.schedule, job.nominal_at if job.nominal_at is not None else job.due_at, job.due_at)
         for job in jobs
         if job.due_at is not None
     ]
-    complete = waking.complete_to if waking.complete_to is not None else waiting.EVER
+    complete = waking.complete_to if waking.complete_to is not None else lists.EVER
     return found, min([complete, *(at for _, at in own[most : most + 1])])
 
 
 def _states(ports: Ports, names: set[str]) -> tuple[Ports, dict[str, ScheduleState]]:
-    wanted: list[Key] = [kinds.key(ScheduleState, name) for name in sorted(names)]
-    known = ports.prefetch.read(ports, wanted, strong=False)
-    found = {name: state for name in names if (state := known.rows.get(ScheduleState, name)) is not None}
-    living = [state for _, state in sorted(found.items()) if state.exists]
-    versions: list[Key] = [kinds.key(Version, state.schedule, state.version) for state in living]
-    return known.prefetch.read(known, versions, strong=False), {state.schedule: state for state in living}
+    known, found = many.states(ports, sorted(names), strong=False)
+    living = [state for state in found if state.exists]
+    return many.versions(known, living, strong=False), {state.schedule: state for state in living}
 
 
-def _fires(
-    schedule: Schedule, timer: Timer, since: Instant, until: Instant, share: int
-) -> tuple[Sequence[upcoming.Occurrence], Instant]:
-    """The fires of a schedule from ``since`` to ``until``, and the instant up to which they are complete."""
-    fires = upcoming.fires(schedule, since - 1, share, timer, until=until)
-    end = fires[-1].due if len(fires) == share else waiting.EVER
-    return fires, end
+def _computed(
+    ports: Ports, states: Mapping[str, ScheduleState], timers: Sequence[Timer], since: Instant, until: Instant
+) -> tuple[set[tuple[Instant, Instant, str]], Instant]:
+    """The fires of timers from ``since`` to ``until``: the nominal instant of each, when it is due, and its schedule;
+    and the instant up to which they are complete."""
+    parsed, complete = Parsed(), lists.EVER
+    share = max(2, MAX_COMPUTED // max(1, len(timers)))
+    found: set[tuple[Instant, Instant, str]] = set()
+    for timer in timers:
+        schedule = parsed.schedule(ports, states.get(timer.schedule))
+        if schedule is None:
+            continue
+        fires = upcoming.fires(schedule, since - 1, share, timer, until=until)
+        found |= {(fire.nominal, fire.due, timer.schedule) for fire in fires}
+        if len(fires) == share:
+            complete = min(complete, fires[-1].due)
+    return found, complete
 
 
 def _view(state: ScheduleState, nominal: Instant, due: Instant) -> FireView:

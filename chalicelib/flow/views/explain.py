@@ -35,10 +35,10 @@ from chalicelib.flow import facts, grants, lookup
 from chalicelib.flow.definitions import buckets, store
 from chalicelib.flow.jobs import arrangers
 from chalicelib.flow.runs import failures
-from chalicelib.flow.views import layouts, manifests, refs, upstreams, use
+from chalicelib.flow.views import limits, missing, refs
+from chalicelib.flow.views.limits import UseOfLimitView, UseView
 from chalicelib.flow.views.queues import PlaceInQueueView, Queues, with_place
 from chalicelib.flow.views.refs import Refs
-from chalicelib.flow.views.use import UseOfLimitView, UseView
 from chalicelib.flow.views.views import EndedWorkView, ended_view
 from chalicelib.ports import Ports
 
@@ -134,15 +134,12 @@ def why_job(
     known = facts.read(ports, job, parsed)
     decision = check.decide(job, known, now)
     verdict = check.verdict_of(job, known.schedule, now) if known.schedule else None
-    until = decision.until if isinstance(decision, check.Wait) else None
+    lacks = verdict is not None and not verdict.met
     queue = (queues or Queues(ports)).of(job)
     before = _attempt_before(ports, job)
     why = decision.why if before is None else _after(before, decision.why)
-    if searches and known.schedule is not None and verdict is not None and not verdict.met:
-        listed = manifests.waiting(ports, job.schedule, known.schedule, job.correlation)
-        why = joined([why, *upstreams.of_job(ports, job, known.schedule, now), *listed])
-    if searches and _waits_for_person(job, known, now):
-        why = joined([why, arrangers.words_of(ports, job)])
+    if searches:
+        why = joined([why, *_searched(ports, job, known, lacks, now)])
     asks = known.asks(job.schedule.partition(".")[0])
     view: WhyJobView = {
         "job_id": job.job_id,
@@ -154,13 +151,13 @@ def why_job(
         "queue": queue,
         "fired_by": before.fired_by if before is not None else None,
         "arrived": list(verdict.arrived) if verdict else [],
-        "missing": list(verdict.missing) if verdict and not verdict.met else [],
+        "missing": list(verdict.missing) if verdict and lacks else [],
         "since": iso(job.created_at),
         "correlation": rounds.without(job.correlation),
-        "wakes": _wakes(job, known, verdict, until, now),
+        "wakes": _wakes(job, known, lacks, decision, now),
         "constraints": _constraints(job, known, now),
         "tree": _tree_of(job, known.schedule, verdict, now),
-        "limits": use.of_job(job, known, asks, now),
+        "limits": limits.use_by_job(job, known, asks, now),
         "refs": refs.NONE,
     }
     view["refs"] = refs.of(view, refs.of_job(job, known.schedule, asks))
@@ -238,44 +235,30 @@ def why_and_count(
     explained: int = MAX_NAMED,
     searches: bool = True,
     parsed: facts.Parsed | None = None,
+    newest: Sequence[Run] | None = None,
 ) -> tuple[WhyScheduleView, int, bool]:
     """The explanation of a schedule with its first ``explained`` waiting jobs. Then the number of those that wait among
     the first ``limit`` jobs, and whether it has more. ``searches`` is as for `why_job`. ``parsed`` is what explanations
-    of other schedules have read in the same request."""
+    of other schedules have read in the same request, and ``newest`` the last runs, if the caller has read them."""
     schedule_state, schedule = lookup.existing(ports, name)
-    page = ports.jobs.jobs(name, schedule_state.generation, limit, None)
     now = ports.clock.now()
-    # A prepared fire is left out: it only waits for its instant.
-    present = [job for job in page.items if not (job.closed or (check.is_prepared(job) and (job.due_at or 0) > now))]
+    present, more = _present(ports, schedule_state, limit, now)
     ahead, queues, parsed = _read_ahead(ports, present[:explained]), Queues(ports), parsed or facts.Parsed()
     waiting = [why_job(ahead, job, queues, searches, parsed) for job in present[:explained]]
-    timer = ports.rows.get(Timer, name) if schedule_state.mode in GATHERING_MODES else None
-    upcoming = fire_upcoming.preview(schedule, now, 1, timer) if timer else []
-    runs = ports.runs.runs("schedule", name, MAX_ENDED, None).items
-    if schedule_state.mode != "enabled":
-        why = _not_enabled(schedule_state, len(present))
-    elif waiting:
-        why = joined(_reasons(waiting[:MAX_NAMED]))
-    else:
-        failed = upstreams.of_schedule(ports, name, schedule, now) if searches else []
-        listed = manifests.waiting(ports, name, schedule, None) if searches else []
-        why = joined([_nothing_waits(runs, tree.describe(schedule.trigger)), *failed, *listed])
+    runs = (newest if newest is not None else ports.runs.runs("schedule", name, MAX_ENDED, None).items)[:MAX_ENDED]
     # Without searches only the sentence counts, and what waits says more than what has ended.
     ended, ran_at = _ended(ports, name, runs) if searches or not waiting else ([], "")
-    if ended and not waiting and ended[0]["at"] > ran_at:
-        last = ended[0]
-        why = why.then(f"; the last work was {str(last['kind']).lower()} at {last['at']}: ", last["reason"])
-    if schedule_state.mode == "enabled":
-        unwatched = buckets.not_watched(ports, datasets_of(schedule))
-        why = joined([why, *walls.unknown(schedule), *unwatched, _not_granted(ports, name, schedule)])
-    if schedule_state.mode == "enabled" and searches:
-        strays = layouts.ignored(ports, name, schedule, now)
-        why = joined([why, *layouts.unjoined([job["correlation"] for job in waiting]), *strays])
+    if schedule_state.mode != "enabled":
+        reasons = [_not_enabled(schedule_state, len(present)), *_last_ended(ended, ran_at, waiting)]
+    else:
+        reasons = _reasons(waiting[:MAX_NAMED]) or _nothing_waits(ports, name, schedule, runs, searches)
+        reasons += _last_ended(ended, ran_at, waiting)
+        reasons += _of_definition(ports, name, schedule, waiting, searches)
     view: WhyScheduleView = {
         "schedule": name,
         "state": schedule_state.mode,
-        "why": why,
-        "next_fire": iso_or_none(upcoming[0]) if upcoming else None,
+        "why": joined(reasons),
+        "next_fire": _next_fire(ports, schedule_state, schedule, now),
         "jobs": waiting,
         "ended": ended,
         "tree": _part(tree.evaluate(schedule.trigger, {}, now)),
@@ -283,14 +266,57 @@ def why_and_count(
     }
     of_jobs = (each for job in waiting for each in job["refs"].own)
     view["refs"] = refs.of(view, chain(refs.of_schedule(name, schedule), of_jobs))
-    return view, len(present), page.cursor is not None
+    return view, len(present), more
+
+
+def _present(ports: Ports, schedule_state: ScheduleState, limit: int, now: Instant) -> tuple[list[Job], bool]:
+    """The jobs that wait among the first ``limit`` jobs of a schedule, and whether it has more."""
+    page = ports.jobs.jobs(schedule_state.schedule, schedule_state.generation, limit, None)
+    waiting = [job for job in page.items if not (job.closed or check.is_upcoming(job, now))]
+    return waiting, page.cursor is not None
+
+
+def _next_fire(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, now: Instant) -> str | None:
+    timer = ports.rows.get(Timer, schedule_state.schedule) if schedule_state.mode in GATHERING_MODES else None
+    upcoming = fire_upcoming.preview(schedule, now, 1, timer) if timer else []
+    return iso(upcoming[0]) if upcoming else None
+
+
+def _searched(ports: Ports, job: Job, known: Facts, lacks: bool, now: Instant) -> list[Why]:
+    """What a search finds about what a job waits for."""
+    found = _lacking(ports, job.schedule, known.schedule, job) if known.schedule is not None and lacks else []
+    return [*found, plain(arrangers.words_of(ports, job))] if _waits_for_person(job, known, now) else found
+
+
+def _lacking(ports: Ports, name: str, schedule: Schedule, job: Job | None) -> list[Why]:
+    """What a search finds about what a trigger waits for, for a job or for a schedule without a waiting one."""
+    of_manifests = missing.manifests(ports, name, schedule, job.correlation if job is not None else None)
+    return [*missing.upstreams(ports, name, schedule, job, ports.clock.now()), *map(plain, of_manifests)]
+
+
+def _last_ended(ended: Sequence[EndedWorkView], ran_at: str, waiting: Sequence[WhyJobView]) -> list[Why]:
+    """The last work that never ran or was cut short, if no run was claimed since and nothing waits."""
+    last = ended[0] if ended else None
+    if last is None or last["at"] <= ran_at or waiting:
+        return []
+    return [plain(f"the last work was {str(last['kind']).lower()} at {last['at']}: ", last["reason"])]
+
+
+def _of_definition(
+    ports: Ports, name: str, schedule: Schedule, waiting: Sequence[WhyJobView], searches: bool
+) -> list[Why]:
+    """Why events may not reach an enabled schedule, or do not join, because of what its definition names."""
+    texts = [*walls.unknown(schedule), *buckets.not_watched(ports, datasets_of(schedule))]
+    strays = missing.unjoined([job["correlation"] for job in waiting]) if searches else []
+    strays += missing.ignored(ports, name, schedule, ports.clock.now()) if searches else []
+    return [*map(plain, texts), _not_granted(ports, name, schedule), *map(plain, strays)]
 
 
 def _not_granted(ports: Ports, name: str, schedule: Schedule) -> Why:
     """Why events of other namespaces do not count for a schedule, if their grants are missing."""
     uses = (use for leaf in tree.leaves(schedule.trigger) for use in foreign.of_leaf(name, leaf.trigger))
-    missing = grants.used_of(ports, uses).missing
-    return waiting_for(missing) if missing else NONE
+    lacking = grants.used_of(ports, uses).missing
+    return waiting_for(lacking) if lacking else NONE
 
 
 def _reasons(waiting: Sequence[WhyJobView]) -> list[Why]:
@@ -301,17 +327,19 @@ def _reasons(waiting: Sequence[WhyJobView]) -> list[Why]:
     return list(first.values())
 
 
-def _nothing_waits(runs: Sequence[Run], trigger: str) -> Why:
+def _nothing_waits(ports: Ports, name: str, schedule: Schedule, runs: Sequence[Run], searches: bool) -> list[Why]:
     """Why a schedule without a waiting job does not run: what has arrived has an active run, or nothing has arrived."""
     active = [run for run in runs if not states.is_terminal(run.state)]
-    if not active:
+    if active:
+        last = active[0]
+        more = f" and {len(active) - 1} more" if len(active) > 1 else ""
+        since = f"since {iso(last.state_at if last.state_at is not None else last.claimed_at)}"
+        is_active = f"{more} is {last.state} {since}; nothing has arrived since"
+        why = plain(last.fired_by, "; run ", mention("run", last.run_id), is_active)
+    else:
         when = "since the last run" if runs else "yet"
-        return plain(f"no event has arrived {when}; trigger: {trigger}")
-    last = active[0]
-    more = f" and {len(active) - 1} more" if len(active) > 1 else ""
-    since = f"since {iso(last.state_at if last.state_at is not None else last.claimed_at)}"
-    is_active = f"{more} is {last.state} {since}; nothing has arrived since"
-    return plain(last.fired_by, "; run ", mention("run", last.run_id), is_active)
+        why = plain(f"no event has arrived {when}; trigger: {tree.describe(schedule.trigger)}")
+    return [why, *(_lacking(ports, name, schedule, None) if searches else [])]
 
 
 def _ended(ports: Ports, schedule: str, runs: Sequence[Run]) -> tuple[list[EndedWorkView], str]:
@@ -327,12 +355,9 @@ def _ended(ports: Ports, schedule: str, runs: Sequence[Run]) -> tuple[list[Ended
 
 def datasets_of(schedule: Schedule) -> list[str]:
     """The datasets that a schedule names."""
-    return [name for name in store.named(schedule.model_dump(mode="json")) if _names_a_dataset(name)]
-
-
-def _names_a_dataset(name: str) -> bool:
-    """Whether a name in a schedule is that of a dataset, which has two parts; that of a workflow has three."""
-    return name.count(".") == 1 and " " not in name
+    named = store.named(schedule.model_dump(mode="json"))
+    # The name of a dataset has two parts, that of a workflow three.
+    return [name for name in named if name.count(".") == 1 and " " not in name]
 
 
 def why_work(ports: Ports, run_id: str) -> WhyRunView:
@@ -400,7 +425,7 @@ def _constraints(job: Job, known: Facts, now: Instant) -> list[StateOfConstraint
             StateOfConstraintView,
             condition,
             type=condition.constraint.type,
-            **use.of_constraint(condition.constraint, job, known, now),
+            **limits.use_by_constraint(condition.constraint, job, known, now),
         )
         for condition in _conditions(job, known, now)
     ]
@@ -432,20 +457,24 @@ def _waits_for_person(job: Job, known: Facts, now: Instant) -> bool:
     return any(item.constraint.by_person and not item.met for item in _conditions(job, known, now))
 
 
-def _wakes(job: Job, known: Facts, verdict: tree.Verdict | None, until: Instant | None, now: Instant) -> str:
-    """The events, permits and instants that make Sluice check the job again, in words."""
-    ways: list[str] = []
-    if verdict is not None and not verdict.met:
-        ways.append("the next event that its trigger waits for")
-    elif known.schedule_state is not None and known.schedule_state.mode in ("hold", "backlog"):
-        ways.append("resuming the schedule")
-    elif job.state == "PENDING_CONSTRAINTS" and known.schedule and (awaited := known.schedule.awaits):
-        ways += awaited
-    elif _waits_for_person(job, known, now):
-        ways.append("an approval")
+def _wakes(job: Job, known: Facts, lacks: bool, decision: check.Decision, now: Instant) -> str:
+    """The events, permits and instants that make Sluice check the job again, in words. ``lacks``: its trigger is not
+    met."""
+    ways = _first_ways(job, known, lacks, now)
     if job.queued_in is not None:
         ways.append(f"a permit of {names.describe(job.queued_in)}")
+    until = decision.until if isinstance(decision, check.Wait) else None
     if until is not None:
         deadline = timeout.deadline_of(job, known.schedule, known.schedule_state) if known.schedule else None
         ways.append(f"{'its timeout' if until == deadline else 'its time'} at {iso(until)}")
     return ", or ".join(ways) or "the next check"
+
+
+def _first_ways(job: Job, known: Facts, lacks: bool, now: Instant) -> list[str]:
+    if lacks:
+        return ["the next event that its trigger waits for"]
+    if known.schedule_state is not None and known.schedule_state.mode in ("hold", "backlog"):
+        return ["resuming the schedule"]
+    if job.state == "PENDING_CONSTRAINTS" and known.schedule and known.schedule.awaits:
+        return list(known.schedule.awaits)
+    return ["an approval"] if _waits_for_person(job, known, now) else []

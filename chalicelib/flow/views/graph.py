@@ -193,17 +193,19 @@ def _walk(ports: Ports, known: _Known, center: Thing, steps: int, limit: int, *,
     for depth in range(1, steps + 1):
         if forward and known.cut:
             _read_followers(ports, known, level)
-        beyond = [edge.end if forward else edge.start for thing in level for edge in _edges(known, thing, forward)]
-        level = [thing for thing in dict.fromkeys(beyond) if thing not in found and thing != center]
-        for thing in level:
-            found[thing] = depth
+        beyond = dict.fromkeys(other for thing in level for other in _beside(known, thing, forward=forward))
+        level = [thing for thing in beyond if thing not in found and thing != center]
+        found |= dict.fromkeys(level, depth)
         if len(found) > limit or not level:
             break
     return dict(list(found.items())[: limit + 1])
 
 
-def _edges(known: _Known, thing: Thing, forward: bool) -> Iterable[Edge]:
-    return (known.down if forward else known.up).get(thing, ())
+def _beside(known: _Known, thing: Thing, *, forward: bool) -> list[Thing]:
+    """The nodes one step after a node, or before it."""
+    if forward:
+        return [edge.end for edge in known.down.get(thing, ())]
+    return [edge.start for edge in known.up.get(thing, ())]
 
 
 def _read_followers(ports: Ports, known: _Known, things: Iterable[Thing]) -> None:
@@ -229,8 +231,7 @@ def _first(known: _Known, limit: int) -> dict[Thing, int | None]:
     found: dict[Thing, int | None] = {}
     for name in sorted(known.schedules):
         own = Thing("schedule", name)
-        for thing in (own, *(edge.start for edge in known.up.get(own, ())), *(e.end for e in known.down.get(own, ()))):
-            found.setdefault(thing, None)
+        found |= dict.fromkeys([own, *_beside(known, own, forward=False), *_beside(known, own, forward=True)])
         if len(found) > limit:
             break
     return found

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from chalicelib.core import errors, ids, states
+from chalicelib.core.constraints.constraint import Constraint
 from chalicelib.core.instants import Instant, iso_or_none
+from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names, permits, pools
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.pools import Pool
@@ -18,11 +20,12 @@ from chalicelib.core.states import RunState
 from chalicelib.core.views import At, View, shown
 from chalicelib.flow import facts, lookup
 from chalicelib.flow.limits import queues
-from chalicelib.flow.views import waiting
+from chalicelib.flow.views import lists
 from chalicelib.flow.views.queues import WaiterView, waiters_view
 from chalicelib.ports import Page, Ports
 
-MAX_SHOWN = 100  # holders, and waiters
+MAX_SHOWN = 100  # holders, and waiters, of a limit in full
+MAX_HOLDERS = 20  # runs of each limit in an explanation
 MAX_RUNS = 500  # runs that are read to find the holders of a pool
 KINDS = ("workflow", "group", "pool", "policy", "rate", "application", "admission", "emr")
 SCHEDULE = "schedule:"
@@ -61,7 +64,7 @@ def of_namespace(ports: Ports, namespace: str, limit: int, cursor: str | None) -
     lookup.require(ports, "namespace", namespace)
     maxima = _maxima_of_pools(ports, namespace)
     policies = [names.policy_limit(row.name) for row in lookup.definitions_in(ports, "policy", namespace)]
-    held, more = waiting.limits_with_waiters(ports, namespace)
+    held, more = lists.limits_among(ports.wakes.soonest("jobs", 0, lists.EVER, lists.MAX_KEYS), namespace)
     every = sorted({*maxima, *policies, *held})
     wanted = [name for name in every if cursor is None or name > cursor][:limit]
     now = ports.clock.now()
@@ -180,13 +183,74 @@ def _holders(ports: Ports, state: LimitState, namespace: str) -> tuple[list[Run]
     those of a pool are found among the runs in progress."""
     if not names.returns_permit(state.limit_name) or names.is_admission(state.limit_name) or not state.active:
         return [], False
-    if names.names_starts(state.limit_name):
-        named_runs = [ids.attempt_of(holder) for holder in sorted(state.starts)]
-        found = ports.runs.several(named_runs)
-    else:
-        waking = ports.wakes.soonest("runs", 0, waiting.EVER, waiting.MAX_KEYS)
-        of_runs = [ref for ref, _ in waking.refs if ref.kind == "run" and ref.parts[0].startswith(f"{namespace}.")]
-        found = ports.runs.several([(ref.parts[0], int(ref.parts[1])) for ref in of_runs[:MAX_RUNS]])
+    found = _runs_at(ports, state, namespace)
     active = [run for run in found if not states.is_terminal(run.state) and state.limit_name in run.permits]
     units = sum(run.units if names.is_pool(state.limit_name) else 1 for run in active)
     return active, units < state.active
+
+
+def _runs_at(ports: Ports, state: LimitState, namespace: str) -> Sequence[Run]:
+    """The runs among which the holders of a limit are."""
+    if names.names_starts(state.limit_name):
+        return ports.runs.several([ids.attempt_of(holder) for holder in sorted(state.starts)])
+    return lists.active_runs(ports, namespace, MAX_RUNS)[0]
+
+
+class UseView(View):
+    """The permits of a limit that are taken, of how many, and by which runs."""
+
+    used: int | None
+    max: int | None
+    held_by: list[str] | None
+
+
+class UseOfLimitView(UseView):
+    """A limit that may make a job wait. ``waiting`` counts its queue, and ``waits_here`` is whether this job is in
+    it."""
+
+    name: str
+    text: str
+    waiting: int
+    waits_here: bool
+
+
+NONE: UseView = {"used": None, "max": None, "held_by": None}
+
+
+def use_by_constraint(constraint: Constraint, job: Job, known: Facts, now: Instant) -> UseView:
+    """The use of the limit of a constraint; only nulls if it has none, or only counts."""
+    workflow = known.schedule.workflow if known.schedule is not None else ""
+    asks = tuple(constraint.permits(workflow, job.schedule.partition(".")[0]))
+    return _use(asks[0], known.limit_state(asks[0].limit_name), now) if asks else NONE
+
+
+def use_by_job(job: Job, known: Facts, asks: Iterable[PermitRequest], now: Instant) -> list[UseOfLimitView]:
+    """The use of each limit that may make a job wait, in the order in which the job acquires permits."""
+    bounds = [ask for ask in permits.with_fallbacks(tuple(asks)) if not permits.is_unlimited(ask)]
+    return [
+        {
+            "name": ask.limit_name,
+            "text": names.describe(ask.limit_name),
+            **_use(ask, state, now),
+            "waiting": state.waiters,
+            "waits_here": job.queued_in is not None and names.whole(job.queued_in) == ask.limit_name,
+        }
+        for ask, state in ((ask, known.limit_state(ask.limit_name)) for ask in bounds)
+    ]
+
+
+def _use(ask: PermitRequest, state: LimitState, now: Instant) -> UseView:
+    """The use of a limit, from a request of it and its state. ``held_by`` is None if the limit does not list the runs
+    that hold its permits."""
+    used, (maximum, _) = ask.used(state, now), ask.maximum
+    if used is None:
+        return NONE
+    return {"used": used, "max": maximum, "held_by": None if ask.records_claim else _holding(state)}
+
+
+def _holding(state: LimitState) -> list[str] | None:
+    """The runs that hold slots of a limit, the longest first; None if the limit does not list them."""
+    if not names.names_starts(state.limit_name):
+        return None
+    first = sorted(state.starts.items(), key=lambda start: (start[1], start[0]))
+    return [ids.attempt_of(holder)[0] for holder, _ in first[:MAX_HOLDERS]]

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from chalicelib.core.dags import rounds
 from chalicelib.core.events.build import reached, status_event
 from chalicelib.core.ids import parse_job_id
 from chalicelib.core.instants import iso
-from chalicelib.core.rows import kinds
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, RecordKind, Run
@@ -24,7 +23,7 @@ from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.states import JobState, RunState
 from chalicelib.core.views import At, Code, FromText, Sentence, View, shown
 from chalicelib.core.why import plain
-from chalicelib.flow import lookup
+from chalicelib.flow import lookup, many
 from chalicelib.flow.ingest.apply import NO_JOB
 from chalicelib.flow.runs import context
 from chalicelib.ports import Ports
@@ -96,7 +95,7 @@ def lineage(ports: Ports, run_id: str, up: int, down: int) -> LineageView:
     (404) for a run that does not exist."""
     run = lookup.find_run(ports, run_id)[-1]
     found = _Lineage()
-    found.add(_run(run), 0)
+    found.add(_node(run), 0)
     level: Sequence[Run] = [run]
     for depth in range(1, up + 1):
         level = _before(ports, found, level, -depth)
@@ -125,7 +124,7 @@ def _before(ports: Ports, found: _Lineage, level: Sequence[Run], depth: int) -> 
     found.cut |= len(causes) > MAX_NODES
     new = [run for run in runs.values() if run.run_id not in found.nodes]
     for cause, run in runs.items():
-        if found.add(_run(run), depth):
+        if found.add(_node(run), depth):
             found.edges |= {(cause, end, text): None for end, text in causes[cause]}
     return new
 
@@ -140,13 +139,13 @@ def _after(ports: Ports, found: _Lineage, level: Sequence[Run], depth: int) -> l
     for event, job_id in followed:
         causes.setdefault(job_id, []).append((str(event.run_id), str(event.status)))
     wanted = list(causes)[:MAX_NODES]
-    runs, others, cut = became(ports, wanted)
+    runs, jobs, records, cut = became(ports, wanted)
     found.cut |= cut or len(causes) > MAX_NODES
     new = [run for run in runs.values() if run.run_id not in found.nodes]
-    nodes = {job_id: _run(run) for job_id, run in runs.items()} | {each: _other(row) for each, row in others.items()}
+    rows: dict[str, Run | Job | Record] = {**runs, **jobs, **records}
     for job_id in wanted:
-        node = nodes.get(job_id)
-        if node is not None and found.add(node, depth):
+        row = rows.get(job_id)
+        if row is not None and found.add(_node(row), depth):
             found.edges |= {(start, job_id, text): None for start, text in causes[job_id]}
     return new
 
@@ -175,39 +174,35 @@ Places = dict[tuple[str, int, str], Event]
 def _former(ports: Ports, places: Places) -> tuple[Places, bool]:
     """The places of events that came before the present generation of a schedule. A generation is the instant at which
     it began, and the ids of the runs since the event name the generations in between."""
-    late = {place: event for place, event in places.items() if event.accepted_at < place[1]}
-    replaced = list(dict.fromkeys(schedule for schedule, _, _ in late))
+    late: dict[str, list[tuple[int, Event]]] = {}
+    for (schedule, generation, _), event in places.items():
+        if event.accepted_at < generation:
+            late.setdefault(schedule, []).append((generation, event))
     found: Places = {}
-    cut = len(replaced) > MAX_REPLACED
-    for schedule in replaced[:MAX_REPLACED]:
-        own = {place: event for place, event in late.items() if place[0] == schedule}
-        until = max(generation for _, generation, _ in own)
-        since = min(event.accepted_at for event in own.values())
+    cut = len(late) > MAX_REPLACED
+    for schedule, own in list(late.items())[:MAX_REPLACED]:
+        until = max(generation for generation, _ in own)
+        since = min(event.accepted_at for _, event in own)
         runs = ports.runs.spans("schedule", [schedule], since, max(until, since + 1), OLDER)
         cut |= len(runs) == OLDER
         parsed = (parse_job_id(run.run_id) for run in runs)
         generations = dict.fromkeys(each.generation for each in parsed if each is not None)
-        found |= {(schedule, each, event.id): event for each in generations for event in own.values()}
+        found |= {(schedule, each, event.id): event for each in generations for _, event in own}
     return found, cut
 
 
-def became(ports: Ports, job_ids: Sequence[str]) -> tuple[dict[str, Run], dict[str, Job | Record], bool]:
-    """What has become of these jobs: runs by their last attempts; waiting jobs and records; and whether a bound was
+def became(
+    ports: Ports, job_ids: Sequence[str]
+) -> tuple[dict[str, Run], dict[str, Job], dict[str, Record], bool]:  # fmt: skip
+    """What has become of these jobs: runs by their last attempts, waiting jobs, and records; and whether a bound was
     met. Rows are read a hundred per call, except the first `MAX_JOBS` waiting jobs."""
     runs = last_attempts(ports, job_ids)
     rest = [job_id for job_id in job_ids if job_id not in runs]
-    read = ports.prefetch.read(ports, [kinds.key(Record, job_id) for job_id in rest])
-    others: dict[str, Job | Record] = {}
-    for job_id in rest:
-        record = read.rows.get(Record, job_id)
-        if record is not None:
-            others[job_id] = record
-    waiting = [job_id for job_id in rest if job_id not in others]
-    for job_id in waiting[:MAX_JOBS]:
-        job = ports.jobs.find(job_id)
-        if job is not None and not job.closed:
-            others[job_id] = job
-    return runs, others, len(waiting) > MAX_JOBS
+    records = {record.id: record for record in many.rows(ports, Record, ((job_id,) for job_id in rest))}
+    waiting = [job_id for job_id in rest if job_id not in records]
+    found = ((job_id, ports.jobs.find(job_id)) for job_id in waiting[:MAX_JOBS])
+    jobs = {job_id: job for job_id, job in found if job is not None and not job.closed}
+    return runs, jobs, records, len(waiting) > MAX_JOBS
 
 
 def last_attempts(ports: Ports, run_ids: Iterable[str]) -> dict[str, Run]:
@@ -221,18 +216,18 @@ def last_attempts(ports: Ports, run_ids: Iterable[str]) -> dict[str, Run]:
     return {run_id: found[run_id] for run_id in dict.fromkeys(run_ids) if run_id in found}
 
 
-def _run(run: Run) -> NodeOfLineageView:
-    return shown(NodeOfLineageView, run, id=run.run_id, kind="run", at=iso(run.claimed_at), depth=0)
-
-
-def _other(row: Job | Record) -> NodeOfLineageView:
-    """A job that waits, or the record of one that never ran."""
-    if isinstance(row, Job):
-        own = {"id": row.job_id, "kind": "job", "at": iso(row.created_at), "ended_at": None}
-    else:
-        at = iso(row.recorded_at)
-        own = {"kind": "record", "state": row.kind, "at": at, "ended_at": at}
-    return shown(NodeOfLineageView, row, workflow=None, depth=0, **own)
+def _node(row: Run | Job | Record) -> NodeOfLineageView:
+    """A run, a job that waits, or the record of one that never ran."""
+    own: dict[str, Any]
+    match row:
+        case Run():
+            own = {"id": row.run_id, "kind": "run", "at": iso(row.claimed_at)}
+        case Job():
+            own = {"id": row.job_id, "kind": "job", "at": iso(row.created_at), "workflow": None, "ended_at": None}
+        case Record():
+            at = iso(row.recorded_at)
+            own = {"kind": "record", "state": row.kind, "at": at, "workflow": None, "ended_at": at}
+    return shown(NodeOfLineageView, row, depth=0, **own)
 
 
 def _event(event: Event) -> NodeOfLineageView:

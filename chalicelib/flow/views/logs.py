@@ -41,7 +41,7 @@ def of_run(ports: Ports, run_id: str, attempt: int | None, lines: int) -> LogsVi
         known = ", ".join(str(run.attempt) for run in attempts)
         raise SluiceError("not_found", f"expected an attempt of this run, got {attempt}", "attempt", f"it has {known}")
     log = _read(ports, chosen, registry.of_run(chosen).log_of(chosen))
-    streams = {name: _last(text, lines) for name, text in log["streams"].items()}
+    streams = {name: text.splitlines()[-lines:] for name, text in log["streams"].items()}
     return shown(LogsView, chosen, **log | {"streams": streams})
 
 
@@ -72,7 +72,3 @@ def _reported(ports: Ports, run: Run) -> dict[str, Any]:
 
 def _unless_over(run: Run, later: str, never: str) -> str:
     return never if states.is_terminal(run.state) else later
-
-
-def _last(text: str, lines: int) -> list[str]:
-    return text.splitlines()[-lines:]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 
@@ -11,12 +11,10 @@ from chalicelib.core.backfills import backfill
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.events.values import decoded, has_known_spellings, rank
-from chalicelib.core.instants import iso, iso_or_none
+from chalicelib.core.instants import iso
 from chalicelib.core.jobs import gather
-from chalicelib.core.rows import kinds
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import WAKE
 from chalicelib.core.states import JobState, RunState
 from chalicelib.core.triggers.partition import partition_key
@@ -136,24 +134,22 @@ def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) ->
     row = ports.rows.get(Partition, name, known)
     event = row.event if row is not None else _missing(name, values)
     page = ports.catalog.subscriptions(partition_key(name), FOLLOWERS, None)
-    living = {each.schedule: each for each in page.items if each.leaf != WAKE}
+    living = dict.fromkeys(each.schedule for each in page.items if each.leaf != WAKE)
     followed, cut = lineage.counted_by(ports, [event]) if row is not None else ([], False)
     counted = list(dict.fromkeys(job_id for _, job_id in followed))
-    runs, others, cut_too = lineage.became(ports, counted[: lineage.MAX_NODES])
-    seen = {parsed.schedule for job_id in counted if (parsed := ids.parse_job_id(job_id)) is not None}
-    awaiting = _awaiting(ports, [schedule for schedule in living if schedule not in seen], event)
-    jobs = [each for each in others.values() if isinstance(each, Job)]
+    runs, jobs, records, cut_too = lineage.became(ports, counted[: lineage.MAX_NODES])
+    awaiting = _awaiting(ports, living, counted, event)
     return {
         "dataset": name,
         "values": list(values.values()),
         "partition": dict(values),
-        "ready_at": iso_or_none(row.event.accepted_at) if row is not None else None,
-        "path": row.event.path if row is not None else None,
-        "waiting": [shown(JobOfPartitionView, job) for job in (*jobs, *awaiting)],
+        "ready_at": iso(event.accepted_at) if row is not None else None,
+        "path": event.path,
+        "waiting": [shown(JobOfPartitionView, job) for job in (*jobs.values(), *awaiting)],
         "runs": [shown(RunOfPartitionView, run, at=iso(run.claimed_at)) for run in runs.values()],
-        "ended": [record_view(each) for each in others.values() if isinstance(each, Record)],
+        "ended": [record_view(record) for record in records.values()],
         "schedules": sorted(living),
-        "at_least": cut or cut_too or page.cursor is not None or len(counted) > lineage.MAX_NODES,
+        "at_least": any([cut, cut_too, page.cursor is not None, len(counted) > lineage.MAX_NODES]),
     }
 
 
@@ -162,13 +158,14 @@ def _missing(name: str, values: Mapping[str, str]) -> Event:
     return Event(event_id, "partition", partition_key(name), 0, 0, partition=dict(values), dataset=name)
 
 
-def _awaiting(ports: Ports, names: Sequence[str], event: Event) -> list[Job]:
-    """The gathering jobs of these schedules that this event would join, read a hundred per call."""
+def _awaiting(ports: Ports, schedules: Iterable[str], counted: Iterable[str], event: Event) -> list[Job]:
+    """The gathering jobs that this event would join, read a hundred per call: those of the schedules of which no job
+    has counted it."""
+    seen = {parsed.schedule for job_id in counted if (parsed := ids.parse_job_id(job_id)) is not None}
+    names = [name for name in schedules if name not in seen]
     wanted = []
     for name, (state, schedule) in many.schedules(ports, names).items():
         values = gather.correlate(schedule.by, event) if schedule.by else None
-        if not schedule.by or values is not None:
+        if values is not None or not schedule.by:
             wanted.append((name, state.generation, gather.gathering_key(values)))
-    read = ports.prefetch.read(ports, [kinds.key(Job, *place) for place in wanted])
-    jobs = (read.rows.get(Job, *place) for place in wanted)
-    return [job for job in jobs if job is not None and not job.closed and job.met_at is None]
+    return [job for job in many.rows(ports, Job, wanted) if not job.closed and job.met_at is None]

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-from chalicelib.core import states
 from chalicelib.core.instants import Instant, iso, iso_or_none
 from chalicelib.core.jobs import holds
-from chalicelib.core.jobs.check import is_prepared
+from chalicelib.core.jobs.check import is_upcoming
 from chalicelib.core.jobs.holds import Hold
 from chalicelib.core.jobs.timeout import due_by
 from chalicelib.core.limits import names
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.kinds import Key
-from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import Mode, RunState
 from chalicelib.core.views import At, Sentence, View, shown
 from chalicelib.core.why import Why, joined, plain
+from chalicelib.flow import many
 from chalicelib.flow.facts import Parsed
-from chalicelib.flow.views import waiting
-from chalicelib.flow.views.holding import HoldView, states_and_versions
-from chalicelib.flow.views.queues import JobView, place_view, waiting_view
+from chalicelib.flow.views import lists
+from chalicelib.flow.views.queues import HoldView, JobView, place_view, waiting_view
 from chalicelib.ports import Ports, Soonest
 
 MAX_ROWS = 2_000  # jobs, and runs, that one request reads at most
@@ -144,80 +142,65 @@ class Group:
         return min((at for at in (self.hold.changes_at, *found) if at is not None), default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """Rows that were read; ``more``: a bound was reached, so there may be others."""
-
-    rows: Sequence[Any]
-    more: bool
+Groups = dict[tuple[str, str, str], Group]  # by the kind, name and words of what holds their jobs
 
 
 def now_of(ports: Ports, namespace: str, most: int = MAX_ROWS) -> NowView:
     """The present of a namespace. It reads at most ``most`` jobs and as many runs, however many there are; then
     ``at_least`` is true. All reads are eventually consistent, as the indexes are that name the rows."""
     now = ports.clock.now()
-    keys = most if most < MAX_ROWS else waiting.MAX_KEYS
-    waking = ports.wakes.soonest("jobs", 0, waiting.EVER, keys)
-    jobs = _jobs(ports, namespace, waking, now, most)
-    known, parsed = _definitions(ports, jobs.rows)
-    groups = _groups(known, parsed, jobs.rows, now)
+    keys = most if most < MAX_ROWS else lists.MAX_KEYS
+    waking = ports.wakes.soonest("jobs", 0, lists.EVER, keys)
+    jobs, more_jobs = _jobs(ports, namespace, waking, now, most)
+    known, parsed = _definitions(ports, jobs)
+    groups = _groups(known, parsed, jobs, now)
     more = _queues(ports, namespace, waking, groups)
-    runs = _running(ports, namespace, keys, most)
+    runs, more_runs = lists.active_runs(ports, namespace, most, keys, strong=False)
     ordered = sorted(groups.values(), key=lambda group: (-group.count, group.oldest.created_at))
-    approvals = [(job, held) for group in ordered for job in group.jobs if _needs_person(held := group.holds_of(job))]
-    late = [*_late_jobs(known, parsed, jobs.rows, now), *_late_runs(runs.rows, now)]
+    late = [*_late_jobs(known, parsed, jobs, now), *_late_runs(runs, now)]
     return {
         "at": iso(now),
-        "at_least": jobs.more or runs.more or more,
+        "at_least": more_jobs or more_runs or more,
         "waiting": {
             "count": sum(group.count for group in ordered),
-            "at_least": jobs.more or more,
+            "at_least": more_jobs or more,
             "groups": [_group_view(group, now) for group in ordered[:MAX_GROUPS]],
             "groups_left_out": len(ordered[MAX_GROUPS:]),
         },
-        "approvals": {
-            "count": len(approvals),
-            "at_least": jobs.more,
-            "jobs": [
-                waiting_view(job, None, held)
-                for job, held in sorted(approvals, key=lambda each: _age(each[0]))[:MAX_SHOWN]
-            ],
-        },
+        "approvals": _approvals(ordered, more_jobs),
         "running": {
-            "count": len(runs.rows),
-            "at_least": runs.more,
-            "runs": [
-                shown(RunInShortView, run) for run in sorted(runs.rows, key=lambda run: run.claimed_at)[:MAX_SHOWN]
-            ],
+            "count": len(runs),
+            "at_least": more_runs,
+            "runs": [shown(RunInShortView, run) for run in sorted(runs, key=lambda run: run.claimed_at)[:MAX_SHOWN]],
         },
         "overdue": {
             "count": len(late),
-            "at_least": jobs.more or runs.more,
+            "at_least": more_jobs or more_runs,
             "items": sorted(late, key=lambda item: str(item["by"]))[:MAX_SHOWN],
         },
         "paused": _paused(ports, namespace),
     }
 
 
-def _jobs(ports: Ports, namespace: str, waking: Soonest, now: Instant, most: int) -> Read:
+def _jobs(ports: Ports, namespace: str, waking: Soonest, now: Instant, most: int) -> tuple[list[Job], bool]:
     """The waiting jobs without a queue, or with a deadline: from the list of the namespace and the wake index. Prepared
     fires that are not due yet are left out: they are upcoming, and wait for nothing."""
     listed = ports.wakes.listed("waits", namespace, most, None)
-    refs = [ref for ref in listed.items if ref.kind == "job" and waiting.is_shown(ref.parts[0], namespace)]
-    refs += [ref for ref, _ in waking.refs if ref.kind == "job" and waiting.is_shown(ref.parts[0], namespace)]
-    wanted = list(dict.fromkeys(refs))
-    found = waiting.of_refs(ports, wanted[:most])
-    jobs = [job for job in found if not (is_prepared(job) and (job.due_at or 0) > now)]
+    refs = dict.fromkeys([*listed.items, *(ref for ref, _ in waking.refs)])
+    wanted = [ref for ref in refs if ref.kind == "job" and lists.is_shown(ref.parts[0], namespace)]
+    found = lists.of_refs(ports, wanted[:most])
+    jobs = [job for job in found if not is_upcoming(job, now)]
     more = listed.cursor is not None or waking.complete_to is not None or len(wanted) > most
-    return Read(jobs, more)
+    return jobs, more
 
 
 def _definitions(ports: Ports, jobs: Sequence[Job]) -> tuple[Ports, Parsed]:
     """The ports that know the state, the definition and the workflow of the schedule of each job that needs them."""
     schedules = sorted({job.schedule for job in jobs if not _only_gathers(job)})
-    known, living = states_and_versions(ports, schedules)
+    known, states = many.states(ports, schedules, strong=False)
+    known = many.versions(known, states, strong=False)
     parsed = Parsed()
-    found = (parsed.schedule(known, state) for state in living.values())
+    found = (parsed.schedule(known, state) for state in states)
     workflows = {schedule.workflow for schedule in found if schedule is not None}
     return known.prefetch.read(
         known, [kinds.key(Definition, "workflow", name) for name in sorted(workflows)], strong=False
@@ -231,8 +214,8 @@ def _only_gathers(job: Job) -> bool:
     )
 
 
-def _groups(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) -> dict[tuple[str, str, str], Group]:
-    groups: dict[tuple[str, str, str], Group] = {}
+def _groups(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) -> Groups:
+    groups: Groups = {}
     for job in jobs:
         state = ports.rows.get(ScheduleState, job.schedule) if not _only_gathers(job) else None
         held = holds.holds_of(job, state, parsed.schedule(ports, state), now)
@@ -243,42 +226,33 @@ def _groups(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) -> 
     return groups
 
 
-def _queues(ports: Ports, namespace: str, waking: Soonest, groups: dict[tuple[str, str, str], Group]) -> bool:
+def _queues(ports: Ports, namespace: str, waking: Soonest, groups: Groups) -> bool:
     """Give each limit at which jobs of a namespace queue a group with the first jobs of its queue. Its count is that of
     the limit. Returns whether limits, or jobs at the limits of all namespaces, were left out."""
-    limit_names, more = waiting.limits_among(waking, namespace)
+    limit_names, more = lists.limits_among(waking, namespace)
     counted: dict[str, int] = {}  # a queue in parts has a row for each
     for state in ports.jobs.limit_states(limit_names):
-        if not state.waiters:
-            continue
-        own = state.limit_name.partition(":")[2].startswith(f"{namespace}.")
-        head = ports.jobs.queue(state.limit_name, MAX_JOBS if own else MAX_SHOWN, None).items
-        jobs = [job for job in waiting.of_waiters(ports, head) if waiting.is_shown(job.schedule, namespace)]
-        if not jobs:
-            more = more or (not own and state.waiters > len(head))
-            continue
-        of = names.describe(state.limit_name)
-        name = names.whole(state.limit_name)
-        group = groups.setdefault(("limit", name, of), Group(Hold("limit", name, of)))
-        behind = [job for job in group.jobs if job.job_id not in {first.job_id for first in jobs}]
-        group.jobs = [*jobs, *behind]
-        counted[name] = counted.get(name, 0) + state.waiters
-        group.count = counted[name] if own else max(group.count, len(jobs))
-        more = more or (not own and state.waiters > group.count)
+        if state.waiters:
+            more |= _add_queue(ports, namespace, state, groups, counted)
     return more
 
 
-def _running(ports: Ports, namespace: str, keys: int, most: int) -> Read:
-    """The runs in progress. Each has a ``wake_at``, at which its target is polled."""
-    waking = ports.wakes.soonest("runs", 0, waiting.EVER, keys)
-    named = [(ref.parts[0], int(ref.parts[1])) for ref, _ in waking.refs if _is_run_of(ref, namespace)]
-    found = ports.runs.several(named[:most], strong=False)
-    running = [run for run in found if not states.is_terminal(run.state)]
-    return Read(running, len(named) > most or waking.complete_to is not None)
-
-
-def _is_run_of(ref: Ref, namespace: str) -> bool:
-    return ref.kind == "run" and ref.parts[0].startswith(f"{namespace}.")
+def _add_queue(ports: Ports, namespace: str, state: LimitState, groups: Groups, counted: dict[str, int]) -> bool:
+    """Add the first jobs of a queue to the group of its limit. Returns whether jobs at a limit of all namespaces may
+    have been left out."""
+    own = state.limit_name.partition(":")[2].startswith(f"{namespace}.")
+    head = ports.jobs.queue(state.limit_name, MAX_JOBS if own else MAX_SHOWN, None).items
+    jobs = [job for job in lists.of_waiters(ports, head) if lists.is_shown(job.schedule, namespace)]
+    if not jobs:
+        return not own and state.waiters > len(head)
+    of = names.describe(state.limit_name)
+    name = names.whole(state.limit_name)
+    group = groups.setdefault(("limit", name, of), Group(Hold("limit", name, of)))
+    first = {job.job_id for job in jobs}
+    group.jobs = [*jobs, *(job for job in group.jobs if job.job_id not in first)]
+    counted[name] = counted.get(name, 0) + state.waiters
+    group.count = counted[name] if own else max(group.count, len(jobs))
+    return not own and state.waiters > group.count
 
 
 def _late_jobs(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) -> list[OverdueWorkView]:
@@ -301,8 +275,7 @@ def _late_runs(runs: Iterable[Run], now: Instant) -> list[OverdueWorkView]:
     late = []
     for run in runs:
         if run.end_by is not None and run.end_by < now:
-            why = plain(f"not ended by {iso(run.end_by)}: the run is {run.state}")
-            late.append(_late(run, why, run.end_by))
+            late.append(_late(run, plain(f"not ended by {iso(run.end_by)}: the run is {run.state}"), run.end_by))
         elif run.start_by is not None and run.start_by < now and run.start_requested_at is None:
             why = plain(f"not started by {iso(run.start_by)}: the run is {run.state}")
             late.append(_late(run, why, run.start_by))
@@ -318,22 +291,27 @@ def _late(row: Job | Run, why: Why, by: Instant) -> OverdueWorkView:
 def _paused(ports: Ports, namespace: str) -> PausedNowView:
     """The schedules that Sluice has paused because their runs failed in a row."""
     page = ports.wakes.listed("paused", namespace, MAX_ROWS, None)
-    wanted: list[Key] = [kinds.key(ScheduleState, ref.parts[0]) for ref in page.items]
-    known = ports.prefetch.read(ports, wanted, strong=False)
-    found = (known.rows.get(ScheduleState, ref.parts[0]) for ref in page.items)
-    paused = [state for state in found if state is not None and state.mode == "hold" and state.by == BY]
+    _, found = many.states(ports, [ref.parts[0] for ref in page.items], strong=False)
+    paused = [state for state in found if state.mode == "hold" and state.by == BY]
     paused.sort(key=lambda state: state.mode_at)
-    shown = [_paused_view(state) for state in paused[:MAX_SHOWN]]
-    return {"count": len(paused), "at_least": page.cursor is not None, "schedules": shown}
+    views = [
+        shown(PausedScheduleView, state, state=state.mode, since=iso(state.mode_at)) for state in paused[:MAX_SHOWN]
+    ]
+    return {"count": len(paused), "at_least": page.cursor is not None, "schedules": views}
 
 
-def _paused_view(state: ScheduleState) -> PausedScheduleView:
-    return shown(PausedScheduleView, state, state=state.mode, since=iso(state.mode_at))
+def _approvals(groups: Iterable[Group], more: bool) -> ApprovalsNowView:
+    """The jobs among whose holds an approval is, the oldest first."""
+    held = [(job, group.holds_of(job)) for group in groups for job in group.jobs]
+    found = [(job, holds) for job, holds in held if any(hold.kind == "approval" for hold in holds)]
+    found.sort(key=lambda each: each[0].created_at)
+    views = [waiting_view(job, None, holds) for job, holds in found[:MAX_SHOWN]]
+    return {"count": len(found), "at_least": more, "jobs": views}
 
 
 def _group_view(group: Group, now: Instant) -> HeldJobsView:
     is_queue = group.hold.kind == "limit"
-    shown = group.jobs[:MAX_JOBS] if is_queue else sorted(group.jobs, key=_age)[:MAX_JOBS]
+    shown = group.jobs[:MAX_JOBS] if is_queue else sorted(group.jobs, key=lambda job: job.created_at)[:MAX_JOBS]
     first = shown[0]
     ranks = [job.rank for job in shown if job.rank is not None]
     places = [
@@ -350,12 +328,3 @@ def _group_view(group: Group, now: Instant) -> HeldJobsView:
         "changes_at": iso_or_none(group.changes_at),
         "jobs": [waiting_view(job, place, group.holds_of(job)) for job, place in zip(shown, places, strict=True)],
     }
-
-
-def _needs_person(held: Sequence[Hold]) -> bool:
-    """Whether an approval is among what holds a job."""
-    return any(hold.kind == "approval" for hold in held)
-
-
-def _age(job: Job) -> Instant:
-    return job.created_at

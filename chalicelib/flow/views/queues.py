@@ -1,13 +1,14 @@
-"""Where a job stands in its queue, and the queues of a policy and of a pool: one count for all views."""
+"""What holds waiting jobs, and their places in the queues of limits: one count for all views."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from chalicelib.core.dags import rounds
 from chalicelib.core.instants import iso, iso_or_none
-from chalicelib.core.jobs.holds import Hold
+from chalicelib.core.jobs import holds
+from chalicelib.core.jobs.holds import Hold, HoldKind
 from chalicelib.core.jobs.priority import waits_since
 from chalicelib.core.limits import names, permits, pools
 from chalicelib.core.limits.pools import Pool
@@ -15,18 +16,32 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs.queued import waiter_of
 from chalicelib.core.states import JobKind, JobState
 from chalicelib.core.views import At, Code, ForMaybe, Sentence, View, shown
 from chalicelib.core.why import Mention, Why
+from chalicelib.flow import many
+from chalicelib.flow.facts import Parsed
 from chalicelib.flow.limits import queues
 from chalicelib.flow.lookup import definitions_in
-from chalicelib.flow.views.holding import Holding, HoldView, hold_view
 from chalicelib.flow.views.views import PartOfDagView
-from chalicelib.ports import Ports
+from chalicelib.ports import Page, Ports
 
 MAX_SHOWN = 20  # waiters of each queue in the view of a policy or pool
 MAX_COUNTED = 1_000  # waiters that are read to find a position; behind them a job has none
+
+Read = Callable[[int, str | None], Page[Job]]
+
+
+class HoldView(View):
+    """What a job waits for, in few kinds. ``name`` is that of a limit, a constraint, a schedule or a namespace, ``of``
+    says the same in words, and ``changes_at`` is when time alone may end the wait."""
+
+    kind: HoldKind
+    name: str
+    of: str
+    changes_at: At | None
 
 
 class PlaceInQueueView(View):
@@ -93,12 +108,24 @@ class PartOfQueueView(View):
 
 
 class Queues:
-    """The queues of limits during one request: each is read at most once, however many of its jobs are shown."""
+    """The queues of limits, and what holds waiting jobs, during one request. Each queue is read at most once, however
+    many of its jobs are shown, and the rows of their schedules a hundred per call, eventually consistent."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._known: dict[str, tuple[LimitState, dict[Waiter, int]]] = {}
-        self.holding = Holding(ports)
+        self._parsed = Parsed()
+        self._states: dict[str, ScheduleState | None] = {}
+
+    def page(self, read: Read) -> Read:
+        """The same read of a list, which also reads what the views of its jobs need."""
+
+        def reading(limit: int, cursor: str | None) -> Page[Job]:
+            page = read(limit, cursor)
+            self._read_schedules(page.items)
+            return page
+
+        return reading
 
     def of(self, row: Job | Run) -> PlaceInQueueView | None:
         """The queue in which a job or run waits, how many wait there, and its position (None behind a thousand others).
@@ -116,7 +143,23 @@ class Queues:
 
     def job(self, job: Job) -> JobView:
         """The view of a job, with what holds it and its place in its queue."""
-        return waiting_view(job, self.of(job), self.holding.of(job))
+        now = self._ports.clock.now()
+        if holds.by_row(job, now) is None and job.schedule not in self._states:
+            self._read_schedules([job])
+        state = self._states.get(job.schedule)
+        held = holds.holds_of(job, state, self._parsed.schedule(self._ports, state), now)
+        return waiting_view(job, self.of(job), held)
+
+    def _read_schedules(self, jobs: Iterable[Job]) -> None:
+        """Read the schedules of those jobs whose own rows do not say what holds them."""
+        now = self._ports.clock.now()
+        unclear = {job.schedule for job in jobs if holds.by_row(job, now) is None}
+        names = sorted(unclear - self._states.keys())
+        known, states = many.states(self._ports, names, strong=False)
+        known = many.versions(known, states, strong=False)
+        self._states |= dict.fromkeys(names) | {state.schedule: state for state in states}
+        for state in states:
+            self._parsed.schedule(known, state)
 
     def _read(self, limit_name: str) -> tuple[LimitState, dict[Waiter, int]]:
         if limit_name not in self._known:
@@ -134,7 +177,7 @@ def place_view(of: str, position: int | None, waiting: int, row: Job | Run, ahea
     return {"of": of, "position": position, "waiting": waiting, "more_urgent": urgent, "since": since}
 
 
-def waiting_view(job: Job, queue: PlaceInQueueView | None, holds: Sequence[Hold]) -> JobView:
+def waiting_view(job: Job, queue: PlaceInQueueView | None, held: Sequence[Hold]) -> JobView:
     """The view of a job that waits, from its place in its queue and what holds it."""
     return shown(
         JobView,
@@ -147,7 +190,7 @@ def waiting_view(job: Job, queue: PlaceInQueueView | None, holds: Sequence[Hold]
         inherited_priority=job.inherited or None,
         approvals=[{"for": key, "by": given["by"], "at": iso(given["at"])} for key, given in job.approved.items()],
         progress={leaf: gathered.count for leaf, gathered in job.leaves.items()},
-        waits_for=[hold_view(hold) for hold in holds],
+        waits_for=[shown(HoldView, hold) for hold in held],
         queue=queue,
     )
 

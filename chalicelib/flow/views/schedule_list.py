@@ -1,8 +1,9 @@
-"""The schedules of a namespace as short rows, read a hundred per call."""
+"""The schedules of a namespace as short rows, and a glance at some of them: why each does not run, its last runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +11,16 @@ from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import iso
 from chalicelib.core.rows import kinds
-from chalicelib.core.rows.kinds import Key
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState, Version
-from chalicelib.core.states import Mode
+from chalicelib.core.states import Mode, RunState
 from chalicelib.core.triggers import tree
-from chalicelib.core.views import At, View, shown
+from chalicelib.core.views import At, Sentence, View, shown
+from chalicelib.flow import many
+from chalicelib.flow.facts import Parsed
 from chalicelib.flow.lookup import definitions_in, require
 from chalicelib.flow.schedules.bulk import Filters
+from chalicelib.flow.views import explain
 from chalicelib.ports import Page, Ports
 
 MAX_LIMIT = 2_000  # rows of a page: one MB or less, where API Gateway passes on six
@@ -108,21 +112,11 @@ def _names(ports: Ports, namespace: str, app: str | None, after: str, size: int)
 
 def _rows(ports: Ports, names: Sequence[str], filters: Filters) -> list[ScheduleInShortView]:
     """The rows of these schedules that exist and that the filters fit."""
-    known, living = states_of(ports, names)
-    if filters.state is not None:
-        living = [state for state in living if state.mode == filters.state]
-    unknown = [state for state in living if _key(state) not in _known]
-    known = known.prefetch.read(known, [kinds.key(Version, state.schedule, state.version) for state in unknown])
+    known, states = many.states(ports, names)
+    living = [state for state in states if state.exists and filters.state in (None, state.mode)]
+    known = many.versions(known, [state for state in living if _key(state) not in _known])
     rows = [row for state in living if (row := _row(known, state)) is not None]
     return [row for row in rows if _fits(row, filters)]
-
-
-def states_of(ports: Ports, names: Sequence[str], strong: bool = True) -> tuple[Ports, list[ScheduleState]]:
-    """The states of the schedules among these that exist, and the ports that know them."""
-    wanted: list[Key] = [kinds.key(ScheduleState, name) for name in names]
-    known = ports.prefetch.read(ports, wanted, strong=strong)
-    states = (known.rows.get(ScheduleState, name) for name in names)
-    return known, [state for state in states if state is not None and state.exists]
 
 
 def _row(ports: Ports, state: ScheduleState) -> ScheduleInShortView | None:
@@ -171,3 +165,71 @@ def _fits(row: ScheduleInShortView, filters: Filters) -> bool:
         if key not in row["tags"] or value not in (None, row["tags"][key]):
             return False
     return filters.workflow in (None, row["workflow"])
+
+
+MAX_COUNTED = 100  # jobs of each schedule
+LAST = 10  # runs of each schedule
+# The history of a schedule and its waiting jobs are queries of their own, which DynamoDB takes one by one.
+AT_ONCE = 8
+
+
+class LastRunView(View):
+    """An attempt of a run; ``at`` is when it was claimed."""
+
+    run_id: str
+    attempt: int
+    state: RunState
+    at: At
+
+
+class GlanceAtScheduleView(View):
+    """Why a schedule does not run, and its newest runs first. ``at_least``: more jobs than ``waiting`` wait."""
+
+    schedule: str
+    state: Mode
+    why: Sentence
+    next_fire: At | None
+    waiting: int
+    at_least: bool
+    last: list[LastRunView]
+
+
+class GlancesView(View):
+    """The schedules in the order of the request. ``gone`` are those that do not exist."""
+
+    items: list[GlanceAtScheduleView]
+    gone: list[str]
+
+
+def glance(ports: Ports, names: Sequence[str]) -> GlancesView:
+    """One item for each schedule that exists, in the given order, and in ``gone`` the names of the others."""
+    known, found = many.states(ports, names, strong=False)
+    states = [state for state in found if state.exists]
+    known = many.versions(known, states, timers=True)
+    parsed = Parsed()
+    schedules = [schedule for state in states if (schedule := parsed.schedule(known, state)) is not None]
+    named = {kinds.key(Definition, "workflow", schedule.workflow) for schedule in schedules}
+    named |= {
+        kinds.key(Definition, "dataset", name) for schedule in schedules for name in explain.datasets_of(schedule)
+    }
+    known = known.prefetch.read(known, sorted(named))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        items = list(pool.map(lambda state: _glance(known, parsed, state.schedule), states))
+    there = {item["schedule"] for item in items}
+    return {"items": items, "gone": [name for name in names if name not in there]}
+
+
+def _glance(ports: Ports, parsed: Parsed, name: str) -> GlanceAtScheduleView:
+    last = ports.runs.runs("schedule", name, LAST, None)
+    view, waiting, more = explain.why_and_count(
+        ports, name, MAX_COUNTED, searches=False, parsed=parsed, newest=last.items
+    )
+    return {
+        "schedule": name,
+        "state": view["state"],
+        "why": view["why"],
+        "next_fire": view["next_fire"],
+        "waiting": waiting,
+        "at_least": more,
+        "last": [shown(LastRunView, run, at=iso(run.claimed_at)) for run in last.items],
+    }

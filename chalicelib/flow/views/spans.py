@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import NotRequired, cast
+from typing import NotRequired, TypeVar
 from zoneinfo import ZoneInfo
 
 from chalicelib.core import states
@@ -15,7 +15,11 @@ from chalicelib.core.instants import DAY, Instant, iso, millis
 from chalicelib.core.rows.run import RunSpan
 from chalicelib.core.states import RunState
 from chalicelib.core.views import At, FromAt, FromText, View
+from chalicelib.flow.views.lists import MAX_DAYS
+from chalicelib.flow.views.views import RunView, run_view
 from chalicelib.ports import Ports
+
+S = TypeVar("S", bound=str)
 
 MAX_ATTEMPTS, MAX_RECORDS = 5_000, 2_000  # rows that the days of a schedule are counted from
 
@@ -71,33 +75,26 @@ class Within:
     workflow: str | None = None
 
 
-class _Numbers:
-    """Texts, and the number of each in the order of its first use."""
-
-    def __init__(self) -> None:
-        self.texts: dict[str, int] = {}
-
-    def of(self, text: str) -> int:
-        return self.texts.setdefault(text, len(self.texts))
+def _numbered(texts: Sequence[S]) -> tuple[list[S], list[int]]:
+    """The texts in the order of their first use, and the number of each one among them."""
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    return list(numbers), [numbers[text] for text in texts]
 
 
 def timeline(ports: Ports, namespace: str, wanted: Within, with_ids: bool = False) -> TimelineView:
     """The attempts of a namespace in columns, newest first: a list for each field, and numbers instead of names."""
     found = _claimed(ports, namespace, wanted)
     spans, cut = found[: wanted.limit], len(found) > wanted.limit
-    names, kinds, workflows = _Numbers(), _Numbers(), dict[str, str]()
-    row, state = [], []
-    for span in spans:
-        row.append(names.of(span.schedule))
-        state.append(kinds.of(span.state))
-        workflows.setdefault(span.schedule, span.workflow)
+    workflows = {span.schedule: span.workflow for span in reversed(spans)}
+    names, row = _numbered([span.schedule for span in spans])
+    kinds, state = _numbered([span.state for span in spans])
     waits = [waited(span) for span in spans]
     view: TimelineView = {
         "from": iso(wanted.since),
         "to": iso(wanted.until),
-        "names": list(names.texts),
-        "workflows": [workflows[name] for name in names.texts],
-        "states": cast("list[RunState]", list(kinds.texts)),
+        "names": names,
+        "workflows": [workflows[name] for name in names],
+        "states": kinds,
         "row": row,
         "at": [span.claimed_at - wait for span, wait in zip(spans, waits, strict=True)],
         "waited": waits,
@@ -166,3 +163,36 @@ def _midnight(day: date, zone: ZoneInfo) -> Instant:
 
 def _day(instant: Instant, zone: ZoneInfo) -> str:
     return datetime.fromtimestamp(instant / 1000, zone).date().isoformat()
+
+
+NEWEST = 500  # attempts that are counted
+SHOWN = 8  # of those that failed
+
+
+class OutcomesView(View):
+    """The newest attempts of a namespace, by state: ``runs`` of them, the oldest from ``since``. ``failed`` are the
+    last ones that failed. ``more``: there are older ones."""
+
+    runs: int
+    more: bool
+    since: At | None
+    states: dict[str, int]
+    failed: list[RunView]
+
+
+def outcomes(ports: Ports, namespace: str) -> OutcomesView:
+    """The newest `NEWEST` attempts of the last two weeks by state, and in full the last `SHOWN` of them that failed.
+    ``more``: there are older ones. The reads are eventually consistent."""
+    now = ports.clock.now()
+    days = [f"{namespace}#{iso(now - back * DAY)[:10]}" for back in range(MAX_DAYS)]
+    found = ports.runs.spans("day", days, now - MAX_DAYS * DAY, now + DAY, NEWEST + 1)
+    newest = found[:NEWEST]
+    failed = [(span.run_id, span.attempt) for span in newest if span.state == "FAILED"][:SHOWN]
+    rows = {(run.run_id, run.attempt): run for run in ports.runs.several(failed, strong=False)}
+    return {
+        "runs": len(newest),
+        "more": len(found) > NEWEST,
+        "since": iso(newest[-1].claimed_at) if newest else None,
+        "states": dict(sorted(Counter(span.state for span in newest).items())),
+        "failed": [run_view(rows[name], prices=ports.settings.prices) for name in failed if name in rows],
+    }

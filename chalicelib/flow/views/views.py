@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NotRequired, cast
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, cast
 
 from chalicelib.core import ids, text
 from chalicelib.core.access.allowed import Allowed
@@ -14,10 +14,10 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.history.lines import waited
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs.dry_run import Step
-from chalicelib.core.rows.access import AccessRow, AllowedRow
+from chalicelib.core.rows.audit import AuditOutcome, AuditRow
 from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.core.rows.event import CLAIMED_LIFE, Partition
-from chalicelib.core.rows.grants import GrantsRow
+from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, RecordKind, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
@@ -210,20 +210,40 @@ class RegisteredPartitionView(View):
     snapshot: NotRequired[dict[str, Any] | None]
 
 
+class IgnoredObjectView(View):
+    """An object in the prefix of a dataset that belongs to no partition, and why. ``of`` is the folder with an invalid
+    value."""
+
+    key: str
+    at: At
+    why: str
+    code: Literal["no_folders", "invalid_value"]
+    of: str
+
+
+class AuditRecordView(View):
+    """A change, or a refusal. ``by`` is the ARN of the signer. A document above 4,000 bytes is given by its digest."""
+
+    at: At
+    namespace: str
+    operation: str
+    outcome: AuditOutcome
+    kind: str
+    name: str
+    by: str | None
+    account: str | None
+    session: str | None
+    unique_id: str | None
+    source: str | None
+    request_id: str | None
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    reason: str | None
+    count: int
+
+
 def definition_view(row: Definition) -> dict[str, Any]:
     return stored(row.name, row.kind, row.document, row.version, row)
-
-
-def access_view(row: AccessRow) -> dict[str, Any]:
-    return stored(row.namespace, "access", row.document, row.rev, row)
-
-
-def allowed_view(row: AllowedRow) -> dict[str, Any]:
-    return stored(row.namespace, "allowed", row.document, row.rev, row)
-
-
-def grants_view(row: GrantsRow) -> dict[str, Any]:
-    return stored(row.namespace, "grants", row.document, row.version, row)
 
 
 def proposal_view(uses: Uses) -> ProposedAllowedView:
@@ -347,3 +367,15 @@ def _event_view(described: Mapping[str, Any]) -> EventOfRunView:
         if event.get(field) is not None:
             event[field] = mention(kind, event[field])
     return cast("EventOfRunView", event)
+
+
+def ignored_view(row: IgnoredObjects | None) -> list[IgnoredObjectView]:
+    """The last objects of a dataset that belong to no partition, the newest first."""
+    found: list[Any] = [dict(each) for each in (row.objects if row is not None else ())]
+    return found
+
+
+def audit_view(row: AuditRow) -> AuditRecordView:
+    document = row.document
+    at, by = iso(row.recorded_at), row.arn or None
+    return shown(AuditRecordView, row, at=at, by=by, before=document.get("before"), after=document.get("after"))

@@ -12,6 +12,7 @@ from chalicelib.core.instants import SECOND, iso
 from chalicelib.core.names import full_name
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.time import expressions
+from chalicelib.core.views import At, View
 from chalicelib.flow.deploy import deploy, uploaded
 from chalicelib.flow.lookup import require
 from chalicelib.flow.schedules.bulk import Filters, act, actions_of, parse_tag
@@ -38,83 +39,87 @@ from chalicelib.wiring import ports
 UPLOAD_SECONDS = 900  # how long the URL of an upload holds
 
 
-def deploy_app(request: Request, ns: str, app: str) -> Response:
+class BegunUploadView(View):
+    """An upload: its ``url`` takes the document by a PUT until ``expires_at``."""
+
+    upload: str
+    url: str
+    max_bytes: int
+    expires_at: At
+
+
+def deploy_app(request: Request, app: str) -> Response:
     """Deploy an app. Its workflows and schedules become those of the body, in one request; datasets are only created or
     replaced, never deleted. With ``upload``, the id of an upload, the document is the uploaded one, and the body empty.
     Sluice checks it as a whole, answers 202, and puts the schedules then."""
-    full = f"{ns}.{app}"
-    upload = query(request, "upload")
+    (ns, short), upload = app.split("."), query(request, "upload")
+    given, stored = body(request), b""
     if upload is not None:
-        return _deploy_upload(request, ns, app, check_upload(upload))
-    update = None if query(request, "update_schedules") is None else flag(request, "update_schedules")
-    given = body(request)
-    sent, notes = validated(App, given), expressions.notes(given)
+        stored = _uploaded(app, check_upload(upload), given)
+        given = json_object(stored)
+    update = flag(request, "update_schedules") if query(request, "update_schedules") is not None else None
+    sent, notes = validated(App, given), expressions.notes(given) if upload is None else ()
     noted = {"notes": notes} if notes else {}
     if flag(request, "dry_run"):
-        report, changes, effects = deploy.dry_run(ports(), ns, app, sent, update)
-        return document({"name": full, **report, "changes": changes, "effects": effects, **noted})
-    check_app(ns, app, sent)
-    report, effects = deploy.deploy_and_say(ports(), ns, app, sent, caller(request), update_schedules=update)
-    return document({"name": full, **report, "effects": effects, **noted})
+        report, changes, effects = deploy.dry_run(ports(), ns, short, sent, update)
+        return document({"name": app, **report, "changes": changes, "effects": effects, **noted})
+    if upload is not None:
+        if ports().rows.get(Deployment, app, upload) is None:
+            check_app(app, sent)
+        plan = deploy.checked(ports(), ns, short, sent, update)
+        return document(uploaded.view(uploaded.begin(ports(), plan, upload, stored, caller(request))), 202)
+    check_app(app, sent)
+    report, effects = deploy.deploy_and_say(ports(), ns, short, sent, caller(request), update_schedules=update)
+    return document({"name": app, **report, "effects": effects, **noted})
 
 
-def delete_app(request: Request, ns: str, app: str) -> Response:
+def delete_app(request: Request, app: str) -> Response:
     """Delete an app with its schedules and workflows. The request is refused if another app refers to one of these.
     Active runs continue."""
-    deploy.delete_app(ports(), f"{ns}.{app}", caller(request), if_match(request))
+    deploy.delete_app(ports(), app, caller(request), if_match(request))
     return gone()
 
 
-def begin_upload(request: Request, ns: str, app: str) -> Response:
+def begin_upload(request: Request, app: str) -> Response:
     """Begin the upload of the document of an app that is too large for a body. The answer has the id of the upload, and
     a URL that takes the document as JSON by an unsigned PUT, for 15 minutes."""
-    require(ports(), "namespace", ns)
+    require(ports(), "namespace", app.partition(".")[0])
     upload = uuid.uuid4().hex
-    url = ports().payloads.upload_url(f"{ns}.{app}", upload, UPLOAD_SECONDS)
+    url = ports().payloads.upload_url(app, upload, UPLOAD_SECONDS)
     ends = iso(ports().clock.now() + UPLOAD_SECONDS * SECOND)
-    return answer({"upload": upload, "url": url, "max_bytes": uploaded.MAX_UPLOAD, "expires_at": ends}, 201)
+    return answer(BegunUploadView(upload=upload, url=url, max_bytes=uploaded.MAX_UPLOAD, expires_at=ends), 201)
 
 
-def show_deployment(request: Request, ns: str, app: str, upload: str) -> Json:
+def show_deployment(request: Request, app: str, upload: str) -> Json:
     """Read how far the deployment of an uploaded document is. Finished ones are kept for 30 days."""
-    return uploaded.view(uploaded.existing(ports(), f"{ns}.{app}", check_upload(upload)))
+    return uploaded.view(uploaded.existing(ports(), app, check_upload(upload)))
 
 
-def change_schedules(request: Request, ns: str, app: str) -> Json:
+def change_schedules(request: Request, app: str) -> Json:
     """Enable, disable, pause or resume several schedules. They are those of the names, at most 100, or those that match
     a filter. One failure does not stop the others. A dry run changes nothing and answers what would change."""
-    require(ports(), "app", f"{ns}.{app}")
+    require(ports(), "app", app)
     request_data = parse(Bulk, request)
-    workflow = full_name(request_data.workflow, ns, app) if request_data.workflow else None
-    filters = Filters(
-        parse_tag(request_data.tag) if request_data.tag is not None else None, workflow, request_data.state
-    )
+    workflow = full_name(request_data.workflow, *app.split(".")) if request_data.workflow else None
+    tag = parse_tag(request_data.tag) if request_data.tag is not None else None
+    filters = Filters(tag, workflow, request_data.state)
     actions = actions_of(request_data.mode or "hold", request_data.timeouts == "stop")
-    names = [_of_app(name, ns, app, number) for number, name in enumerate(request_data.names or ())]
+    names = [_of_app(name, app, number) for number, name in enumerate(request_data.names or ())]
     by, dry_run = caller(request), request_data.dry_run
-    return act(ports(), f"{ns}.{app}", request_data.action, filters, by, actions, names, dry_run, sees(request))
+    return act(ports(), app, request_data.action, filters, by, actions, names, dry_run, sees(request))
 
 
-def _deploy_upload(request: Request, ns: str, app: str, upload: str) -> Response:
-    """Check an uploaded document, and begin its deployment. A dry run answers as that of a document in the body."""
-    if body(request):
+def _uploaded(app: str, upload: str, beside: Json) -> bytes:
+    """The document of an upload. Raises ``invalid`` for a body beside it."""
+    if beside:
         raise invalid("body", "an empty body beside an upload", "fields", "send the document in one of the two ways")
-    update = None if query(request, "update_schedules") is None else flag(request, "update_schedules")
-    sent = uploaded.content(ports(), f"{ns}.{app}", upload)
-    content = validated(App, json_object(sent))
-    if flag(request, "dry_run"):
-        report, changes, effects = deploy.dry_run(ports(), ns, app, content, update)
-        return document({"name": f"{ns}.{app}", **report, "changes": changes, "effects": effects})
-    if ports().rows.get(Deployment, f"{ns}.{app}", upload) is None:
-        check_app(ns, app, content)
-    plan = deploy.checked(ports(), ns, app, content, update)
-    return document(uploaded.view(uploaded.begin(ports(), plan, upload, sent, caller(request))), 202)
+    return uploaded.content(ports(), app, upload)
 
 
-def _of_app(name: str, ns: str, app: str, number: int) -> str:
+def _of_app(name: str, app: str, number: int) -> str:
     """The full name of a schedule of this app."""
-    full = full_name(name, ns, app)
-    if full.rpartition(".")[0] != f"{ns}.{app}":
+    full = full_name(name, *app.split("."))
+    if full.rpartition(".")[0] != app:
         hint = "send one request for each app"
-        raise invalid(f"names.{number}", f"a schedule of the app {ns}.{app}", name, hint)
+        raise invalid(f"names.{number}", f"a schedule of the app {app}", name, hint)
     return full

@@ -11,12 +11,12 @@ from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.ids import dag_start
 from chalicelib.core.instants import parse_when
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.views import View
 from chalicelib.flow.dags.actions import dag_view, delete, existing, put
 from chalicelib.flow.dags.runs import begun, page, rerun, view
 from chalicelib.flow.lookup import missing, require
 from chalicelib.flow.requests import has_made
 from chalicelib.flow.schedules.actions import disable, enable, run_now
-from chalicelib.flow.views.views import definition_view
 from chalicelib.web.bodies import Rerun, RunNow
 from chalicelib.web.http import Json, answer, caller, document, gone, if_match, parse, request_id
 from chalicelib.web.paging import listing
@@ -24,73 +24,70 @@ from chalicelib.web.quotas import check_dag, check_waiting
 from chalicelib.wiring import ports
 
 
-def list_dags(request: Request, ns: str, app: str) -> Json:
-    """List the DAGs of an app."""
-    require(ports(), "app", f"{ns}.{app}")
-    return listing(request, partial(ports().catalog.definitions, "dag", f"{ns}.{app}"), definition_view)
+class BegunDagView(View):
+    dag: str
+    run_id: str
 
 
-def put_dag(request: Request, ns: str, app: str, name: str) -> Response:
+def put_dag(request: Request, name: str) -> Response:
     """Create or replace a DAG. Runs that have started continue with the graph with which they started."""
-    full = f"{ns}.{app}.{name}"
-    require(ports(), "app", f"{ns}.{app}")
+    require(ports(), "app", name.rpartition(".")[0])
     sent = parse(NewDag, request)
-    check_dag(ns, full, sent.definition())
-    change = put(ports(), full, sent, caller(request), if_match(request))
-    return _shown(full, 201 if change.did == "created" else 200)
+    check_dag(name, sent.definition())
+    change = put(ports(), name, sent, caller(request), if_match(request))
+    return _shown(name, 201 if change.did == "created" else 200)
 
 
-def get_dag(request: Request, ns: str, app: str, name: str) -> Response:
+def get_dag(request: Request, name: str) -> Response:
     """Read a DAG, its state, and the schedules that Sluice generated from it."""
-    return _shown(f"{ns}.{app}.{name}")
+    return _shown(name)
 
 
-def delete_dag(request: Request, ns: str, app: str, name: str) -> Response:
+def delete_dag(request: Request, name: str) -> Response:
     """Delete a DAG. The waiting jobs of its runs are dropped and recorded; active runs continue."""
-    delete(ports(), f"{ns}.{app}.{name}", caller(request), if_match(request))
+    delete(ports(), name, caller(request), if_match(request))
     return gone()
 
 
-def enable_dag(request: Request, ns: str, app: str, name: str) -> Response:
+def enable_dag(request: Request, name: str) -> Response:
     """Enable a DAG. Events that its trigger accepts from now on start DAG runs."""
-    return _act(request, enable, f"{ns}.{app}.{name}")
+    return _act(request, enable, name)
 
 
-def disable_dag(request: Request, ns: str, app: str, name: str) -> Response:
+def disable_dag(request: Request, name: str) -> Response:
     """Disable a DAG. It starts no new runs; runs that have started continue to their end."""
-    return _act(request, disable, f"{ns}.{app}.{name}")
+    return _act(request, disable, name)
 
 
-def run_dag(request: Request, ns: str, app: str, name: str) -> Response:
+def run_dag(request: Request, name: str) -> Response:
     """Run a DAG now or at an instant. The run skips the trigger. Requests with the same Idempotency-Key start one
     run."""
-    full = f"{ns}.{app}.{name}"
-    existing(ports(), full)
+    existing(ports(), name)
     request_data = parse(RunNow, request)
     at = None if request_data.at is None else parse_when(request_data.at, ports().clock.now(), "at")
-    started_by, partition = dag_start(full), request_data.partition
-    check_waiting(ns, lambda: has_made(ports(), "run", started_by, request_id(request)))
+    started_by, partition = dag_start(name), request_data.partition
+    check_waiting(name, lambda: has_made(ports(), "run", started_by, request_id(request)))
     run_id = run_now(ports(), started_by, request_data.properties, request_id(request), at, partition)
-    return answer({"run_id": run_id, "dag": full}, 202)
+    return answer(BegunDagView(run_id=run_id, dag=name), 202)
 
 
-def list_dag_runs(request: Request, ns: str, app: str, name: str) -> Json:
+def list_dag_runs(request: Request, name: str) -> Json:
     """List the runs of a DAG, newest first, each with the state of its nodes. A deleted DAG keeps its history."""
-    return listing(request, partial(page, ports(), _known(ns, app, name)))
+    return listing(request, partial(page, ports(), _known(name)))
 
 
-def show_dag_run(request: Request, ns: str, app: str, name: str, run_id: str) -> Json:
+def show_dag_run(request: Request, name: str, run_id: str) -> Json:
     """Read a DAG run: the state of each node, and why."""
-    return view(ports(), begun(ports(), _known(ns, app, name), run_id), in_full=True)
+    return view(ports(), begun(ports(), _known(name), run_id), in_full=True)
 
 
-def rerun_dag(request: Request, ns: str, app: str, name: str, run_id: str) -> Json:
+def rerun_dag(request: Request, name: str, run_id: str) -> Json:
     """Run a part of a DAG run again: ``from`` a node with all that follows it, ``only`` one node, or ``all``. The
     request is refused while any node of the run is active. Requests with the same Idempotency-Key start one re-run."""
     request_data = parse(Rerun, request)
-    full = _known(ns, app, name)
-    check_waiting(ns)
-    return rerun(ports(), full, run_id, request_data.what, request_data.node, caller(request), request_id(request))
+    _known(name)
+    check_waiting(name)
+    return rerun(ports(), name, run_id, request_data.what, request_data.node, caller(request), request_id(request))
 
 
 def _act(request: Request, act: Any, full: str) -> Response:
@@ -103,9 +100,8 @@ def _shown(full: str, status: int = 200) -> Response:
     return document(dag_view(ports(), full), status)
 
 
-def _known(ns: str, app: str, name: str) -> str:
+def _known(name: str) -> str:
     """The full name of a DAG that exists or existed. Raises ``not_found`` otherwise."""
-    full = f"{ns}.{app}.{name}"
-    if ports().rows.get(ScheduleState, dag_start(full)) is None:
-        raise missing(ports(), "dag", full)
-    return full
+    if ports().rows.get(ScheduleState, dag_start(name)) is None:
+        raise missing(ports(), "dag", name)
+    return name

@@ -1,16 +1,37 @@
-"""Routes of custom events (T11)."""
+"""Routes of what producers send: custom events (T11), and the partitions of a dataset."""
 
 from __future__ import annotations
 
+from functools import partial
+
 from chalice.app import Request, Response
 
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.errors import invalid
 from chalicelib.core.instants import parse_instant
+from chalicelib.core.views import View
+from chalicelib.flow.definitions.store import get
+from chalicelib.flow.ingest.objects import register_values
 from chalicelib.flow.ingest.outbox import Envelope, post
 from chalicelib.flow.lookup import require
-from chalicelib.web.access import require_events
-from chalicelib.web.bodies import Events
-from chalicelib.web.http import answer, parse, request_id
+from chalicelib.flow.views import partitions
+from chalicelib.flow.views.views import partition_view
+from chalicelib.web import unseen
+from chalicelib.web.access import require_events, sees
+from chalicelib.web.bodies import Events, NewPartition
+from chalicelib.web.http import Json, answer, document, number, parse, query, request_id
+from chalicelib.web.paging import DEFAULT_LIMIT, MAX_LIMIT, listing
 from chalicelib.wiring import ports
+
+
+class AcceptedEventView(View):
+    id: str
+    type: str
+    event_id: str
+
+
+class AcceptedEventsView(View):
+    accepted: list[AcceptedEventView]
 
 
 def post_events(request: Request, ns: str) -> Response:
@@ -32,7 +53,47 @@ def post_events(request: Request, ns: str) -> Response:
     ]
     events = post(ports(), ns, envelopes)
     accepted = [
-        {"type": envelope.kind, "id": envelope.source, "event_id": event.id}
+        AcceptedEventView(type=envelope.kind, id=envelope.source, event_id=event.id)
         for envelope, event in zip(envelopes, events, strict=True)
     ]
-    return answer({"accepted": accepted}, 202)
+    return answer(AcceptedEventsView(accepted=accepted), 202)
+
+
+def register_partition(request: Request, name: str) -> Response:
+    """Register a partition as ready. Registering it again has no effect."""
+    dataset = _dataset(name)
+    content = parse(NewPartition, request).model_dump()
+    return document(partition_view(register_values(ports(), name, dataset, content)), 201)
+
+
+def list_partitions(request: Request, name: str) -> Json:
+    """List the partitions of a dataset that are ready. They come in the order of their values as text. With ``from`` or
+    ``to``, numbers compare as numbers, the answer is one page, and ``at_least`` is true if there are more."""
+    dataset = _dataset(name)
+    first, last, order = query(request, "from"), query(request, "to"), query(request, "order") or "asc"
+    if order not in ("asc", "desc"):
+        raise invalid("order", "asc or desc", order, "asc begins with the first partition, desc with the last")
+    forward = order == "asc"
+    if first is None and last is None:
+        page = listing(request, partial(ports().catalog.partitions, name, forward=forward), partition_view)
+        return {**page, "at_least": page["next_cursor"] is not None}
+    if query(request, "cursor") is not None:
+        raise invalid("cursor", "no cursor with from or to", "a cursor", "move from or to instead")
+    found, cut = partitions.between(ports(), name, dataset.keys, first, last)
+    limit = number(request, "limit", DEFAULT_LIMIT, MAX_LIMIT)
+    shown = (found if forward else found[::-1])[:limit]
+    return {"items": [partition_view(row) for row in shown], "next_cursor": None, "at_least": cut or len(found) > limit}
+
+
+def get_partition(request: Request, name: str) -> Json:
+    """Read one partition, ready or not. The answer has the jobs that count it or wait for it, and the runs that it has
+    led to. It leaves out those of namespaces that the signer may not read."""
+    dataset, text = _dataset(name), query(request, "values")
+    values = partitions.values_of(dataset.keys, text, "values")
+    if len(values) != len(dataset.keys):
+        raise invalid("values", f"a value for each of the keys {'/'.join(dataset.keys)}", text, "such as 2013/1/4")
+    return unseen.partition(partitions.one(ports(), name, dataset, values), sees(request))
+
+
+def _dataset(name: str) -> Dataset:
+    return Dataset.model_validate(get(ports(), "dataset", name).document)

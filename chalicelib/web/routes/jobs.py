@@ -2,57 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Literal, get_args
 
 from chalice.app import Request
 
+from chalicelib.core.rows.job import Job
+from chalicelib.core.states import JobKind, JobState
+from chalicelib.core.views import Code, Sentence, View
 from chalicelib.flow.jobs.actions import approve, refuse, withdraw
 from chalicelib.flow.lookup import existing, find_job, require
 from chalicelib.flow.schedules import messages
 from chalicelib.flow.views import explain
-from chalicelib.flow.views.lists import jobs_of_schedule
+from chalicelib.flow.views.lists import jobs_of_namespace, jobs_of_queue, jobs_of_schedule
 from chalicelib.flow.views.queues import Queues
 from chalicelib.flow.views.views import record_view
-from chalicelib.flow.views.waiting import jobs_of_namespace, jobs_of_queue
 from chalicelib.web import access, unseen
 from chalicelib.web.access import sees
 from chalicelib.web.bodies import Verdict
-from chalicelib.web.filters import kept_jobs
-from chalicelib.web.http import Json, caller, parse, query
+from chalicelib.web.http import Json, caller, choice, parse, query
 from chalicelib.web.paging import listing, only
 from chalicelib.wiring import ports
 
 
-def schedule_jobs(request: Request, ns: str, app: str, name: str) -> Json:
+class RefusedView(View):
+    """A job that a refusal has ended."""
+
+    job_id: str
+    state: Literal["ABORTED"]
+    reason: Sentence
+    code: Code
+
+
+def schedule_jobs(request: Request, name: str) -> Json:
     """List the waiting jobs of a schedule."""
-    full = f"{ns}.{app}.{name}"
-    existing(ports(), full)
+    existing(ports(), name)
     queues = Queues(ports())
-    read = queues.holding.page(partial(jobs_of_schedule, ports(), full))
+    read = queues.page(partial(jobs_of_schedule, ports(), name))
     return listing(request, read, queues.job)
 
 
-def why_schedule(request: Request, ns: str, app: str, name: str) -> Json:
+def why_schedule(request: Request, name: str) -> Json:
     """Explain why a schedule has not run: its state, and what its jobs wait for."""
-    return unseen.why(explain.why_schedule(ports(), f"{ns}.{app}.{name}"), sees(request))
+    return unseen.why(explain.why_schedule(ports(), name), sees(request))
 
 
-def why_message(request: Request, ns: str, app: str, name: str) -> Json:
+def why_message(request: Request, name: str) -> Json:
     """Explain why a message has not been sent: when it is due, and what its jobs wait for."""
-    stored = messages.get(ports(), f"{ns}.{app}", name)
+    app, _, short = name.rpartition(".")
+    stored = messages.get(ports(), app, short)
     return unseen.why(explain.why_schedule(ports(), stored.schedule_state.schedule), sees(request))
 
 
 def list_jobs(request: Request, ns: str) -> Json:
     """List the waiting jobs of a namespace, each with its place in its queue. A request reads a bounded number of jobs,
     so a page may hold fewer than ``limit``, even none, and still have a next page."""
-    keep, limit_name = kept_jobs(request), query(request, "queued_in")
+    keep, limit_name = _kept(request), query(request, "queued_in")
     require(ports(), "namespace", ns)
     read = partial(jobs_of_namespace, ports(), ns)
     if limit_name is not None:
         read = partial(jobs_of_queue, ports(), ns, limit_name)
     queues = Queues(ports())
-    return listing(request, queues.holding.page(only(read, keep)), queues.job)
+    return listing(request, queues.page(only(read, keep)), queues.job)
 
 
 def get_job(request: Request, job_id: str) -> Json:
@@ -76,7 +88,13 @@ def approve_job(request: Request, job_id: str) -> Json:
     return Queues(ports()).job(approve(ports(), job_id, caller(request), verdict.reason, access.duty(request)))
 
 
-def refuse_job(request: Request, job_id: str) -> Json:
+def refuse_job(request: Request, job_id: str) -> RefusedView:
     """Refuse a job that waits for an approval. The job is aborted, and this is recorded."""
     why = refuse(ports(), job_id, caller(request), parse(Verdict, request).reason, access.duty(request))
     return {"job_id": job_id, "state": "ABORTED", "reason": why, "code": why.code}
+
+
+def _kept(request: Request) -> Callable[[Job], bool]:
+    """Whether a job has the ``?state`` and ``?kind`` of a request. Raises ``invalid`` for an unknown one."""
+    state, kind = choice(request, "state", get_args(JobState)), choice(request, "kind", get_args(JobKind))
+    return lambda job: state in (None, job.state) and kind in (None, job.kind)

@@ -3,9 +3,11 @@ models."""
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, get_args
 
 from chalice.app import Request
@@ -13,16 +15,27 @@ from pydantic import TypeAdapter
 
 from chalicelib.core.access.roles import roles_with
 from chalicelib.core.states import RUN_MOVES, JobKind, JobState
+from chalicelib.core.views import View
+from chalicelib.flow import requests, views
+from chalicelib.flow.backfills import reprocess_view, view
+from chalicelib.flow.dags import runs
+from chalicelib.flow.deploy import uploaded
+from chalicelib.flow.runs import dead_letters, workers
+from chalicelib.flow.schedules import bulk
 from chalicelib.flow.views import ahead, logs, schedule_list
 from chalicelib.flow.views.present import MAX_ROWS
-from chalicelib.web import answers
+from chalicelib.web import answers, http, routes
 from chalicelib.web.access import SIGNED, Needs
 from chalicelib.web.bodies import BODIES
-from chalicelib.web.filters import STATES
 from chalicelib.web.http import KEY
 from chalicelib.web.paging import DEFAULT_LIMIT, MAX_FIRES, MAX_LIMIT
-from chalicelib.web.routes import audit, graph, present, spans
+from chalicelib.web.routes import access
+from chalicelib.web.routes import views as routes_of_views
 from chalicelib.web.table import IDEMPOTENCY_KEY, IF_MATCH, NS, ROUTES, Route
+
+# Where the views are that answer requests.
+PACKAGES = (views, routes)
+VIEWS = (http, requests, reprocess_view, view, runs, uploaded, dead_letters, workers, bulk)
 
 Json = dict[str, Any]
 SCHEMAS = "#/components/schemas/"
@@ -59,12 +72,14 @@ QUERY: dict[str, Json] = {
 }
 AT: Json = {"type": "string", "format": "date-time"}
 DAY: Json = {"type": "string", "format": "date"}
-STEPS: Json = {"type": "integer", "minimum": 0, "default": graph.STEPS}
+STEPS: Json = {"type": "integer", "minimum": 0, "default": routes_of_views.STEPS}
 
 # Parameters with another meaning, or other bounds, than elsewhere: by the path of a route, or its last part.
 OWN: dict[str, dict[str, Json]] = {
-    NS + "/schedules": {"limit": COUNT | {"maximum": schedule_list.MAX_LIMIT, "default": present.DEFAULT_SCHEDULES}},
-    "schedules": {"state": {"type": "string", "enum": list(STATES)}},
+    NS + "/schedules": {
+        "limit": COUNT | {"maximum": schedule_list.MAX_LIMIT, "default": routes_of_views.DEFAULT_SCHEDULES}
+    },
+    "schedules": {"state": {"type": "string", "enum": list(routes_of_views.STATES)}},
     "jobs": {"state": {"type": "string", "enum": list(get_args(JobState))}},
     "fires": {"limit": COUNT | {"maximum": ahead.MAX_FIRES, "default": ahead.MAX_FIRES}},
     "audit": {
@@ -73,14 +88,14 @@ OWN: dict[str, dict[str, Json]] = {
         "who": {"type": "string", "description": "a part of the signer's ARN"},
         "name": {"type": "string", "description": "a full name, or the beginning of one up to a point"},
         "kind": {"type": "string", "description": "such as `schedule`, `job` or `access`"},
-        "outcome": {"type": "string", "enum": list(audit.OUTCOMES)},
-        "limit": COUNT | {"maximum": audit.MAX_LISTED, "default": DEFAULT_LIMIT},
+        "outcome": {"type": "string", "enum": list(access.OUTCOMES)},
+        "limit": COUNT | {"maximum": access.MAX_LISTED, "default": DEFAULT_LIMIT},
     },
     "timeline": {
         "from": AT | {"description": "the first instant; by default an hour before `to`, at most 7 days before it"},
         "to": AT | {"description": "the instant at which the span ends; by default now"},
         "workflow": {"type": "string", "description": "a workflow of the namespace, as `app.name` or as its full name"},
-        "limit": COUNT | {"maximum": spans.MAX_SPANS, "default": spans.DEFAULT_SPANS},
+        "limit": COUNT | {"maximum": routes_of_views.MAX_SPANS, "default": routes_of_views.DEFAULT_SPANS},
         "ids": {"type": "boolean", "description": "whether to answer the ids of the runs, too"},
     },
     "partitions": {
@@ -88,18 +103,16 @@ OWN: dict[str, dict[str, Json]] = {
         "to": {"type": "string", "description": "the last partition, which is included: values as in `from`"},
         "order": {"type": "string", "enum": ["asc", "desc"], "default": "asc"},
     },
-    "partition": {
-        "values": {"type": "string", "description": "the value of each key, joined by `/`"},
-    },
+    "partition": {"values": {"type": "string", "description": "the value of each key, joined by `/`"}},
     "graph": {
         "around": {"type": "string", "description": "`schedule:NAME`, `workflow:NAME` or `dataset:NAME`, full names"},
-        "up": STEPS | {"maximum": graph.MAX_STEPS["graph"]},
-        "down": STEPS | {"maximum": graph.MAX_STEPS["graph"]},
-        "limit": COUNT | {"maximum": graph.MAX_NODES, "default": graph.MAX_NODES},
+        "up": STEPS | {"maximum": routes_of_views.MAX_STEPS["graph"]},
+        "down": STEPS | {"maximum": routes_of_views.MAX_STEPS["graph"]},
+        "limit": COUNT | {"maximum": routes_of_views.MAX_NODES, "default": routes_of_views.MAX_NODES},
     },
     "lineage": {
-        "up": STEPS | {"maximum": graph.MAX_STEPS["lineage"]},
-        "down": STEPS | {"maximum": graph.MAX_STEPS["lineage"]},
+        "up": STEPS | {"maximum": routes_of_views.MAX_STEPS["lineage"]},
+        "down": STEPS | {"maximum": routes_of_views.MAX_STEPS["lineage"]},
     },
     "days": {
         "from": DAY | {"description": "the first day; by default 26 weeks before `to`, at most 190 days in all"},
@@ -144,6 +157,16 @@ ERROR: Json = {
 }
 
 
+class OpenApiDocumentView(View):
+    """A document of OpenAPI 3.1."""
+
+    openapi: str
+    info: dict[str, Any]
+    paths: dict[str, Any]
+    components: dict[str, Any]
+    security: list[dict[str, Any]]
+
+
 def openapi(request: Request) -> Json:
     """Describe this API."""
     return describe()
@@ -171,7 +194,7 @@ def describe() -> Json:
 
 def _operation(route: Route) -> Json:
     path = route.path
-    summary, _, rest = (inspect.getdoc(route.handler()) or "").replace("``", "`").partition(". ")
+    summary, _, rest = route.description.replace("``", "`").partition(". ")
     good = {str(status): {"description": "Done.", **_answer(route, status)} for status in route.status}
     operation: Json = {
         "operationId": route.name,
@@ -237,7 +260,7 @@ def _schemas() -> Json:
     bodies = {route.body for route in ROUTES if route.body is not None}
     named = {name for route in ROUTES for name in (route.answer, route.begun) if name is not None}
     # Both by the schema of what is read: a default is no required field, and each part has one name for both.
-    models = [*(BODIES[name] for name in sorted(bodies)), *(answers.named(name) for name in sorted(named))]
+    models = [*(BODIES[name] for name in sorted(bodies)), *(_named(name) for name in sorted(named))]
     read: Any = [(number, "validation", TypeAdapter(model)) for number, model in enumerate(models)]
     _, found = TypeAdapter.json_schemas(read, ref_template=SCHEMAS + "{model}")
     schemas: Json = {
@@ -246,6 +269,19 @@ def _schemas() -> Json:
     schemas = json.loads(re.sub(r'View"', '"', json.dumps(schemas)))
     _distinguish(schemas, schemas)
     return schemas
+
+
+@cache
+def _views() -> Json:
+    """The views that answer requests, by their names."""
+    names = (f"{package.__name__}.{each.name}" for package in PACKAGES for each in iter_modules(package.__path__))
+    modules = (*VIEWS, *map(import_module, names))
+    return {name: each for module in modules for name, each in vars(module).items() if name.endswith("View")}
+
+
+def _named(name: str) -> Any:
+    """The model or view of an answer, by the name that its schema has."""
+    return getattr(answers, name, None) or _views()[f"{name}View"]
 
 
 def _open(schema: Json) -> Json:

@@ -1,4 +1,4 @@
-"""Routes of runs and of records: their lists, one run and its logs, and actions on a run (W6, W15)."""
+"""Routes of what has run: runs and records, logs, actions on a run (W6, W15), dead letters (E6), reports."""
 
 from __future__ import annotations
 
@@ -7,30 +7,26 @@ from typing import Any
 
 from chalice.app import Request, Response
 
+from chalicelib.core.documents import check_reference
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import iso
+from chalicelib.core.names import name_in
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.states import RUN_MOVES
+from chalicelib.core.views import View
 from chalicelib.flow import lookup
+from chalicelib.flow.history.reports import newest_day, report
 from chalicelib.flow.lookup import missing, require
 from chalicelib.flow.requests import became, has_made
-from chalicelib.flow.runs import failures
+from chalicelib.flow.runs import dead_letters, failures
 from chalicelib.flow.runs.actions import cancel, ping, rerun
 from chalicelib.flow.schedules import messages
-from chalicelib.flow.views import explain, logs
-from chalicelib.flow.views.lists import records_of_namespace, runs_of_namespace
+from chalicelib.flow.views import explain, lists, logs
 from chalicelib.flow.views.views import RunInFullView, record_view, run_in_full, run_view
 from chalicelib.ports import Page
 from chalicelib.web import access
-from chalicelib.web.http import (
-    Json,
-    answer,
-    caller,
-    day,
-    number,
-    query,
-    request_id,
-)
+from chalicelib.web.bodies import Redrive
+from chalicelib.web.http import Json, answer, caller, choice, day, gone, number, parse, query, request_id
 from chalicelib.web.paging import Read, listing, only
 from chalicelib.web.quotas import check_waiting
 from chalicelib.web.routes.schedules import known
@@ -39,36 +35,46 @@ from chalicelib.wiring import ports
 MAX_READ = 500  # runs that a request with ``?state`` reads
 
 
-def schedule_runs(request: Request, ns: str, app: str, name: str) -> Json:
+class RedrivenView(View):
+    run_id: str
+    attempt: int
+
+
+class RedrivenLettersView(View):
+    redriven: list[str]
+    refused: list[Any]
+    more: bool
+
+
+def schedule_runs(request: Request, name: str) -> Json:
     """List the runs of a schedule, newest first. A deleted schedule keeps its history."""
-    full = known(ns, app, name)
-    read = _of_day(day(request), partial(ports().runs.runs, "schedule", full))
-    return _runs(request, read)
+    return _runs(request, _of_day(day(request), partial(ports().runs.runs, "schedule", known(name))))
 
 
-def schedule_records(request: Request, ns: str, app: str, name: str) -> Json:
+def schedule_records(request: Request, name: str) -> Json:
     """List the aborted, dropped, coalesced, skipped and expired jobs of a schedule, newest first."""
-    full = known(ns, app, name)
-    return listing(request, partial(ports().runs.records, "schedule", full), record_view)
+    return listing(request, partial(ports().runs.records, "schedule", known(name)), record_view)
 
 
-def message_runs(request: Request, ns: str, app: str, name: str) -> Json:
+def message_runs(request: Request, name: str) -> Json:
     """List what a message has sent, newest first. A message that no longer exists keeps its history."""
-    full = messages.known(ports(), f"{ns}.{app}", name)
+    app, _, short = name.rpartition(".")
+    full = messages.known(ports(), app, short)
     return _runs(request, partial(ports().runs.runs, "schedule", full))
 
 
 def list_runs(request: Request, ns: str) -> Json:
     """List the runs of a namespace, newest first. Without a day, the list holds the last two weeks."""
     require(ports(), "namespace", ns)
-    read = partial(runs_of_namespace, ports(), ns, day(request))
+    read = partial(lists.of_namespace, ports(), ports().runs.runs, ns, day(request))
     return _runs(request, read)
 
 
 def list_records(request: Request, ns: str) -> Json:
     """List the aborted, dropped, coalesced, skipped and expired jobs of a namespace, newest first."""
     require(ports(), "namespace", ns)
-    return listing(request, partial(records_of_namespace, ports(), ns, day(request)), record_view)
+    read = partial(lists.of_namespace, ports(), ports().runs.records, ns, day(request))
+    return listing(request, read, record_view)
 
 
 def get_run(request: Request, run_id: str) -> RunInFullView:
@@ -98,7 +104,7 @@ def rerun_run(request: Request, run_id: str) -> Response:
     constraints. Requests with the same Idempotency-Key create one job; a repeat returns that job and its current state.
     """
     made = request_id(request)
-    check_waiting(run_id.partition(".")[0], lambda: has_made(ports(), "rerun", run_id, made))
+    check_waiting(run_id, lambda: has_made(ports(), "rerun", run_id, made))
     job_id = rerun(ports(), run_id, made)
     return answer(became(ports(), job_id), 202)
 
@@ -109,13 +115,12 @@ def read_logs(request: Request, run_id: str) -> Json:
     return logs.of_run(ports(), run_id, attempt, number(request, "lines", 100, logs.MAX_LINES))
 
 
-def workflow_runs(request: Request, ns: str, app: str, name: str) -> Json:
+def workflow_runs(request: Request, name: str) -> Json:
     """List the runs of a workflow, newest first. A deleted workflow keeps its history. The runs of a namespace that the
     signer may not read are left out."""
-    full, visible = f"{ns}.{app}.{name}", access.sees(request)
-    read = partial(ports().runs.runs, "workflow", full)
-    if ports().rows.get(Definition, "workflow", full) is None and not read(1, None).items:
-        raise missing(ports(), "workflow", full)
+    visible, read = access.sees(request), partial(ports().runs.runs, "workflow", name)
+    if ports().rows.get(Definition, "workflow", name) is None and not read(1, None).items:
+        raise missing(ports(), "workflow", name)
     return _runs(request, only(read, lambda run: visible(run.schedule), MAX_READ))
 
 
@@ -135,8 +140,56 @@ def _of_day(wanted: str | None, read: Read) -> Read:
 
 def _runs(request: Request, read: Read) -> Json:
     """A page of runs, only of those in ``?state=FAILED`` if the request names one."""
-    state = query(request, "state")
-    if state not in (None, *RUN_MOVES):
-        raise invalid("state", f"one of {', '.join(RUN_MOVES)}", state, "use one of these, or leave state out")
+    state = choice(request, "state", RUN_MOVES)
     wanted = read if state is None else only(read, lambda run: run.state == state, MAX_READ)
     return listing(request, wanted, partial(run_view, prices=ports().settings.prices))
+
+
+def list_dead_letters(request: Request, ns: str) -> Json:
+    """List the dead letters of a namespace, newest first, with their reasons."""
+    require(ports(), "namespace", ns)
+    wanted = query(request, "schedule")
+    schedule = None if wanted is None else _full(ns, wanted)
+    return listing(request, partial(dead_letters.listed, ports(), ns, schedule), dead_letters.view)
+
+
+def redrive_dead_letter(request: Request, ns: str, run_id: str) -> Response:
+    """Deliver an event again, with the same id, as its next attempt. Repeated requests deliver it once."""
+    check_waiting(ns)
+    return answer(RedrivenView(run_id=run_id, attempt=dead_letters.redrive(ports(), ns, run_id)), 202)
+
+
+def redrive_dead_letters(request: Request, ns: str) -> Response:
+    """Deliver the dead letters of a schedule again, newest first, up to a limit. ``more`` is true if some remain."""
+    request_data = parse(Redrive, request)
+    require(ports(), "namespace", ns)
+    check_waiting(ns)
+    done = dead_letters.redrive_all(ports(), ns, _full(ns, request_data.schedule), request_data.limit)
+    refused = [{"run_id": run_id, "why": why} for run_id, why in done.refused]
+    return answer(RedrivenLettersView(redriven=list(done.run_ids), refused=refused, more=done.more), 202)
+
+
+def drop_dead_letter(request: Request, ns: str, run_id: str) -> Response:
+    """Drop a dead letter for good, and record this. Its run stays in the history as failed."""
+    dead_letters.drop(ports(), ns, run_id, caller(request))
+    return gone()
+
+
+def _full(ns: str, name: str) -> str:
+    """The full name of a schedule of this namespace, from ``app.name`` or the full name."""
+    full = name_in(ns, check_reference(name, "schedule"))
+    if full is None:
+        raise invalid(
+            "schedule",
+            f"a schedule of namespace {ns}, as app.name or {ns}.app.name",
+            name,
+            "name one of this namespace, or send the request to the other",
+        )
+    return full
+
+
+def read_report(request: Request, ns: str) -> Json:
+    """Read the report of a day, workflow by workflow. Without a day, it is the newest report."""
+    require(ports(), "namespace", ns)
+    of = day(request) or newest_day(ports(), ns)
+    return {"day": of, **listing(request, partial(report, ports(), ns, of), dict)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chalice.app import Request, Response
 
@@ -13,6 +13,7 @@ from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.triggers import tree
+from chalicelib.core.views import At, View
 from chalicelib.flow.lookup import existing, missing
 from chalicelib.flow.views.views import schedule_view, version_view
 from chalicelib.ports import Page
@@ -20,40 +21,46 @@ from chalicelib.web.http import Json, document, number
 from chalicelib.web.paging import MAX_FIRES, listing
 from chalicelib.wiring import ports
 
-if TYPE_CHECKING:
-    pass
-
-
 LAST_DAY = 253_402_300_799_999  # ms: 31 December 9999, the last day of the calendar
 
 
-def get_schedule(request: Request, ns: str, app: str, name: str) -> Response:
+class PreviewView(View):
+    """The next fires: their nominal instants, and when each is due."""
+
+    items: list[At]
+    due: list[At]
+    next_cursor: None
+    description: str
+    fires_per_day: float | None
+
+
+def get_schedule(request: Request, name: str) -> Response:
     """Read a schedule."""
-    return shown(ns, app, name)
+    return shown(name)
 
 
-def schedule_versions(request: Request, ns: str, app: str, name: str) -> Json:
+def schedule_versions(request: Request, name: str) -> Json:
     """List all versions of a schedule's definition, newest first, each with its changes."""
-    full = known(ns, app, name)
+    known(name)
 
     def read(limit: int, cursor: str | None) -> Page[Any]:
         if cursor is not None and not re.fullmatch("[0-9]{1,9}", cursor):
             raise bad_cursor()
         # One more than a page: the oldest version of the page is compared with the one before it.
-        rows = ports().catalog.versions(full, limit + 1, int(cursor) if cursor is not None else None)
+        rows = ports().catalog.versions(name, limit + 1, int(cursor) if cursor is not None else None)
         pairs = tuple(zip(rows, (*rows[1:], None), strict=True))[:limit]
         return Page(pairs, str(pairs[-1][0].version) if len(rows) > limit else None)
 
     return listing(request, read, lambda pair: version_view(*pair))
 
 
-def preview(request: Request, ns: str, app: str, name: str) -> Json:
+def preview(request: Request, name: str) -> PreviewView:
     """List the next fires of a schedule's time triggers. For a disabled schedule, these are the fires if it were
     enabled now."""
     count = number(request, "count", 10, MAX_FIRES)
-    _, schedule = existing(ports(), f"{ns}.{app}.{name}")
-    timer = ports().rows.get(Timer, f"{ns}.{app}.{name}")
-    fires = upcoming.fires(schedule, ports().clock.now(), count, timer, f"{ns}.{app}.{name}")
+    _, schedule = existing(ports(), name)
+    timer = ports().rows.get(Timer, name)
+    fires = upcoming.fires(schedule, ports().clock.now(), count, timer, name)
     shown = [fire for fire in fires if fire.due <= LAST_DAY]
     return {
         "items": [iso(fire.nominal) for fire in shown],
@@ -64,18 +71,17 @@ def preview(request: Request, ns: str, app: str, name: str) -> Json:
     }
 
 
-def shown(ns: str, app: str, name: str, status: int = 200, notes: Sequence[str] = ()) -> Response:
+def shown(name: str, status: int = 200, notes: Sequence[str] = ()) -> Response:
     """A schedule with the number of fires per day, which shows a cron expression that fires too often (T1), and with
     notes on its expressions, if there are any."""
-    schedule_state, schedule = existing(ports(), f"{ns}.{app}.{name}")
+    schedule_state, schedule = existing(ports(), name)
     noted = {"notes": list(notes)} if notes else {}
     daily = upcoming.per_day(schedule)
     return document({**schedule_view(schedule_state, schedule), "fires_per_day": daily, **noted}, status)
 
 
-def known(ns: str, app: str, name: str) -> str:
-    """The full name of a schedule that exists or existed. Raises ``not_found`` otherwise."""
-    full = f"{ns}.{app}.{name}"
-    if ports().rows.get(ScheduleState, full) is None:
-        raise missing(ports(), "schedule", full)
-    return full
+def known(name: str) -> str:
+    """The name name of a schedule that exists or existed. Raises ``not_found`` otherwise."""
+    if ports().rows.get(ScheduleState, name) is None:
+        raise missing(ports(), "schedule", name)
+    return name

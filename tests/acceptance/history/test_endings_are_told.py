@@ -146,7 +146,7 @@ def test_c14_work_that_never_ran_is_shown_with_reason_and_time(ending: Callable[
         with pytest.raises(SluiceError) as refused:
             read()
         assert refused.value.hint == f"it was {kind.lower()} at {shown['at']}: {record.reason.text}"
-    listed = lists.records_of_namespace(world.ports, "demo", None, 50, None).items
+    listed = lists.of_namespace(world.ports, world.ports.runs.records, "demo", None, 50, None).items
     assert record in listed
     if ending is not dropped_by_a_delete:
         assert shown in why_schedule(world, "a")["ended"]
@@ -204,7 +204,7 @@ def test_c14_a_cancelled_run_is_shown_with_reason_and_time() -> None:
             "count": 1,
         }
     ]
-    listed = lists.runs_of_namespace(world.ports, "demo", None, 50, None).items
+    listed = lists.of_namespace(world.ports, world.ports.runs.runs, "demo", None, 50, None).items
     assert [(each.state, each.reason.text) for each in listed] == [("CANCELLED", "cancelled by ada")]
 
 

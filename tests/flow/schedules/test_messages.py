@@ -17,7 +17,7 @@ from chalicelib.flow import lookup
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
 from chalicelib.flow.schedules import messages
-from chalicelib.flow.views import waiting
+from chalicelib.flow.views import lists
 from tests.support.world import SQS, World, flights, full
 
 APP = "demo.flights"
@@ -110,7 +110,7 @@ def test_l16_messages_are_listed_by_app_and_not_among_schedules(world: World) ->
     assert lookup.schedules_of(world.ports, APP) == []
     workflows = {row.name for row in lookup.definitions_in(world.ports, "workflow", APP)}
     assert workflows == {full("clean"), full("join"), full("notify")}
-    assert waiting.jobs_of_namespace(world.ports, "demo", 100, None).items == ()
+    assert lists.jobs_of_namespace(world.ports, "demo", 100, None).items == ()
 
 
 def test_l16_app_default_target_serves_messages_that_name_none(world: World) -> None:

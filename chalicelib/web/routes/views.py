@@ -1,0 +1,227 @@
+"""Routes of views of many schedules and runs: lists, a glance, what waits now, fires, limits, timelines, graphs."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from typing import Any, get_args
+
+from chalice.app import Request
+
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.documents import check_name, check_reference
+from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.instants import DAY, HOUR, MINUTE, iso, zone
+from chalicelib.core.names import full_name, name_in
+from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.states import Mode
+from chalicelib.flow.lookup import existing, require
+from chalicelib.flow.schedules.bulk import Filters, fits, parse_tag
+from chalicelib.flow.views import graph as graphs
+from chalicelib.flow.views import spans
+from chalicelib.flow.views.ahead import MAX_FIRES, between
+from chalicelib.flow.views.limits import named, of_namespace
+from chalicelib.flow.views.lineage import lineage
+from chalicelib.flow.views.present import MAX_ROWS, now_of
+from chalicelib.flow.views.schedule_list import MAX_LIMIT, Wanted, glance, rows_of
+from chalicelib.flow.views.views import schedule_view
+from chalicelib.ports import Page
+from chalicelib.web import unseen
+from chalicelib.web.access import sees
+from chalicelib.web.bodies import Glance
+from chalicelib.web.http import Json, choice, flag, instant, number, parse, query
+from chalicelib.web.paging import listing
+from chalicelib.web.routes.schedules import known
+from chalicelib.wiring import ports
+
+DEFAULT_SCHEDULES = 500
+STATES = tuple(mode for mode in get_args(Mode) if mode != "deleted")  # lists hold no deleted schedule
+DEFAULT_SPANS, MAX_SPANS = 2_000, 5_000
+MAX_DAYS = 7  # of a timeline; a longer span is for the reports
+WEEKS, MAX_CALENDAR_DAYS = 26, 190  # of the days of a schedule: the default, and the most days; runs are kept for 180
+MAX_NODES = 300
+STEPS = 2  # by default in each direction
+MAX_STEPS = {"graph": 10, "lineage": 5}
+
+
+def list_schedules(request: Request, app: str) -> Json:
+    """List the schedules of an app that match every given filter: a tag, the workflow, the state."""
+    require(ports(), "app", app)
+    wanted = _filters(request, *app.split("."))
+
+    def read(limit: int, cursor: str | None) -> Page[Any]:
+        page = ports().catalog.schedules(app, limit, cursor)
+        found = (_living(name) for name in page.items)
+        return Page(tuple(schedule_view(*each) for each in found if each and fits(wanted, *each)), page.cursor)
+
+    return listing(request, read)
+
+
+def find_schedules(request: Request, ns: str) -> Json:
+    """List the schedules of a namespace in short that match every given filter, by name. A request reads a bounded
+    number of schedules, so a page may hold fewer than ``limit``, even none, and still have a next page."""
+    app = query(request, "app")
+    if app is not None:
+        check_name(app, "app")
+    wanted = Wanted(app, _filters(request, ns, app), query(request, "q") or "")
+    read = partial(rows_of, ports(), ns, wanted)
+    return listing(request, read, default=DEFAULT_SCHEDULES, most=MAX_LIMIT)
+
+
+def glance_schedules(request: Request, ns: str) -> Json:
+    """Show why each of some schedules does not run, with its next fire, its waiting jobs and its last ten runs."""
+    names = parse(Glance, request).of(ns)
+    require(ports(), "namespace", ns)
+    return glance(ports(), names)
+
+
+def show_now(request: Request, ns: str) -> Json:
+    """Show what waits by what holds it, what runs, what is overdue, and which schedules failures have paused. At most
+    ``rows`` jobs and as many runs are read; if there are more, ``at_least`` is true."""
+    most = number(request, "rows", MAX_ROWS, MAX_ROWS)
+    require(ports(), "namespace", ns)
+    return now_of(ports(), ns, most)
+
+
+def list_fires(request: Request, ns: str) -> Json:
+    """List the first fires of all schedules between two instants, by when they are due. With ``at_least`` fires after
+    ``complete_to`` may be missing."""
+    since, until = _span(request)
+    limit = number(request, "limit", MAX_FIRES, MAX_FIRES)
+    require(ports(), "namespace", ns)
+    return between(ports(), ns, since, until, limit)
+
+
+def list_limits(request: Request, ns: str) -> Json:
+    """List the pools and policies, and the limits at which jobs wait. With a name: the limit of this name, or those of
+    ``schedule:app.name``, with the runs that hold permits, and who waits in order."""
+    require(ports(), "namespace", ns)
+    name = query(request, "name")
+    if name is None:
+        return listing(request, partial(of_namespace, ports(), ns))
+    found = partial(unseen.limit, sees=sees(request))
+    return listing(request, lambda limit, cursor: Page(tuple(named(ports(), ns, name))), found)
+
+
+def _span(request: Request) -> tuple[int, int]:
+    """The span ``?from`` to ``?to``, by default a day from now. Raises ``invalid`` for a past or too long one."""
+    now = ports().clock.now()
+    begin, end = query(request, "from"), query(request, "to")
+    since = instant(request, "from", now)
+    if since < now - MINUTE:
+        raise invalid("from", f"an instant from {iso(now)} on", begin, "the runs of the past are in the list of runs")
+    until = instant(request, "to", since + DAY)
+    if not since < until <= since + 31 * DAY:
+        raise invalid(
+            "to", "an instant after from, at most 31 days later", end or iso(until), "send one request for each month"
+        )
+    return since, until
+
+
+def _living(full: str) -> tuple[ScheduleState, Schedule] | None:
+    """A schedule of a list; None if it was deleted after the list was read."""
+    try:
+        return existing(ports(), full)
+    except SluiceError as error:
+        if error.code != "not_found":
+            raise
+        return None
+
+
+def timeline(request: Request, ns: str) -> Json:
+    """Show what ran when. The attempts that were claimed from one instant to another, newest first, in columns.
+    ``waited`` and ``took`` are in ms, ``at`` is when the wait began, and ``row`` and ``state`` are numbers in ``names``
+    and ``states``. With ``ids=true`` the ids of the runs are there, too."""
+    now = ports().clock.now()
+    require(ports(), "namespace", ns)
+    until = instant(request, "to", now)
+    since = instant(request, "from", until - HOUR)
+    if not since < until <= since + MAX_DAYS * DAY:
+        hint = "ask for a shorter span, or read the reports of days"
+        raise invalid("from", f"an instant before to, by at most {MAX_DAYS} days", query(request, "from"), hint)
+    limit = number(request, "limit", DEFAULT_SPANS, MAX_SPANS)
+    schedule, workflow = _full(request, "schedule", ns), _full(request, "workflow", ns)
+    if schedule is not None and workflow is not None:
+        raise invalid("workflow", "a schedule or a workflow", "both", "leave one of them out")
+    return spans.timeline(ports(), ns, spans.Within(since, until, limit, schedule, workflow), flag(request, "ids"))
+
+
+def show_outcomes(request: Request, ns: str) -> Json:
+    """Count the newest 500 attempts of the last two weeks by state, and show the last eight that failed. With ``more``
+    there are older ones."""
+    require(ports(), "namespace", ns)
+    return spans.outcomes(ports(), ns)
+
+
+def schedule_days(request: Request, name: str) -> Json:
+    """Count the runs and records of a schedule by day and state, newest day first. Days without any are left out. The
+    days are those of ``zone``, by default UTC; ``from`` and ``to`` are both included."""
+    known(name)
+    of = zone(query(request, "zone") or "UTC", "zone")
+    today = datetime.fromtimestamp(ports().clock.now() / 1000, UTC).astimezone(of).date()
+    last: date = _day(request, "to", today)
+    first: date = _day(request, "from", last - timedelta(weeks=WEEKS) + timedelta(days=1))
+    if not first <= last < first + timedelta(days=MAX_CALENDAR_DAYS):
+        raise invalid(
+            "from",
+            f"a day up to to, at most {MAX_CALENDAR_DAYS} days in all",
+            query(request, "from"),
+            "send one request for each part",
+        )
+    return spans.days(ports(), name, first, last, of)
+
+
+def _day(request: Request, name: str, default: Any) -> Any:
+    text = query(request, name)
+    if text is None:
+        return default
+    try:
+        found = date.fromisoformat(text)
+        if found.isoformat() == text and 1970 <= found.year <= 9998:
+            return found
+    except ValueError:
+        pass
+    raise invalid(name, "a day such as 2026-11-20, of the years 1970 to 9998", text, "write year-month-day")
+
+
+def _full(request: Request, name: str, ns: str) -> str | None:
+    """The full name of a schedule or workflow of this namespace, from ``app.name`` or the full name."""
+    text = query(request, name)
+    if text is None:
+        return None
+    full = name_in(ns, text)
+    if full is None:
+        raise invalid(name, f"app.name, or a full name of the namespace {ns}", text, f"such as {ns}.flights.clean")
+    return check_reference(full.replace("~", ""), name) and full
+
+
+def graph(request: Request, ns: str) -> Json:
+    """Show how schedules, workflows and datasets trigger each other. The nodes are those at most ``up`` steps before
+    ``around`` and ``down`` steps after it. Without ``around``, they are the first schedules by name with all that they
+    name. Names of namespaces that the signer may not read are left out."""
+    require(ports(), "namespace", ns)
+    up, down = (number(request, name, STEPS, MAX_STEPS["graph"], least=0) for name in ("up", "down"))
+    around, visible = query(request, "around"), sees(request)
+    center = graphs.thing_of(around) if around is not None else None
+    if center is not None and not visible(center.name):
+        raise graphs.unknown(center)
+    shown = graphs.graph(ports(), ns, around, up, down, number(request, "limit", MAX_NODES, MAX_NODES))
+    return unseen.graph(shown, visible)
+
+
+def run_lineage(request: Request, run_id: str) -> Json:
+    """Show what led to a run and what followed from it. What led to it are the events that its job has counted, and the
+    runs that caused them. What followed are the jobs that have counted its statuses, and their runs. What belongs to a
+    namespace that the signer may not read is left out."""
+    up, down = (number(request, name, STEPS, MAX_STEPS["lineage"], least=0) for name in ("up", "down"))
+    return unseen.lineage(lineage(ports(), run_id, up, down), sees(request))
+
+
+def _filters(request: Request, ns: str, app: str | None) -> Filters:
+    """The filters of a request, such as ``?tag=team=a&workflow=clean&state=enabled``. A short name of a workflow is one
+    of the app. Raises ``invalid`` for an unknown state, and for a short name without an app."""
+    tag, workflow, state = query(request, "tag"), query(request, "workflow"), choice(request, "state", STATES)
+    if workflow is not None and app is None and "." not in workflow:
+        raise invalid("workflow", "app.name", workflow, "name its app, or add app=...")
+    named = full_name(check_reference(workflow, "workflow"), ns, app or "") if workflow is not None else None
+    return Filters(parse_tag(tag) if tag is not None else None, named, state)
