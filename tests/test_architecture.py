@@ -634,3 +634,35 @@ def test_no_test_has_a_name_of_more_than_60_characters() -> None:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and len(node.name) > 60
     ]
     assert found == []
+
+
+def test_contributing_says_where_each_module_is_tested() -> None:
+    """In a file of tests with its path and name, or in the places of the row that names its package."""
+    places = _places_of_tests()
+    missing = [
+        str(path.relative_to(ROOT))
+        for folder in ("chalicelib/core", "chalicelib/flow")
+        for path in modules(folder)
+        if path.stem != "__init__" and not _has_own_tests(path) and _package(path) not in places
+    ]
+    assert missing == [], "give it a file of tests, or its package a row in CONTRIBUTING.md"
+    named = {place for found in places.values() for place in found}
+    assert [place for place in sorted(named) if not (ROOT / place).exists()] == []
+
+
+def _places_of_tests() -> dict[str, list[str]]:
+    """The paths that the table of CONTRIBUTING.md names for each package."""
+    section = (ROOT / "CONTRIBUTING.md").read_text().split("### Where the tests of a module are\n")[1].split("\n#")[0]
+    rows = [line.split("|")[1:3] for line in section.splitlines() if line.startswith("| `")]
+    names = re.compile(r"`([^`]+)`")
+    found = [(package, names.findall(places)) for packages, places in rows for package in names.findall(packages)]
+    assert len(found) == len(dict(found)), "a package has one row"
+    return dict(found)
+
+
+def _package(path: Path) -> str:
+    return path.parent.relative_to(ROOT / "chalicelib").as_posix()
+
+
+def _has_own_tests(path: Path) -> bool:
+    return any((ROOT / "tests" / _package(path)).glob(f"test_{path.stem}*.py"))
