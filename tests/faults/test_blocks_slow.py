@@ -27,6 +27,8 @@ JOINS: Millis = SECOND // 2  # from the upload until its job is in the queue, wi
 A_LOT: Millis = 60 * SECOND
 EVERY = 7  # of the calls; the remainders of the two backlogs differ
 PARTS = 4  # of these calls
+# Policies and their jobs: one queue with few and with many starts in a block, and a queue in parts.
+SWEPT = [(3, 6), (100, 24), pytest.param(200, 24, marks=pytest.mark.long), (500, 24)]
 
 
 @lru_cache(maxsize=8)
@@ -77,7 +79,7 @@ def test_e3_a_fast_policy_sends_all_its_jobs_and_keeps_its_limit(most: int, inte
 
 
 @pytest.mark.parametrize("meanwhile", [False, True], ids=["alone", "others go on"])
-@pytest.mark.parametrize(("most", "jobs"), [(3, 6), (100, 24), (200, 24), (500, 24)])
+@pytest.mark.parametrize(("most", "jobs"), SWEPT)
 @pytest.mark.parametrize("part", parts(PARTS))
 def test_e3_a_fast_policy_keeps_its_limit_with_calls_of_a_minute(
     most: int, jobs: int, meanwhile: bool, part: int
@@ -100,7 +102,7 @@ def test_e3_a_fast_policy_keeps_its_limit_with_calls_of_a_minute(
         check(slow.world)
 
 
-@pytest.mark.parametrize(("most", "jobs"), [(3, 6), (100, 24), (200, 24), (500, 24)])
+@pytest.mark.parametrize(("most", "jobs"), SWEPT)
 @pytest.mark.parametrize("part", parts(PARTS))
 def test_e3_death_while_a_block_is_sent_loses_permits_only(most: int, jobs: int, part: int) -> None:
     whole = backlog(jobs, most, "1s")
