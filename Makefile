@@ -85,6 +85,7 @@ test: lint docs $(CONSOLE) ## lint, types, the site and all tests but the long o
 
 test-long: $(STAMP) ## the tests that take longer than a minute, and the scenarios once more on moto
 	$(BIN)/python -m pytest -m long
+	SLUICE_TEST_EXAMPLES=20 $(BIN)/python -m pytest -m "not long" tests/core
 	SLUICE_TEST_TABLES=moto $(BIN)/python -m pytest -m "not long" tests/acceptance tests/flow tests/operations tests/docs tests/workers tests/web
 
 mutants: $(STAMP) ## change the modules that decide in small ways and see whether a test fails: ONLY=jobs.check, MINUTES=8

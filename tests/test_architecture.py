@@ -60,10 +60,22 @@ class Import(NamedTuple):
 
 @cache
 def kept() -> tuple[Path, ...]:
-    """The files that git keeps, or would keep, without ignored ones."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return tuple(path for name in sorted(filter(None, listed.split("\0"))) if (path := ROOT / name).is_file())
+    return _kept_in(ROOT)
+
+
+def _kept_in(root: Path) -> tuple[Path, ...]:
+    """The files that git keeps, and the new ones in folders of the project. What a user writes beside those folders,
+    such as the app of the README, is not the project's."""
+    tracked, new = _listed(root, "--cached"), _listed(root, "--others", "--exclude-standard")
+    folders = {name.partition("/")[0] for name in tracked if "/" in name}
+    names = {*tracked, *(name for name in new if name.partition("/")[0] in folders)}
+    return tuple(path for name in sorted(names) if (path := root / name).is_file())
+
+
+def _listed(root: Path, *options: str) -> list[str]:
+    command = ["git", "ls-files", "-z", *options]
+    listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+    return [name for name in listed.split("\0") if name]
 
 
 @cache
@@ -71,6 +83,12 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), str(path))
 
 
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree(path)))
+
+
+@cache
 def modules(folder: str) -> list[Path]:
     found = [path for path in kept() if path.suffix == ".py" and path.is_relative_to(ROOT / folder)]
     assert found, f"expected modules under {folder}, found none"
@@ -87,6 +105,7 @@ def name_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
 def imports(path: Path) -> list[Import]:
     return list(_imports(tree(path), path, in_function=False))
 
@@ -292,7 +311,7 @@ def test_only_the_trigger_package_knows_the_kinds_of_leaves() -> None:
         if not name_of(path).startswith(package)
         for line, name in [
             *((each.line, each.module.rpartition(".")[2]) for each in imports(path) if each.module.startswith(package)),
-            *((node.lineno, node.attr) for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute)),
+            *((node.lineno, node.attr) for node in nodes(path) if isinstance(node, ast.Attribute)),
         ]
         if name in kinds
     ]
@@ -300,7 +319,7 @@ def test_only_the_trigger_package_knows_the_kinds_of_leaves() -> None:
         f"{path.relative_to(ROOT)}:{node.lineno} tests the class {tested}"
         for path in of_service()
         if not name_of(path).startswith(package)
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         for tested in _tested(node)
         if tested.rpartition(".")[2] in classes
     ]
@@ -314,7 +333,7 @@ def test_only_the_trigger_package_compares_the_type_of_a_leaf() -> None:
         f"{path.relative_to(ROOT)}:{node.lineno} compares {ast.unparse(node)}"
         for path in of_service()
         if not name_of(path).startswith("chalicelib.core.triggers")
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Compare) and _is_type(node.left)
         for each in ast.walk(node)
         if isinstance(each, ast.Constant) and each.value in kinds
@@ -350,7 +369,7 @@ def test_a_name_is_imported_from_the_module_that_defines_it() -> None:
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for folder in ("chalicelib",)
         for path in modules(folder)
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if (isinstance(node, ast.alias) and node.asname == node.name)
         or (isinstance(node, ast.Name) and node.id == "__all__" and isinstance(node.ctx, ast.Store))
     ]
@@ -519,6 +538,24 @@ def test_each_way_to_read_the_text_of_a_reason_is_detected(code: str) -> None:
     assert list(_reads_of_reasons(ast.parse(code))) == [1]
 
 
+def test_what_a_user_writes_in_a_clone_is_not_checked(tmp_path: Path) -> None:
+    for name in ("sluice/a.py", "sluice/new.py", "hello/utils.py", "count.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    for command in (["init", "--quiet"], ["add", "sluice/a.py"]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    assert [path.name for path in _kept_in(tmp_path)] == ["a.py", "new.py"]
+
+
+def test_lint_checks_only_what_git_keeps() -> None:
+    """So the files of the README and the tutorial at the root of a clone are neither linted nor typed."""
+    makefile = (ROOT / "Makefile").read_text()
+    linted = re.findall(r"^(?:TYPED|LINTED) := (?:\$\(TYPED\) )?(.+)$", makefile, re.MULTILINE)
+    tracked = {name.partition("/")[0] for name in _listed(ROOT, "--cached")}
+    assert len(linted) == 2
+    assert {name for names in linted for name in names.split()} <= tracked
+
+
 def test_no_module_has_a_catch_all_name() -> None:
     drawers = {"utils", "util", "helpers", "helper", "manager", "managers", "common", "misc"}
     assert [str(path.relative_to(ROOT)) for path in kept() if path.suffix == ".py" and path.stem in drawers] == []
@@ -609,7 +646,39 @@ def test_no_test_has_a_name_of_more_than_60_characters() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
         for path in modules("tests")
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and len(node.name) > 60
     ]
     assert found == []
+
+
+def test_contributing_says_where_each_module_is_tested() -> None:
+    """In a file of tests with its path and name, or in the places of the row that names its package."""
+    places = _places_of_tests()
+    missing = [
+        str(path.relative_to(ROOT))
+        for folder in ("chalicelib/core", "chalicelib/flow")
+        for path in modules(folder)
+        if path.stem != "__init__" and not _has_own_tests(path) and _package(path) not in places
+    ]
+    assert missing == [], "give it a file of tests, or its package a row in CONTRIBUTING.md"
+    named = {place for found in places.values() for place in found}
+    assert [place for place in sorted(named) if not (ROOT / place).exists()] == []
+
+
+def _places_of_tests() -> dict[str, list[str]]:
+    """The paths that the table of CONTRIBUTING.md names for each package."""
+    section = (ROOT / "CONTRIBUTING.md").read_text().split("### Where the tests of a module are\n")[1].split("\n#")[0]
+    rows = [line.split("|")[1:3] for line in section.splitlines() if line.startswith("| `")]
+    names = re.compile(r"`([^`]+)`")
+    found = [(package, names.findall(places)) for packages, places in rows for package in names.findall(packages)]
+    assert len(found) == len(dict(found)), "a package has one row"
+    return dict(found)
+
+
+def _package(path: Path) -> str:
+    return path.parent.relative_to(ROOT / "chalicelib").as_posix()
+
+
+def _has_own_tests(path: Path) -> bool:
+    return any((ROOT / "tests" / _package(path)).glob(f"test_{path.stem}*.py"))

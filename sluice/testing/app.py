@@ -223,7 +223,7 @@ class App(Engine):
         """Move the clock by a span: ``advance("1h30m")``. All work that falls due happens at its instant."""
         with self.acting():
             end = self.clock.now() + duration(span, "span")
-            self.pass_until(end, self._busy_from)
+            self.pass_until(end, partial(busy_from, self._tables))
 
     def advance_to(self, at: str | datetime) -> None:
         """Move the clock to an instant. Raises `ApiRefused` for an instant in the past."""
@@ -231,7 +231,7 @@ class App(Engine):
             end = _instant(at)
             if end < self.clock.now():
                 raise errors.invalid("at", f"an instant after {iso(self.clock.now())}", iso(end))
-            self.pass_until(end, self._busy_from)
+            self.pass_until(end, partial(busy_from, self._tables))
 
     # -- results ---------------------------------------------------------------------------------------------------
 
@@ -390,14 +390,15 @@ class App(Engine):
         changed: dict[str, Any] = {name: tuple(sorted(values)) for name, values in found.items()}
         self.ports = replace(self.ports, settings=replace(settings, **changed))
 
-    def _busy_from(self, tick: Instant) -> Instant:
-        """The first tick, from this one on, that may find work, computed from the ``wake_at`` of all rows."""
-        wakes = (row["wake_at"]["S"] for _, row in self._tables.rows() if "wake_at" in row and not is_listed(row))
-        first = min(wakes, default=None)
-        if first is None:
-            return EVER
-        quiet_until = (parse_instant(first) - LEAD) // MINUTE * MINUTE
-        return max(tick, quiet_until)
+
+def busy_from(tables: MemoryTables, tick: Instant) -> Instant:
+    """The first tick, from this one on, that may find work, computed from the ``wake_at`` of all rows."""
+    wakes = (row["wake_at"]["S"] for _, row in tables.rows() if "wake_at" in row and not is_listed(row))
+    first = min(wakes, default=None)
+    if first is None:
+        return EVER
+    quiet_until = (parse_instant(first) - LEAD) // MINUTE * MINUTE
+    return max(tick, quiet_until)
 
 
 class _Acting:

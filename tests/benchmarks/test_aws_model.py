@@ -103,6 +103,7 @@ def test_l8_an_uploaded_app_is_worked_off_after_its_answer(recorded: cpu.Recorde
     assert 0 < found["answered_s"] < found["seconds"] < 60
 
 
+@pytest.mark.long
 def test_e9_a_large_burst_is_in_time_as_its_parts_know_its_size(recorded: cpu.RecordedCpu) -> None:
     """Without the size, messages came 5.5 s ahead, in which Lambda starts 32 pollers; the 40th was 3 s late."""
     found = scenarios.burst(with_changes(**SURE), recorded, 3_000)
@@ -294,6 +295,7 @@ def test_e9_pessimistic_keys_share_the_throughput_of_a_partition() -> None:
     assert 0 < taken["pessimistic"] < len(keys)
 
 
+@pytest.mark.long
 def test_e9_pessimistic_bursts_arrive_later_and_once(recorded: cpu.RecordedCpu) -> None:
     promised = Setup(aws_model.assumed_as("pessimistic").with_changes(SURE))
     usual, late = (scenarios.burst(each, recorded, 2_500) for each in (with_changes(**SURE), promised))

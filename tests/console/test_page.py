@@ -64,10 +64,10 @@ def test_the_pictures_of_the_documents_are_small() -> None:
     assert {name: size for name, size in sizes.items() if size > MAX_BYTES_OF_PICTURE} == {}
 
 
-def npm(script: str) -> None:
-    """Run a script of the page. Raises AssertionError with its output if it fails."""
+def npm(script: str, **named: str) -> None:
+    """Run a script of the page with these environment variables. Raises AssertionError with its output if it fails."""
     assert (NODE / "npm").exists(), "expected Node in build/console-venv, got none: run make console"
-    environment = {**os.environ, "PATH": f"{NODE}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1", "CI": "1"}
+    environment = {**os.environ, "PATH": f"{NODE}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1", "CI": "1"} | named
     command = [str(NODE / "npm"), "--silent", "run", script]
     done = subprocess.run(command, cwd=ROOT / "console", env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
@@ -79,4 +79,9 @@ def test_the_page_keeps_its_style_types_and_rules(script: str) -> None:
 
 
 def test_each_view_and_action_works_in_a_browser() -> None:
+    npm("browser", SAMPLE="yes")
+
+
+@pytest.mark.long
+def test_each_view_and_action_works_in_each_way_in_a_browser() -> None:
     npm("browser")

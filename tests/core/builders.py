@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -32,9 +33,10 @@ LIMIT = f"workflow:{NAME}"
 EMR_LIMIT = names.EMR_STARTS
 RATE = StartRate("app-1", 1 * SECOND, 20)
 
-# A test must not fail because the machine is busy, so no example has a deadline.
-brief = settings(max_examples=60, deadline=None)
-thorough = settings(max_examples=200, deadline=None)
+# A test must not fail because the machine is busy, so no example has a deadline. `make test-long` draws more examples.
+EXAMPLES = int(os.environ.get("SLUICE_TEST_EXAMPLES", "1"))
+brief = settings(max_examples=30 * EXAMPLES, deadline=None)
+thorough = settings(max_examples=100 * EXAMPLES, deadline=None)
 
 PARTITION: dict[str, Any] = {"type": "partition", "dataset": "demo.flights"}
 WEATHER: dict[str, Any] = {"type": "partition", "dataset": "demo.weather"}

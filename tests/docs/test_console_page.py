@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.played_api import KEY, REGION, SECRET, PlayedApi, playing
+from tests.cli.terminal import heed_ctrl_c
 from tests.docs.session import ROOT
 
 TEXT = (ROOT / "docs" / "console.md").read_text()
@@ -72,7 +73,12 @@ def test_the_console_page_shows_what_its_commands_do(port: str, environment: dic
     assert (shell, nothing) == ("source .local/endpoints.env", ""), "the environment of this test stands for it"
     wanted = printed.replace(DEFAULT_PORT, port)
     console = subprocess.Popen(
-        command(serve, port), env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        command(serve, port),
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        preexec_fn=heed_ctrl_c,
     )
     try:
         assert console.stdout is not None

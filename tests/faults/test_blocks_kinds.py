@@ -19,6 +19,7 @@ from tests.faults.scenarios_paced import beyond_pace
 from tests.faults.slow_calls import SlowCalls
 from tests.support import backfills
 from tests.support.crash import Crash
+from tests.support.samples import parts
 from tests.support.schedules import at, partitions
 from tests.support.snapshot import Start
 from tests.support.world import World, day, flights
@@ -27,6 +28,7 @@ LIMIT = "policy:demo.calm"
 JOBS = 16
 MOST = 10
 EVERY = 11  # of the calls
+PARTS = 3  # of these calls
 SLOW_TO_START = {"max_events": 1, "interval": "1h"}  # so that all jobs but the first wait
 
 
@@ -125,12 +127,13 @@ def test_e3_waiting_jobs_of_every_kind_are_sent_in_blocks(kind: str, monkeypatch
     check(slow.world)
 
 
-def test_t16_an_event_that_comes_amid_its_block_is_in_a_message() -> None:
+@pytest.mark.parametrize("part", parts(PARTS))
+def test_t16_an_event_that_comes_amid_its_block_is_in_a_message(part: int) -> None:
     """A second partition comes before any call of the block. Each schedule then sends it: in the message of the job
     that waited, or in another one."""
     whole = SlowCalls(_waiting("events").again())
     whole.work(whole.clock.now() + MINUTE)
-    for number in range(1, whole.calls + 1, EVERY):
+    for number in range(1 + EVERY * part, whole.calls + 1, EVERY * PARTS):
         slow = SlowCalls(_waiting("events").again())
         slow.at, slow.surprise = number, lambda slow=slow: slow.world.upload(day(2))
         slow.work(slow.clock.now() + 3 * MINUTE, ticks=True)
@@ -144,10 +147,11 @@ def test_t16_an_event_that_comes_amid_its_block_is_in_a_message() -> None:
 
 
 @pytest.mark.parametrize("kind", ["events", "redrives", "a backfill"])
-def test_e3_a_death_amid_a_block_of_any_kind_loses_permits_only(kind: str) -> None:
+@pytest.mark.parametrize("part", parts(PARTS))
+def test_e3_a_death_amid_a_block_of_any_kind_loses_permits_only(kind: str, part: int) -> None:
     whole = SlowCalls(_waiting(kind).again())
     whole.work(whole.clock.now() + MINUTE)
-    for number in range(1, whole.calls + 1, EVERY):
+    for number in range(1 + EVERY * part, whole.calls + 1, EVERY * PARTS):
         slow = SlowCalls(_waiting(kind).again())
 
         def die() -> None:
@@ -196,11 +200,12 @@ def test_l12_a_backfill_in_blocks_goes_on_without_hints(at_a_time: int) -> None:
     assert (row.succeeded, row.ended_at is not None) == (JOBS, True)
 
 
-def test_l12_a_stopped_backfill_sends_nothing_of_its_block() -> None:
+@pytest.mark.parametrize("part", parts(PARTS))
+def test_l12_a_stopped_backfill_sends_nothing_of_its_block(part: int) -> None:
     """It is stopped before any call of the block. Then no call begins later than 100 ms after that."""
     whole = SlowCalls(_waiting("a backfill").again())
     whole.work(whole.clock.now() + MINUTE)
-    for number in range(1, whole.calls + 1, EVERY):
+    for number in range(1 + EVERY * part, whole.calls + 1, EVERY * PARTS):
         slow = SlowCalls(_waiting("a backfill").again())
         world, stopped = slow.world, list[int]()
 

@@ -17,6 +17,7 @@ from tests.faults.invariants import check
 from tests.faults.scenarios_paced import beyond_pace
 from tests.faults.slow_calls import SlowCalls, tick_once
 from tests.support.crash import Crash
+from tests.support.samples import parts
 from tests.support.schedules import at, partitions
 from tests.support.snapshot import Start
 from tests.support.world import World, day, flights
@@ -25,6 +26,9 @@ LIMIT = "policy:demo.calm"
 JOINS: Millis = SECOND // 2  # from the upload until its job is in the queue, with calls of 10 ms
 A_LOT: Millis = 60 * SECOND
 EVERY = 7  # of the calls; the remainders of the two backlogs differ
+PARTS = 4  # of these calls
+# Policies and their jobs: one queue with few and with many starts in a block, and a queue in parts.
+SWEPT = [(3, 6), (100, 24), pytest.param(200, 24, marks=pytest.mark.long), (500, 24)]
 
 
 @lru_cache(maxsize=8)
@@ -75,14 +79,17 @@ def test_e3_a_fast_policy_sends_all_its_jobs_and_keeps_its_limit(most: int, inte
 
 
 @pytest.mark.parametrize("meanwhile", [False, True], ids=["alone", "others go on"])
-@pytest.mark.parametrize(("most", "jobs"), [(3, 6), (100, 24), (200, 24), (500, 24)])
-def test_e3_a_fast_policy_keeps_its_limit_with_calls_of_a_minute(most: int, jobs: int, meanwhile: bool) -> None:
+@pytest.mark.parametrize(("most", "jobs"), SWEPT)
+@pytest.mark.parametrize("part", parts(PARTS))
+def test_e3_a_fast_policy_keeps_its_limit_with_calls_of_a_minute(
+    most: int, jobs: int, meanwhile: bool, part: int
+) -> None:
     """Each call is slow in turn: a table's, a start's. The rest of the system goes on meanwhile, or stands still."""
     whole = backlog(jobs, most, "1s")
     while len(whole.started_at) < jobs:
         whole.work(whole.clock.now() + SECOND // 2)
     assert whole.calls > 20
-    for number in range(1, whole.calls + 1, EVERY):
+    for number in range(1 + EVERY * part, whole.calls + 1, EVERY * PARTS):
         slow = backlog(jobs, most, "1s")
         slow.at = number
         slow.surprise = lambda slow=slow: slow.work(slow.clock.now() + A_LOT, ticks=True) if meanwhile else None
@@ -95,12 +102,13 @@ def test_e3_a_fast_policy_keeps_its_limit_with_calls_of_a_minute(most: int, jobs
         check(slow.world)
 
 
-@pytest.mark.parametrize(("most", "jobs"), [(3, 6), (100, 24), (200, 24), (500, 24)])
-def test_e3_death_while_a_block_is_sent_loses_permits_only(most: int, jobs: int) -> None:
+@pytest.mark.parametrize(("most", "jobs"), SWEPT)
+@pytest.mark.parametrize("part", parts(PARTS))
+def test_e3_death_while_a_block_is_sent_loses_permits_only(most: int, jobs: int, part: int) -> None:
     whole = backlog(jobs, most, "1s")
     while len(whole.started_at) < jobs:
         whole.work(whole.clock.now() + SECOND // 2)
-    for number in range(1, whole.calls + 1, EVERY):
+    for number in range(1 + EVERY * part, whole.calls + 1, EVERY * PARTS):
         slow = backlog(jobs, most, "1s")
         died: list[Instant] = []
 

@@ -6,7 +6,7 @@ user closes meanwhile shows only in the count of closings.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
@@ -17,6 +17,7 @@ from chalicelib.flow.schedules import pauses
 from tests.faults.dying import SMALL
 from tests.support.deliveries_crossed import deploy, due, ids, spread
 from tests.support.ledgers import LedgerBetween
+from tests.support.samples import every
 from tests.support.world import World, full
 
 SIZES = (2, 3, 20, 60, 260)
@@ -73,7 +74,7 @@ class Life:
         return found + ([] if len(others) == 2 else [f"{len(others)} of 2 ran beside {self.what}"])
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", every(3, SEEDS))
 def test_c13_nothing_is_sent_that_was_closed_once_prepared(seed: int) -> None:
     life = Life(seed)
     assert life.problems() == [], f"{life.size} fires, {life.what}"
@@ -85,8 +86,8 @@ def test_a_burst_is_prepared_by_several_invocations() -> None:
     assert len(life.leased) > 1
 
 
-def _found(between: Callable[[Any], Any] | None = None) -> Sequence[str]:
-    return [problem for seed in SEEDS for problem in Life(seed, between).problems()]
+def _found(between: Callable[[Any], Any] | None = None) -> Iterator[str]:
+    return (problem for seed in SEEDS for problem in Life(seed, between).problems())
 
 
 class _NotCounted(LedgerBetween):

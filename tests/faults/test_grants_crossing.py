@@ -24,6 +24,7 @@ from tests.support.crossings import at_each_call, cross, let_time_pass
 from tests.support.dags import dag
 from tests.support.dags import put as put_dag
 from tests.support.pull_workers import PullWorker
+from tests.support.samples import parts
 from tests.support.schedules import after, at, at_most, partitions
 from tests.support.snapshot import Start
 from tests.support.world import EMR, SQS, World, day, flights
@@ -175,7 +176,8 @@ def test_o9_a_revocation_at_any_point_holds_a_delivery(names: tuple[str, ...]) -
     at_each_call(play, least=8)
 
 
-def test_o9_a_revocation_at_any_point_holds_a_block_of_permits() -> None:
+@pytest.mark.parametrize("part", parts(3))
+def test_o9_a_revocation_at_any_point_holds_a_block_of_permits(part: int) -> None:
     """The jobs of a fast policy acquire their permits together, and are sent one after the other."""
     names = tuple(f"s{number}" for number in range(4))
     blocked = Channel(at(NOON, "lake.core.send", policy="lake.fast"), lambda world: None, _fire_comes)
@@ -211,7 +213,7 @@ def test_o9_a_revocation_at_any_point_holds_a_block_of_permits() -> None:
         assert len(world.targets.queue.tried) == len(names), "each is sent once"
         return calls
 
-    print(f"a revocation beside a block: {at_each_call(play, least=10)} crossings")
+    print(f"a revocation beside a block: {at_each_call(play, least=10, first=1 + part, stride=3)} crossings")
 
 
 def test_o9_a_revocation_at_any_point_removes_upstream_contexts() -> None:

@@ -22,7 +22,7 @@ from tests.faults.test_crash_points import SCENARIOS
 from tests.support.archives import copies_of, emptied, exported, imported
 from tests.support.world import World
 
-DEATHS = 2  # of each scenario
+DEATHS = 1  # of each scenario
 
 
 def _namespaces(world: World) -> list[str]:

@@ -39,6 +39,7 @@ def submit(lake: Any, job: str, context: dict[str, Any]) -> subprocess.Completed
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=surroundings)
 
 
+@pytest.mark.long  # `tests/e2e/test_real_day.py` of `make test` submits the same job to the emulator
 def test_a_submitted_job_prints_summary_and_leaves_its_partition(lake: Any, document: Any) -> None:
     data.upload_day(lake, "lake", "raw/", date(2013, 1, 1), kinds=["flights"])
     properties = {"flights": "s3://lake/raw/flights/", "output": "s3://lake/clean/flights/"}

@@ -14,7 +14,8 @@ import pytest
 
 from tests.local.conftest import Emr, Emulators, client, eventually
 
-pytestmark = pytest.mark.spark
+# `tests/e2e/test_real_day.py` of `make test` starts Spark in the same emulator.
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 BUCKET = "lake"
 

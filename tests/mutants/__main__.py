@@ -174,7 +174,13 @@ def run(module: str, minutes: float | None) -> None:
     # It shows each mutant as it runs; the log is for failures.
     with (work / "log").open("w") as log:
         process = subprocess.Popen(
-            command, cwd=work, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=_can_be_stopped
+            command,
+            cwd=work,
+            env=os.environ | {"SLUICE_TEST_EXAMPLES": "2"},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=_can_be_stopped,
         )
         try:
             process.wait(minutes * 60 if minutes else None)

@@ -37,7 +37,8 @@ def enforced(api: Api, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
 def test_a_record_says_who_changed_what(enforced: Api) -> None:
     ADA.send("PUT", f"{APP}/schedules/daily", {"workflow": "notify", "trigger": WEEKDAYS})
     ADA.send("PUT", f"{APP}/schedules/daily", {"workflow": "notify", "trigger": WEEKDAYS, "priority": 3})
-    [second, first] = records(ADA, "?kind=schedule")
+    # In a millisecond records have no order.
+    first, second = sorted(records(ADA, "?kind=schedule"), key=lambda record: int(record["after"]["version"]))
     assert (first["operation"], first["name"], first["before"]) == ("put_schedule", "demo.flights.daily", None)
     assert first["by"] == role("data", "ada")
     assert (first["session"], first["source"], first["request_id"]) == ("ada", "192.0.2.7", "r1")
@@ -65,11 +66,9 @@ def test_each_part_of_a_bulk_change_has_a_record(enforced: Api) -> None:
     for name in ("one", "two"):
         ADA.send("PUT", f"{APP}/schedules/{name}", {"workflow": "notify", "trigger": WEEKDAYS, "enabled": True})
     ADA.send("POST", f"{APP}/bulk", {"action": "disable", "workflow": "notify", "dry_run": True})
-    before = len(records(ADA))
     ADA.send("POST", f"{APP}/bulk", {"action": "disable", "workflow": "notify"})
-    found = records(ADA)
-    assert [each["operation"] for each in found[: len(found) - before]] == ["change_schedules"] * 2
-    assert {each["after"]["state"] for each in found[:2]} == {"disabled"}
+    found = [each for each in records(ADA) if each["operation"] == "change_schedules"]
+    assert [each["after"]["state"] for each in found] == ["disabled"] * 2
 
 
 def test_a_request_that_changes_nothing_leaves_no_record(enforced: Api) -> None:
@@ -148,13 +147,13 @@ def test_what_follows_a_request_leaves_no_record(enforced: Api) -> None:
     """A run writes as many rows as before: only the request for it has a record, and the work of the clock has none."""
     ADA.send("PUT", f"{APP}/schedules/daily", {"workflow": "notify", "trigger": WEEKDAYS, "enabled": True})
     _, begun = ADA.send("POST", f"{APP}/schedules/daily/run", {})
-    before = [each["operation"] for each in records(ADA)]
+    before = sorted(each["operation"] for each in records(ADA))
     enforced.work()
     handlers.tick()
     enforced.work()
     assert ADA.send("GET", f"/v1/runs/{begun['job_id']}")[1]["state"] == "SUCCEEDED"
-    assert [each["operation"] for each in records(ADA)] == before
-    assert before[0] == "run_now"
+    assert sorted(each["operation"] for each in records(ADA)) == before
+    assert "run_now" in before
 
 
 @pytest.mark.parametrize(

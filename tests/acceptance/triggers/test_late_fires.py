@@ -15,6 +15,7 @@ from chalicelib.core.rows.schedule import Timer
 from chalicelib.flow import lookup
 from chalicelib.flow.schedules import pauses
 from tests.acceptance.words import dues, kinds, on, reasons, time, to_queue
+from tests.support import idle
 from tests.support.clock import NOON
 from tests.support.world import SQS, World, flights, full
 
@@ -56,7 +57,7 @@ def test_t5_a_jitter_of_days_loses_no_week(world: World) -> None:
     world.deploy(flights({"tick": to_queue(time("0 0 * * mon", jitter="3d"))}))
     world.clock.wait_until(NOON + 5 * DAY)
     for _ in range(25):
-        world.pass_by("1d")
+        idle.pass_by(world, "1d")
     assert (len(world.runs("tick")), world.records("tick")) == (4, [])
 
 
@@ -127,7 +128,7 @@ def test_l19_a_skip_outlasts_a_jitter_of_days(world: World) -> None:
     world.clock.wait_until(monday + DAY + HOUR)
     pauses.skip(world.ports, full("tick"), monday + 7 * DAY, "tester")
     for _ in range(6):
-        world.pass_by("1d")
+        idle.pass_by(world, "1d")
     assert (world.runs("tick"), kinds(world, "tick")) == ([], ["SKIPPED"])
 
 

@@ -226,7 +226,7 @@ def test_c5_the_rates_of_a_whole_deployment_are_counted(world: World) -> None:
 def test_c5_puts_at_the_same_time_do_not_pass_what_a_claim_takes(world: World) -> None:
     """Each of many puts passes the check before any of them writes. No write passes the second limit."""
     world.deploy(flights({}))
-    for number in range(60):
+    for number in range(MOST_RATES + 3):
         try:
             world.put(f"s{number}", rated(number + 1), checked=True)
         except SluiceError as error:

@@ -34,6 +34,7 @@ from tests.faults.meetings.situation import Act, Played, Situation
 from tests.faults.meetings.situations_queues import made
 from tests.support.ledgers import LedgerBetween
 from tests.support.row_cache import rows_are_cached
+from tests.support.samples import every
 from tests.support.schedules import partitions
 from tests.support.snapshot import parts_of
 from tests.support.world import World, flights
@@ -162,12 +163,15 @@ def test_time_that_passes_conflicts_with_a_look_at_the_clock() -> None:
 
 @pytest.mark.parametrize(
     ("situation", "acts", "span"),
-    [
-        (situations_deliveries.DEAD_LETTER, ("redrive", "drop"), ""),
-        (situations_deliveries.DEAD_LETTER, ("drop", "disable"), ""),
-        (situations_runs.LEASED, ("succeed", "release"), ""),
-        (situations_runs.LEASED, ("heartbeat", "release"), "~65s"),
-    ],
+    every(
+        4,
+        [
+            (situations_deliveries.DEAD_LETTER, ("redrive", "drop"), ""),
+            (situations_deliveries.DEAD_LETTER, ("drop", "disable"), ""),
+            (situations_runs.LEASED, ("succeed", "release"), ""),
+            (situations_runs.LEASED, ("heartbeat", "release"), "~65s"),
+        ],
+    ),
 )
 def test_a_reduced_search_finds_every_end_of_a_meeting(situation: Situation, acts: tuple[str, ...], span: str) -> None:
     compared(situation, acts, span)
@@ -307,12 +311,15 @@ def _sees_no_count(batch: Any, part: Sequence[Ready]) -> bool:
 
 @pytest.mark.parametrize(
     ("of", "name", "defect"),
-    [
-        (deliver, "_as_read", _reads_no_rows),
-        (deliver._Batch, "_nothing_closed", _sees_no_count),
-        # A closing that is counted before the batch reads the job, and committed after that.
-        (core_closings, "SETTLED", -MINUTE),
-    ],
+    every(
+        3,
+        [
+            (deliver, "_as_read", _reads_no_rows),
+            (deliver._Batch, "_nothing_closed", _sees_no_count),
+            # A closing that is counted before the batch reads the job, and committed after that.
+            (core_closings, "SETTLED", -MINUTE),
+        ],
+    ),
 )
 def test_a_batch_that_does_not_look_for_closings_is_found(
     monkeypatch: pytest.MonkeyPatch, of: Any, name: str, defect: Any

@@ -15,6 +15,7 @@ from tests.faults.meetings import situations_crowd as here
 from tests.faults.meetings import test_deliveries, test_queues, test_runs
 from tests.faults.meetings.entry import BOUNDED, LONG, Named, meetings, try_orders
 from tests.faults.meetings.search import Meeting
+from tests.support.samples import every
 
 MEETINGS = meetings({"crowd": here.CROWD})
 
@@ -42,7 +43,7 @@ def test_a_crowd_keeps_promises_in_a_bounded_number_of_orders(meeting: Named, re
     try_orders(meeting, BOUNDED, record_property)
 
 
-@pytest.mark.parametrize("meeting", MEETINGS)
+@pytest.mark.parametrize("meeting", every(2, MEETINGS))
 def test_a_crowd_keeps_promises_while_time_passes(meeting: Named, record_property: Any) -> None:
     try_orders(meeting, BOUNDED, record_property, Meeting.sample_late)
 

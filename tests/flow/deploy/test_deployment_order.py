@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
@@ -106,13 +106,20 @@ def deployed(sent: dict[str, Any]) -> dict[str, str]:
 
 
 def _with_old(make_world: Callable[..., World]) -> Start:
-    def build() -> World:
-        world = make_world(wake_shards=1, history_shards=1)
-        send(world, OLD)
-        world.clock.pass_by("1m")
-        return world
+    """The old document, deployed. It is built once for all tests whose tables are in memory."""
+    return _old_in_memory() if make_world is World else Start(partial(_old, make_world))
 
-    return Start(build)
+
+@cache
+def _old_in_memory() -> Start:
+    return Start(partial(_old, World))
+
+
+def _old(make_world: Callable[..., World]) -> World:
+    world = make_world(wake_shards=1, history_shards=1)
+    send(world, OLD)
+    world.clock.pass_by("1m")
+    return world
 
 
 def count_of_slices(world: World) -> int:

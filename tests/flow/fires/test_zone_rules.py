@@ -18,7 +18,7 @@ from chalicelib.flow.schedules import pauses
 from sluice.operations.rules.arriving import Arrival, arriving
 from sluice.operations.rules.limits import Moving
 from tests.acceptance.words import calendar, on, partition, reasons, time, window
-from tests.support import zone_rules
+from tests.support import idle, zone_rules
 from tests.support.schedules import at
 from tests.support.world import World, day, flights, full
 
@@ -48,7 +48,7 @@ def play(world: World, follower: Follower, until: str) -> None:
     end = parse_instant(f"2026-03-{until}:00Z")
     while world.clock.now() < end:
         follower.step(world.ports)
-        world.pass_by("1m")
+        idle.pass_by(world, "1m")
 
 
 def nominals(world: World, name: str = "tick") -> list[str]:
@@ -141,7 +141,7 @@ def test_t2_repeats_count_a_fire_once_that_was_taken_back(use: Use) -> None:
     play(world, Follower(), "02T12:59")
     use(-8)
     play(world, Follower(), "02T15:00")
-    world.pass_by("3d")
+    idle.pass_by(world, "3d")
     assert nominals(world) == ["02T14:00", "03T14:00"]
 
 
@@ -190,7 +190,7 @@ def test_l19_a_skip_moves_with_its_wall_time(use: Use, old: float, new: float, s
         Follower().step(world.ports)
     state = world.ports.rows.get(ScheduleState, full("tick"))
     assert [iso(at)[8:16] for at in state.skips] == [skipped]
-    world.pass_by("3d")
+    idle.pass_by(world, "3d")
     of_day = [nominal for nominal in nominals(world) if nominal.startswith("04T")]
     assert (len(of_day), skipped in of_day) == (2, False)
 
