@@ -50,6 +50,12 @@ class LeaseView(View):
     heartbeat_seconds: float
 
 
+class LeasesView(View):
+    leases: list[LeaseView]
+    wait: float
+    retry_after: float
+
+
 class StateOfLeaseView(View):
     """The answer to a heartbeat. With ``cancel`` the worker ends its work."""
 
