@@ -26,6 +26,7 @@ def letter(run_id: str = RUN) -> dict[str, Any]:
         "workflow": "demo.flights.notify",
         "target": "http",
         "reason": "the callback answered with HTTP 404: no such hook",
+        "code": "target_refused",
         "tries": 1,
         "nominal_at": past(minutes=6),
         "first_try_at": past(minutes=6),

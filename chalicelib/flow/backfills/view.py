@@ -12,7 +12,7 @@ from chalicelib.core.instants import iso_or_none
 from chalicelib.core.rows import kinds, sort_keys
 from chalicelib.core.rows.backfill import Backfill, BackfillOrder, BackfillState
 from chalicelib.core.rows.job import Job
-from chalicelib.core.views import At, FromMaybe, View, shown
+from chalicelib.core.views import At, Code, FromMaybe, Sentence, View, shown
 from chalicelib.flow.backfills.backfill import entry_states
 from chalicelib.flow.backfills.plan import Entries, Plan
 from chalicelib.flow.runs import failures
@@ -35,7 +35,8 @@ class FailedRunView(View):
 
     run_id: str
     partition: dict[str, str] | None
-    reason: str
+    reason: Sentence
+    code: Code | None
 
 
 class StoredBackfillView(FromMaybe):

@@ -435,6 +435,7 @@ export interface FailedRun {
   run_id: string;
   partition: Record<string, string> | null;
   reason: string;
+  code: string | null;
 }
 
 export interface Fire {

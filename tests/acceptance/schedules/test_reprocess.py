@@ -13,6 +13,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.flow.backfills import reprocess, reprocess_view
 from tests.acceptance.words import day
 from tests.support import dags
+from tests.support.answers import read
 from tests.support.schedules import BY_DAY, after, at, partitions
 from tests.support.world import EMR, World, flights, full
 
@@ -506,10 +507,12 @@ def test_l21_a_failed_step_shows_its_runs_with_their_errors(world: World) -> Non
     work_off(world, failing="join")
 
     row = reprocess.existing(world.ports, "demo", reprocess_id)
-    clean, join, report = reprocess_view.shown_view(world.ports, row)["steps"]
+    clean, join, report = read(reprocess_view.shown_view(world.ports, row))["steps"]
 
     [failed] = [run for run in world.runs("join") if run.state == "FAILED"]
-    assert join["failures"] == [{"run_id": failed.run_id, "partition": FIRST, "reason": "the last line"}]
+    assert join["failures"] == [
+        {"run_id": failed.run_id, "partition": FIRST, "reason": "the last line", "code": "target_failed"}
+    ]
     assert (clean["failures"], report["failures"]) == ([], [])
     listed = reprocess_view.reprocess_view(world.ports, row)["steps"]
     assert [step["failures"] for step in listed] == [[], None, []]
@@ -526,5 +529,5 @@ def test_l21_the_error_of_a_failed_run_comes_from_its_log(world: World) -> None:
 
     row = reprocess.existing(world.ports, "demo", reprocess_id)
 
-    [failed] = reprocess_view.shown_view(world.ports, row)["steps"][0]["failures"]
+    [failed] = read(reprocess_view.shown_view(world.ports, row))["steps"][0]["failures"]
     assert failed["reason"] == "exit code 1: KeyError: 'flights'"
