@@ -110,7 +110,7 @@ const D = "/v1/namespaces/{ns}/apps/{app}/dags/{name}";
 
 export function actsOf({ schedule, dag, dagRun }: Definitions): Record<string, Act> {
   const changed: Act = (params) => [200, schedule(params)];
-  const accepted: Act = () => [202, { job_id: job(0).job_id, state: "PENDING_LAUNCH", reason: "" }];
+  const accepted: Act = () => [202, { job_id: job(0).job_id, state: "PENDING_LAUNCH", reason: "", code: null }];
   const letters = (id: string | undefined) => ({ run_id: id, attempt: 2 });
   return {
     [`POST ${S}/run`]: accepted,
@@ -135,7 +135,10 @@ export function actsOf({ schedule, dag, dagRun }: Definitions): Record<string, A
       },
     ],
     "POST /v1/jobs/{id}/approve": ({ id }) => [200, { ...job(1), job_id: id }],
-    "POST /v1/jobs/{id}/refuse": ({ id }) => [200, { job_id: id, state: "ABORTED", reason: "refused by user/ada" }],
+    "POST /v1/jobs/{id}/refuse": ({ id }) => [
+      200,
+      { job_id: id, state: "ABORTED", reason: "refused by user/ada", code: "refused" },
+    ],
     "POST /v1/runs/{id}/cancel": ({ id }) => [202, { ...run(1), run_id: id }],
     "POST /v1/runs/{id}/ping": ({ id }) => [202, { ...run(1), run_id: id }],
     "POST /v1/runs/{id}/rerun": accepted,
