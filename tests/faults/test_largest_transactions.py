@@ -404,6 +404,7 @@ LARGEST: dict[str, tuple[str, int]] = {
     "flow/backfills/backfill.py::_step": ("backfills", 25),
     "flow/dags/actions.py::_put": ("dags", 90),
     "flow/definitions/store.py::put": ("deployments", 4),
+    "flow/each.py::committed": ("timers", 20),
     "flow/fires/emit.py::_commit": ("timers", 90),
     "flow/ingest/apply.py::apply_event": ("events", 45),
     "flow/jobs/check.py::_claim": ("claims", 90),
@@ -420,8 +421,6 @@ LARGEST: dict[str, tuple[str, int]] = {
     "flow/schedules/pauses.py::pause": ("puts", 45),
     "flow/schedules/pauses.py::resume": ("puts", 45),
     "flow/schedules/together.py::_commit": ("deployments", 95),
-    "flow/system/sweep.py::_lease_all": ("timers", 20),
-    "flow/wake.py::_woken_together": ("queues", 20),
 }
 # Places whose plans no document lengthens, and those that a longer plan above contains: why they are short.
 SHORT: dict[str, str] = {
@@ -450,7 +449,6 @@ SHORT: dict[str, str] = {
     "flow/runs/launch.py::_queue": "one run, its waiter, and the paces of its target",
     "flow/runs/launch.py::_start": "one run, and the paces of its target",
     "flow/runs/workers.py::_lease": "one run, its offer, and what a claim expects of grants",
-    "flow/schedules/carried.py::_rank_run": "one run, and its waiter",
     "flow/schedules/lifetime.py::_complete": "the index rows of one schedule are deleted, as by a user",
     "flow/schedules/lifetime.py::_delete": "the index rows of one schedule are deleted, as by a user",
     "flow/schedules/messages.py::delete": "a message has no index rows",

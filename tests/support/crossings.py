@@ -104,8 +104,8 @@ class CutAhead:
     def __init__(self, plain: Ports, cut: Cut) -> None:
         self._plain, self._cut = plain, cut
 
-    def read(self, _: Ports, wanted: Sequence[Key]) -> Ports:
-        return _cut(self._cut.crossing(lambda: self._plain.prefetch.read(self._plain, wanted)), self._cut)
+    def read(self, _: Ports, wanted: Sequence[Key], strong: bool = True) -> Ports:
+        return _cut(self._cut.crossing(lambda: self._plain.prefetch.read(self._plain, wanted, strong)), self._cut)
 
     def stamps(self, wanted: Sequence[Key]) -> Mapping[Key, Stamp]:
         return self._cut.crossing(lambda: self._plain.prefetch.stamps(wanted))

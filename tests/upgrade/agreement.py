@@ -128,10 +128,12 @@ def _differences(
     by_old: Any, by_new: Any, path: str = "", corrected: frozenset[str] = frozenset()
 ) -> Iterator[tuple[str, Any, Any]]:
     """The parts of two answers that differ, without texts for people, without fields that only one of them has, and
-    without ``corrected`` fields."""
+    without ``corrected`` fields. A newer release may add references to an answer."""
     if isinstance(by_old, dict) and isinstance(by_new, dict):
         corrected = CORRECTED if by_new.get("backfill") else corrected
         for name in by_old.keys() & by_new.keys() - TEXTS - corrected:
+            if name == "refs":
+                by_new = {**by_new, name: [ref for ref in by_new[name] if ref in by_old[name]]}
             yield from _differences(by_old[name], by_new[name], f"{path}.{name}")
     elif isinstance(by_old, list) and isinstance(by_new, list) and len(by_old) == len(by_new):
         for number, (one, other) in enumerate(zip(by_old, by_new, strict=True)):

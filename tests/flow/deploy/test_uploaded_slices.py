@@ -521,7 +521,7 @@ def test_l8_the_turn_of_an_upload_has_its_signer_and_its_mark(world: World) -> N
     begun(world, MAX_FEW, by="ada")
     app = world.ports.rows.get(Definition, "app", APP)
     assert app is not None
-    assert (app.by, app.edition) == ("ada", turns.of_upload(APP, UPLOAD))
+    assert (app.by, app.edition) == ("ada", turns.mark_of(APP, UPLOAD))
 
 
 def test_l8_a_change_amid_a_slice_is_left_alone(world: World) -> None:
