@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tests.support import times
 from tests.support.times import table
 
 REPORT = """<testsuites><testsuite>
@@ -20,3 +23,10 @@ def test_the_table_has_each_folder_and_the_longest_files() -> None:
         "| `all` | 3 | 62 | 93 |",
         "tests/faults/test_crash_points.py: 1 tests in 61 CPU seconds",
     ]
+
+
+def test_a_test_has_at_most_what_all_cores_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A local cloud that ends in a test has used its CPU long before."""
+    monkeypatch.setattr(times, "CORES", 2)
+    report = REPORT.replace('value="61.2"', 'value="500"')
+    assert list(table(report))[2] == "| `tests/faults` | 1 | 182 | 91 |"
