@@ -184,7 +184,10 @@ class Why:
         kept: list[Part] = []
         for part in self.parts:
             text = part if isinstance(part, str) else part.text
-            kept.append(part if len(text) <= length else text[:length])
+            if len(text) <= length:
+                kept.append(part)
+            elif isinstance(part, str) or part.kind not in FOUND:  # the beginning of a hidden name tells of it, too
+                kept.append(text[:length])
             length = max(0, length - len(text))
         return Why.of(self.code, *kept)
 

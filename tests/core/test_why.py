@@ -97,6 +97,13 @@ def test_a_reason_is_cut_to_a_length() -> None:
     assert FULL.cut(100) == FULL
 
 
+@pytest.mark.parametrize("kind", get_args(MentionKind))
+def test_a_cut_leaves_no_part_of_a_name_that_may_be_hidden(kind: MentionKind) -> None:
+    reason = plain("before ", mention(kind, "other.app.s"), " after")
+    assert reason.cut(len("before other")).text == ("before " if kind in FOUND else "before other")
+    assert reason.cut(len("before other.app.s")) == plain("before ", mention(kind, "other.app.s"))
+
+
 def test_every_code_in_the_source_is_in_the_table() -> None:
     used = {
         node.args[0].value
