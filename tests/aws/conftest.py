@@ -11,7 +11,7 @@ import pytest
 from moto import mock_aws
 
 from chalicelib.aws.tables.dynamo import Dynamo
-from tests.support import tables
+from tests.support import reserved, tables
 from tests.support.world import World, settings
 
 
@@ -21,6 +21,7 @@ def store(request: pytest.FixtureRequest) -> Iterator[tuple[Any, dict[str, str]]
     if request.param == "moto":
         with mock_aws():
             client = boto3.client("dynamodb", "us-east-1", aws_access_key_id="x", aws_secret_access_key="x")
+            client.meta.events.register("provide-client-params.dynamodb", reserved.refuse)
             yield client, tables.create(client, "t")
         return
     client = request.getfixturevalue("cloud").client("dynamodb")

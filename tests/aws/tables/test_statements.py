@@ -77,6 +77,7 @@ from chalicelib.core.writes import (
 from tests.support import rows
 from tests.support.clock import NOON
 from tests.support.kinds import WRITES
+from tests.support.reserved import reserved_in
 
 NAMES = {"catalog": "c", "jobs": "j", "runs": "r"}
 LIMIT, RATE_WINDOW_LIMIT = "workflow:demo.flights.w", "rate:demo.flights.w:2/1000"
@@ -200,6 +201,24 @@ def test_an_expression_uses_exactly_its_names_and_values(kind: type) -> None:
         text = expressions(made)
         assert set(re.findall(r"(?<!\w):\w+", text)) == set(made.get("ExpressionAttributeValues", {})), write
         assert set(re.findall(r"#\w+", text)) == set(made.get("ExpressionAttributeNames", {})), write
+
+
+@pytest.mark.parametrize("kind", WRITES, ids=lambda kind: kind.__name__)
+def test_no_name_in_an_expression_is_a_reserved_word(kind: type) -> None:
+    for write in (each for each in EVERY if type(each) is kind):
+        assert not reserved_in(statement(write, NAMES, Shards(4, 4)).arguments), write
+
+
+@pytest.mark.parametrize(
+    ("expression", "found"),
+    [
+        ("size(rates) = :size AND #count = :count", []),
+        ("SET at = :at, size = :one", ["at", "size"]),
+        ("day_key = :day AND at < :at", ["at"]),
+    ],
+)
+def test_a_reserved_word_is_found(expression: str, found: list[str]) -> None:
+    assert reserved_in({"TransactItems": [{"Update": {"ConditionExpression": expression}}]}) == found
 
 
 @pytest.mark.parametrize("kind", WRITES, ids=lambda kind: kind.__name__)
