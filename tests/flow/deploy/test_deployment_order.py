@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, partial
 from itertools import product
@@ -511,23 +512,31 @@ class Denied(RuntimeError):
     """An error of S3, as boto3 raises it."""
 
 
-def denying(world: World) -> None:
-    def upload(*_: Any) -> bytes:
-        raise Denied("AccessDenied: not authorized to perform s3:GetObject")
+@contextmanager
+def failing(world: World, error: BaseException) -> Iterator[None]:
+    """Let each read of an upload fail. The store of uploads is that of the other tests, too."""
 
-    vars(world.payloads)["upload"] = upload
+    def upload(*_: Any) -> bytes:
+        raise error
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world.payloads, "upload", upload)
+        yield
+
+
+DENIED = Denied("AccessDenied: not authorized to perform s3:GetObject")
 
 
 def test_l8_an_upload_that_always_meets_an_error_fails(make_world: Callable[..., World]) -> None:
     world = _with_old(make_world).again()
     begin(world, NEW, FIRST)
-    denying(world)
-    for _ in range(24 * 60):
-        world.clock.pass_by("1m")
-        _quiet(world.tick)
-        world.settle(_quiet)
-        if row(world, FIRST).state != "RUNNING":
-            break
+    with failing(world, DENIED):
+        for _ in range(24 * 60):
+            world.clock.pass_by("1m")
+            _quiet(world.tick)
+            world.settle(_quiet)
+            if row(world, FIRST).state != "RUNNING":
+                break
     found = row(world, FIRST)
     assert (found.state, found.error["code"], found.wake_at) == ("FAILED", "internal", None)
     assert "AccessDenied" in found.error["message"]
@@ -552,15 +561,13 @@ def _quiet(act: Callable[[], object]) -> bool:
 def test_l8_an_upload_goes_on_after_errors(make_world: Callable[..., World]) -> None:
     world = _with_old(make_world).again()
     begin(world, NEW, FIRST)
-    real = world.payloads.upload
-    denying(world)
-    for _ in range(3):
-        with pytest.raises(Denied):
-            uploaded.advance(world.ports, APP, FIRST)
-        uploaded.advance(world.ports, APP, FIRST)  # it rests: a repeated hint does nothing
-        world.clock.pass_by("10m")
+    with failing(world, DENIED):
+        for _ in range(3):
+            with pytest.raises(Denied):
+                uploaded.advance(world.ports, APP, FIRST)
+            uploaded.advance(world.ports, APP, FIRST)  # it rests: a repeated hint does nothing
+            world.clock.pass_by("10m")
     assert (row(world, FIRST).slices, row(world, FIRST).tries) == (3, 3)
-    vars(world.payloads)["upload"] = real
     work(world, FIRST)
     assert row(world, FIRST).tries == 0
     finish(world, FIRST)
@@ -570,15 +577,11 @@ def test_l8_an_upload_goes_on_after_errors(make_world: Callable[..., World]) -> 
 def test_l8_an_upload_whose_slices_all_die_fails_on_record(make_world: Callable[..., World]) -> None:
     world = _with_old(make_world).again()
     begin(world, NEW, FIRST)
-
-    def die(*_: Any) -> bytes:
-        raise Crash
-
-    vars(world.payloads)["upload"] = die
-    for _ in range(120):
-        world.clock.pass_by("1m")
-        lost(world.tick)
-        world.settle(lost)
+    with failing(world, Crash()):
+        for _ in range(120):
+            world.clock.pass_by("1m")
+            lost(world.tick)
+            world.settle(lost)
     found = row(world, FIRST)
     assert (found.state, found.slices, found.error["code"]) == ("FAILED", uploaded.MAX_TRIES + 1, "internal")
 
@@ -591,9 +594,8 @@ def test_l8_a_slow_slice_does_not_end_what_another_works_on(make_world: Callable
     def successor() -> None:
         world.clock.pass_by("4m")
         later = Acting(world.ports.ledger, lambda: None, 0)
-        vars(world.payloads)["upload"] = lambda *_: (_ for _ in ()).throw(Crash())
-        assert lost(lambda: uploaded.advance(world.with_ports(ledger=later), APP, FIRST))
-        vars(world.payloads).pop("upload")
+        with failing(world, Crash()):
+            assert lost(lambda: uploaded.advance(world.with_ports(ledger=later), APP, FIRST))
 
     acting = Acting(world.ports.ledger, successor, 3)
     acting.owner = world
