@@ -199,7 +199,7 @@ def test_e3_a_row_that_the_sweep_has_leased_is_read_whole_once() -> None:
     def lease() -> None:
         assert world.ports.ledger.commit([Replace(replace(job, leases=1, rev=job.rev + 1))]) is None
 
-    world.tables.before_call = _at(world, block[0].at - 40, lease)
+    world.tables.before_call = at_instant(world, block[0].at - 40, lease)
     slow = Slow(world)
     assert blocks.send(world.with_ports(prefetch=slow), block, TOLERANCE) == []
     before = queued(2)
@@ -231,12 +231,12 @@ def test_e3_a_job_that_has_changed_is_checked_alone(where: int) -> None:
     def change() -> None:
         assert world.ports.ledger.commit([Replace(replace(job, tries=job.tries + 1, rev=job.rev + 1))]) is None
 
-    world.tables.before_call = _at(world, block[0].at - 40, change)
+    world.tables.before_call = at_instant(world, block[0].at - 40, change)
     assert blocks.send(world.ports, block, TOLERANCE) == [gone]
     assert len(world.targets.queue.messages) == 2
 
 
-def _at(world: World, instant: Instant, act: Callable[[], object]) -> Callable[[], None]:
+def at_instant(world: World, instant: Instant, act: Callable[[], object]) -> Callable[[], None]:
     left = [act]
 
     def when() -> None:
@@ -261,7 +261,7 @@ def test_e3_the_leases_of_a_block_end_with_it() -> None:
     block = slots(world, 0, 100)
     job = job_of(world, block[0].waiter)
     seen: list[Any] = []
-    world.tables.before_call = _at(world, block[0].at - 40, lambda: seen.extend(leases(world, job)))
+    world.tables.before_call = at_instant(world, block[0].at - 40, lambda: seen.extend(leases(world, job)))
     assert blocks.send(world.ports, block, TOLERANCE) == []
     [held] = seen
     longest = sub_batches.longest_call(SQS)

@@ -110,6 +110,25 @@ def test_o3_a_sweep_reads_definitions_of_overdue_jobs_once(monkeypatch: pytest.M
     assert asked == ["demo.flights.many"]
 
 
+@pytest.mark.usefixtures("crowd")
+def test_o3_jobs_are_hinted_if_their_policy_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No overdue row stays without a hint. A second hint of a deferred job does no harm."""
+    world = crowded(MINUTELY)
+    late = len(unjoined(world))
+
+    def fails(ports: Ports, names: Sequence[str]) -> Ports:
+        raise ConnectionError
+
+    monkeypatch.setattr(joining, "with_definitions", fails)
+    world.clock.pass_by("20s")
+    assert swept(world) >= late
+    lines = [vars(record) for record in caplog.records if record.message == "deferred jobs not read"]
+    assert sum(line["size"] for line in lines) == late
+    assert {line["levelname"] for line in lines} == {"ERROR"}
+
+
 def test_o3_overdue_jobs_of_a_policy_where_few_wait_are_hinted() -> None:
     world = due(MINUTELY)
     world.hints.sent.clear()

@@ -216,6 +216,15 @@ def test_o3_a_row_of_each_kind_is_hinted_and_leased(kind: str, age: Millis, hint
         assert swept.ledger.puts == []
 
 
+@pytest.mark.parametrize(("target_id", "hinted"), [("worker-1", 1), (None, 0)])
+def test_w5_the_lease_of_a_worker_has_no_grace(target_id: str | None, hinted: int) -> None:
+    """Nothing else hints its end. That of a start call has a hint of its own."""
+    swept = Swept()
+    ref = swept.run("r1", 0, target_id=target_id, lease_until=swept.now)
+    assert swept.sweep() == hinted
+    assert swept.hinted == [ref] * hinted
+
+
 def test_o3_limits_states_and_grants_are_hinted_and_not_leased() -> None:
     """The receiver of the hint leases a limit itself, and clears the instant of the others."""
     swept = Swept()
@@ -412,8 +421,11 @@ def test_o3_rows_that_cannot_be_leased_together_are_leased_alone(caplog: pytest.
     swept = Swept()
     swept.ledger = _Broken(swept.world.ports.ledger)
     found = swept.jobs(6)
-    assert swept.sweep() == 6
+    outbox = rows.posted("p1", wake_at=swept.now - OVERDUE)
+    swept.add(outbox, kinds.ref(PostedEvent, "p1"))
+    assert swept.sweep() == 7
     assert [swept.stored(ref).leases for ref in found] == [1] * 6
+    assert swept.ledger.puts == [[Put(replace(outbox, wake_at=swept.now + 30 * SECOND, leases=1))]]
     [line] = [vars(record) for record in caplog.records if record.message == "rows not leased together"]
     assert (line["size"], line["levelname"]) == (6, "ERROR")
 

@@ -123,6 +123,15 @@ def test_l14_namespaces_of_an_export_are_sorted() -> None:
     assert made.namespaces == ("demo", "other")
 
 
+def test_l14_a_manifest_has_the_digest_of_the_exported_rows() -> None:
+    """By it, the source refuses to give up rows that have changed since."""
+    made = Manifest.model_validate_json(export(two(), "demo").files[MANIFEST])
+    total = Sum()
+    for each in (namespace("demo"), job("demo", 1), job("demo", 2)):
+        total.add(exports.line_of(each))
+    assert made.digest == total.as_text()
+
+
 def test_l14_an_export_tells_what_it_has_read() -> None:
     """Of each table in the first read, and of each file in the second."""
     told: Told = []

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core import ids
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.limit import LimitState
-from sluice.operations.rules.owner import namespace_of
+from chalicelib.core.rows.reprocess import Reprocess
+from sluice.operations.rules.owner import namespace_of, plans_of, unheard
 from tests.aws.tables.test_unknown_attributes import ADDED, sample, stored
-from tests.support import archives
+from tests.support import archives, rows
 from tests.support.rows import event
 from tests.support.world import World
 
@@ -55,6 +57,22 @@ def test_a_limit_belongs_to_the_namespace_in_its_name(limit: str) -> None:
 @pytest.mark.parametrize("limit", ["application:00app", "emr:starts"])
 def test_limits_of_emr_belong_to_no_namespace(limit: str) -> None:
     assert namespace_of(LimitState(limit)) is None
+
+
+def test_a_plan_belongs_to_its_backfill_or_re_processing() -> None:
+    steps = tuple({"schedule": f"demo.flights.{plan}", "plan": plan} for plan in ("p1", "p2"))
+    assert plans_of(rows.backfill(plan="p9")) == ("p9",)
+    assert plans_of(replace(sample(Reprocess), steps=steps)) == ("p1", "p2")
+    assert plans_of(rows.run()) == ()
+
+
+@pytest.mark.parametrize(
+    ("backfill", "told"), [(None, True), ("b1", True), (ids.step_of("r1", 1), False)], ids=["none", "own", "step"]
+)
+def test_a_status_in_a_re_processing_is_for_no_other_schedule(backfill: str | None, told: bool) -> None:
+    """Its plan starts what follows."""
+    run = rows.run(backfill=backfill, announce=("STARTED", "COMPLETED"))
+    assert [each.status for each in unheard(run)] == (["STARTED", "COMPLETED"] if told else [])
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
