@@ -27,9 +27,10 @@ def noted(row: IgnoredObjects | None, dataset: str, found: Mapping[str, str], no
     """The row with another object; None if the row was written less than a minute ago."""
     if row is not None and now - row.noted_at < MINUTE:
         return None
-    others = [
-        each
-        for each in (row.objects if row is not None else ())
-        if (each["code"], each["of"]) != (found["code"], found["of"])
-    ]
+    others = [each for each in (row.objects if row is not None else ()) if _reason(each) != _reason(found)]
     return IgnoredObjects(dataset, (found, *others)[:MAX_SHOWN], now)
+
+
+def _reason(noted: Mapping[str, str]) -> tuple[str | None, str | None]:
+    """What tells reasons apart. An object that an earlier version has noted has no code."""
+    return noted.get("code"), noted.get("of")
