@@ -118,9 +118,10 @@ def everyone(_: str) -> bool:
     return True
 
 
-def readers_of(namespace: str) -> Sees:
-    """A reader who may know the names of one namespace."""
-    return lambda name: name.partition(".")[0] == namespace
+def readers_of(name: str) -> Sees:
+    """A reader who may know the names of one namespace: that of a full name, or of an id."""
+    namespace = name.partition(".")[0]
+    return lambda other: other.partition(".")[0] == namespace
 
 
 def mention(kind: MentionKind, name: str) -> Mention:
@@ -184,11 +185,9 @@ class Why:
         kept: list[Part] = []
         for part in self.parts:
             text = part if isinstance(part, str) else part.text
-            if len(text) <= length:
-                kept.append(part)
-            elif isinstance(part, str) or part.kind not in FOUND:  # the beginning of a hidden name tells of it, too
-                kept.append(text[:length])
-            length = max(0, length - len(text))
+            short = text[:length]
+            kept.append(short if isinstance(part, str) else replace(part, text=short) if short else "")
+            length -= len(short)
         return Why.of(self.code, *kept)
 
     def then(self, *parts: Part | Why) -> Why:

@@ -45,7 +45,7 @@ CARRIED = ("data", "data_base64", "output")  # fields with a size limit of their
 
 
 class ChangeView(View):
-    """What a PUT did: ``created``, ``updated`` or ``unchanged``."""
+    """What a PUT did: ``created``, ``replaced`` or ``unchanged``."""
 
     name: str
     kind: str

@@ -129,7 +129,7 @@ def with_figures(text: str) -> str:
     """The page with every figure as the code has it."""
     for name, figure in figures().items():
         block = f"<!-- {name} -->\n{figure}\n<!-- end -->"
-        text, found = re.subn(rf"<!-- {name} -->.*?<!-- end -->", lambda _, block=block: block, text, flags=re.S)
+        text, found = re.subn(rf"<!-- {name} -->.*?<!-- end -->", block.replace("\\", r"\\"), text, flags=re.S)
         if found != 1:
             raise ValueError(f"expected one place for the figure {name!r} in {PAGE.name}, found {found}")
     return text

@@ -35,7 +35,7 @@ def dag_run(state: str = "FAILED", **changed: Any) -> View:
         return {
             "state": state,
             "why": why,
-            "code": None,
+            "code": {"SUCCEEDED": "trigger_met", "FAILED": "target_failed"}.get(state),
             "run_id": run_id,
             "started_at": at,
             "ended_at": at,

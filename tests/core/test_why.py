@@ -95,6 +95,14 @@ def test_a_reason_is_no_text_by_accident() -> None:
 def test_a_reason_is_cut_to_a_length() -> None:
     assert [FULL.cut(number).text for number in (3, 12, 100)] == ["wai", "waits for po", FULL.text]
     assert FULL.cut(100) == FULL
+    assert FULL.cut(10).parts == ("waits for ",)
+
+
+@pytest.mark.parametrize("length", range(35, 60))
+def test_a_name_that_is_cut_is_still_hidden(length: int) -> None:
+    short = parse(ROOM.cut(length).kept())
+    assert short.text == ROOM.text[:length]
+    assert short.seen(ours) == f"cancelled to make room for job {HIDDEN}"
 
 
 @pytest.mark.parametrize("kind", get_args(MentionKind))

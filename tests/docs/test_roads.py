@@ -100,6 +100,7 @@ def traces() -> dict[str, set[str]]:
         patch.setattr(wiring, "SystemClock", lambda: clock)
         patch.setattr("moto.sqs.models.unix_time_millis", clock.now)
         settle_in(api)
+        api.get(NS)  # the first request of a process makes the ports
         found[PUT] = entered(lambda: api.put(DAILY, SCHEDULE))
         found[OBJECT] = entered(lambda: arrive(api, "1"))
         run = api.get(f"{DAILY}/runs")["items"][0]

@@ -227,7 +227,7 @@ def _of_target(plan: Sequence[Write], target: str) -> Change | None:
 
 
 def _reason(row: Run | Record) -> str:
-    return masks.text(row.reason.seen(readers_of(row.schedule.partition(".")[0])))
+    return masks.text(row.reason.seen(readers_of(row.schedule)))
 
 
 def _job(job: Job) -> Mapping[str, Any]:

@@ -177,7 +177,7 @@ def _run_line(run: Run, prices: Prices) -> Line:
         "end_by": run.end_by,
         **_missed(run),
         "lateness_ms": run.lateness,
-        "waited_for": run.waited_for.text or None,
+        "waited_for": _reason(run.waited_for, run.schedule),
         "waited_ms": waited(run),
         "calls": run.calls,
         "vcpu_hours": usage.vcpu_hours if usage else None,
@@ -232,7 +232,7 @@ def _record_line(record: Record) -> Line:
 
 def _reason(why: Why, schedule: str) -> str | None:
     """A reason without secrets, and without names of other namespaces: the lake does not know who reads it."""
-    return masks.text(why.seen(readers_of(schedule.partition(".")[0])))[:MAX_REASON] or None
+    return masks.text(why.seen(readers_of(schedule)))[:MAX_REASON] or None
 
 
 def _owner(schedule: str) -> Line:

@@ -14,6 +14,7 @@ from chalicelib.core.rows.notice import DeadlineWatch
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.runs.workers import heartbeat_of, is_pulled
 from chalicelib.core.states import is_terminal
+from chalicelib.core.why import readers_of
 
 REMEMBERED: Millis = 45 * DAY  # how long a watch stays after its last instant, to show that it was judged
 
@@ -89,10 +90,11 @@ def _closed(deadline: DeadlineWatch, start_by: Instant | None, end_by: Instant |
 
 
 def _why(job: Job | None, run: Run | None) -> str:
-    """The reason of the job or run, appended to the text about a missed deadline."""
+    """The reason of the job or run, appended to the text about a missed deadline. It names no other namespace."""
     if job is not None:
-        return f": {job.reason.text or job.state}"
+        return f": {job.reason.seen(readers_of(job.schedule)) or job.state}"
     if run is None:
         return ""
-    reason = f", {run.reason.text}" if run.reason and not is_terminal(run.state) else ""
+    shown = "" if is_terminal(run.state) else run.reason.seen(readers_of(run.schedule))
+    reason = f", {shown}" if shown else ""
     return f": the run is {run.state}{reason}"

@@ -32,5 +32,5 @@ def noted(row: IgnoredObjects | None, dataset: str, found: Mapping[str, str], no
 
 
 def _reason(noted: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """What tells the reason of an object apart; nothing for one that a version before the codes has noted."""
+    """What tells reasons apart. An object that an earlier version has noted has no code."""
     return noted.get("code"), noted.get("of")

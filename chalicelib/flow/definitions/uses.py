@@ -18,7 +18,7 @@ from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import Version
 from chalicelib.core.triggers import tree
-from chalicelib.core.why import mention, plain
+from chalicelib.core.why import Mention, mention, plain
 from chalicelib.flow import lookup, many
 from chalicelib.flow.definitions import allowed, of_kind
 from chalicelib.flow.definitions.allowed import below
@@ -109,7 +109,8 @@ def require_room(ports: Ports, joining: str) -> None:
     documents that are too many to read. An installation that observes logs it."""
     for uses in before_another(ports, joining):
         space = mention("other", uses.namespace)
-        message = plain("expected that ", space, f" uses only what it may use beside {joining}, got {_got(uses)}")
+        got = Mention(_got(uses), "other", uses.namespace)
+        message = plain("expected that ", space, f" uses only what it may use beside {joining}, got ", got)
         of_kinds = f" with lists, which may be empty, of {', '.join(uses.unlisted)}" if uses.unlisted else ""
         list_it = f" an allow-list of what it uses{of_kinds}, and repeat the request: sluice allowed "
         hint = plain("give ", space, list_it, space, " --propose")

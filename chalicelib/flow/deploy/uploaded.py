@@ -159,7 +159,7 @@ def _failed(ports: Ports, held: Deployment, error: Exception) -> None:
         _store(ports, held, **_ended(ports, "FAILED"), superseded_by=by)
     elif isinstance(error, SluiceError) and error.code not in LATER:
         # Who reads the answer is not known here, so it names nothing of other namespaces.
-        shown = error.concealing(readers_of(held.app.partition(".")[0]))
+        shown = error.concealing(readers_of(held.app))
         _store(ports, held, **_ended(ports, "FAILED"), error=shown.to_dict()["error"])
     elif held.tries >= MAX_TRIES:
         _give_up(ports, held, f"{type(error).__name__}: {error}"[:MAX_REASON])

@@ -21,6 +21,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.triggers import tree
+from chalicelib.core.why import everyone, readers_of
 from chalicelib.flow import lookup
 from chalicelib.ports import Ports
 
@@ -48,18 +49,18 @@ def check(ports: Ports, job: Job, by: str, rules: str) -> None:
 
 
 def words_of(ports: Ports, job: Job) -> str:
-    """Who may not approve a job, as text for users. Of a workflow of another namespace it does not name the authors;
-    empty if nobody is known."""
+    """Who may not approve a job, as text for users. Of a workflow or a schedule of another namespace it does not name
+    the authors; empty if nobody is known."""
     found = deeds_of(ports, job, foreign=False)
     return f"may not be approved by {_listed(found)}" if found else ""
 
 
 def deeds_of(ports: Ports, job: Job, foreign: bool = True) -> Deeds:
     """Everybody who has arranged a job. Only an installation that enforces roles knows who wrote what. ``foreign``:
-    also the authors of a workflow of another namespace."""
+    also the authors of a workflow of another namespace, and of a schedule there."""
     found: dict[str, list[str]] = {}
     enforced = ports.settings.authorization == "enforce"
-    for arn, deed in (*_began(ports, job), *(_wrote(ports, job, foreign) if enforced else ())):
+    for arn, deed in (*_began(ports, job, foreign), *(_wrote(ports, job, foreign) if enforced else ())):
         if deed == UNREAD:
             found[UNREAD] = []
         elif arn is not None and arn.startswith("arn:"):
@@ -78,8 +79,9 @@ def _listed(found: Deeds) -> str:
     return (", ".join(shown) or "who began it") + (f" and {more} more" if more > 0 else "") + unread
 
 
-def _began(ports: Ports, job: Job) -> _Found:
+def _began(ports: Ports, job: Job, foreign: bool) -> _Found:
     """Who requested the job, who posted its events, and who requested what it follows."""
+    sees = everyone if foreign else readers_of(job.schedule)
     yield job.requested_by, "requested it"
     own = job.rerun_of or job.job_id
     events = _events_of(ports, own, job.schedule, job.event)
@@ -96,7 +98,8 @@ def _began(ports: Ports, job: Job) -> _Found:
             yield run.requested_by, "requested its first run"
         else:
             yield run.requested_by, "requested a run that it follows"
-            yield from _authors_of(ports, run.schedule) if _has_one_instant(ports, run.schedule) else ()
+            told = sees(run.schedule) and _has_one_instant(ports, run.schedule)
+            yield from _authors_of(ports, run.schedule) if told else ()
         events = _events_of(ports, run.rerun_of or run_id, run.schedule, run.event)
         yield from ((event.by, "posted an event that it follows") for event in events)
         pending += [each for each in _runs_of(events) if each not in pending][: max(0, MAX_UPSTREAM + 2 - len(pending))]

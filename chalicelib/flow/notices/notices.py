@@ -26,7 +26,7 @@ from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import messages
-from chalicelib.core.why import Why
+from chalicelib.core.why import Why, readers_of
 from chalicelib.core.writes import MAX_WRITES, Create, DeleteNotice, Put, Replace, Write
 from chalicelib.flow import lookup
 from chalicelib.flow.fires import emit
@@ -45,11 +45,8 @@ def of_run(ports: Ports, run: Run, what: str, now: Instant) -> list[Write]:
     schedule_state = ports.rows.get(ScheduleState, run.schedule)
     schedule = lookup.definition_of(ports, replace(schedule_state, version=run.version)) if schedule_state else None
     rules = rules_of(schedule, lookup.workflow_of(ports, run.workflow))
-    return pending(
-        rules,
-        what,
-        PendingNotice(run.workflow, what, run.run_id, run.schedule, _short(run.reason.text), now, wake_at=now),
-    )
+    text = _short(run.reason, run.schedule)
+    return pending(rules, what, PendingNotice(run.workflow, what, run.run_id, run.schedule, text, now, wake_at=now))
 
 
 def of_job(ports: Ports, job: Job, what: str, reason: Why, now: Instant) -> list[Write]:
@@ -59,10 +56,9 @@ def of_job(ports: Ports, job: Job, what: str, reason: Why, now: Instant) -> list
     if schedule is None:
         return []
     rules = rules_of(schedule, lookup.workflow_of(ports, schedule.workflow))
+    text = _short(reason, job.schedule)
     return pending(
-        rules,
-        what,
-        PendingNotice(schedule.workflow, what, job.job_id, job.schedule, _short(reason.text), now, wake_at=now),
+        rules, what, PendingNotice(schedule.workflow, what, job.job_id, job.schedule, text, now, wake_at=now)
     )
 
 
@@ -200,5 +196,7 @@ def _emit(ports: Ports, plan: list[Write]) -> None:
             emit.emit_soon(ports, write.row.schedule)
 
 
-def _short(reason: str) -> str:
-    return reason if len(reason) <= MAX_REASON else f"{reason[: MAX_REASON - 3]}..."
+def _short(reason: Why, schedule: str) -> str:
+    """A reason without names of other namespaces: who reads a channel is not known."""
+    text = reason.seen(readers_of(schedule))
+    return text if len(text) <= MAX_REASON else f"{text[: MAX_REASON - 3]}..."

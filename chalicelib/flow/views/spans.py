@@ -15,6 +15,7 @@ from chalicelib.core.instants import DAY, Instant, iso, millis
 from chalicelib.core.rows.run import RunSpan
 from chalicelib.core.states import RunState
 from chalicelib.core.views import At, FromAt, FromText, View
+from chalicelib.core.why import Sees, everyone
 from chalicelib.flow.views.lists import MAX_DAYS
 from chalicelib.flow.views.views import RunView, run_view
 from chalicelib.ports import Ports
@@ -81,10 +82,14 @@ def _numbered(texts: Sequence[S]) -> tuple[list[S], list[int]]:
     return list(numbers), [numbers[text] for text in texts]
 
 
-def timeline(ports: Ports, namespace: str, wanted: Within, with_ids: bool = False) -> TimelineView:
-    """The attempts of a namespace in columns, newest first: a list for each field, and numbers instead of names."""
+def timeline(
+    ports: Ports, namespace: str, wanted: Within, with_ids: bool = False, sees: Sees = everyone
+) -> TimelineView:
+    """The attempts of a namespace in columns, newest first: a list for each field, and numbers instead of names. Those
+    of a workflow may be of schedules of other namespaces, which are left out unless ``sees`` accepts them."""
     found = _claimed(ports, namespace, wanted)
-    spans, cut = found[: wanted.limit], len(found) > wanted.limit
+    read, cut = found[: wanted.limit], len(found) > wanted.limit
+    spans = [span for span in read if sees(span.schedule)]
     workflows = {span.schedule: span.workflow for span in reversed(spans)}
     names, row = _numbered([span.schedule for span in spans])
     kinds, state = _numbered([span.state for span in spans])
@@ -102,7 +107,7 @@ def timeline(ports: Ports, namespace: str, wanted: Within, with_ids: bool = Fals
         "state": state,
         "at_least": cut,
         # Attempts of the same instant may have been cut, so the first whole instant is the next one.
-        "complete_from": iso(spans[-1].claimed_at + 1 if cut else wanted.since),
+        "complete_from": iso(read[-1].claimed_at + 1 if cut else wanted.since),
     }
     if with_ids:
         view["ids"] = [f"{span.run_id}#{span.attempt}" for span in spans]

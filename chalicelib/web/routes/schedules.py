@@ -81,7 +81,7 @@ def shown(name: str, status: int = 200, notes: Sequence[str] = ()) -> Response:
 
 
 def known(name: str) -> str:
-    """The name name of a schedule that exists or existed. Raises ``not_found`` otherwise."""
+    """The full name of a schedule that exists or existed. Raises ``not_found`` otherwise."""
     if ports().rows.get(ScheduleState, name) is None:
         raise missing(ports(), "schedule", name)
     return name

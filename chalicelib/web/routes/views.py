@@ -131,7 +131,8 @@ def _living(full: str) -> tuple[ScheduleState, Schedule] | None:
 def timeline(request: Request, ns: str) -> Json:
     """Show what ran when. The attempts that were claimed from one instant to another, newest first, in columns.
     ``waited`` and ``took`` are in ms, ``at`` is when the wait began, and ``row`` and ``state`` are numbers in ``names``
-    and ``states``. With ``ids=true`` the ids of the runs are there, too."""
+    and ``states``. With ``ids=true`` the ids of the runs are there, too. Attempts of schedules of a namespace that the
+    signer may not read are left out."""
     now = ports().clock.now()
     require(ports(), "namespace", ns)
     until = instant(request, "to", now)
@@ -143,7 +144,8 @@ def timeline(request: Request, ns: str) -> Json:
     schedule, workflow = _full(request, "schedule", ns), _full(request, "workflow", ns)
     if schedule is not None and workflow is not None:
         raise invalid("workflow", "a schedule or a workflow", "both", "leave one of them out")
-    return spans.timeline(ports(), ns, spans.Within(since, until, limit, schedule, workflow), flag(request, "ids"))
+    wanted = spans.Within(since, until, limit, schedule, workflow)
+    return spans.timeline(ports(), ns, wanted, flag(request, "ids"), sees(request))
 
 
 def show_outcomes(request: Request, ns: str) -> Json:

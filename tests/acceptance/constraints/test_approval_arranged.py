@@ -480,6 +480,22 @@ def test_c16_who_wrote_a_single_instant_upstream_has_begun_it() -> None:
     arranged(world, waiting(world), "wrote schedule demo.flights.first")
 
 
+def test_c16_the_author_of_a_foreign_upstream_is_not_named() -> None:
+    world = owning()
+    world.deploy({"workflows": {"up": {"target": EMR}}}, "lake", "more")
+    world.grant("lake", {"grants": [{"to": "demo", "run": ["*"], "follow": ["*"]}]})
+    once = {"workflow": "up", "enabled": True, "trigger": {"type": "time", "due_time": "1m"}}
+    put(world, MALLORY, once, "lake.more.once")
+    put(world, ANN, after("lake.more.up", CLEAN))
+    noon(world)
+    world.settle()
+    world.finish()
+    job = waiting(world)
+    assert "lake.more.once" not in arrangers.words_of(world.ports, job)
+    assert "lake.more.once" not in refused(world, ANN, job).message
+    arranged(world, job, "wrote schedule lake.more.once")
+
+
 def test_c16_the_upstream_runs_that_are_read_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     world = owning()
     put(world, MAX, at("1 3 * * *"), "demo.flights.first")

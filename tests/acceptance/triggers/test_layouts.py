@@ -12,6 +12,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.run import Run
+from chalicelib.core.writes import Put
 from chalicelib.flow.backfills import reprocess
 from chalicelib.flow.ingest.objects import register_values
 from chalicelib.flow.schedules import actions
@@ -234,6 +235,16 @@ def test_t7_a_value_that_is_no_value_is_told_and_refused(world: World) -> None:
         world.upload("raw/days/month=*/day=05/part-0")
     assert "month=*/day=05/part-0 came to demo.days at" in why_schedule(world, "s")["why"]
     assert "a value without * ? { } [ ]" in why_schedule(world, "s")["why"]
+
+
+def test_t7_an_object_joins_those_that_an_earlier_version_noted(world: World) -> None:
+    world.deploy(app_of({}, days=DAYS))
+    old = {"key": "raw/days/x", "at": "2026-03-02T11:00:00.000Z", "why": "its path has no folders month=.../day=..."}
+    world.ports.ledger.commit([Put(IgnoredObjects("demo.days", (old,), 0))])
+    world.upload("raw/days/part-0", size=5)
+    row = world.ports.rows.get(IgnoredObjects, "demo.days")
+    assert row is not None
+    assert [each["key"] for each in row.objects] == ["raw/days/part-0", "raw/days/x"]
 
 
 def test_t7_a_flood_of_ignored_objects_is_a_write_a_minute(world: World) -> None:

@@ -10,9 +10,11 @@ import pytest
 from chalicelib.core.history import lines
 from chalicelib.core.history.lines import Change, Part
 from chalicelib.core.instants import DAY, HOUR, MINUTE, parse_instant
+from chalicelib.core.jobs.priority import InheritedPriority
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.runs.costs import Prices, Usage, cost_usd
 from chalicelib.core.states import RUN_MOVES, is_terminal
+from chalicelib.core.why import HIDDEN, Why
 from tests.support import rows
 from tests.support.clock import NOON
 from tests.support.reasons import says
@@ -187,3 +189,11 @@ def test_h1_a_retry_waits_from_its_due_time_not_from_attempt_one() -> None:
     late = {"accepted_at": NOON - HOUR, "due_at": NOON - 2_000, "claimed_at": NOON}
     assert lines.waited(ended(kind="retry", attempt=2, **late)) == 2_000
     assert lines.waited(ended(kind="fire", **late)) == HOUR
+
+
+def test_h3_a_history_line_names_no_other_namespace() -> None:
+    """The lake does not know who reads it."""
+    why = Why.of("limit", "waits for a slot; ", InheritedPriority(9, "other.secret.urgent").why)
+    (found,) = lines.parts([Change("1", ended(reason=why, fired_by=why, waited_for=why))], PRICES)
+    shown = f"waits for a slot; priority 9, inherited from {HIDDEN}"
+    assert [found.lines[0][name] for name in ("reason", "fired_by", "waited_for")] == [shown] * 3

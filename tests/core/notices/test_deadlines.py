@@ -12,6 +12,7 @@ from chalicelib.core.notices import deadlines
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.notice import DeadlineWatch
 from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.why import HIDDEN, Why, mention
 from tests.core.builders import NAME, NOON, job, run, schedule, workflow
 from tests.support.reasons import says
 
@@ -33,6 +34,14 @@ def test_h5_a_waiting_job_has_missed_its_start_with_its_reason() -> None:
     judged = deadlines.judge(WATCH, job(reason="waits for a slot"), (), None, START)
     assert judged.missed == (("missed_start", f"not started by {iso(START)}: waits for a slot"),)
     assert (judged.deadline.start_by, judged.deadline.end_by, judged.deadline.wake_at) == (None, END, END)
+
+
+def test_h5_a_missed_deadline_names_no_other_namespace() -> None:
+    why = Why.of("inherited", "priority 9, inherited from ", mention("schedule", "other.secret.urgent"))
+    waiting, offered = (deadlines.judge(WATCH, *given, None, START).missed for given in (
+        (job(reason=why), ()), (None, (run("STARTING", reason=why),)),
+    ))  # fmt: skip
+    assert [text.rpartition(" ")[2] for _, text in (*waiting, *offered)] == [HIDDEN, HIDDEN]
 
 
 def test_h5_a_start_or_end_in_time_is_not_missed_if_checked_late() -> None:

@@ -12,6 +12,7 @@ from chalicelib.core.access.allowed import Allowed, Named
 from chalicelib.core.definitions.app import App
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.definition import Definition
+from chalicelib.core.why import readers_of
 from chalicelib.flow.definitions import allow_list, allowed, namespaces, uses
 from chalicelib.flow.deploy import deploy
 from tests.support.answers import explain
@@ -219,6 +220,8 @@ def test_o14_a_second_namespace_waits_for_the_list_of_the_first() -> None:
         assert failure.value.code == "conflict"
         assert "target.queue_url of workflow demo.flights.w" in failure.value.message
         assert "sluice allowed demo --propose" in str(failure.value.hint)
+        told = failure.value.concealing(readers_of("demo-b"))
+        assert "demo" not in f"{told.message} {told.hint}".replace("demo-b", "")
         assert world.ports.rows.get(Definition, "namespace", "demo-b") is None
     assert create(world, "demo") == "unchanged"
 
