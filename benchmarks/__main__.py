@@ -1,6 +1,6 @@
 """`make bench`: measure, show the results, and store them in benchmarks/results.json.
 
-Usage: `python -m benchmarks [NAME ...]`. With names, only these measurements.
+Usage: `python -m benchmarks [NAME ...]`. With names, only these measurements. How far each is goes to stderr.
 """
 
 from __future__ import annotations
@@ -9,18 +9,10 @@ import sys
 import time
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.progress import Progress as Bar
 
 from benchmarks import machine, results
-from benchmarks.measurement import ALL, Results, load, over_budget
+from benchmarks.measurement import ALL, load, over_budget
+from benchmarks.progress import Progress
 
 
 def main(arguments: list[str]) -> int:
@@ -37,7 +29,8 @@ def main(arguments: list[str]) -> int:
         origin = machine.origin()
         begun = time.monotonic()
         try:
-            measured = _measure(name, console)
+            with Progress(name) as progress:
+                measured = load(name).measure(progress)
         except Exception:
             errors.print_exception()
             failed += 1
@@ -54,25 +47,6 @@ def main(arguments: list[str]) -> int:
         loads = f"load before {origin.measured_at['load']}, after {origin.measured_at['load_after']}"
         console.print(f"{name}: {time.monotonic() - begun:.0f} s, {loads}\n")
     return 1 if failed else 0
-
-
-def _measure(name: str, console: Console) -> Results:
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(elapsed_when_finished=False),
-    )
-    # Redrawn twice a second, so that the progress bar does not disturb the measurement.
-    with Bar(*columns, console=console, refresh_per_second=2, transient=True) as bar:
-        task = bar.add_task(name, total=None)
-
-        def progress(about: str, done: int, total: int) -> None:
-            bar.update(task, description=f"{name}: {about}", completed=done, total=total)
-
-        return load(name).measure(progress)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ arrival at the target, by SQS's timestamps.
 
 Each is played five times (`SLUICE_BENCH_REPETITIONS`), alternately. The result is the run of the median pace, with the
 pace of each run and those that are outliers. So one disturbed run is no figure. Each run says how much CPU time the
-machine used from a second before the instant to the last arrival. The same calls take more of it on a slower host."""
+machine used from a second before the instant to the last arrival. The same calls take more of it on a slower host.
+``part_cpu_s`` is what the emulator and each Lambda used from the last schedule that was stored to the record of the
+last run: it has the preparation and the records too."""
 
 from __future__ import annotations
 
@@ -15,6 +17,8 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from rich.table import Table
@@ -22,8 +26,10 @@ from rich.table import Table
 from benchmarks.cloud import Running, own_cloud
 from benchmarks.loader import load
 from benchmarks.machine import used_from
-from benchmarks.measurement import Progress, Results
-from benchmarks.product import APP, NAMESPACE, deploy, ports_of
+from benchmarks.measurement import Results
+from benchmarks.processes import Sampler, of_cloud
+from benchmarks.product import APP, NAMESPACE, deploy, ports_of, wait_for_records
+from benchmarks.progress import Progress
 from benchmarks.target_queue import TargetQueue, figures
 from chalicelib.core.instants import SECOND
 
@@ -35,19 +41,19 @@ AHEAD_S = int(os.environ.get("SLUICE_BENCH_AHEAD", "150"))
 # If no message arrives for this long, the rest counts as missed. More than a minute: the sweep finds what a hint lost.
 PATIENCE_S = 90.0
 
+SAMPLED_EVERY_S = 5.0  # the CPU time of each part, rarely, because looking takes some of it
+
 Begin = Callable[[Running, str, int], None]
 
 
 def measure(progress: Progress) -> Results:
     loads = {"burst": one_shots} | ({"burst_one_schedule": one_schedule} if has_spread() else {})
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in loads}
-    for repetition in range(REPETITIONS):
-        for name, begin in loads.items():
-
-            def say(about: str, done: int, total: int, number: int = repetition + 1) -> None:
-                progress(f"{number}/{REPETITIONS} {about}", done, total)
-
-            runs[name].append({"load": round(os.getloadavg()[0], 2), **once(name, begin, say)})
+    plays = [(repetition, name) for repetition in range(1, REPETITIONS + 1) for name in loads]
+    for _, name in progress.each(
+        plays, lambda play: f"repetition {play[0]} of {REPETITIONS}, {play[1]}", itemgetter(1)
+    ):
+        runs[name].append({"load": round(os.getloadavg()[0], 2), **once(name, loads[name], progress)})
     return {name: median_of(of) for name, of in runs.items()}
 
 
@@ -119,14 +125,17 @@ def has_spread() -> bool:
 
 def once(name: str, begin: Begin, progress: Progress) -> dict[str, Any]:
     """Play a burst once, on a cloud of its own."""
-    progress(f"{name}: starting a cloud", 0, JOBS)
+    progress("starting a cloud")
     with own_cloud() as cloud:
         queue = TargetQueue(lambda: cloud.client("sqs"), name.replace("_", "-"))
         deploy(cloud, {"workflows": {WORKFLOW: queue.workflow()}})
-        progress(f"{name}: loading schedules", 0, JOBS)
+        progress("loading schedules")
         begun = time.monotonic()
         begin(cloud, WORKFLOW, JOBS)
-        cpu = used_from(AHEAD_S - (time.monotonic() - begun) - 1)
-        queue.wait_for(JOBS, PATIENCE_S, lambda count: progress(f"{name}: arrived", count, JOBS))
-        used = cpu()
-        return {**figures(queue.drain(), JOBS), **used}
+        progress("waiting for the instant")
+        with Sampler(partial(of_cloud, cloud.layout.root), SAMPLED_EVERY_S) as sampler:
+            cpu = used_from(AHEAD_S - (time.monotonic() - begun) - 1)
+            queue.wait_for(JOBS, PATIENCE_S, lambda count: progress("arrived", count, JOBS))
+            used = cpu()
+            recorded = wait_for_records(cloud, JOBS)
+        return {**figures(queue.drain(), JOBS), **used, "recorded": recorded, "part_cpu_s": sampler.used()}

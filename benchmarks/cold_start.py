@@ -20,7 +20,8 @@ from rich.table import Table
 
 from benchmarks.first_invocation import environment_of
 from benchmarks.machine import ROOT
-from benchmarks.measurement import Progress, Results
+from benchmarks.measurement import Results
+from benchmarks.progress import Progress
 
 REPETITIONS = 9
 HANDLERS = ("api", "tick", "objects", "check", "run_state")
@@ -48,8 +49,7 @@ def measure(progress: Progress) -> Results:
         _timed(name, names)  # warms compiled modules and the page cache, as in a Lambda's image
     wall: dict[str, list[float]] = {name: [] for name in imported}
     cpu: dict[str, list[float]] = {name: [] for name in imported}
-    for done in range(REPETITIONS):
-        progress("imports", done, REPETITIONS)
+    for _ in progress.each(range(REPETITIONS), lambda _: "repetition"):
         for name, modules in imported.items():
             milliseconds, of_cpu = _timed(name, modules)
             wall[name].append(milliseconds)

@@ -20,8 +20,9 @@ from rich.table import Table
 from benchmarks.burst import WORKFLOW, shot
 from benchmarks.cloud import Running, own_cloud
 from benchmarks.loader import load
-from benchmarks.measurement import Progress, Results
+from benchmarks.measurement import Results
 from benchmarks.product import APP, NAMESPACE, deploy, ports_of
+from benchmarks.progress import Progress
 from benchmarks.target_queue import TargetQueue, figures
 from chalicelib.core.instants import SECOND
 from sluice.client import Client
@@ -40,14 +41,15 @@ MINUTE_EVENT = {
 
 
 def measure(progress: Progress) -> Results:
-    progress("starting a cloud", 0, len(COUNTS))
+    progress("starting a cloud")
     with own_cloud() as cloud:
         queue = TargetQueue(lambda: cloud.client("sqs"), "emitters")
         deploy(cloud, {"workflows": {WORKFLOW: queue.workflow()}})
         found = []
-        for number, emitters in enumerate(COUNTS):
-            progress(f"{emitters} at once", number, len(COUNTS))
+        for emitters in progress.each(COUNTS, lambda emitters: f"{emitters} at once"):
+            progress("registering")
             registered = register(cloud, emitters)
+            progress("firing")
             seconds, counted = fire(cloud, queue, emitters)
             found.append(entry(emitters, registered, seconds, counted))
     return {"emitters": found}

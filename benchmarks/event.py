@@ -24,7 +24,8 @@ from rich.table import Table
 
 from benchmarks.cloud import Running, own_cloud
 from benchmarks.durations import summary
-from benchmarks.measurement import Progress, Results
+from benchmarks.measurement import Results
+from benchmarks.progress import Progress
 from chalicelib.aws.tables import items
 from chalicelib.core.rows.run import Run
 from sluice.client import Client
@@ -79,16 +80,15 @@ class Times:
 
 def measure(progress: Progress) -> Results:
     total = WARM_UP + REPETITIONS
-    progress("starting a cloud", 0, total)
+    progress("starting a cloud")
     with own_cloud() as cloud:
         _deploy(cloud)
         s3 = cloud.client("s3")
         puts: list[float] = []
-        for number in range(total):
+        for number in progress.each(range(total), lambda _: "object"):
             puts.append(_put(s3, cloud.endpoints.outputs["LakeBucket"], number))
             _wait_for_runs(cloud, number + 1)
             time.sleep(max(0.0, puts[-1] + SPACING_S - time.time()))
-            progress("put -> StartJobRun received", number + 1, total)
         times = _times(cloud, puts)
     return {"event": figures(times)}
 

@@ -16,7 +16,8 @@ from typing import Any
 from rich.table import Table
 
 from benchmarks.console.browse import DRIVER, NODE, PATIENCE_S, require_page
-from benchmarks.measurement import Progress, Results
+from benchmarks.measurement import Results
+from benchmarks.progress import Progress
 
 MEASURE = DRIVER.with_name("measure.ts")
 SIZE = {"schedules": 10_000, "runs": 100_000, "jobs": 5_000}
@@ -30,7 +31,7 @@ FIGURES = {
 
 def measure(progress: Progress) -> Results:
     require_page()
-    progress("opening views", 0, 1)
+    progress("opening views")
     sizes = {f"STUB_{name.upper()}": str(many) for name, many in SIZE.items()}
     done = subprocess.run(
         [str(NODE / "node"), str(MEASURE)],

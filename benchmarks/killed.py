@@ -18,8 +18,9 @@ from rich.table import Table
 
 from benchmarks.burst import AHEAD_S, PATIENCE_S, WORKFLOW, one_schedule
 from benchmarks.cloud import Running, own_cloud
-from benchmarks.measurement import Progress, Results
+from benchmarks.measurement import Results
 from benchmarks.product import deploy
+from benchmarks.progress import Progress
 from benchmarks.target_queue import Arrival, TargetQueue, figures
 from chalicelib.core.instants import MINUTE
 
@@ -30,8 +31,7 @@ LOOK_EVERY_S = 0.02
 
 def measure(progress: Progress) -> Results:
     runs = []
-    for number in range(REPETITIONS):
-        progress(f"{number + 1}/{REPETITIONS}", number, REPETITIONS)
+    for _ in progress.each(range(REPETITIONS), lambda _: "repetition"):
         runs.append(once(progress))
     return {"killed": {"jobs": JOBS, "runs": runs}}
 
@@ -50,10 +50,12 @@ def tables(results: Results) -> list[Table]:
 
 def once(progress: Progress) -> dict[str, Any]:
     """Play the burst once, on a cloud of its own."""
+    progress("starting a cloud")
     with own_cloud() as cloud:
         queue = TargetQueue(lambda: cloud.client("sqs"), "killed")
         deploy(cloud, {"workflows": {WORKFLOW: queue.workflow()}})
         one_schedule(cloud, WORKFLOW, JOBS)
+        progress("waiting for the first message")
         killed, at = _kill_amid_sends(cloud, queue)
         queue.wait_for(JOBS, PATIENCE_S, lambda count: progress("arrived", count, JOBS))
         return {"killed": killed, **recovery(queue.drain(), at)}
@@ -61,10 +63,9 @@ def once(progress: Progress) -> dict[str, Any]:
 
 def _kill_amid_sends(cloud: Running, queue: TargetQueue) -> tuple[int, int]:
     """Wait for the first message, then kill. Returns how many processes were killed, and the instant in epoch ms."""
-    sqs, ends_at = cloud.client("sqs"), time.monotonic() + AHEAD_S + PATIENCE_S
-    name = "ApproximateNumberOfMessages"
+    ends_at = time.monotonic() + AHEAD_S + PATIENCE_S
     while time.monotonic() < ends_at:
-        if int(sqs.get_queue_attributes(QueueUrl=queue.url, AttributeNames=[name])["Attributes"][name]):
+        if queue.count():
             at = time.time_ns() // 1_000_000
             return kill(cloud.layout.root, "burst"), at
         time.sleep(LOOK_EVERY_S)

@@ -3,8 +3,10 @@ takes.
 
 It has two functions, and is listed in `ALL`:
 
-    def measure(progress: Progress) -> Results       JSON values by their keys in the results, usually one def
-    tables(results: Results) -> list[Table]      the same for people, with units
+    def measure(progress: Progress) -> Results       JSON values by their keys in the results, usually one
+    def tables(results: Results) -> list[Table]      the same for people, with units
+
+`progress` prints how far it is (`benchmarks/progress.py`): `measure` goes through its steps with `progress.each`.
 
 It may have a third, which names what exceeds a budget; then `make bench` fails, and stores the results nevertheless:
 
@@ -16,6 +18,8 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 from rich.table import Table
+
+from benchmarks.progress import Progress
 
 # In the order of execution: measurements that other load disturbs come first.
 ALL = (
@@ -39,12 +43,6 @@ ALL = (
 
 
 Results = dict[str, Any]
-
-
-class Progress(Protocol):
-    """Reports the progress of a measurement."""
-
-    def __call__(self, about: str, done: int, total: int) -> None: ...
 
 
 class Measurement(Protocol):

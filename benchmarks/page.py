@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks import aims, memory, peers, results
 from benchmarks.history.capacity import model
 from benchmarks.machine import ROOT
+from benchmarks.peers.play import PEERS
 
 PAGE = ROOT / "docs" / "performance.md"
 LAB_BOOK = ROOT / "docs" / "internals" / "measurements.md"
@@ -207,8 +208,19 @@ def _peers(load: str) -> Callable[[Mapping[str, Any]], str]:
     return table
 
 
+def _peers_cpu(found: Mapping[str, Any]) -> str:
+    """The CPU time of each scheduler for a message; loads without a measurement are left out."""
+    rows: list[Row] = [
+        (title, *peers.cpu_row(one))
+        for load, title in peers.TITLES.items()
+        for one in found.get(f"peers_{load}", {"schedulers": ()})["schedulers"]
+        if one.get("message_cpu_ms")
+    ]
+    return markdown(("load", *peers.CPU_HEADS), rows)
+
+
 def _promises(found: Mapping[str, Any]) -> str:
-    return markdown(("scheduler", "does not promise"), [(peer.name, peer.lacks) for peer in peers.PEERS])
+    return markdown(("scheduler", "does not promise"), [(peer.name, peer.lacks) for peer in PEERS])
 
 
 def _capacity(found: Mapping[str, Any]) -> str:
@@ -405,6 +417,7 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "peers_burst": _peers("burst"),
     "peers_messages": _peers("messages"),
     "peers_steady": _peers("steady"),
+    "peers_cpu": _peers_cpu,
     "peers_promises": _promises,
     "registration": _registration,
     "emitters": _emitters,
@@ -478,7 +491,9 @@ KINDS: Mapping[str, str] = {
         ),
         "measured",
     ),
-    **dict.fromkeys(("peers_burst", "peers_messages", "peers_steady", "peers_promises", "history_duckdb"), "measured"),
+    **dict.fromkeys(
+        ("peers_burst", "peers_messages", "peers_steady", "peers_cpu", "peers_promises", "history_duckdb"), "measured"
+    ),
     **dict.fromkeys(("tick", "cost", "dollars"), "counted"),
     **dict.fromkeys(("capacity", "memory"), "predicted"),
     **dict.fromkeys((name for name in TABLES if name.startswith(("expected", "predicted", "assumed"))), "predicted"),

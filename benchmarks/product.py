@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import Any
 from unittest.mock import patch
 
@@ -14,6 +15,9 @@ from chalicelib.ports import Ports
 from sluice.client import Client
 
 NAMESPACE, APP = "bench", "load"
+RECORD_POLL_EVERY_S = 0.5
+# More than a minute: the next tick finds what a Lambda that died has not recorded.
+RECORD_PATIENCE_S = 90.0
 
 
 def ports_of(cloud: Running) -> Ports:
@@ -30,6 +34,21 @@ def environment(cloud: Running) -> dict[str, str]:
     names = ("CATALOG_TABLE", "JOBS_TABLE", "RUNS_TABLE", "LAKE_BUCKET", "CONTROL_BUCKET", "HINTS_QUEUE_URL")
     variables = {f"SLUICE_{name}": outputs["".join(part.capitalize() for part in name.split("_"))] for name in names}
     return cloud.endpoints.environment() | variables
+
+
+def wait_for_records(cloud: Running, runs: int) -> int:
+    """Wait until the cloud has recorded this many runs, or none is added for a while. Returns how many there are.
+
+    The emulator counts a table's items at once; in AWS the count is hours old."""
+    client, name = cloud.client("dynamodb"), cloud.endpoints.outputs["RunsTable"]
+    count, since = 0, time.monotonic()
+    while count < runs and time.monotonic() - since < RECORD_PATIENCE_S:
+        now = int(client.describe_table(TableName=name)["Table"]["ItemCount"])
+        if now > count:
+            count, since = now, time.monotonic()
+        if count < runs:
+            time.sleep(RECORD_POLL_EVERY_S)
+    return count
 
 
 def deploy(cloud: Running, app: dict[str, Any]) -> Any:

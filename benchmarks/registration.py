@@ -10,8 +10,9 @@ from unittest.mock import patch
 from rich.table import Table
 
 from benchmarks.cloud import Running, own_cloud
-from benchmarks.measurement import Progress, Results
+from benchmarks.measurement import Results
 from benchmarks.product import APP, NAMESPACE
+from benchmarks.progress import Progress
 from sluice.client import Client
 from sluice.errors import Failure
 
@@ -24,14 +25,15 @@ DAILY = {"workflow": "notify", "enabled": True, "trigger": {"type": "time", "exp
 
 
 def measure(progress: Progress) -> Results:
-    progress("starting a cloud", 0, SCHEDULES)
+    progress("starting a cloud")
     with own_cloud() as cloud:
         document = app_of(SCHEDULES)
         with patch.dict(os.environ, cloud.endpoints.environment()):
             client = Client.from_environment()
             client.put(f"/v1/namespaces/{NAMESPACE}", {})
-            progress("deploying", 0, SCHEDULES)
+            progress(f"deploying {SCHEDULES:,} schedules")
             seconds, requests = deployed(client, document)
+            progress("the same once more")
             again, _ = deployed(client, document)
         stored = count(cloud)
     if stored != SCHEDULES:

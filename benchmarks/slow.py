@@ -10,61 +10,43 @@ less CPU. `SLUICE_BENCH_SHARES=1,0.5` plays these shares alone."""
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
-import threading
 import time
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
 from benchmarks.burst import AHEAD_S, JOBS, PATIENCE_S, WORKFLOW, one_shots
 from benchmarks.cloud import own_cloud
-from benchmarks.measurement import Progress, Results
+from benchmarks.measurement import Results
+from benchmarks.processes import Sampler, of_cloud
 from benchmarks.product import deploy
+from benchmarks.progress import Progress
 from benchmarks.target_queue import TargetQueue, figures
 from infra.local import counts
 
 SHARES = tuple(float(share) for share in os.environ.get("SLUICE_BENCH_SHARES", "1,0.5,0.25").split(","))
 REPETITIONS = int(os.environ.get("SLUICE_BENCH_REPETITIONS", "1"))
-SAMPLED_EVERY_S = 1.0
-EMULATOR = "emulator"
-_FUNCTION = re.compile(r"/ministack-lambda-sluice-local-([\w-]+)-\w+/_worker\.py")
-
-Sample = Mapping[str, float]
 
 
 def measure(progress: Progress) -> Results:
     runs: list[dict[str, Any]] = []
-    total = REPETITIONS * len(SHARES)
-    for number in range(REPETITIONS):
-        for place, share in enumerate(SHARES):
-            done = number * len(SHARES) + place
-            about = f"{share:.0%} of the CPU, {number + 1}/{REPETITIONS}, {_left(runs, total - done)}"
-
-            with limited_to(share):
-                begun = time.monotonic()
-                run = once(partial(_say, progress, about))
-            runs.append({"share": share, **run, "took_s": round(time.monotonic() - begun, 1)})
+    plays = [(repetition, share) for repetition in range(1, REPETITIONS + 1) for share in SHARES]
+    for _, share in progress.each(plays, _named, lambda play: f"{play[1]:.0%}"):
+        with limited_to(share):
+            begun = time.monotonic()
+            run = once(progress)
+        runs.append({"share": share, **run, "took_s": round(time.monotonic() - begun, 1)})
     return {"slow": {"jobs": JOBS, "runs": runs}}
 
 
-def _say(progress: Progress, part: str, about: str, done: int, total: int) -> None:
-    progress(f"{part}: {about}", done, total)
-
-
-def _left(runs: list[dict[str, Any]], more: int) -> str:
-    """How long the rest takes, by what the runs before took."""
-    if not runs:
-        return f"{more} to play"
-    return f"some {more * sum(run['took_s'] for run in runs) / len(runs) / 60:.0f} min left"
+def _named(play: tuple[int, float]) -> str:
+    return f"repetition {play[0]} of {REPETITIONS}, {play[1]:.0%} of the CPU"
 
 
 @contextmanager
@@ -88,14 +70,14 @@ def limited_to(share: float) -> Iterator[None]:
 
 def once(progress: Progress) -> dict[str, Any]:
     """Play the burst once, on a cloud of its own."""
-    progress("starting a cloud", 0, JOBS)
+    progress("starting a cloud")
     with own_cloud(counted=True) as cloud:
         queue = TargetQueue(lambda: cloud.client("sqs"), "slow")
         deploy(cloud, {"workflows": {WORKFLOW: queue.workflow()}})
-        progress("loading schedules", 0, JOBS)
+        progress("loading schedules")
         begun = time.time()
         one_shots(cloud, WORKFLOW, JOBS)
-        with Sampler(cloud.layout.root) as sampler:
+        with Sampler(partial(of_cloud, cloud.layout.root)) as sampler:
             queue.wait_for(JOBS, AHEAD_S + PATIENCE_S, lambda count: progress("arrived", count, JOBS))
         arrivals = queue.drain()
         time.sleep(2 * counts.WRITTEN_EVERY_S)
@@ -117,61 +99,6 @@ def calls_between(calls: counts.Counts, begin: float, end: float) -> dict[str, i
         if begin <= second < end:
             found += of
     return dict(found.most_common())
-
-
-@dataclass
-class Sampler:
-    """Reads the CPU time of the cloud's processes each second."""
-
-    root: Path
-    samples: list[tuple[float, Sample]] = field(default_factory=list)
-    _done: threading.Event = field(default_factory=threading.Event)
-
-    def __enter__(self) -> Sampler:
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._done.set()
-        self._thread.join()
-        self.samples.append((time.time(), cpu_by_part(self.root)))
-
-    def _run(self) -> None:
-        while not self._done.is_set():
-            self.samples.append((time.time(), cpu_by_part(self.root)))
-            self._done.wait(SAMPLED_EVERY_S)
-
-    def used(self, begin: float, end: float) -> dict[str, float]:
-        """The CPU time in s of each part between the samples next to these instants."""
-        first = max((one for one in self.samples if one[0] <= begin), default=self.samples[0], key=lambda one: one[0])
-        last = min((one for one in self.samples if one[0] >= end), default=self.samples[-1], key=lambda one: one[0])
-        used = {name: round(at_end - first[1].get(name, 0.0), 1) for name, at_end in last[1].items()}
-        return {name: seconds for name, seconds in sorted(used.items()) if seconds > 0}
-
-
-def cpu_by_part(root: Path) -> dict[str, float]:
-    """The CPU time in s that the processes of a cloud have used so far: the emulator, and each Lambda by its name."""
-    found: defaultdict[str, float] = defaultdict(float)
-    ticks = os.sysconf("SC_CLK_TCK")
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (folder / "cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
-            stat = (folder / "stat").read_text().rpartition(")")[2].split()
-            where = os.readlink(folder / "cwd")
-        except OSError:  # it has ended
-            continue
-        if str(root) not in command and str(root) not in where:
-            continue
-        found[part_of(command)] += (int(stat[11]) + int(stat[12])) / ticks
-    return dict(found)
-
-
-def part_of(command: str) -> str:
-    """The part of the cloud that a process belongs to, by its command."""
-    if found := _FUNCTION.search(command):
-        return f"Lambda {found[1]}"
-    return EMULATOR if "infra.local.aws" in command else "others"
 
 
 def tables(results: Results) -> list[Table]:

@@ -25,7 +25,8 @@ from statistics import median
 from rich.table import Table
 
 from benchmarks.machine import ROOT
-from benchmarks.measurement import Progress, Results
+from benchmarks.measurement import Results
+from benchmarks.progress import Progress
 
 REPETITIONS = 15
 WALL_MS, OWN_MS = 400.0, 200.0  # the budgets of a command
@@ -47,8 +48,7 @@ def measure(progress: Progress) -> Results:
     with _api() as environment:
         for name in COMMANDS:
             _timed(name, environment)  # compiles the modules and fills the page cache
-        for done in range(REPETITIONS):
-            progress("commands", done, REPETITIONS)
+        for _ in progress.each(range(REPETITIONS), lambda _: "repetition"):
             for name in COMMANDS:
                 milliseconds, of_cpu = _timed(name, environment)
                 wall[name].append(milliseconds)

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from rich.table import Table
 
-from benchmarks.burst import WORKFLOW, shot
+from benchmarks.burst import SAMPLED_EVERY_S, WORKFLOW, shot
 from benchmarks.cloud import Running, own_cloud
 from benchmarks.loader import load
-from benchmarks.measurement import Progress, Results
-from benchmarks.product import APP, NAMESPACE, deploy, ports_of
+from benchmarks.measurement import Results
+from benchmarks.processes import Sampler, of_cloud
+from benchmarks.product import APP, NAMESPACE, deploy, ports_of, wait_for_records
+from benchmarks.progress import Progress
 from benchmarks.target_queue import TargetQueue, figures
 from chalicelib.core.instants import SECOND
 
@@ -26,25 +30,36 @@ PATIENCE_S = 90.0
 
 
 def measure(progress: Progress) -> Results:
+    return {"steady": {"offered_per_second": PER_SECOND, **once(progress)}}
+
+
+def once(progress: Progress) -> dict[str, Any]:
+    """Play the load once, on a cloud of its own."""
     jobs = PER_SECOND * SECONDS
-    progress("starting a cloud", 0, jobs)
+    progress("starting a cloud")
     with own_cloud() as cloud:
         queue = TargetQueue(lambda: cloud.client("sqs"), "steady")
         deploy(cloud, {"workflows": {WORKFLOW: queue.workflow()}})
         begun = time.monotonic()
-        spread_out(cloud)
-        progress("waiting", 0, jobs)
-        time.sleep(max(0.0, AHEAD_S + SECONDS - (time.monotonic() - begun)))
-        queue.wait_for(jobs, PATIENCE_S, lambda count: progress("arrived", count, jobs))
-        return {"steady": {"offered_per_second": PER_SECOND, **figures(queue.drain(), jobs)}}
+        spread_out(cloud, PER_SECOND, SECONDS, AHEAD_S, lambda count: progress("stored", count, jobs))
+        progress("waiting for the instants")
+        with Sampler(partial(of_cloud, cloud.layout.root), SAMPLED_EVERY_S) as sampler:
+            time.sleep(max(0.0, AHEAD_S + SECONDS - (time.monotonic() - begun)))
+            queue.wait_for(jobs, PATIENCE_S, lambda count: progress("arrived", count, jobs))
+            recorded = wait_for_records(cloud, jobs)
+        return {**figures(queue.drain(), jobs), "recorded": recorded, "part_cpu_s": sampler.used()}
 
 
-def spread_out(cloud: Running) -> None:
+def spread_out(cloud: Running, per_second: int, seconds: int, ahead_s: int, stored: Callable[[int], None]) -> int:
+    """Store schedules that fire once, so many due in each second, the first ones ``ahead_s`` from now. ``stored`` gets
+    how many there are so far. Returns the first instant in epoch ms."""
     ports = ports_of(cloud)
     now = ports.clock.now() // SECOND * SECOND
-    for second in range(SECONDS):
-        names = [f"{NAMESPACE}.{APP}.s{second:03d}x{number:02d}" for number in range(PER_SECOND)]
-        load(ports.ledger, names, shot(WORKFLOW, AHEAD_S + second), now)
+    for second in range(seconds):
+        names = [f"{NAMESPACE}.{APP}.s{second:03d}x{number:02d}" for number in range(per_second)]
+        load(ports.ledger, names, shot(WORKFLOW, ahead_s + second), now)
+        stored((second + 1) * per_second)
+    return now + ahead_s * SECOND
 
 
 def tables(results: Results) -> list[Table]:

@@ -50,11 +50,15 @@ class TargetQueue:
         arrived, since = 0, time.monotonic()
         while arrived < count and time.monotonic() - since < patience_s:
             time.sleep(POLL_EVERY_S)
-            name = "ApproximateNumberOfMessages"
-            now = int(self._sqs.get_queue_attributes(QueueUrl=self.url, AttributeNames=[name])["Attributes"][name])
+            now = self.count()
             if now > arrived:
                 arrived, since = now, time.monotonic()
                 progress(arrived)
+
+    def count(self) -> int:
+        """How many messages the queue has."""
+        name = "ApproximateNumberOfMessages"
+        return int(self._sqs.get_queue_attributes(QueueUrl=self.url, AttributeNames=[name])["Attributes"][name])
 
     def drain(self) -> list[Arrival]:
         """All messages in the queue, which is empty afterwards. A message that two readers received counts once: only

@@ -24,7 +24,8 @@ from benchmarks.cost.paths import SQS
 from benchmarks.cost.plant import BEGIN, Plant, fresh_tables
 from benchmarks.cost.usage import Usage
 from benchmarks.loader import rows_of
-from benchmarks.measurement import Progress, Results
+from benchmarks.measurement import Results
+from benchmarks.progress import Progress
 from chalicelib.aws.tables import items
 from chalicelib.core import ids
 from chalicelib.core.instants import MINUTE
@@ -86,10 +87,7 @@ class TickPlant(Plant):
 def measure(progress: Progress) -> Results:
     logger.setLevel(logging.ERROR)
     sizes = [*SIZES, *([MILLION] if os.environ.get("SLUICE_BENCH_MILLION") else [])]
-    found = []
-    for number, size in enumerate(sizes):
-        progress(f"{size:,} schedules", number, len(sizes))
-        found.append(of_size(size))
+    found = [of_size(size) for size in progress.each(sizes, lambda size: f"{size:,} schedules")]
     return {"tick": {"sizes": found, "due": DUE, "growth": growth(found)}}
 
 

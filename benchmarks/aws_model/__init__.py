@@ -20,6 +20,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from rich.table import Table
@@ -31,7 +32,8 @@ from benchmarks.aws_model.functions import Source
 from benchmarks.aws_model.invocation import Cpu
 from benchmarks.aws_model.region import FUNCTIONS, Setup
 from benchmarks.aws_model.services import BURSTS
-from benchmarks.measurement import Progress, Results
+from benchmarks.measurement import Results
+from benchmarks.progress import Progress
 
 SIZES = tuple(int(size) for size in os.environ.get("SLUICE_MODEL_SIZES", "10000,60000,100000").split(","))
 STEADY = (12, 120)  # fires a second
@@ -62,9 +64,10 @@ def measure(progress: Progress) -> Results:
     about = os.environ.get("SLUICE_MODEL_ABOUT", "")
     stored = results.read() if groups or about else {}
     found: Results = {}
-    for name in os.environ.get("SLUICE_MODEL_ASSUMED", ",".join(results.PREDICTIONS)).split(","):
+    names = os.environ.get("SLUICE_MODEL_ASSUMED", ",".join(results.PREDICTIONS)).split(",")
+    for number, name in enumerate(names):
         key, setup = results.PREDICTIONS[name], Setup(assumed_as(name))
-        new = predicted(setup, cpu.load(), SIZES, progress, groups, about)
+        new = predicted(setup, cpu.load(), SIZES, progress, groups, about, (name, len(names) - number))
         found[key] = _merged(stored.get(key, {}), new, part=bool(about))
     return found
 
@@ -94,16 +97,20 @@ def predicted(
     progress: Progress,
     groups: Collection[str] = (),
     about: str = "",
+    passes: tuple[str, int] = ("", 1),
 ) -> Figures:
     """All predictions or some of them, with the seed and the assumptions. ``played`` has the commit and date of each
-    group, and when its CPU was recorded."""
+    group, and when its CPU was recorded. ``passes`` is for the progress: the name of these assumptions, and of how many
+    the predictions are still to be made, these included."""
     found: Figures = {"kind": "predicted", "seed": setup.seed, "assumed": setup.assumed.as_json()}
     about_groups = found["played"] = {}
     chosen = (play for play in plays(setup, recorded, sizes) if not groups or play[0] in groups)
     played = [play for play in chosen if about in play[1]]
     origin = {**machine.origin().measured_at, "cpu": cpu.recorded_at()}
-    for number, (group, about, play) in enumerate(played):
-        progress(f"{group}: {about}", number, len(played))
+    assumed, times = passes
+    for group, about, play in progress.each(
+        played, lambda play: f"{assumed} {play[0]}: {play[1]}".strip(), itemgetter(1), times
+    ):
         about_groups.setdefault(group, {name: origin[name] for name in ("commit", "dirty", "date", "cpu")})
         if figures := play():
             found.setdefault(group, []).append({"about": about, **figures})

@@ -22,6 +22,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from benchmarks import results, tick
@@ -30,6 +31,7 @@ from benchmarks.aws_model.calibrate import calibrated, read
 from benchmarks.aws_model.functions import Source
 from benchmarks.aws_model.region import Setup
 from benchmarks.aws_model.services import BURSTS
+from benchmarks.progress import Progress
 
 REFERENCE = 1_000  # schedules of the tick that measures the machine
 SCENARIOS: Mapping[str, Callable[..., scenarios.Figures]] = {
@@ -59,7 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--record", action="store_true", help="record the CPU of product code into cpu.json")
     options = parser.parse_args(argv)
     if options.record:
-        record(options.scenario)
+        with Progress("record") as progress:
+            record(progress, options.scenario)
         return 0
     if options.scenario is None:
         parser.error("expected a scenario or --record")
@@ -78,23 +81,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.burst_concurrency or options.pollers:
         most = options.burst_concurrency or setup.sources[BURSTS].most_pollers
         setup = replace(setup, sources={**setup.sources, BURSTS: Source(1, most, options.pollers)})
-    play = SCENARIOS[options.scenario]
-    print(json.dumps({"kind": "predicted", "seed": options.seed, **play(setup, cpu.load(), *options.numbers)}))
+    with Progress(options.scenario) as progress:
+        progress("played in virtual time")
+        found = SCENARIOS[options.scenario](setup, cpu.load(), *options.numbers)
+    print(json.dumps({"kind": "predicted", "seed": options.seed, **found}))
     return 0
 
 
-def record(scenario: str | None = None) -> None:
+def record(progress: Progress, scenario: str | None = None) -> None:
     """Play every scenario at a small size, and keep the CPU time of each segment. With the scenario ``registration``
     play requests to the API alone, and keep what is recorded of other functions.
 
     A busy machine gives a thread less work for each ms of its CPU. So the times are scaled by a reference: the CPU of a
     tick, which `make bench ONLY=tick` has measured on a quiet machine."""
     setup = Setup()
-    play = _play_api if scenario == "registration" else _play
-    play(setup, cpu.RecordingCpu(), 20)  # validators are built at first use, which belongs to a cold start
+    plays = _plays_of_api if scenario == "registration" else _plays
+    # Validators are built at first use, which belongs to a cold start.
+    _play(plays(setup, cpu.RecordingCpu(), 20), "a small part first", progress)
     known = float(results.read()["tick"]["sizes"][0]["cpu_ms"])
     recording, references = cpu.RecordingCpu(), [tick.of_size(REFERENCE)["cpu_ms"]]
-    play(setup, recording, 1)
+    _play(plays(setup, recording, 1), "recorded", progress)
     references.append(tick.of_size(REFERENCE)["cpu_ms"])
     scale = known / (sum(references) / len(references))
     about = {
@@ -109,26 +115,36 @@ def record(scenario: str | None = None) -> None:
         cpu.save(recording, scale, about)
 
 
-def _play_api(setup: Setup, recording: cpu.RecordingCpu, part: int) -> None:
-    scenarios.registration(setup, recording, SCHEDULES // part)
-    scenarios.puts(setup, recording, 10, 20 // part)
+def _plays_of_api(setup: Setup, recording: cpu.RecordingCpu, part: int) -> list[partial[scenarios.Figures]]:
+    return [
+        partial(scenarios.registration, setup, recording, SCHEDULES // part),
+        partial(scenarios.puts, setup, recording, 10, 20 // part),
+    ]
 
 
-def _play(setup: Setup, recording: cpu.RecordingCpu, part: int) -> None:
-    scenarios.lone(setup, recording, 8)
-    scenarios.burst(setup, recording, 2_000 // part)
-    scenarios.burst_one_schedule(setup, recording, 1_000 // part)
-    scenarios.steady(setup, recording, 12, 20 // part)
-    scenarios.idle_fire(setup, recording, 4)
-    scenarios.event(setup, recording, 12)
-    for most, interval, jobs in ((1, 5, 5), (10, 1, 30), (100, 1, 60)):
-        scenarios.pace(setup, recording, most, interval, jobs)
-    large.emission(setup, recording, 3_000 // part, 5)
-    large.overdue(setup, recording, 3_000 // part, 3_000 // part)
-    for cause in (large.RESUME, large.SUCCESS):
-        large.waking(setup, recording, 400 // part, cause)
-    _play_api(setup, recording, part)
-    large.upload(setup, recording, SCHEDULES // part)
+def _plays(setup: Setup, recording: cpu.RecordingCpu, part: int) -> list[partial[scenarios.Figures]]:
+    return [
+        partial(scenarios.lone, setup, recording, 8),
+        partial(scenarios.burst, setup, recording, 2_000 // part),
+        partial(scenarios.burst_one_schedule, setup, recording, 1_000 // part),
+        partial(scenarios.steady, setup, recording, 12, 20 // part),
+        partial(scenarios.idle_fire, setup, recording, 4),
+        partial(scenarios.event, setup, recording, 12),
+        *(
+            partial(scenarios.pace, setup, recording, most, interval, jobs)
+            for most, interval, jobs in ((1, 5, 5), (10, 1, 30), (100, 1, 60))
+        ),
+        partial(large.emission, setup, recording, 3_000 // part, 5),
+        partial(large.overdue, setup, recording, 3_000 // part, 3_000 // part),
+        *(partial(large.waking, setup, recording, 400 // part, cause) for cause in (large.RESUME, large.SUCCESS)),
+        *_plays_of_api(setup, recording, part),
+        partial(large.upload, setup, recording, SCHEDULES // part),
+    ]
+
+
+def _play(plays: Sequence[partial[scenarios.Figures]], about: str, progress: Progress) -> None:
+    for play in progress.each(plays, lambda play: f"{about}, {play.func.__name__}"):
+        play()
 
 
 if __name__ == "__main__":

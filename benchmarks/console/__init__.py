@@ -20,7 +20,8 @@ from benchmarks.console import browse, fill
 from benchmarks.console.metered import Metered
 from benchmarks.console.views import View, views
 from benchmarks.console.world import Size
-from benchmarks.measurement import Progress, Results
+from benchmarks.measurement import Results
+from benchmarks.progress import Progress
 
 TIMES = int(os.environ.get("SLUICE_BENCH_TIMES", "3"))
 SCHEDULES = int(os.environ.get("SLUICE_BENCH_SCHEDULES", "10000"))
@@ -30,16 +31,16 @@ FIGURES = ("view", "first_rows_ms", "whole_ms", "longest_task_ms", "requests", "
 
 def measure(progress: Progress) -> Results:
     browse.require_page()
-    progress("starting a cloud", 0, 1)
+    progress("starting a cloud")
     with own_cloud() as cloud:
         size = size_of(SCHEDULES)
         run_id, items = fill.fill(cloud, size, progress)
         every = views(run_id)
         metered, found, page_bytes = Metered(cloud), [], 0
         with browse.console(cloud) as address:
+            progress("warming up")
             browse.warm_up(address, every[:2])
-            for done, view in enumerate(every):
-                progress("opening views", done, len(every))
+            for view in progress.each(every, lambda view: f"view {view.name}"):
                 opened = browse.opened(address, [view], TIMES)
                 # At once: a span that ends soon after now would be refused later.
                 found.append(figures(view, opened, metered))

@@ -14,8 +14,8 @@ from typing import Any
 from benchmarks.cloud import Running
 from benchmarks.console.copies import Shards
 from benchmarks.console.world import NAMESPACE, Size, Stored, everything
-from benchmarks.measurement import Progress
 from benchmarks.product import ports_of
+from benchmarks.progress import Progress
 from chalicelib.core.instants import DAY, iso
 from chalicelib.flow.history.reports import LINES_A_FILE, ROOT
 

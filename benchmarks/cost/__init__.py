@@ -14,7 +14,8 @@ from benchmarks.cost import report
 from benchmarks.cost.paths import APP, PATHS, Path
 from benchmarks.cost.plant import Plant, fresh_tables
 from benchmarks.cost.usage import Usage
-from benchmarks.measurement import Progress, Results
+from benchmarks.measurement import Results
+from benchmarks.progress import Progress
 from chalicelib.core.instants import MINUTE
 
 RUNS = 20
@@ -33,8 +34,7 @@ class Measured:
 def measure(progress: Progress) -> Results:
     idle = _idle_tick(_plant())
     measured: dict[str, Measured] = {}
-    for number, path in enumerate(PATHS):
-        progress(path.name, number, len(PATHS))
+    for path in progress.each(PATHS, lambda path: path.name):
         measured[path.name] = _measure(path, _plant(), idle, measured)
     costs = [report.entry(path.name, path.about, RUNS * path.each, measured[path.name].per_run) for path in PATHS]
     return {"cost": costs, "cost_idle_tick": report.entry("idle_tick", "a tick with nothing to do", IDLE_TICKS, idle)}

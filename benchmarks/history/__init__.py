@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
 from benchmarks.history.submit import Submitted, submit
-from benchmarks.measurement import Progress, Results
+from benchmarks.measurement import Results
+from benchmarks.progress import Progress
 
 ROWS = "2000000,20000000"
 DAY = "2026-03-02"
@@ -27,23 +29,28 @@ def measure(progress: Progress) -> Results:
     """The entry ``history``: ``sizes``, and their ``growth`` from the first to the last."""
     sizes = [int(rows) for rows in os.environ.get("SLUICE_HISTORY_ROWS", ROWS).split(",")]
     sizes_found: list[dict[str, Any]] = []
-    for at, rows in enumerate(sizes):
+    took_s = 0.0
+    for rows in progress.each(sizes, lambda rows: f"{rows:,} rows"):
+        if took_s:  # it grows with the rows
+            progress.takes(took_s * rows / sizes[0])
+        begun = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="sluice-history-") as folder:
-            sizes_found.append(_size(Path(folder), rows, lambda about, n=at: progress(about, n, len(sizes))))
+            sizes_found.append(_size(Path(folder), rows, progress))
+        took_s = took_s or time.monotonic() - begun
     return {"history": {"sizes": sizes_found, "growth": _growth(sizes_found)}}
 
 
-def _size(folder: Path, rows: int, say: Any) -> dict[str, Any]:
+def _size(folder: Path, rows: int, say: Progress) -> dict[str, Any]:
     # Imported here, because `python -m benchmarks.history.duck` imports this package first.
     from benchmarks.history import duck
 
     roots = {name: f"{folder}/lake/{name}/" for name in ("history", "history_compact", "history_report")}
-    say(f"{rows:,} rows: generate")
+    say("generate")
     made = submit(folder, "generate", {"rows": str(rows), "output": roots["history"], "day": DAY})
-    say(f"{rows:,} rows: compact")
+    say("compact")
     given = {"history": roots["history"], "output": roots["history_compact"], "day": DAY}
     compact = submit(folder, "history_compact", given)
-    say(f"{rows:,} rows: report")
+    say("report")
     report = submit(
         folder, "history_report", {"compact": roots["history_compact"], "output": roots["history_report"], "day": DAY}
     )
@@ -54,7 +61,7 @@ def _size(folder: Path, rows: int, say: Any) -> dict[str, Any]:
         raise RuntimeError(
             f"expected {made.summary['rows_out']} rows in and out, got {compact.summary}, {report.summary}"
         )
-    say(f"{rows:,} rows: DuckDB")
+    say("DuckDB")
     theirs = {"compact": f"{folder}/duck/compact", "report": f"{folder}/duck/report.parquet"}
     by_duck = {
         "compact": duck.play("compact", f"{roots['history']}day={DAY}", theirs["compact"]),

@@ -13,132 +13,59 @@ results of the others."""
 from __future__ import annotations
 
 import os
-import signal
 import statistics
-import subprocess
-import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 from rich.table import Table
 
 from benchmarks import burst, steady
-from benchmarks.cloud import own_cloud
-from benchmarks.machine import ROOT, used_from
-from benchmarks.measurement import Progress, Results
-from benchmarks.peers import stores
-from benchmarks.peers.fire import lines
-from benchmarks.target_queue import Arrival, TargetQueue, figures
+from benchmarks.measurement import Results
+from benchmarks.peers.play import PEERS, SCHEDULER, Installed, Measured, installed, play_messages, play_peer
+from benchmarks.processes import EMULATOR, LAMBDA
+from benchmarks.progress import Progress
 
-HERE = Path(__file__).parent
-LOCK = HERE / "requirements.lock"
-VENV = ROOT / "build" / "peers"
 REPETITIONS = int(os.environ.get("SLUICE_BENCH_REPETITIONS", "5"))
 OURS = "Sluice, local cloud"
-# Seconds from the start of a peer until its first job is due. Each peer stores 10,000 jobs in half of this.
-AHEAD_S, AHEAD_S_PER_JOB = 15, 1 / 300
-PATIENCE_S = 60.0  # without a further fire; then the rest counts as missed
-POLL_EVERY_S = 0.5
-STOP_S = 10.0
 SHARES = ("p50", "p99", "max")
 TITLES = {"burst": "burst", "messages": "burst of messages", "steady": "steady load"}
 # A repetition of all of them takes some twenty minutes.
 LOADS = os.environ.get("SLUICE_BENCH_LOADS", ",".join(TITLES)).split(",")
+STORES = (EMULATOR, *dict.fromkeys(peer.store for peer in PEERS))
+CPU_HEADS = ("scheduler", "own processes", "database, queue, emulator", "both", "by part")
 
-Measured = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Peer:
-    """A scheduler with its store. ``needs`` names the program without which it is left out."""
-
-    name: str
-    function: str
-    store: str
-    needs: str | None
-    lacks: str
-
-
-PEERS = (
-    Peer(
-        "APScheduler, SQLite",
-        "apscheduler",
-        "sqlite",
-        None,
-        "one process; a job is removed when it is handed to a thread, so a crash loses what the threads have not run; "
-        "no further try; by default a job that is a second late is dropped",
-    ),
-    Peer(
-        "APScheduler, PostgreSQL",
-        "apscheduler",
-        "postgres",
-        "postgres",
-        "as on SQLite; two processes on one store both run each job",
-    ),
-    Peer(
-        "Huey, SQLite",
-        "huey",
-        "sqlite",
-        None,
-        "a job is removed when a worker takes it, so a crash loses it; tries again only if the task says so; looks "
-        "once a second",
-    ),
-    Peer(
-        "Huey, Redis",
-        "huey",
-        "redis",
-        "redis-server",
-        "as on SQLite, and a crash of Redis loses up to the last second",
-    ),
-    Peer(
-        "Celery with RedBeat, Redis",
-        "celery",
-        "redis",
-        "redis-server",
-        "one beat; a crash of Redis loses up to the last second; a beat that dies after recording a fire and before "
-        "sending it loses it; tries again only if the task says so",
-    ),
-)  # fmt: skip
+Play = Callable[[Progress], Measured]
 
 
 def measure(progress: Progress) -> Results:
     """An entry for each load, such as ``peers_burst``: the figures of each scheduler, and ``left_out``."""
     runs: dict[str, dict[str, list[Measured]]] = {name: {} for name, _, _ in loads_of()}
     before: dict[str, list[float]] = {name: [] for name in runs}
-    python = installed()
-    with (
-        tempfile.TemporaryDirectory(prefix="sluice-peers-", ignore_cleanup_errors=True) as folder,
-        ExitStack() as stack,
-    ):
-        Path(folder).chmod(0o755)  # PostgreSQL has a user of its own
-        urls = {
-            "redis": stack.enter_context(stores.redis(Path(folder))),
-            "postgres": stack.enter_context(stores.postgres(Path(folder))),
-        }
-        peers = [peer for peer in PEERS if peer.needs is None or urls[peer.store]]
-        done, total = 0, REPETITIONS * len(runs) * (1 + len(peers))
-        for repetition in range(REPETITIONS):
-            for load, jobs, per_second in loads_of():
+    progress("installing the other schedulers")
+    with installed() as among:
+        plays = [
+            (repetition, load, name, play)
+            for repetition in range(1, REPETITIONS + 1)
+            for load, jobs, per_second in loads_of()
+            for name, play in _players(among, load, jobs, per_second)
+        ]
+        for repetition, load, name, play in progress.each(plays, _named, lambda one: f"{one[1]}: {one[2]}"):
+            if len(before[load]) < repetition:
                 before[load].append(round(os.getloadavg()[0], 2))
-                for name, play in _players(peers, python, urls, load, jobs, per_second):
-                    progress(f"{repetition + 1}/{REPETITIONS} {load}: {name}", done, total)
-                    runs[load].setdefault(name, []).append(play())
-                    done += 1
-                if load == "burst" and "messages" in runs:
-                    # Sluice's burst is one of messages: it is not played twice.
-                    runs["messages"].setdefault(OURS, []).append(runs["burst"][OURS][-1])
-    left_out = {peer.name: peer.needs for peer in PEERS if peer not in peers}
+            runs[load].setdefault(name, []).append(play(progress))
+            if (load, name) == ("burst", OURS) and "messages" in runs:
+                # Sluice's burst is one of messages: it is not played twice.
+                runs["messages"].setdefault(OURS, []).append(runs["burst"][OURS][-1])
     summed = with_ratios({load: [summary(name, of) for name, of in found.items()] for load, found in runs.items()})
-    about = {"repetitions": REPETITIONS, "left_out": left_out}
+    about = {"repetitions": REPETITIONS, "left_out": among.left_out}
     return {
         f"peers_{load}": {**about, "loads": before[load], "schedulers": entries} for load, entries in summed.items()
     }
+
+
+def _named(play: tuple[int, str, str, Play]) -> str:
+    repetition, load, name, _ = play
+    return f"repetition {repetition} of {REPETITIONS}, {TITLES[load]}, {name}"
 
 
 def loads_of() -> tuple[tuple[str, int, int], ...]:
@@ -152,136 +79,16 @@ def loads_of() -> tuple[tuple[str, int, int], ...]:
     return tuple(load for load in every if load[0] in LOADS)
 
 
-def _players(
-    peers: Sequence[Peer], python: Path, urls: dict[str, str | None], load: str, jobs: int, per_second: int
-) -> Iterator[tuple[str, Callable[[], Measured]]]:
-    def quiet(about: str, done: int, total: int) -> None:
-        """The progress of one load is not shown: that of all loads is."""
-
-    ours = {
-        "burst": lambda: burst.once("burst", burst.one_shots, quiet),
-        "steady": lambda: dict(steady.measure(quiet)["steady"]),
-    }
+def _players(among: Installed, load: str, jobs: int, per_second: int) -> Iterator[tuple[str, Play]]:
+    """The name of each scheduler that plays a load, and what plays it."""
+    ours: dict[str, Play] = {"burst": partial(burst.once, "burst", burst.one_shots), "steady": steady.once}
     if load == "messages" and "burst" not in LOADS:
         yield OURS, ours["burst"]
     elif load in ours:
         yield OURS, ours[load]
     play = play_messages if load == "messages" else play_peer
-    for peer in peers:
-        yield peer.name, partial(play, peer, python, urls.get(peer.store), jobs, per_second)
-
-
-def installed() -> Path:
-    """The Python of the peers, which are installed again when the list of their pins has changed."""
-    python, stamp = VENV / "bin" / "python", VENV / ".installed"
-    if not stamp.exists() or stamp.stat().st_mtime < LOCK.stat().st_mtime:
-        subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
-        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
-        subprocess.run([*pip, "--requirement", str(LOCK)], check=True)
-        stamp.touch()
-    return python
-
-
-def play_peer(peer: Peer, python: Path, url: str | None, jobs: int, per_second: int) -> Measured:
-    """Let a peer fire a load, and stop it. Raises RuntimeError with the end of its log if it does not begin in time."""
-    with _firing(peer, python, url, jobs, per_second, {}) as (file, due_s):
-        cpu = used_from(due_s - 1 - time.time())
-        return {**_awaited(file, due_s, jobs, per_second), **cpu()}
-
-
-def play_messages(peer: Peer, python: Path, url: str | None, jobs: int, per_second: int) -> Measured:
-    """As `play_peer`, but each job of the peer sends a message to a queue of a local cloud."""
-    with own_cloud() as cloud:
-        queue = TargetQueue(lambda: cloud.client("sqs"), "peers")
-        environment = cloud.endpoints.environment() | {"SLUICE_PEER_QUEUE": queue.url}
-        with _firing(peer, python, url, jobs, per_second, environment) as (_, due_s):
-            cpu = used_from(due_s - 1 - time.time())
-            queue.wait_for(jobs, PATIENCE_S, lambda count: None)
-            used = cpu()
-        arrivals = queue.drain()
-    return {**peer_figures([(number_of(one.event_id), one.nominal_at, one.sent_at) for one in arrivals], jobs), **used}
-
-
-def number_of(event_id: str) -> int:
-    """The number of a peer's job in the id of its message."""
-    return int(event_id.removeprefix("shot"))
-
-
-@contextmanager
-def _firing(
-    peer: Peer, python: Path, url: str | None, jobs: int, per_second: int, environment: Mapping[str, str]
-) -> Iterator[tuple[Path, int]]:
-    """A peer that has stored its jobs and will fire them: the file of its fires, and the first instant in epoch s."""
-    with tempfile.TemporaryDirectory(prefix="sluice-peer-") as folder:
-        store = _fresh(peer.store, url, Path(folder))
-        due_s = int(time.time()) + AHEAD_S + round(jobs * AHEAD_S_PER_JOB)
-        command = [str(python), str(HERE / "fire.py"), peer.function, store, folder]
-        log = Path(folder) / "log"
-        with log.open("wb") as written:
-            process = subprocess.Popen(
-                [*command, str(due_s), str(jobs), str(per_second)],
-                stdout=written,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                env=os.environ | environment,
-            )
-        try:
-            _await_ready(process, log, due_s, jobs)
-            yield Path(folder) / "fired", due_s
-        finally:
-            _stop(process)
-
-
-def _fresh(store: str, url: str | None, folder: Path) -> str:
-    """The URL of an empty store."""
-    if store == "sqlite":
-        return f"sqlite:///{folder}/jobs.db"
-    if url is None:
-        raise ValueError(f"expected the URL of {store}, got none")
-    python = str(VENV / "bin" / "python")
-    subprocess.run([python, str(HERE / "clear.py"), url], check=True)
-    return url
-
-
-def _await_ready(process: subprocess.Popen[bytes], log: Path, due_s: int, jobs: int) -> None:
-    while b"ready" not in log.read_bytes():
-        if process.poll() is not None or time.time() > due_s - 1:
-            text = log.read_text(errors="replace")[-2000:]
-            raise RuntimeError(f"expected the peer to have stored {jobs} jobs by their instant:\n{text}")
-        time.sleep(POLL_EVERY_S)
-
-
-def _awaited(file: Path, due_s: int, jobs: int, per_second: int) -> Measured:
-    last = due_s + (jobs // per_second if per_second else 0)
-    arrived, since = 0, time.time()
-    # The file is looked at rarely, and by its size, so that looking takes no time from the peer.
-    while arrived < jobs and time.time() - max(since, last) < PATIENCE_S:
-        time.sleep(POLL_EVERY_S)
-        now = file.read_bytes().count(b"\n") if file.exists() else 0
-        arrived, since = (now, time.time()) if now > arrived else (arrived, since)
-    return peer_figures(list(lines(file)), jobs)
-
-
-def peer_figures(fires: Sequence[tuple[int, int, int]], jobs: int) -> Measured:
-    """The figures of a peer's fires. A fire before its instant counts as ``early``, and as on time for the lateness."""
-    if not fires:
-        return {"jobs": jobs, "seconds": None, "per_second": 0.0, "missed": jobs, "doubled": 0, "early": 0}
-    early = sum(at < due for _, due, at in fires)
-    return {**figures([Arrival(str(number), due, max(at, due)) for number, due, at in fires], jobs), "early": early}
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End the peer and the processes that it has started: they are a group of their own."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, number)
-        except ProcessLookupError:
-            break
-        try:
-            process.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            continue
-    process.wait(STOP_S)
+    for peer in among.present:
+        yield peer.name, partial(play, peer, among, jobs, per_second)
 
 
 def summary(name: str, runs: Sequence[Measured]) -> Measured:
@@ -298,7 +105,29 @@ def summary(name: str, runs: Sequence[Measured]) -> Measured:
         "most": max(paces),
         "lateness_ms": {share: statistics.median(one[share] for one in late) for share in SHARES} if late else {},
         **{count: sum(one.get(count, 0) for one in runs) for count in ("missed", "doubled", "early")},
+        "message_cpu_ms": message_cpu_ms(runs),
     }
+
+
+def message_cpu_ms(runs: Sequence[Measured]) -> dict[str, float]:
+    """The median CPU time of each part for a message that arrived, in ms; empty if no run has it."""
+    found = [one for one in runs if "part_cpu_s" in one and one["jobs"] > one["missed"]]
+    parts = dict.fromkeys(part for one in found for part in one["part_cpu_s"])
+    each = {
+        part: [1000 * one["part_cpu_s"].get(part, 0.0) / (one["jobs"] - one["missed"]) for one in found]
+        for part in parts
+    }
+    return {part: round(statistics.median(values), 3) for part, values in each.items()}
+
+
+def cpu_row(one: Measured) -> tuple[str, ...]:
+    """The cells of a scheduler's CPU time for a message, in ms: its own processes, its database, queue and emulator,
+    both, and each part."""
+    parts: Mapping[str, float] = one["message_cpu_ms"]
+    own = sum(ms for part, ms in parts.items() if part == SCHEDULER or part.startswith(LAMBDA))
+    stores = sum(ms for part, ms in parts.items() if part in STORES)
+    named = ", ".join(f"{part} {ms:.2f}" for part, ms in sorted(parts.items(), key=lambda one: -one[1]))
+    return (one["name"], f"{own:.2f}", f"{stores:.2f}", f"{own + stores:.2f}", named)
 
 
 def with_ratios(summed: dict[str, list[Measured]]) -> dict[str, list[Measured]]:
@@ -316,7 +145,17 @@ def with_ratios(summed: dict[str, list[Measured]]) -> dict[str, list[Measured]]:
 
 def tables(results: Results) -> list[Table]:
     found = {load: results[f"peers_{load}"] for load in TITLES if f"peers_{load}" in results}
-    return [_table(load, one["schedulers"], one["repetitions"]) for load, one in found.items()]
+    figures = [_table(load, one["schedulers"], one["repetitions"]) for load, one in found.items()]
+    return [*figures, *(_cpu_table(load, one["schedulers"]) for load, one in found.items())]
+
+
+def _cpu_table(load: str, entries: Sequence[Measured]) -> Table:
+    title = f"{TITLES[load]}, CPU ms for a message, from all schedules stored to the last record"
+    table = Table(*CPU_HEADS, title=title, title_justify="left")
+    for one in entries:
+        if one.get("message_cpu_ms"):
+            table.add_row(*cpu_row(one))
+    return table
 
 
 def _table(load: str, entries: Sequence[Measured], repetitions: int) -> Table:

@@ -14,12 +14,21 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from infra.local import ports
 
 POSTGRES_FOLDERS = "/usr/lib/postgresql"
 START_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server: its URL for SQLAlchemy or Redis, and the number of its process."""
+
+    url: str
+    pid: int
 
 
 def found(program: str) -> str | None:
@@ -31,8 +40,8 @@ def found(program: str) -> str | None:
 
 
 @contextmanager
-def redis(folder: Path) -> Iterator[str | None]:
-    """The URL of a Redis that appends each write to a file, and flushes the file every second: its documents' choice
+def redis(folder: Path) -> Iterator[Server | None]:
+    """A Redis that appends each write to a file, and flushes the file every second: its documents' choice
     for durable data."""
     server = found("redis-server")
     if server is None:
@@ -42,13 +51,13 @@ def redis(folder: Path) -> Iterator[str | None]:
     place = folder / "redis"
     place.mkdir()
     command = [server, "--port", str(port), "--bind", ports.HOST, "--dir", str(place), "--save", ""]
-    with _served([*command, "--appendonly", "yes"], place / "log", port):
-        yield f"redis://{ports.HOST}:{port}/0"
+    with _served([*command, "--appendonly", "yes"], place / "log", port) as pid:
+        yield Server(f"redis://{ports.HOST}:{port}/0", pid)
 
 
 @contextmanager
-def postgres(folder: Path) -> Iterator[str | None]:
-    """The URL of a PostgreSQL with its default settings: each commit waits for the disk."""
+def postgres(folder: Path) -> Iterator[Server | None]:
+    """A PostgreSQL with its default settings: each commit waits for the disk."""
     server, initdb = found("postgres"), found("initdb")
     if server is None or initdb is None:
         yield None
@@ -61,9 +70,9 @@ def postgres(folder: Path) -> Iterator[str | None]:
     command = [initdb, "--pgdata", str(place / "data"), "--username", "peer", "--auth", "trust", "--encoding", "UTF8"]
     subprocess.run(command, check=True, capture_output=True, user=as_user, cwd=place)
     server_command = [server, "-D", str(place / "data"), "-p", str(port), "-h", ports.HOST, "-k", ""]
-    with _served(server_command, log, port, as_user):
+    with _served(server_command, log, port, as_user) as pid:
         _wait_for_sql(port)
-        yield f"postgresql+psycopg2://peer@{ports.HOST}:{port}/postgres"
+        yield Server(f"postgresql+psycopg2://peer@{ports.HOST}:{port}/postgres", pid)
 
 
 def _not_root(place: Path) -> str | None:
@@ -80,7 +89,7 @@ def _not_root(place: Path) -> str | None:
 
 
 @contextmanager
-def _served(command: list[str], log: Path, port: int, user: str | None = None) -> Iterator[None]:
+def _served(command: list[str], log: Path, port: int, user: str | None = None) -> Iterator[int]:
     with log.open("wb") as written:
         process = subprocess.Popen(command, stdout=written, stderr=subprocess.STDOUT, user=user, cwd=log.parent)
     try:
@@ -89,7 +98,7 @@ def _served(command: list[str], log: Path, port: int, user: str | None = None) -
             if process.poll() is not None or time.monotonic() > until:
                 raise RuntimeError(f"{command[0]} did not start:\n{log.read_text(errors='replace')[-2000:]}")
             time.sleep(0.1)
-        yield
+        yield process.pid
     finally:
         # For PostgreSQL SIGINT ends sessions; Redis takes it as SIGTERM.
         process.send_signal(2)

@@ -18,6 +18,7 @@ from benchmarks.aws_model.region import FUNCTIONS, SOURCES, Setup, opened
 from benchmarks.aws_model.services import BURSTS, HINTS, OBJECTS, Message
 from benchmarks.aws_model.throughput import Throughput
 from benchmarks.machine import ROOT
+from benchmarks.progress import Progress
 from benchmarks.target_queue import Arrival
 from chalicelib import handlers
 from infra import yaml_tags
@@ -509,7 +510,7 @@ def test_some_groups_are_played_and_the_others_kept(recorded: cpu.RecordedCpu, m
     monkeypatch.setenv("SLUICE_MODEL_GROUPS", "burst")
     monkeypatch.setattr(aws_model, "plays", lambda *_: [("burst", "all", lambda: {"n": 1}), ("lone", "x", dict)])
     monkeypatch.setattr(aws_model.results, "read", lambda: {"aws_model": old})
-    found = aws_model.measure(lambda about, done, total: None)["aws_model"]
+    found = aws_model.measure(Progress("aws_model", list[str]().append))["aws_model"]
     assert (found["seed"], found["burst"], found["lone"]) == (1, [{"about": "all", "n": 1}], [2])
     assert "gone" not in found
     assert found["played"]["burst"]["cpu"] == cpu.recorded_at()
@@ -525,7 +526,7 @@ def test_scenarios_played_alone_leave_the_others_of_their_group(monkeypatch: pyt
         aws_model, "plays", lambda *_: [("burst", about, lambda: {"n": 3}) for about in ("small", "large")]
     )
     monkeypatch.setattr(aws_model.results, "read", lambda: {"aws_model_pessimistic": old})
-    found = aws_model.measure(lambda about, done, total: None)
+    found = aws_model.measure(Progress("aws_model", list[str]().append))
     assert found.keys() == {"aws_model_pessimistic"}
     assert found["aws_model_pessimistic"]["burst"] == [{"about": "small", "n": 1}, {"about": "large", "n": 3}]
     assert found["aws_model_pessimistic"]["played"] == stamp

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from benchmarks import burst, emitters, registration, steady
+from benchmarks import burst, emitters, product, registration, steady
+from benchmarks.cloud import Running
 from benchmarks.cost.paths import BATCH, PATHS
 from benchmarks.measurement import ALL, load
 from chalicelib.core.definitions.app import App
@@ -62,6 +64,30 @@ def test_e9_emitters_report_their_speed_and_no_duplicate() -> None:
 
 def test_a_steady_load_is_a_million_fires_a_day() -> None:
     assert steady.PER_SECOND * 86_400 >= 1_000_000
+
+
+class RunsTable:
+    """A local cloud whose table of runs grows with each look at it."""
+
+    def __init__(self, *counts: int) -> None:
+        self._counts = list(counts)
+        self.endpoints = SimpleNamespace(outputs={"RunsTable": "runs"})
+
+    def client(self, service: str) -> RunsTable:
+        assert service == "dynamodb"
+        return self
+
+    def describe_table(self, TableName: str) -> dict[str, Any]:
+        assert TableName == "runs"
+        return {"Table": {"ItemCount": self._counts.pop(0) if len(self._counts) > 1 else self._counts[0]}}
+
+
+def test_the_records_of_all_runs_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until no record comes any more."""
+    monkeypatch.setattr(product, "RECORD_POLL_EVERY_S", 0.0)
+    assert product.wait_for_records(cast(Running, RunsTable(0, 50, 50, 100, 150)), 100) == 100
+    monkeypatch.setattr(product, "RECORD_PATIENCE_S", 0.05)
+    assert product.wait_for_records(cast(Running, RunsTable(0, 50, 99)), 100) == 99
 
 
 def test_the_paths_of_cost_are_those_of_the_results() -> None:

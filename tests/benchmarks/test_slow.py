@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,36 +24,6 @@ RUN: dict[str, Any] = {
     "calls_before": {"dynamodb:BatchGetItem": 1200},
     "calls_after": {"sqs:SendMessageBatch": 1, "dynamodb:BatchGetItem": 2},
 }
-
-
-@pytest.mark.parametrize(
-    ("command", "part"),
-    [
-        ("python -m infra.local.aws", "emulator"),
-        ("python /x/.local/tmp/ministack-lambda-sluice-local-burst-6t66m3c2/_worker.py", "Lambda burst"),
-        ("python /x/.local/tmp/ministack-lambda-sluice-local-run-state-6t66m3c2/_worker.py", "Lambda run-state"),
-        ("python -m infra.local.emr_serverless --port 1", "others"),
-    ],
-)
-def test_w11_a_process_belongs_to_a_part_of_the_cloud(command: str, part: str) -> None:
-    assert slow.part_of(command) == part
-
-
-def test_w11_cpu_is_counted_by_part(tmp_path: Path) -> None:
-    """Of processes of this cloud alone, by their command or their folder."""
-    burn = "import time; ends = time.process_time() + 0.3\nwhile time.process_time() < ends: pass\ninput()"
-    with subprocess.Popen([sys.executable, "-c", burn], cwd=tmp_path, stdin=subprocess.PIPE) as process:
-        while slow.cpu_by_part(tmp_path).get("others", 0.0) < 0.25:
-            assert process.poll() is None
-        assert set(slow.cpu_by_part(tmp_path)) == {"others"}
-        process.communicate(b"\n")
-    assert slow.cpu_by_part(tmp_path) == {}
-
-
-def test_w11_the_cpu_of_a_span_is_that_between_its_samples() -> None:
-    sampler = slow.Sampler(Path("/"), [(0.0, {"a": 1.0}), (1.0, {"a": 2.0, "b": 0.5}), (2.0, {"a": 2.0, "b": 3.0})])
-    assert sampler.used(0.0, 1.0) == {"a": 1.0, "b": 0.5}
-    assert sampler.used(1.5, 9.0) == {"b": 2.5}
 
 
 def test_w11_calls_are_counted_by_second(tmp_path: Path) -> None:
