@@ -29,6 +29,7 @@ ALL = (
     "killed",
     "steady",
     "peers",
+    "sustained",
     "registration",
     "emitters",
     "tick",

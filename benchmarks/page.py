@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from typing import Any
 
-from benchmarks import aims, memory, peers, results
+from benchmarks import aims, memory, peers, results, sustained
 from benchmarks.history.capacity import model
 from benchmarks.machine import ROOT
 from benchmarks.peers.play import PEERS
@@ -219,6 +219,13 @@ def _peers_cpu(found: Mapping[str, Any]) -> str:
     return markdown(("load", *peers.CPU_HEADS), rows)
 
 
+def _sustained(found: Mapping[str, Any]) -> str:
+    measured = found.get("sustained", {"schedulers": ()})
+    return markdown(
+        (*sustained.HEADS, "on"), [(*sustained.row_of(one), one["date"][:10]) for one in measured["schedulers"]]
+    )
+
+
 def _promises(found: Mapping[str, Any]) -> str:
     return markdown(("scheduler", "does not promise"), [(peer.name, peer.lacks) for peer in PEERS])
 
@@ -419,6 +426,7 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "peers_steady": _peers("steady"),
     "peers_cpu": _peers_cpu,
     "peers_promises": _promises,
+    "sustained": _sustained,
     "registration": _registration,
     "emitters": _emitters,
     "tick": _tick,
@@ -481,6 +489,7 @@ KINDS: Mapping[str, str] = {
             "killed",
             "slow",
             "steady",
+            "sustained",
             "registration",
             "emitters",
             "cold_start",

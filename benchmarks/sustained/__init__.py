@@ -1,0 +1,208 @@
+"""sustained: the highest rate of fires that holds for five minutes, of Sluice and of other schedulers, on one machine.
+
+A rate holds if all fires come and the p99 of their lateness is below a second. Each fire has a schedule of its own, as
+in `steady`; all are stored before the first instant. The rate is doubled until it does not hold, each time for a
+minute, and bisected to a tenth. Then the rate that was found is played for five minutes. If it does not hold for so
+long, it is lowered by a tenth, and played again.
+
+Sluice runs on its local cloud, a new one for each probe, and each fire is a message in a queue of it. The others are
+those of `peers`: each fire is a line that the worker appends to a file, which costs less.
+
+    SLUICE_BENCH_PROBE_S=60 SLUICE_BENCH_CONFIRM_S=300     seconds of a probe, and of the confirmation
+    SLUICE_BENCH_RATE=32 SLUICE_BENCH_MOST_RATE=4096       the first rate, and the highest that is tried
+    SLUICE_BENCH_SCHEDULERS=sluice,huey                    those whose names contain this; others keep their results"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+
+from benchmarks import machine, results, steady
+from benchmarks.burst import WORKFLOW
+from benchmarks.cloud import own_cloud
+from benchmarks.measurement import Results
+from benchmarks.peers import OURS, SHARES
+from benchmarks.peers.fire import lines
+from benchmarks.peers.play import FireCount, Installed, Measured, Peer, ahead_s, firing, installed, peer_figures
+from benchmarks.product import deploy
+from benchmarks.progress import Progress
+from benchmarks.sustained.search import LIMIT_MS, Bounds, Probe, Search, highest
+from benchmarks.target_queue import TargetQueue, figures
+
+BOUNDS = Bounds(
+    start=int(os.environ.get("SLUICE_BENCH_RATE", "32")),
+    most=int(os.environ.get("SLUICE_BENCH_MOST_RATE", "4096")),
+    probe_s=int(os.environ.get("SLUICE_BENCH_PROBE_S", "60")),
+    confirm_s=int(os.environ.get("SLUICE_BENCH_CONFIRM_S", "300")),
+)
+CHOSEN = tuple(filter(None, os.environ.get("SLUICE_BENCH_SCHEDULERS", "").lower().split(",")))
+# Schedules are stored at this pace or faster. They must be there before a tick prepares the first of them.
+STORED_PER_S = 200
+POLL_EVERY_S = 1.0
+GRACE_S = 30.0  # after the last instant; what has not come by then is missed
+ENOUGH = 0.99  # with fewer in time, the p99 cannot be below the limit
+HEADS = ("scheduler", "a second", "for, s", "p50 ms", "p99 ms", "max ms", "doubled", "did not hold", "probes")
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """``play`` plays a rate for some seconds. ``ahead_s`` is how long so many jobs are stored before the first is
+    due."""
+
+    name: str
+    play: Callable[[int, int, Progress], Probe]
+    ahead_s: Callable[[int], int]
+
+
+def measure(progress: Progress) -> Results:
+    """The entry ``sustained``: what was found for each scheduler, with the commit and the date."""
+    progress("installing the other schedulers")
+    with installed() as among:
+        found = of_all(chosen([OUR_OWN, *(of_peer(peer, among) for peer in among.present)], CHOSEN), BOUNDS, progress)
+    kept = results.read().get("sustained", {}).get("schedulers", ()) if CHOSEN else ()
+    return {"sustained": {"left_out": among.left_out, "schedulers": merged(kept, found)}}
+
+
+def chosen(schedulers: Sequence[Scheduler], parts: Sequence[str]) -> list[Scheduler]:
+    """The schedulers whose names contain one of these parts; without any, all. Ends the program if a part is in no
+    name."""
+    names = [one.name.lower() for one in schedulers]
+    if unknown := [part for part in parts if not any(part in name for name in names)]:
+        known = "; ".join(one.name for one in schedulers)
+        raise SystemExit(f"bench: SLUICE_BENCH_SCHEDULERS: expected parts of {known}, got {', '.join(unknown)}")
+    return [one for one in schedulers if not parts or any(part in one.name.lower() for part in parts)]
+
+
+def merged(kept: Sequence[Measured], found: Sequence[Measured]) -> list[Measured]:
+    """The entries with those found anew, in their former order; new names come last."""
+    new = {one["name"]: one for one in found}
+    return [*(new.pop(one["name"], one) for one in kept), *new.values()]
+
+
+def of_all(schedulers: Sequence[Scheduler], bounds: Bounds, progress: Progress) -> list[Measured]:
+    """An entry for each scheduler. One that does not store its jobs in time has an ``error`` instead of a rate."""
+    found: list[Measured] = []
+    for scheduler in progress.each(schedulers, lambda one: one.name):
+        about = {"name": scheduler.name, **machine.origin().measured_at}
+        try:
+            found.append({**about, **entry(of_one(scheduler, bounds, progress))})
+        except RuntimeError as error:
+            found.append({**about, "error": str(error)})
+    return found
+
+
+def of_one(scheduler: Scheduler, bounds: Bounds, progress: Progress) -> Search:
+    """The search of one scheduler."""
+
+    def told(search: Search) -> None:
+        rate, seconds = search.next() or (0, 0)
+        number = len(search.probes) + len(search.confirmations) + 1
+        progress.part(f"probe {number}, {rate:,} a second for {seconds} s")
+        progress.takes(sum(of + scheduler.ahead_s(pace * of) for pace, of in search.left()))
+
+    return highest(bounds, lambda rate, seconds: scheduler.play(rate, seconds, progress), told)
+
+
+def entry(search: Search) -> Measured:
+    """``per_second`` is the confirmed rate, 0 if there is none; ``at_least``: no rate failed up to the highest that was
+    tried. ``failed`` is the lowest rate that did not hold."""
+    held = search.found()
+    failed = [probe.per_second for probe in (*search.probes, *search.confirmations) if not probe.holds]
+    return {
+        "per_second": held.per_second if held else 0,
+        "at_least": held is not None and not failed,
+        "failed": min(failed, default=None),
+        "seconds": search.bounds.confirm_s,
+        "lateness_ms": held.lateness_ms if held else None,
+        "doubled": held.doubled if held else 0,
+        "probes": [probe.as_json() for probe in search.probes],
+        "confirmations": [probe.as_json() for probe in search.confirmations],
+    }
+
+
+def play_ours(per_second: int, seconds: int, progress: Progress) -> Probe:
+    """Play a rate with Sluice on a local cloud. Raises RuntimeError if storing the schedules took too long."""
+    jobs = per_second * seconds
+    progress("starting a cloud")
+    with own_cloud() as cloud:
+        queue = TargetQueue(lambda: cloud.client("sqs"), "sustained")
+        deploy(cloud, {"workflows": {WORKFLOW: queue.workflow()}})
+        ahead = our_ahead_s(jobs)
+        first = steady.spread_out(cloud, per_second, seconds, ahead, lambda count: progress("stored", count, jobs))
+        first_s = first / 1000
+        if time.time() > first_s - steady.AHEAD_S + 1:
+            raise RuntimeError(f"expected {jobs:,} schedules to be stored within {ahead - steady.AHEAD_S} s, got fewer")
+        progress("waiting for the first instant")
+        time.sleep(max(0.0, first_s - time.time()))
+        arrived = all_or_late(queue.count, jobs, first_s + seconds, progress)
+        if arrived < ENOUGH * jobs:
+            return Probe(per_second, seconds, arrived, None)
+        progress("reading the messages")
+        return probe_of(per_second, seconds, figures(queue.drain(), jobs))
+
+
+def our_ahead_s(jobs: int) -> int:
+    return steady.AHEAD_S + 5 + jobs // STORED_PER_S
+
+
+OUR_OWN = Scheduler(OURS, play_ours, our_ahead_s)
+
+
+def of_peer(peer: Peer, among: Installed) -> Scheduler:
+    def play(per_second: int, seconds: int, progress: Progress) -> Probe:
+        jobs = per_second * seconds
+        with firing(peer, among, jobs, per_second, {}, progress) as fires:
+            time.sleep(max(0.0, fires.due_s - time.time()))
+            arrived = all_or_late(FireCount(fires.file), jobs, fires.due_s + seconds, progress)
+            if arrived < ENOUGH * jobs:
+                return Probe(per_second, seconds, arrived, None)
+            return probe_of(per_second, seconds, peer_figures(list(lines(fires.file)), jobs))
+
+    return Scheduler(peer.name, play, ahead_s)
+
+
+def probe_of(per_second: int, seconds: int, measured: Mapping[str, Any]) -> Probe:
+    """The probe with these figures of its messages."""
+    arrived = measured["jobs"] - measured["missed"]
+    return Probe(per_second, seconds, arrived, measured["lateness_ms"], measured["doubled"])
+
+
+def all_or_late(count: Callable[[], int], jobs: int, last_s: float, progress: Progress) -> int:
+    """Wait until all jobs have fired, or so few are in time that the rate does not hold, or the grace is over. All are
+    due before ``last_s``, in epoch s. Returns how many have fired."""
+    while (arrived := count()) < jobs:
+        late_s = time.time() - last_s
+        progress("arrived", arrived, jobs)
+        if late_s > GRACE_S or (late_s > LIMIT_MS / 1000 and arrived < ENOUGH * jobs):
+            break
+        time.sleep(POLL_EVERY_S)
+    return arrived
+
+
+def row_of(one: Measured) -> tuple[str, ...]:
+    """The cells of a scheduler, for the terminal and the page."""
+    if "error" in one:
+        return (one["name"], f"not measured: {one['error'].splitlines()[0]}", *[""] * (len(HEADS) - 2))
+    late = [f"{one['lateness_ms'][share]:,.0f}" if one["lateness_ms"] else "" for share in SHARES]
+    rate = f"{'at least ' if one['at_least'] else ''}{one['per_second']:,}"
+    failed = "" if one["failed"] is None else f"{one['failed']:,}"
+    tried = str(len(one["probes"]) + len(one["confirmations"]))
+    return (one["name"], rate, str(one["seconds"]), *late, str(one["doubled"]), failed, tried)
+
+
+def tables(found: Results) -> list[Table]:
+    title = f"sustained: the highest rate with a p99 of the lateness below {LIMIT_MS:,} ms"
+    table = Table(*HEADS, title=title, title_justify="left")
+    for one in found["sustained"]["schedulers"]:
+        table.add_row(*row_of(one))
+    return [table]
+
+
+def over_budget(found: Results) -> list[str]:
+    """The schedulers that could not be measured, with the reason."""
+    return [f"{one['name']}: {one['error']}" for one in found["sustained"]["schedulers"] if "error" in one]
