@@ -8,7 +8,12 @@ A fire of Sluice is a message in a queue of the local cloud, stamped by the queu
 worker appends to a file, with the present instant, which costs less. So there is a second burst, ``messages``: each
 job of a peer sends its message to such a queue, too. The results are medians over the repetitions, their spread, and
 the ratio of each median to Sluice's. `SLUICE_BENCH_LOADS=burst,steady` plays these loads alone, and keeps the
-results of the others."""
+results of the others.
+
+``message_cpu_ms`` is the CPU time for a message, in ms by part: all that was used from the moment when all schedules
+are stored to the record of the last message, divided by the messages. The parts are the Lambdas and the emulator of
+Sluice, and the processes of a peer and the server of its store. ``cpu_s`` is that of the whole machine for each run,
+from a second before the instant to the last arrival."""
 
 from __future__ import annotations
 
@@ -16,6 +21,7 @@ import os
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from math import inf
 
 from rich.table import Table
 
@@ -110,8 +116,9 @@ def summary(name: str, runs: Sequence[Measured]) -> Measured:
 
 
 def message_cpu_ms(runs: Sequence[Measured]) -> dict[str, float]:
-    """The median CPU time of each part for a message that arrived, in ms; empty if no run has it."""
-    found = [one for one in runs if "part_cpu_s" in one and one["jobs"] > one["missed"]]
+    """The median CPU time of each part for a message that arrived, in ms; empty if no run has it. A run whose messages
+    were not all recorded is left out."""
+    found = [one for one in runs if "part_cpu_s" in one and 0 < one["jobs"] - one["missed"] <= one.get("recorded", inf)]
     parts = dict.fromkeys(part for one in found for part in one["part_cpu_s"])
     each = {
         part: [1000 * one["part_cpu_s"].get(part, 0.0) / (one["jobs"] - one["missed"]) for one in found]

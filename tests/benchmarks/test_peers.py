@@ -146,7 +146,12 @@ def test_a_disturbed_run_is_an_outlier_and_no_result() -> None:
 def test_the_cpu_for_a_message_is_a_median_of_each_part() -> None:
     """Of Sluice: the Lambdas and the emulator apart. What never arrived is no message."""
     used = [{"Lambda burst": 1.0, "emulator": 2.0}, {"Lambda burst": 3.0, "emulator": 4.0, "others": 0.1}]
-    runs = [one(10.0, part_cpu_s=used[0]), one(10.0, part_cpu_s=used[1]) | {"missed": 50}, one(10.0)]
+    runs = [
+        one(10.0, part_cpu_s=used[0], recorded=100),
+        one(10.0, part_cpu_s=used[1], recorded=50) | {"missed": 50},
+        one(10.0, part_cpu_s=used[1], recorded=99),  # not to the last record
+        one(10.0),
+    ]
     ours = peers.summary(peers.OURS, runs)
     assert ours["message_cpu_ms"] == {"Lambda burst": 35.0, "emulator": 50.0, "others": 1.0}
     assert peers.cpu_row(ours)[1:4] == ("35.00", "50.00", "85.00")
