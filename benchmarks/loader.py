@@ -6,8 +6,9 @@ tests/benchmarks/test_loader.py compares them with the rows that a PUT writes.""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 from typing import Any
 
 from chalicelib.core.definitions.schedule import NewSchedule
@@ -35,13 +36,26 @@ def rows_of(name: str, document: Mapping[str, Any], now: Instant, by: str = BY) 
 
 def load(ledger: Ledger, names: Sequence[str], document: Mapping[str, Any], now: Instant) -> None:
     """Store schedules of one document under many names, as if all had been put at ``now``."""
-    parts = [names[start : start + BATCH_SIZE] for start in range(0, len(names), BATCH_SIZE)]
+    for _ in load_each(ledger, [(names, document)], now):
+        pass
 
-    def store(part: Sequence[str]) -> None:
-        ledger.put_all([Put(row) for name in part for row in rows_of(name, document, now)])
+
+def load_each(ledger: Ledger, groups: Iterable[tuple[Sequence[str], Mapping[str, Any]]], now: Instant) -> Iterator[int]:
+    """Store schedules of some documents, each under many names, as if all had been put at ``now``. Yields the number of
+    those that are stored, again and again until the last."""
+    parts = [
+        (names[start : start + BATCH_SIZE], document)
+        for names, document in groups
+        for start in range(0, len(names), BATCH_SIZE)
+    ]
+
+    def store(part: tuple[Sequence[str], Mapping[str, Any]]) -> int:
+        names, document = part
+        ledger.put_all([Put(row) for name in names for row in rows_of(name, document, now)])
+        return len(names)
 
     with ThreadPoolExecutor(WORKERS) as pool:
-        list(pool.map(store, parts))
+        yield from accumulate(pool.map(store, parts))
 
 
 def _row(write: Write) -> StoredRow:

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from benchmarks.burst import SAMPLED_EVERY_S, WORKFLOW, shot
 from benchmarks.cloud import Running, own_cloud
-from benchmarks.loader import load
+from benchmarks.loader import load_each
 from benchmarks.measurement import Results
 from benchmarks.processes import Sampler, of_cloud
 from benchmarks.product import APP, NAMESPACE, deploy, ports_of, wait_for_records
@@ -55,10 +55,12 @@ def spread_out(cloud: Running, per_second: int, seconds: int, ahead_s: int, stor
     how many there are so far. Returns the first instant in epoch ms."""
     ports = ports_of(cloud)
     now = ports.clock.now() // SECOND * SECOND
-    for second in range(seconds):
-        names = [f"{NAMESPACE}.{APP}.s{second:03d}x{number:02d}" for number in range(per_second)]
-        load(ports.ledger, names, shot(WORKFLOW, ahead_s + second), now)
-        stored((second + 1) * per_second)
+    groups = [
+        ([f"{NAMESPACE}.{APP}.s{second:03d}x{number:02d}" for number in range(per_second)], ahead_s + second)
+        for second in range(seconds)
+    ]
+    for count in load_each(ports.ledger, [(names, shot(WORKFLOW, due_s)) for names, due_s in groups], now):
+        stored(count)
     return now + ahead_s * SECOND
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.burst import shot
-from benchmarks.loader import load, rows_of
+from benchmarks.loader import load, load_each, rows_of
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.instants import SECOND
 from chalicelib.core.rows.schedule import Timer
@@ -44,6 +44,18 @@ def test_e9_many_schedules_are_loaded_like_one_each_by_name() -> None:
     assert len(schedule_states) == 600
     timer = world.ports.rows.get(Timer, "n.a.s599")
     assert timer is not None and timer.wake_at == world.clock.now() + 150 * SECOND
+
+
+def test_schedules_of_several_documents_are_counted_as_they_come() -> None:
+    world = World()
+    groups = [([f"n.a.s{second}x{number}" for number in range(300)], shot("w", 150 + second)) for second in range(3)]
+    counts = list(load_each(world.ports.ledger, groups, world.clock.now()))
+
+    assert counts == [250, 300, 550, 600, 850, 900]
+    timers = [world.ports.rows.get(Timer, f"n.a.s{second}x299") for second in range(3)]
+    assert [timer and timer.wake_at - world.clock.now() for timer in timers] == [
+        (150 + second) * SECOND for second in range(3)
+    ]
 
 
 def test_a_schedule_that_needs_more_than_new_rows_is_refused() -> None:
