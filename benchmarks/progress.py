@@ -27,9 +27,10 @@ Item = TypeVar("Item")
 
 @dataclass(slots=True)
 class _Step:
-    """The step that is being measured. ``until``: when it ends, by its own estimate."""
+    """The step that is being measured. ``kind`` is None if it was not planned; ``until``: when it ends, by its own
+    estimate."""
 
-    kind: str
+    kind: str | None
     about: str
     begun: float
     until: float | None = None
@@ -71,7 +72,7 @@ class Progress:
         """Say what the present step does, and how much of it is done; without ``total`` the former alone."""
         with self._lock:
             if self._step is None:
-                self._step = _Step("", "", self.clock())
+                self._step = _Step(None, "", self.clock())
             self._step.detail = f"{about}, {done:,} of {total:,}" if total else about
             self._unsaid = True
             self.look()
@@ -123,13 +124,16 @@ class Progress:
                 self._step.until = self.clock() + seconds
 
     def left_s(self) -> float | None:
-        """The seconds until the end of the last step, if they can be estimated."""
-        now, step, rest = self.clock(), self._step, 0.0
+        """The seconds until the end of the last step that is planned; None if they cannot be estimated."""
+        now, step = self.clock(), self._step
         known = [took for of in self._took.values() for took in of]
+        rest = 0.0
         if step is not None and step.until is not None:
             rest, known = max(0.0, step.until - now), known or [max(step.until, now) - step.begun]
-        elif step is not None and known:
+        elif step is not None and step.kind is not None and known:
             rest = max(0.0, self._usual(step.kind, known) - (now - step.begun))
+        elif not self._plan:
+            return None
         return rest + sum(self._usual(kind, known) for kind in self._plan) if known else None
 
     def look(self) -> None:

@@ -42,7 +42,7 @@ BOUNDS = Bounds(
 )
 CHOSEN = tuple(filter(None, os.environ.get("SLUICE_BENCH_SCHEDULERS", "").lower().split(",")))
 # Schedules are stored at this pace or faster. They must be there before a tick prepares the first of them.
-STORED_PER_S = 200
+STORED_PER_S = 300
 POLL_EVERY_S = 1.0
 GRACE_S = 30.0  # after the last instant; what has not come by then is missed
 ENOUGH = 0.99  # with fewer in time, the p99 cannot be below the limit

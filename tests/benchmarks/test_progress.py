@@ -113,6 +113,30 @@ def test_a_step_may_say_itself_how_long_it_takes(heard: Heard) -> None:
     assert left == [30 + 50, 30.0]
 
 
+def test_what_is_not_planned_has_no_estimate(heard: Heard) -> None:
+    """Before the first step, between passes and after the last step."""
+    left = []
+    for passes in (2, 1):
+        heard.progress("starting")
+        left.append(heard.progress.left_s())
+        for _ in heard.progress.each(["a"], str, passes=passes):
+            heard.pass_by(10)
+    heard.progress("stopping")
+    assert [*left, heard.progress.left_s()] == [None, 10.0, None]
+
+
+def test_the_part_of_a_step_stays_in_its_lines(heard: Heard) -> None:
+    with heard.progress.step("Huey"):
+        for part in (1, 2):
+            heard.progress.part(f"probe {part}")
+            heard.pass_by(EVERY_S)
+            heard.progress("stored")
+            heard.pass_by(EVERY_S)
+            heard.progress("arrived")
+    said = ["Huey", *(f"Huey: probe {part}: {detail}" for part in (1, 2) for detail in ("stored", "arrived"))]
+    assert [line.partition(";")[0] for line in heard.lines] == [f"burst: {text}" for text in said]
+
+
 def test_several_passes_are_planned_at_once(heard: Heard) -> None:
     left = []
     for passes in (2, 1):
