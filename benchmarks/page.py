@@ -198,8 +198,7 @@ def _peers(load: str) -> Callable[[Mapping[str, Any]], str]:
         jobs = measured["schedulers"][0]["jobs"]
         of = f"Medians of {measured['repetitions']} on {origin['date'][:10]}, {jobs:,} jobs"
         loads = f"load of the machine {min(measured['loads'])} to {max(measured['loads'])}"
-        left = [f"{name} (no `{program}`)" for name, program in measured["left_out"].items()]
-        about = f"{of}; {loads}; left out: {', '.join(left) or 'none'}."
+        about = f"{of}; {loads}; left out: {_left_out(measured)}."
         ours = measured["schedulers"][0]
         each = [f"{pace:,.0f} ({cpu} s)" for pace, cpu in zip(ours["runs"], ours.get("cpu_s", ()), strict=False)]
         runs = f"\n\nEach run of Sluice, with the CPU time of the machine: {', '.join(each)}." if each else ""
@@ -220,10 +219,16 @@ def _peers_cpu(found: Mapping[str, Any]) -> str:
 
 
 def _sustained(found: Mapping[str, Any]) -> str:
-    measured = found.get("sustained", {"schedulers": ()})
-    return markdown(
-        (*sustained.HEADS, "on"), [(*sustained.row_of(one), one["date"][:10]) for one in measured["schedulers"]]
-    )
+    """A row for each scheduler, with the day and the load of the machine before its first probe."""
+    measured: Mapping[str, Any] = found.get("sustained", {"schedulers": (), "left_out": {}})
+    rows = [(*sustained.row_of(one), one["date"][:10], one["load"]) for one in measured["schedulers"]]
+    table = markdown((*sustained.HEADS, "on", "load"), rows)
+    return f"{table}\n\nLeft out: {_left_out(measured)}." if rows else table
+
+
+def _left_out(measured: Mapping[str, Any]) -> str:
+    """The peers whose programs are missing."""
+    return ", ".join(f"{name} (no `{program}`)" for name, program in measured["left_out"].items()) or "none"
 
 
 def _promises(found: Mapping[str, Any]) -> str:

@@ -157,7 +157,7 @@ def test_a_scheduler_that_stores_too_slowly_is_named() -> None:
             raise RuntimeError("expected the peer to have stored 64 jobs by their instant:\nTraceback")
 
     found, _ = measured({"slow": Slow(1), "other": Fake(40)})
-    results = {"sustained": {"schedulers": found}}
+    results = {"sustained": {"left_out": {"Huey, Redis": "redis-server"}, "schedulers": found}}
     assert sustained.over_budget(results) == [f"slow: {found[0]['error']}"]
     assert "per_second" not in found[0]
     assert (
@@ -170,11 +170,11 @@ def test_a_scheduler_that_stores_too_slowly_is_named() -> None:
 def test_the_tables_have_a_row_for_each_scheduler() -> None:
     found, _ = measured({"ours": Fake(100, 95), "other": Fake(10_000)})
     for one in found:
-        one["date"] = "2026-11-27T00:00:00+00:00"
+        one |= {"date": "2026-11-27T00:00:00+00:00", "load": 0.5}
     results = {"sustained": {"left_out": {}, "schedulers": found}}
     lines = page("<!-- sustained -->\n<!-- end -->", results).splitlines()
-    assert lines[3] == "| ours | 90 | 7 | 10 | 20 | 30 | 0 | 99 | 8 | 2026-11-27 |"
-    assert lines[4] == "| other | at least 4,096 | 7 | 10 | 20 | 30 | 0 |  | 9 | 2026-11-27 |"
+    assert lines[3] == "| ours | 90 | 7 | 10 | 20 | 30 | 0 | 99 | 8 | 2026-11-27 | 0.5 |"
+    assert lines[4] == "| other | at least 4,096 | 7 | 10 | 20 | 30 | 0 |  | 9 | 2026-11-27 | 0.5 |"
     assert [table.row_count for table in sustained.tables(results)] == [2]
     assert sustained.over_budget(results) == []
     assert "Not measured yet." in page("<!-- sustained -->\n<!-- end -->", {})
