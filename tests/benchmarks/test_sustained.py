@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -146,8 +145,8 @@ def test_each_scheduler_has_an_entry_with_its_origin(monkeypatch: pytest.MonkeyP
     found, lines = measured({"ours": Fake(100), "other": Fake(40)})
     assert [(one["name"], one["per_second"]) for one in found] == [("ours", 99), ("other", 38)]
     assert all(one["commit"] and one["date"] for one in found)
-    # Three rates to come with 2 s and one with 7 s, each with 10 s before; the other scheduler is taken to be as long.
-    about = "sustained: ours (1 of 2): probe 4, 91 a second for 2 s: arrived, 1 of 2; 0 s so far, about 106 s left"
+    # Three rates to come with 3 s and one with 8 s, each stored 10 s before. The other one is taken to be as long.
+    about = "sustained: ours (1 of 2): probe 4, 91 a second for 2 s: arrived, 1 of 2; 0 s so far, about 114 s left"
     assert about in lines
 
 
@@ -219,7 +218,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 @pytest.mark.parametrize(
     ("at_last", "each_second", "arrived", "ends"),
     [
-        (50, 25, 100, 2),  # all come after the last instant, and the p99 may still be in time for what came before
+        (50, 25, 100, 2),  # all come after the last instant, and most may still be in time
         (98, 0, 98, 2),  # so few that the p99 cannot be in time
         (99, 0, 99, 31),  # one of a hundred may be late, but not for ever
         (100, 0, 100, 0),
@@ -233,22 +232,54 @@ def test_what_comes_too_late_is_not_waited_for(
     def count() -> int:
         return min(100, at_last + round((clock.now - last) * each_second))
 
-    found = sustained.all_or_late(count, 100, last, Progress("sustained", list[str]().append))
+    found = sustained.all_or_late(count, 100, last, 1.0, quiet())
     assert (found, clock.now - last) == (arrived, ends)
 
 
-def fired(*lines: str) -> Iterator[str]:
-    return (f"{line}\n" for line in lines)
+def quiet() -> Progress:
+    return Progress("sustained", list[str]().append)
+
+
+# Three jobs a second: for a second that does not count, in which each is late, and for two that do.
+FIRST = 2_000
+DUE = fire.jobs_of(FIRST, 9, 3)
+LATE = [5_000] * 3 + [20] * 6
+
+
+@pytest.fixture(autouse=True)
+def _one_second_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sustained, "WARM_S", 1)
+
+
+def arrivals(*missing: int) -> list[Arrival]:
+    kept = (one for one in zip(DUE, LATE, strict=True) if one[0][0] not in missing)
+    return [Arrival(str(number), due, due + late) for (number, due), late in kept]
+
+
+IN_20_MS = dict.fromkeys(IN_TIME, 20)
+
+
+@pytest.mark.parametrize(
+    ("came", "found"),
+    [
+        (arrivals(), Probe(3, 2, 6, IN_20_MS)),
+        (arrivals(0), Probe(3, 2, 5, IN_20_MS)),
+        (arrivals(8), Probe(3, 2, 5, IN_20_MS)),
+        ([*arrivals(), *arrivals()], Probe(3, 2, 6, IN_20_MS, doubled=9)),
+        (arrivals(3, 4, 5, 6, 7, 8), Probe(3, 2, 0, None)),
+    ],
+)
+def test_the_first_seconds_count_only_as_fires_that_came(came: list[Arrival], found: Probe) -> None:
+    assert sustained.probe_of(3, 2, came, FIRST * 1000) == found
 
 
 def test_a_probe_of_a_peer_counts_its_fires(clock: Clock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """From the file of its fires. With too few of them, their lateness is not told."""
-    due = 2_000
+    """From the file of its fires, of which one is early. With too few of them, their lateness is not told."""
     file, given = tmp_path / "fired", list[tuple[int, int]]()
 
     class Firing:
         def __enter__(self) -> play.Fires:
-            return play.Fires(file, due, {})
+            return play.Fires(file, FIRST, {})
 
         def __exit__(self, *error: object) -> None:
             file.unlink()
@@ -261,20 +292,20 @@ def test_a_probe_of_a_peer_counts_its_fires(clock: Clock, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(sustained, "firing", firing)
     scheduler = sustained.of_peer(play.PEERS[0], play.Installed(tmp_path, {"redis": stores.Server("", 1)}))
-    file.write_text("".join(fired(*(f"{number} {at} {at + 20}" for number, at in fire.jobs_of(due, 6, 3)))))
-    quiet = Progress("sustained", list[str]().append)
-    assert scheduler.play(3, 2, quiet) == Probe(3, 2, 6, {"p50": 20, "p99": 20, "max": 20})
-    file.write_text("".join(fired(f"0 {due * 1000} {due * 1000 + 20}")))
-    assert scheduler.play(3, 2, quiet) == Probe(3, 2, 1, None)
-    assert given == [(6, 3), (6, 3)]
+    lines = [f"{number} {due} {due + late}\n" for (number, due), late in zip(DUE, [*LATE[:-1], -7], strict=True)]
+    file.write_text("".join(lines))
+    assert scheduler.play(3, 2, quiet()) == Probe(3, 2, 6, {"p50": 20, "p99": 20, "max": 20})
+    file.write_text("".join(lines[:4]))
+    assert scheduler.play(3, 2, quiet()) == Probe(3, 2, 1, None)
+    assert given == [(9, 3), (9, 3)]
     assert scheduler.ahead_s(3_000) == play.AHEAD_S + 10
 
 
 class Queue:
-    """A target with so many messages, each 20 ms late."""
+    """A target with some messages."""
 
-    def __init__(self, messages: int, due: int) -> None:
-        self._messages, self._due = messages, due
+    def __init__(self, messages: list[Arrival]) -> None:
+        self._messages = messages
 
     def __call__(self, client: object, name: str) -> Queue:
         return self
@@ -283,30 +314,31 @@ class Queue:
         return {}
 
     def count(self) -> int:
-        return self._messages
+        return len(self._messages)
 
     def drain(self) -> list[Arrival]:
-        return [Arrival(str(number), self._due, self._due + 20) for number in range(self._messages)]
+        return self._messages
 
 
-@pytest.mark.parametrize(("messages", "late"), [(6, dict.fromkeys(IN_TIME, 20)), (5, None)])
+@pytest.mark.parametrize(("missing", "late"), [((), IN_20_MS), ((8,), None)])
 def test_a_probe_of_ours_counts_its_messages(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch, messages: int, late: dict[str, int] | None
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, missing: tuple[int, ...], late: dict[str, int] | None
 ) -> None:
-    first = clock.now + sustained.our_ahead_s(6)
-    faked(monkeypatch, Queue(messages, round(first * 1000)), clock, took_s=5)
-    found = sustained.play_ours(3, 2, Progress("sustained", list[str]().append))
-    assert found == Probe(3, 2, messages, late)
-    assert clock.now >= first
+    clock.now = FIRST - sustained.our_ahead_s(9)
+    faked(monkeypatch, Queue(arrivals(*missing)), clock, took_s=5)
+    assert sustained.play_ours(3, 2, quiet()) == Probe(3, 2, 6 - len(missing), late)
+    assert clock.now >= FIRST
 
 
 def test_schedules_that_are_stored_too_late_are_no_probe(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    faked(monkeypatch, Queue(6, 0), clock, took_s=20)
-    with pytest.raises(RuntimeError, match="expected 6 schedules to be stored within 5 s"):
-        sustained.play_ours(3, 2, Progress("sustained", list[str]().append))
+    faked(monkeypatch, Queue([]), clock, took_s=20)
+    with pytest.raises(RuntimeError, match="expected 9 schedules to be stored within 5 s"):
+        sustained.play_ours(3, 2, quiet())
 
 
 def faked(monkeypatch: pytest.MonkeyPatch, queue: Queue, clock: Clock, took_s: float) -> None:
+    """No cloud, and schedules that are stored in so many seconds."""
+
     def spread_out(cloud: object, per_second: int, seconds: int, ahead_s: int, stored: Any) -> int:
         first = round((clock.now + ahead_s) * 1000)
         clock.sleep(took_s)
