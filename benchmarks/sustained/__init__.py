@@ -178,8 +178,8 @@ def arrivals_of(fires: Iterable[tuple[int, int, int]]) -> list[Arrival]:
 
 
 def probe_of(per_second: int, seconds: int, arrivals: Sequence[Arrival], first: int) -> Probe:
-    """The probe with these arrivals; ``first`` is the first instant in epoch ms. All must have come; the lateness is that
-    of those that are due after `WARM_S`."""
+    """The probe with these arrivals; ``first`` is the first instant in epoch ms. All must have come; the lateness is
+    that of those that are due after `WARM_S`."""
     every = figures(arrivals, per_second * (WARM_S + seconds))
     counted = [one for one in arrivals if one.nominal_at >= first + WARM_S * 1000]
     if not counted:
