@@ -4,7 +4,7 @@ import { useMemo } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
 import { dataset as read } from "../api/queries";
-import type { RegisteredPartition, StoredDataset } from "../api/types";
+import type { Period, RegisteredPartition, StoredDataset } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { useNs, usePlace } from "../frame/place";
 import { number, partition } from "../lib/format";
@@ -15,7 +15,7 @@ import { ActButton } from "../parts/act";
 import { Command } from "../parts/command";
 import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
-import { Rows } from "../parts/rows";
+import { type Column, Rows } from "../parts/rows";
 import { Ago, Reason, State, When } from "../parts/text";
 import { WeekdayNames } from "../parts/weekdays";
 
@@ -109,6 +109,7 @@ function Partitions({
   choose: (values: string) => void;
 }) {
   if (!items.every((item) => isOfOneDay(item.partition))) {
+    const periods = items.some((item) => item.period);
     return (
       <Rows
         label="Partitions"
@@ -127,6 +128,7 @@ function Partitions({
               </button>
             ),
           },
+          ...(periods ? [PERIOD] : []),
           { id: "ready", width: "150px", head: "Ready", cell: (item) => <When at={item.ready_at} as="second" /> },
           {
             id: "path",
@@ -139,6 +141,17 @@ function Partitions({
     );
   }
   return <Days name={name} items={items} more={more} chosen={chosen} choose={choose} />;
+}
+
+const PERIOD: Column<RegisteredPartition> = {
+  id: "period",
+  width: "minmax(120px, 1fr)",
+  head: "Period",
+  cell: ({ period }) => (period ? <span title={span(period)}>{period.label}</span> : "-"),
+};
+
+function span({ start, end, zone }: Period): string {
+  return `${start} to ${end}, ${zone}`;
 }
 
 /** Half a year of days as cells, also the missing ones; `[` and `]` move to another half-year. */
@@ -273,6 +286,14 @@ function One({ name, values }: { name: string; values: string }) {
                   <span className="wait">? missing</span>
                 )}
               </dd>
+              {data.period && (
+                <>
+                  <dt>Period</dt>
+                  <dd title={span(data.period)}>
+                    {data.period.label} ({data.period.zone})
+                  </dd>
+                </>
+              )}
               {data.path && (
                 <>
                   <dt>Path</dt>
