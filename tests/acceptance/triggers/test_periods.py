@@ -327,7 +327,7 @@ def test_t24_a_backfill_between_periods(world: World) -> None:
 # -- changes of the dataset --------------------------------------------------------------------------------------------
 
 
-def test_t24_partitions_that_are_older_than_the_period_count_once(world: World) -> None:
+def test_t24_partitions_older_than_the_period_count_once(world: World) -> None:
     world.deploy(clicks({"s": on(partition("clicks"), by=BY)}, None))
     upload(world, "dt=2026-03-02/hour=7", "dt=x/hour=1")
     assert len(world.runs("s")) == 2
@@ -357,7 +357,7 @@ def test_t24_a_new_format_keeps_what_is_registered(world: World) -> None:
     assert registered(world) == ["2026-03-02/07", "2026-03-02/8"]
 
 
-def test_t24_a_zone_that_is_gone_leaves_partitions_without_period(
+def test_t24_a_zone_that_is_gone_leaves_no_period(
     world: World, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.deploy(clicks({"s": on(partition("clicks"), by=BY)}, HOURS))
