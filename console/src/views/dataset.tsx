@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { Fragment, useMemo } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
 import { dataset as read } from "../api/queries";
-import type { Period, RegisteredPartition, StoredDataset } from "../api/types";
+import type { IgnoredObject, Period, RegisteredPartition, StoredDataset } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { useNs, usePlace } from "../frame/place";
 import { number, partition } from "../lib/format";
@@ -91,7 +91,31 @@ function Page({ ns, definition }: { ns: string; definition: StoredDataset }) {
           </Panel>
         )}
       </div>
+      <Ignored objects={definition.ignored ?? []} />
     </>
+  );
+}
+
+/** The last objects that belong to no partition, and why: mistakes in the names of folders. */
+function Ignored({ objects }: { objects: IgnoredObject[] }) {
+  if (objects.length === 0) return null;
+  return (
+    <Panel title="In no partition" note={number(objects.length)}>
+      <dl className="body facts">
+        {objects.map((object) => (
+          <Fragment key={object.key}>
+            <dt>
+              <Ago at={object.at} />
+            </dt>
+            <dd>
+              <code>{object.key}</code>
+              <br />
+              {object.why}
+            </dd>
+          </Fragment>
+        ))}
+      </dl>
+    </Panel>
   );
 }
 
@@ -147,10 +171,10 @@ const PERIOD: Column<RegisteredPartition> = {
   id: "period",
   width: "minmax(120px, 1fr)",
   head: "Period",
-  cell: ({ period }) => (period ? <span title={span(period)}>{period.label}</span> : "-"),
+  cell: ({ period }) => (period ? <span title={reach(period)}>{period.label}</span> : "-"),
 };
 
-function span({ start, end, zone }: Period): string {
+function reach({ start, end, zone }: Period): string {
   return `${start} to ${end}, ${zone}`;
 }
 
@@ -289,7 +313,7 @@ function One({ name, values }: { name: string; values: string }) {
               {data.period && (
                 <>
                   <dt>Period</dt>
-                  <dd title={span(data.period)}>
+                  <dd title={reach(data.period)}>
                     {data.period.label} ({data.period.zone})
                   </dd>
                 </>
