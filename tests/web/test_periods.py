@@ -112,6 +112,8 @@ def test_t24_a_partition_older_than_the_format_has_none(api: Api) -> None:
             "periods of 45m do not fill an hour",
         ),
         ({"each": "5h"}, "period.each", "got '5h'", "periods of 5h do not fill a day without a rest; write one of 2h,"),
+        ({"each": "Daily"}, "period.each", "got 'Daily'", "did you mean 'day'?"),
+        ({"each": "hourly"}, "period.each", "got 'hourly'", "did you mean 'hour'?"),
         ({"each": "10m"}, "period.each", "got '10m'", "a period has at least 15 minutes"),
         ({"each": "60m"}, "period.each", "got '60m'", "write hour"),
         ({"each": "24h"}, "period.each", "got '24h'", "write day"),

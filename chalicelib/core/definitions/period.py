@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from chalicelib.core import instants, zones
 from chalicelib.core.documents import ONE_LINE, STORED, Sparse, Zone
-from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.errors import SluiceError, invalid, meant
 from chalicelib.core.instants import DAY, HOUR, MINUTE, Millis
 from chalicelib.core.time import period_names
 from chalicelib.core.time.period_names import Names
@@ -51,7 +51,7 @@ def _near(each: str) -> str | None:
     try:
         span = instants.duration(each, "")
     except SluiceError:
-        return None
+        return meant(each.lower(), LENGTHS)
     same = [name for name, (_, _, length) in LENGTHS.items() if length == span]
     if same:
         return f"write {same[0]}"

@@ -81,8 +81,8 @@ def why_ignored(dataset: Dataset, key: str, located: Located | None) -> NotCount
             key = (refused.field or "").removeprefix("key.")
             value = dict(zip(dataset.keys, located.values, strict=True))[key]
             return NotCounted("invalid_value", f"{key}={value}", refused.message)
-        return no_period(dataset, located) if _tells(dataset, located.name) else None
-    if not _tells(dataset, key.removeprefix(dataset.prefix)):
+        return no_period(dataset, located) if _is_mistake(dataset, located.name) else None
+    if not _is_mistake(dataset, key.removeprefix(dataset.prefix)):
         return None
     return NotCounted("no_folders", "", f"its path has no folders {'/'.join(f'{each}=...' for each in dataset.keys)}")
 
@@ -106,8 +106,8 @@ def other_folder(dataset: Dataset, located: Located, path: str | None) -> NotCou
     return NotCounted("other_folder", of, f"its folder is a second one of the period whose partition is {path}")
 
 
-def _tells(dataset: Dataset, name: str) -> bool:
-    """Whether an object in a folder of no partition shows a mistake: it is data, a done-flag or a manifest."""
+def _is_mistake(dataset: Dataset, name: str) -> bool:
+    """Whether an object in no partition is a mistake in the layout: it is data, a done-flag or a manifest."""
     return name.rpartition("/")[2] in (dataset.ready.done_flag, dataset.ready.manifest) or is_data(name)
 
 

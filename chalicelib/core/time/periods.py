@@ -26,7 +26,8 @@ Unit = Literal["minute", "hour", "day", "week", "month", "quarter", "year"]
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 WEEKDAYS: tuple[Weekday, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
-FIRST_YEAR, LAST_YEAR = 1000, 9998  # of the names of periods: in other years Python cannot compute in every zone
+# The years of names: the calendar begins with the first, and Python computes in every zone up to the last.
+FIRST_YEAR, LAST_YEAR = 1583, 9998
 _MINUTE, _DAY = timedelta(minutes=1), timedelta(days=1)
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 

@@ -105,9 +105,8 @@ def register(
     version: ObjectVersion | None = None,
 ) -> Partition:
     """Store that a partition is ready, then apply its event to the schedules that wait for it. Idempotent. ``texts``
-    are its values as they stand in the folder: a partition that was registered with these before the dataset had its
-    period stays as it is. ``version`` is that of its flag or manifest, if a further one makes it
-    ready again."""
+    are its values as they stand in the folder. A partition that was registered with these before its dataset had a
+    period stays as it is. ``version`` is that of its flag or manifest, if a further one makes it ready again."""
     now, values = ports.clock.now(), partitions.identity(dataset, texts)
     older = registered.as_in_folder(ports, name, dataset, texts)
     if older is not None:

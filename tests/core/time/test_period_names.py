@@ -143,7 +143,7 @@ def test_t24_names_of_folders(each: str, form: str, text: str, label: str | None
         ("day", "d=%Y-%m-%d", "d=2026-02-30", "expected a time of the calendar (day"),
         ("day", "d=%Y-%j", "d=2026-366", "expected a time of the calendar (the year 2026 has no day 366), got"),
         ("day", "d=%Y-%j", "d=2026-000", "expected a time of the calendar (the year 2026 has no day 0), got"),
-        ("day", "d=%Y-%m-%d", "d=9999-12-31", "expected a year from 1000 to 9998, got 'd=9999-12-31'"),
+        ("day", "d=%Y-%m-%d", "d=9999-12-31", "expected a year from 1583 to 9998, got 'd=9999-12-31'"),
         ("day", "y=%Y/d=%Y-%m-%d", "y=2025/d=2026-03-01", "expected the year 2025, as before in its name, got 'd=2026"),
         ("week", "w=%Y-%m-%d", "w=2026-03-01", "expected the first day of a week, a Monday, got 'w=2026-03-01'"),
         ("6h", "d=%Y%m%d/h=%H", "d=20260301/h=05", "expected the beginning of a period of 6 hours, got 'd=20260301/h="),
