@@ -78,6 +78,8 @@ Format = tuple[Folder, ...]
 def parse(text: str) -> Format:
     """A format by its folders. Raises ``invalid`` for the field ``format`` if it is none, or does not read back what it
     writes."""
+    if text.startswith("/") or text.endswith("/"):
+        raise invalid("format", _FORM, text, "remove the slash at its beginning or end")
     found = tuple(map(_folder, text.split("/")))
     keys = [folder.key for folder in found]
     if len(set(keys)) < len(keys):
@@ -174,7 +176,8 @@ def _folder(text: str) -> Folder:
         raise invalid("format", _FORM, text, "write key=format for each key of the period, with / between them")
     tokens = _tokens(value)
     if not any(isinstance(token, Field) for token in tokens):
-        raise invalid("format", _FORM, text, f"leave out {key}, whose value is no part of the period")
+        hint = f"write fields such as %Y, or leave out {key} if its value is no part of the period"
+        raise invalid("format", _FORM, text, hint)
     return Folder(key, tokens, re.compile("".join(_pattern(tokens, number, text) for number in range(len(tokens)))))
 
 
@@ -197,7 +200,9 @@ def _field(padded: bool, code: str) -> Field:
     given = f"%{'' if padded else '-'}{code}"
     if code not in FIELDS:
         meant = {"y": "%Y", "U": "%V", "W": "%V", "I": "%H", "b": "%m", "B": "%m", "F": "%Y-%m-%d", "w": "%d"}.get(code)
-        hint = f"write {meant}" if meant is not None else "a folder's escape such as %3A is written as its sign, :"
+        hint = (
+            f"write {meant}" if meant is not None else "write a field after %; the escape %3A of a folder is written :"
+        )
         raise invalid("format", f"a field among {' '.join(f'%{each}' for each in FIELDS)}", given, hint)
     if not padded and code in "YGqz":
         raise invalid("format", f"%{code}, which has no leading zeros", given, f"write %{code}")

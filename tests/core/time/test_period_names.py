@@ -186,11 +186,15 @@ def test_t24_an_hour_that_the_clocks_skip(text: str, message: str | None) -> Non
     [
         ("day", "%Y-%m-%d", "key=value folders with fields of strftime", "write key=format for each key"),
         ("day", "day=", "key=value folders with fields of strftime", "write key=format for each key"),
-        ("day", "kind=a/day=%Y-%m-%d", "key=value folders with fields of strftime", "leave out kind"),
+        ("day", "kind=a/day=%Y-%m-%d", "key=value folders with fields of strftime", "or leave out kind if its value"),
+        ("day", "day=YYYY-MM-DD", "got 'day=YYYY-MM-DD'", "write fields such as %Y"),
+        ("day", "day=%Y-%m-%d/", "got 'day=%Y-%m-%d/'", "remove the slash at its beginning or end"),
+        ("day", "/day=%Y-%m-%d", "got '/day=%Y-%m-%d'", "remove the slash at its beginning or end"),
+        ("day", "day=%Y-%m-%d%", "got '%'", "write a field after %"),
         ("day", "d=%Y-%m/d=%d", "expected each key once", "write one format for each key"),
         ("day", "d=%y-%m-%d", "expected a field among %Y %q %m %d %j %G %V %H %M %z, got '%y'", "write %Y"),
         ("day", "d=%Y-%b-%d", "got '%b'", "write %m"),
-        ("hour", "d=%Y-%m-%d %H%3A00", "got '%3'", "a folder's escape such as %3A is written as its sign, :"),
+        ("hour", "d=%Y-%m-%d %H%3A00", "got '%3'", "the escape %3A of a folder is written :"),
         ("day", "d=%-Y-%m-%d", "expected %Y, which has no leading zeros", "write %Y"),
         (
             "day",
