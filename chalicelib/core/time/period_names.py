@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from functools import lru_cache
 from typing import NamedTuple
 
 from chalicelib.core.errors import invalid
@@ -75,6 +76,7 @@ class Folder:
 Format = tuple[Folder, ...]
 
 
+@lru_cache(maxsize=256)
 def parse(text: str) -> Format:
     """A format by its folders. Raises ``invalid`` for the field ``format`` if it is none, or does not read back what it
     writes."""
