@@ -51,6 +51,10 @@ class Notify(Part):
     """A document of the kind Notify, made by a function of this module."""
 
 
+class PeriodRule(Part):
+    """A document of the kind PeriodRule, made by a function of this module."""
+
+
 class Probe(Part):
     """A document of the kind Probe, made by a function of this module."""
 
@@ -199,8 +203,8 @@ class Dataset(Named):
     ``single_writer``: all are, because commits of the table never compete. Without both, a later metadata
     file of the table shows it. ``count_overwrites``: for size triggers, an object that is overwritten with
     other content counts again (T9). ``rewritten: again``: the done-flag or manifest of a known partition that
-    is written again is a new event (T22). ``priority``: the least priority of the jobs that its data triggers
-    (W2).
+    is written again is a new event (T22). ``period``: the period that each partition is, and how its folders
+    name it (T24). ``priority``: the least priority of the jobs that its data triggers (W2).
     """
 
     group = "datasets"
@@ -246,6 +250,23 @@ class Dataset(Named):
     def rewritten(self, value: Literal["again", "ignore"]) -> Self:
         """Set ``rewritten``."""
         return self._set("rewritten", value)
+
+    def period(
+        self,
+        value: PeriodRule | None = UNSET,
+        /,
+        *,
+        each: Literal[
+            "15m", "20m", "30m", "hour", "2h", "3h", "4h", "6h", "8h", "12h", "day", "week", "month", "quarter", "year"
+        ] = UNSET,
+        format: str = UNSET,
+        zone: str = UNSET,
+        week_starts: Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"] = UNSET,
+    ) -> Self:
+        """Set ``period``: to a value, or to one of these fields."""
+        return self._set(
+            "period", given_or(value, {"each": each, "format": format, "zone": zone, "week_starts": week_starts})
+        )
 
     def priority(self, value: int | None) -> Self:
         """Set ``priority``."""
@@ -985,6 +1006,22 @@ def snapshot(dataset: str, count: int = UNSET) -> Trigger:
     return Trigger(given({"type": "snapshot", "dataset": dataset, "count": count}))
 
 
+def period_rule(
+    each: Literal[
+        "15m", "20m", "30m", "hour", "2h", "3h", "4h", "6h", "8h", "12h", "day", "week", "month", "quarter", "year"
+    ],
+    format: str,
+    *,
+    zone: str = UNSET,
+    week_starts: Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"] = UNSET,
+) -> PeriodRule:
+    """Each partition of the dataset is a period of this length in ``zone`` (T24). ``format`` has the folders
+    that name it, with the fields of strftime: ``dt=%Y-%m-%d/hour=%H``. ``week_starts``: the first day of a
+    week.
+    """
+    return PeriodRule(given({"each": each, "format": format, "zone": zone, "week_starts": week_starts}))
+
+
 class Policy(Named):
     """At most ``max_events`` events start in any ``interval``, across all schedules that name the policy.
     ``margin`` lengthens the interval by what the latency of calls to the target may vary.
@@ -1460,6 +1497,7 @@ __all__ = [
     "node",
     "notify",
     "partition",
+    "period_rule",
     "probe",
     "program_status",
     "quiet",
@@ -1524,6 +1562,7 @@ MADE_BY: dict[str, tuple[Any, ...]] = {
         partition,
         snapshot,
     ),
+    "PeriodRule": (period_rule,),
     "Policy": (Policy,),
     "Pool": (Pool,),
     "Probe": (probe,),

@@ -75,6 +75,11 @@ def pairs(values: Mapping[str, Any] | None, separator: str = "/") -> str:
     return separator.join(f"{key}={value}" for key, value in values.items()) if values else NOTHING
 
 
+def period(given: Mapping[str, Any] | None) -> str:
+    """``2026-03-01T07 Europe/Paris``: the label of a period and its zone."""
+    return f"{given.get('label')} {given.get('zone')}" if given else NOTHING
+
+
 def entry(given: Mapping[str, Any] | str | None) -> str:
     """An entry of a plan: a partition in the form of its path, or an instant to the second."""
     return exact(given).replace(".000", "") if isinstance(given, str) else pairs(given)

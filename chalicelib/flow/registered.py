@@ -1,10 +1,16 @@
-"""Registered partitions by their values, where numbers count as numbers: ``day=5`` names the folder ``day=05``."""
+"""Registered partitions by their values, where numbers count as numbers: ``day=5`` names the folder ``day=05``.
+
+In a dataset with periods, values name the partition of their period (T24).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.events import periods
+from chalicelib.core.events.partitions import identity
 from chalicelib.core.events.values import decoded, folders, spellings
 from chalicelib.core.rows.event import Partition
 from chalicelib.ports import Ports
@@ -30,11 +36,38 @@ def texts(ports: Ports, dataset: str, keys: Sequence[str], given: Values, field:
     raise _other(dataset, keys, found, given, field)
 
 
-def require_new(ports: Ports, dataset: str, keys: Sequence[str], given: Values, field: str) -> None:
-    """Raise ``invalid`` for a partition that is not registered, if one with the same numbers is."""
-    known = texts(ports, dataset, keys, given, field, above=False)
-    if known != given:
-        raise _other(dataset, keys, [known], given, field)
+def chosen(ports: Ports, name: str, dataset: Dataset, given: Values, field: str, above: bool = True) -> Values:
+    """As `texts`. Values that name a period are those of its partition, as the format writes them. Raises ``invalid``
+    also for a partition that is not registered and names no period."""
+    values = tuple(map(decoded, given))
+    complete = len(values) == len(dataset.keys)
+    if dataset.period is not None and not (complete and ports.rows.get(Partition, name, values) is not None):
+        try:
+            written = tuple(periods.written(dataset, dict(zip(dataset.keys, values, strict=False))).values())
+        except SluiceError as refused:
+            raise SluiceError(refused.code, refused.message, field, refused.hint) from None
+        given = given if written == values else written
+    return texts(ports, name, dataset.keys, given, field, above)
+
+
+def require_new(ports: Ports, name: str, dataset: Dataset, given: Values, field: str) -> None:
+    """Raise ``invalid`` for a partition that is not registered, if another one with the same numbers is."""
+    known = chosen(ports, name, dataset, given, field, above=False)
+    if known != given and identity(dataset, known) != identity(dataset, given):
+        raise _other(name, dataset.keys, [known], given, field)
+
+
+def as_in_folder(ports: Ports, name: str, dataset: Dataset, given: Values) -> Partition | None:
+    """The partition that is registered with the values of its folder, although the dataset's format writes those of its
+    period otherwise: the partition is older than the format. None if there is none."""
+    values = tuple(map(decoded, given))
+    return ports.rows.get(Partition, name, values) if values != identity(dataset, given) else None
+
+
+def of_folder(ports: Ports, name: str, dataset: Dataset, given: Values) -> Partition | None:
+    """The registered partition to which a folder with these texts belongs."""
+    older = as_in_folder(ports, name, dataset, given)
+    return older if older is not None else ports.rows.get(Partition, name, identity(dataset, given))
 
 
 def _other(dataset: str, keys: Sequence[str], found: Sequence[Values], given: Values, field: str) -> SluiceError:

@@ -25,6 +25,7 @@ from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.calendar import HolidayCalendar
 from chalicelib.core.definitions.dag import Edge, NewDag, Node
 from chalicelib.core.definitions.dataset import Dataset, Readiness
+from chalicelib.core.definitions.period import PeriodRule
 from chalicelib.core.definitions.schedule import CatchUp, NewSchedule, Spread, Timeout
 from chalicelib.core.definitions.workflow import Deadline, Notify, Workflow
 from chalicelib.core.documents import Document, types_of
@@ -68,7 +69,11 @@ def _by_type(word: str, models: Iterable[type[Document]]) -> tuple[tuple[str, ty
 
 SECTIONS = (
     Section("App", "lifecycle.md", (("App document", App),)),
-    Section("Dataset", "triggers.md#partition", (("Dataset document", Dataset), ("Readiness", Readiness))),
+    Section(
+        "Dataset",
+        "triggers.md#partition",
+        (("Dataset document", Dataset), ("Readiness", Readiness), ("Period", PeriodRule)),
+    ),
     Section(
         "Workflow",
         "lifecycle.md",

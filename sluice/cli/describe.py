@@ -126,7 +126,12 @@ def _dataset(view: Document, _: Parts) -> Pairs:
         ]
     keys = "/".join(f"{key}=…" for key in view.get("keys", ()))
     ignored = "\n".join(tables.ignored(view))
-    return [("location", tables.location(view) + keys), ("ready at", tables.ready(view)), ("in no partition", ignored)]
+    return [
+        ("location", tables.location(view) + keys),
+        ("ready at", tables.ready(view)),
+        ("period", tables.period(view)),
+        ("in no partition", ignored),
+    ]
 
 
 def _aging(view: Document) -> str | None:

@@ -168,18 +168,21 @@ def _show_attempts(console: Console, history: list[Document]) -> None:
 
 def _show_events(console: Console, events: list[Document]) -> None:
     once = list({event.get("id") or str(event): event for event in events}.values())
+    timed = any("period" in event for event in once)
     rows: list[tuple[render.Cell, ...]] = [
         (
             event.get("kind"),
             event.get("dataset") or event.get("workflow") or event.get("type"),
             wording.pairs(event.get("partition")),
+            *((wording.period(event.get("period")),) if timed else ()),
             event.get("status"),
             _source(event),
         )
         for event in once
     ]
     render.heading(console, f"Events ({len(once)})")
-    render.table(console, ("KIND", "OF", "PARTITION", "STATUS", "SOURCE…"), rows, indent=2)
+    header = ("KIND", "OF", "PARTITION", *(("PERIOD",) if timed else ()), "STATUS", "SOURCE…")
+    render.table(console, header, rows, indent=2)
 
 
 def _source(event: Document) -> str:
@@ -191,7 +194,7 @@ def _source(event: Document) -> str:
 def _own_fields(event: Document) -> list[str]:
     """The fields of an event without a column of their own, such as the state of an alarm or the payload of a custom
     event. Also those of kinds of events that this command does not know."""
-    common = ("kind", "id", "instant", "dataset", "workflow", "type", "partition", "status", "path", "run_id")
+    common = ("kind", "id", "instant", "dataset", "workflow", "type", "partition", "period", "status", "path", "run_id")
     rest = {name: value for name, value in event.items() if name not in common and value not in (None, {}, [])}
     return [f"{name}={_value(value)}" for name, value in rest.items()]
 

@@ -202,15 +202,17 @@ def partitions(console: Console, items: Sequence[View], now: datetime, indent: i
     if any(item.get("snapshot") for item in items):
         _snapshots(console, items, now, indent)
         return
+    timed = any("period" in item for item in items)
     rows: Rows = [
         (
             wording.pairs(item.get("partition")),
+            *((wording.period(item.get("period")),) if timed else ()),
             wording.ago(item.get("ready_at"), now),
             item.get("path"),
         )
         for item in items
     ]
-    render.table(console, ("PARTITION", "READY", "PATH…"), rows, indent)
+    render.table(console, ("PARTITION", *(("PERIOD",) if timed else ()), "READY", "PATH…"), rows, indent)
 
 
 def _snapshots(console: Console, items: Sequence[View], now: datetime, indent: int) -> None:
@@ -289,6 +291,15 @@ def _state_of(run: View) -> Text:
     if run.get("attempts", 1) > 1 and (run.get("attempt", 1) > 1 or run.get("state") in ("FAILED", "RETRYING")):
         return Text.assemble(state, (f" {run.get('attempt')}/{run['attempts']}", "dim"))
     return state
+
+
+def period(dataset: View) -> str | None:
+    """The period that each partition of a dataset is, and how folders name it."""
+    rule = dataset.get("period")
+    if not rule:
+        return None
+    starts = f", weeks start on {rule['week_starts']}" if "week_starts" in rule else ""
+    return f"{rule.get('each')}, named {rule.get('format')}, in {rule.get('zone')}{starts}"
 
 
 def ignored(dataset: View) -> list[str]:

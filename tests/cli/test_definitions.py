@@ -257,6 +257,14 @@ def test_t7_a_dataset_shows_what_is_in_no_partition(api: PlayedApi, sluice: Slui
     assert f"in no partition: {line}" in " ".join(sluice("datasets", "demo.flights").stderr.split())
 
 
+def test_t24_a_dataset_shows_its_period(api: PlayedApi, sluice: Sluice) -> None:
+    api.lists[f"{NS}/datasets/flights/partitions"] = []
+    weeks = {"each": "week", "format": "day=%Y-%m-%d", "zone": "Europe/Paris", "week_starts": "sun"}
+    api.play("GET", f"{NS}/datasets/flights", dataset() | {"period": weeks})
+    page = sluice("describe", "dataset", "demo.flights").stdout
+    assert "week, named day=%Y-%m-%d, in Europe/Paris, weeks start on sun" in page
+
+
 def test_describe_shows_the_other_kinds(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", NS, namespace())
     api.play("GET", APP, app())

@@ -312,6 +312,36 @@ def test_datasets_and_their_partitions_are_listed(api: PlayedApi, sluice: Sluice
     assert json.loads(sluice("datasets", *args, "--json").stdout) == {"items": parts, "next_cursor": None}
 
 
+PERIOD = {
+    "start": "2026-11-20T10:00:00.000Z",
+    "end": "2026-11-20T11:00:00.000Z",
+    "zone": "Europe/Paris",
+    "label": "2026-11-20T11",
+}
+
+
+def test_t24_partitions_are_listed_with_their_periods(api: PlayedApi, sluice: Sluice) -> None:
+    api.lists[f"{NS}/datasets/flights/partitions"] = [
+        partition(1) | {"period": PERIOD},
+        partition(2) | {"period": None},
+    ]
+    table = sluice("datasets", "demo.flights").stdout
+    assert "year=2013/month=1/day=1  2026-11-20T11 Europe/Paris  3 m ago" in table
+    assert "year=2013/month=1/day=2  -                           3 m ago" in table
+
+
+def test_t24_a_run_shows_the_periods_of_its_events(api: PlayedApi, sluice: Sluice) -> None:
+    period = PERIOD | {"start": 1_763_632_800_000, "end": 1_763_636_400_000}
+    event = {"kind": "partition", "id": "p1", "instant": 1_763_640_000_000, "dataset": "demo.flights",
+             "path": "s3://lake/raw/flights/dt=2026-11-20/hour=11/", "period": period}  # fmt: skip
+    events = [event | {"partition": {"dt": "2026-11-20", "hour": "11"}}, {"kind": "time", "id": "t1", "instant": 0}]
+    api.play("GET", f"/v1/runs/{JOB}", run_page(run()) | {"events": events})
+    page = sluice("runs", "show", JOB).stdout
+    assert "PERIOD" in page
+    assert "dt=2026-11-20/hour=11  2026-11-20T11 Europe/Paris" in page
+    assert "period=" not in page
+
+
 @pytest.mark.parametrize("command", [("jobs",), ("runs", "list"), ("datasets",)])
 def test_an_empty_history_is_reported_on_stderr(api: PlayedApi, sluice: Sluice, command: tuple[str, ...]) -> None:
     empty: list[View] = []

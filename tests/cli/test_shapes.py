@@ -51,7 +51,7 @@ def real() -> dict[str, dict[str, Any]]:
         "job": queues.waiting_view(Job("s", 1, "GATHERING", "j", "gathering", "PENDING_TRIGGER", 0), None, ()),
         "run": views.run_view(RUN),
         "run_why": explain.why_run(RUN),
-        "partition": views.partition_view(Partition("demo.flights", ("2013",), event, "o")),
+        "partition": views.partition_view(Partition("demo.flights", ("2013",), event, "o"), dataset),
         "message": messages.view(messages.Stored(ScheduleState("demo.flights.~m", 1, 1, "enabled", 0), sent, None, 0)),
         "version": views.version_view(Version("demo.flights.clean", 1, {}, 0), None),
     }

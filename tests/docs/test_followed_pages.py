@@ -21,32 +21,33 @@ from tests.jobs.test_python_of_emr import needs
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 PAGES = [README, DOCS / "tutorial.md", *sorted((DOCS / "howto").glob("[a-z]*.md"))]
+FOLLOWED = [*PAGES, DOCS / "periods.md"]
 HOW_TO_TEST = DOCS / "howto" / "test-an-app.md"
 FENCE = re.compile(r"((?:^<!-- \w+(?:: .+?)? -->\n)*)^```(\w*)\n(.*?)^```$", flags=re.S | re.M)
 
 
-NEW_USERS = [*PAGES, *(DOCS / f"{page}.md" for page in ("concepts", "faq", "reference", "console"))]
+NEW_USERS = [*FOLLOWED, *(DOCS / f"{page}.md" for page in ("concepts", "faq", "reference", "console"))]
 
 
 def name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.parametrize("page", FOLLOWED, ids=name)
 def test_a_followed_page_shows_what_its_commands_print(page: Path, tmp_path: Path) -> None:
     text = page.read_text()
     with session(tmp_path) as reader:
         assert reader.played(text) == text, f"run `python -m tests.docs.session {page.relative_to(ROOT)}`"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.parametrize("page", FOLLOWED, ids=name)
 def test_no_command_of_a_followed_page_is_refused(page: Path) -> None:
     """An id that has changed would be: a page keeps what a command prints in a variable, `ID=$(sluice ...)`."""
     refused = [block for _, language, block in FENCE.findall(page.read_text()) if re.search(r"^error: ", block, re.M)]
     assert refused == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.parametrize("page", FOLLOWED, ids=name)
 def test_a_followed_page_has_no_command_that_no_test_runs(page: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.M))
     for directives, language, block in FENCE.findall(page.read_text()):

@@ -207,3 +207,88 @@ def test_the_library_of_jobs_is_a_wheel_without_needs(tmp_path: Path) -> None:
     assert code == ["sluice_job.py"]
     assert "Requires-Dist" not in metadata
     assert "Requires-Python: >=3.9" in metadata
+
+
+# -- periods -----------------------------------------------------------------------------------------------------------
+
+HOURLY = {
+    "namespace": "demo",
+    "app": "x",
+    "datasets": {
+        "clicks": {
+            "bucket": "lake",
+            "prefix": "clicks/",
+            "keys": ["dt", "hour"],
+            "period": {"each": "hour", "format": "dt=%Y-%m-%d/hour=%H", "zone": "Europe/Paris"},
+        }
+    },
+    "workflows": APP["workflows"],
+    "schedules": {
+        "by_hour": {
+            "workflow": "clean",
+            "enabled": True,
+            "by": ["dt", "hour"],
+            "trigger": {"type": "partition", "dataset": "clicks"},
+        },
+        "next": APP["schedules"]["next"],
+        "big": {"workflow": "report", "enabled": True, "trigger": {"type": "size", "dataset": "clicks", "bytes": 5}},
+        "two": {
+            "workflow": "report",
+            "enabled": True,
+            "trigger": {"type": "partition", "dataset": "clicks", "count": 2},
+        },
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def hourly() -> dict[str, dict[str, Any]]:
+    app = App(HOURLY, at="2026-10-26T12:00Z")
+    app.object("clicks", "dt=2026-10-25/hour=2/part-0.csv", 100)
+    app.run("by_hour").succeed()
+    found = contexts(app)
+    for document in found.values():
+        SCHEMA.validate(document)
+    return found
+
+
+@pytest.mark.parametrize("schedule", ["by_hour", "next", "big"])
+def test_t24_a_job_reads_its_period(hourly: dict[str, dict[str, Any]], schedule: str) -> None:
+    period = parse(hourly[schedule]).period("clicks" if schedule != "next" else None)
+    assert (str(period), period.label, period.zone) == ("2026-10-25T02", "2026-10-25T02", "Europe/Paris")
+    assert period.start.isoformat() == "2026-10-25T02:00:00+02:00"
+    assert period.end.isoformat() == "2026-10-25T03:00:00+01:00"
+
+
+def test_t24_several_periods_are_no_period_of_the_run() -> None:
+    app = App(HOURLY, at="2026-10-26T12:00Z")
+    for hour in ("2", "03"):
+        app.object("clicks", f"dt=2026-10-25/hour={hour}/part-0.csv", 100)
+    context = parse(contexts(app)["two"])
+    with pytest.raises(ContextError, match="expected one period, got 2026-10-25T02, 2026-10-25T03: run"):
+        context.period()
+    assert {str(event.period) for event in context.partitions("demo.clicks")} == {"2026-10-25T02", "2026-10-25T03"}
+    with pytest.raises(ContextError, match="expected one period of other, got none: run"):
+        context.period("other")
+
+
+def test_t24_a_run_without_a_period_says_what_to_do(written: dict[str, dict[str, Any]]) -> None:
+    with pytest.raises(ContextError, match="got none: .*give the dataset a period, and the schedule the keys"):
+        parse(written["by_hour"]).period()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("zone", "Mars/Olympus", "expected a time zone such as Europe/Paris, got 'Mars/Olympus'"),
+        ("start", "2026", r"events\[0\].period: expected start to be an integer, got '2026'"),
+        ("label", None, r"events\[0\].period: expected label to be a text, got None"),
+    ],
+)
+def test_t24_a_malformed_period_is_refused(
+    hourly: dict[str, dict[str, Any]], field: str, value: Any, message: str
+) -> None:
+    document = json.loads(json.dumps(hourly["by_hour"]))
+    document["events"][0]["period"][field] = value
+    with pytest.raises(ContextError, match=message):
+        parse(document)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from chalicelib.core.documents import ONE_LINE, Described, Document, Sparse
+from chalicelib.core.definitions.period import PeriodRule
+from chalicelib.core.documents import ONE_LINE, STORED, Described, Document, Sparse
 from chalicelib.core.errors import invalid
+from chalicelib.core.time import period_names
 
 BUCKET = r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"  # the name of an S3 bucket
 KEY = r"^[A-Za-z_][A-Za-z0-9_-]{0,62}$"  # a partition key, such as day, _region or aws-account-id
@@ -64,10 +66,11 @@ class Dataset(Described, Sparse):
     are, because commits of the table never compete. Without both, a later metadata file of the table shows it.
     ``count_overwrites``: for size triggers, an object that is overwritten with other content counts again (T9).
     ``rewritten: again``: the done-flag or manifest of a known partition that is written again is a new event (T22).
+    ``period``: the period that each partition is, and how its folders name it (T24).
     ``priority``: the least priority of the jobs that its data triggers (W2).
     """
 
-    omitted: ClassVar[Collection[str]] = ("rewritten",)
+    omitted: ClassVar[Collection[str]] = ("rewritten", "period")
 
     bucket: str = Field(pattern=BUCKET)
     prefix: Prefix
@@ -76,6 +79,7 @@ class Dataset(Described, Sparse):
     ready: Readiness = Field(default_factory=Readiness)
     count_overwrites: bool = False
     rewritten: Literal["again", "ignore"] = "ignore"
+    period: PeriodRule | None = None
     priority: int | None = Field(default=None, ge=0, le=9)
     operations: tuple[Operation, ...] = Field(default=(), max_length=4)
     glue_table: str | None = Field(default=None, pattern=r"^[^.\s]{1,255}\.[^.\s]{1,255}$")
@@ -101,6 +105,7 @@ class Dataset(Described, Sparse):
             if self.rewritten == "again" and self.ready == Readiness():
                 hint = "add ready: {done_flag: _SUCCESS}; without it, no object says that the data is complete again"
                 raise invalid("rewritten", "a done_flag or a manifest for rewritten: again", "neither", hint)
+            self._check_period()
             return self
         if self.keys != SNAPSHOT:
             hint = "remove keys"
@@ -108,7 +113,7 @@ class Dataset(Described, Sparse):
         if not self.operations:
             hint = "leave it out to count every operation, or name one"
             raise invalid("operations", "at least one operation, such as append", "none", hint)
-        for field in ("ready", "count_overwrites", "rewritten"):
+        for field in ("ready", "count_overwrites", "rewritten", "period"):
             if getattr(self, field) != type(self).model_fields[field].get_default(call_default_factory=True):
                 expected = f"{field} only with format: files"
                 hint = "remove the field, or the format"
@@ -117,9 +122,22 @@ class Dataset(Described, Sparse):
             raise invalid("single_writer", "either glue_table or single_writer", "both", "remove one of the two")
         return self
 
+    def _check_period(self) -> None:
+        if self.period is None:
+            return
+        named = period_names.keys_of(self.period.format)
+        if named != tuple(key for key in self.keys if key in named):
+            hint = "write the folders in the order of keys; leave out those that are no part of the period"
+            raise invalid("period.format", f"folders of the keys {', '.join(self.keys)}", self.period.format, hint)
+
     @field_validator("keys")
     @classmethod
     def _distinct(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(keys)) < len(keys):
             raise invalid("", "distinct partition keys", list(keys), "write each key once")
         return keys
+
+    @classmethod
+    def model_validate(cls, obj: Any, **options: Any) -> Self:
+        """A stored dataset, whose zone the present rules may no longer have, unless a context says otherwise."""
+        return super().model_validate(obj, **({"context": STORED} if cls is Dataset else {}) | options)

@@ -12,7 +12,7 @@ from typing import Any
 from chalicelib.core import ids
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.dataset import Dataset
-from chalicelib.core.events.partitions import locate
+from chalicelib.core.events.partitions import identity, locate
 from chalicelib.core.events.values import decoded, folders
 from chalicelib.core.events.versions import ObjectVersion
 from chalicelib.core.instants import Instant
@@ -28,12 +28,22 @@ from chalicelib.core.triggers.size import size_key
 def partition_event(name: str, dataset: Dataset, texts: Sequence[str], instant: Instant, now: Instant) -> Event:
     """The event that a partition became ready. Its id depends on the partition alone, so it counts once (T7). ``texts``
     are the values as they stand in the folder."""
-    return event_of(name, dataset.keys, f"s3://{dataset.bucket}/{dataset.prefix}", texts, instant, now)
+    base, values = f"s3://{dataset.bucket}/{dataset.prefix}", identity(dataset, texts)
+    return event_of(name, dataset.keys, base, texts, instant, now, values)
 
 
-def event_of(name: str, keys: Sequence[str], base: str, texts: Sequence[str], instant: Instant, now: Instant) -> Event:
-    """The event of a partition of a dataset that lies below ``base``."""
-    values = tuple(map(decoded, texts))
+def event_of(
+    name: str,
+    keys: Sequence[str],
+    base: str,
+    texts: Sequence[str],
+    instant: Instant,
+    now: Instant,
+    values: Sequence[str] | None = None,
+) -> Event:
+    """The event of a partition of a dataset that lies below ``base``. ``values`` identify the partition; by default
+    they are the texts without escapes."""
+    values = tuple(map(decoded, texts)) if values is None else values
     return Event(
         id=ids.event_id("partition", name, *values),
         kind="partition",
@@ -57,6 +67,7 @@ def rewritten_event(known: Event, version: ObjectVersion, now: Instant) -> Event
 def size_event(name: str, dataset: Dataset, key: str, etag: str, size: int, instant: Instant, now: Instant) -> Event:
     """The event that an object arrived (T9). Its id depends on the key; also on the ETag if overwrites count."""
     located = locate(dataset, key)
+    values = identity(dataset, located.texts) if located else ()
     content = etag if dataset.count_overwrites else ""
     return Event(
         id=ids.event_id("size", name, key, content),
@@ -64,7 +75,7 @@ def size_event(name: str, dataset: Dataset, key: str, etag: str, size: int, inst
         key=size_key(name),
         instant=instant,
         accepted_at=now,
-        partition=dict(zip(dataset.keys, located.values, strict=True)) if located else None,
+        partition=dict(zip(dataset.keys, values, strict=True)) if located else None,
         dataset=name,
         path=f"s3://{dataset.bucket}/{key}",
         size=size,

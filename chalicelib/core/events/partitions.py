@@ -6,12 +6,14 @@ The folder ``at=07%3A00`` has the value ``07:00``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.events.values import check_value, decoded
+from chalicelib.core.events import periods
+from chalicelib.core.events.values import check_value, decoded, folders
 from chalicelib.core.events.versions import ObjectVersion
 from chalicelib.core.instants import Instant
 
@@ -56,6 +58,12 @@ def check_values(dataset: Dataset, located: Located) -> None:
         check_value(value, f"key.{key}")
 
 
+def identity(dataset: Dataset, texts: Sequence[str]) -> tuple[str, ...]:
+    """The values that identify the partition with these texts in its folders: without escapes and, if they name a
+    period, as the format of the dataset writes them (T24)."""
+    return periods.identity(dataset, tuple(map(decoded, texts)))
+
+
 class NotCounted(NamedTuple):
     """Why an object belongs to no partition: a code, the folder that is wrong, and the same in words."""
 
@@ -73,12 +81,34 @@ def why_ignored(dataset: Dataset, key: str, located: Located | None) -> NotCount
             key = (refused.field or "").removeprefix("key.")
             value = dict(zip(dataset.keys, located.values, strict=True))[key]
             return NotCounted("invalid_value", f"{key}={value}", refused.message)
-        return None
-    name = key.removeprefix(dataset.prefix)
-    is_flag = name.rpartition("/")[2] in (dataset.ready.done_flag, dataset.ready.manifest)
-    if not (is_flag or is_data(name)):
+        return no_period(dataset, located) if _is_mistake(dataset, located.name) else None
+    if not _is_mistake(dataset, key.removeprefix(dataset.prefix)):
         return None
     return NotCounted("no_folders", "", f"its path has no folders {'/'.join(f'{each}=...' for each in dataset.keys)}")
+
+
+def no_period(dataset: Dataset, located: Located) -> NotCounted | None:
+    """Why the folder of an object is that of no period; None if it is, or if the dataset has no periods."""
+    values = dict(zip(dataset.keys, located.values, strict=True))
+    try:
+        periods.written(dataset, values)
+    except SluiceError as refused:
+        of = folders(dataset.keys, located.texts).rstrip("/")
+        return NotCounted("no_period", of, f"its folder names no period: {refused.message}")
+    return None
+
+
+def other_folder(dataset: Dataset, located: Located, path: str | None) -> NotCounted | None:
+    """Why an object is not in its partition, which lies at ``path``: its folder is another one of the same period."""
+    if path in (None, f"s3://{dataset.bucket}/{located.folder}"):
+        return None
+    of = folders(dataset.keys, located.texts).rstrip("/")
+    return NotCounted("other_folder", of, f"its folder is a second one of the period whose partition is {path}")
+
+
+def _is_mistake(dataset: Dataset, name: str) -> bool:
+    """Whether an object in no partition is a mistake in the layout: it is data, a done-flag or a manifest."""
+    return name.rpartition("/")[2] in (dataset.ready.done_flag, dataset.ready.manifest) or is_data(name)
 
 
 def makes_ready(dataset: Dataset, located: Located) -> bool:

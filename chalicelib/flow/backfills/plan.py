@@ -80,7 +80,7 @@ def _partitions(ports: Ports, schedule_state: ScheduleState, schedule: Schedule,
     elif request_data.values is not None:
         given = enumerate(backfill.named(dataset.keys, request_data.values))
         chosen = [
-            registered.texts(ports, name, dataset.keys, texts, f"partitions.values.{number}") for number, texts in given
+            registered.chosen(ports, name, dataset, texts, f"partitions.values.{number}") for number, texts in given
         ]
     else:
         known = (partition.values for partition in lookup.every(partial(ports.catalog.partitions, name)))

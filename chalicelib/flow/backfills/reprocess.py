@@ -276,7 +276,7 @@ def _partitions(ports: Ports, name: str, dataset: Dataset, request_data: NewRequ
             expected = f"an object with exactly the keys {', '.join(dataset.keys)}"
             raise invalid("partition", expected, request_data.partition, hint) from None
         if dataset.format == "files":
-            chosen = [registered.texts(ports, name, dataset.keys, chosen[0], "partition")]
+            chosen = [registered.chosen(ports, name, dataset, chosen[0], "partition")]
         elif ports.rows.get(Partition, name, chosen[0]) is None:
             hint = "sluice datasets lists the snapshots"
             raise invalid("partition", f"a registered snapshot of {name}", chosen[0][0], hint)
@@ -295,7 +295,7 @@ def _partitions(ports: Ports, name: str, dataset: Dataset, request_data: NewRequ
 
 def _event(ports: Ports, name: str, dataset: Dataset, texts: tuple[str, ...]) -> Event:
     """The event of a partition, as its subscribers count it."""
-    known = ports.rows.get(Partition, name, tuple(map(decoded, texts)))
+    known = registered.of_folder(ports, name, dataset, texts)
     return known.event if known is not None else entries.unregistered(name, dataset, texts, 0)
 
 

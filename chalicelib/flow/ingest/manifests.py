@@ -18,6 +18,7 @@ from chalicelib.core.events.versions import ObjectVersion
 from chalicelib.core.instants import DAY, Millis
 from chalicelib.core.rows.event import ManifestRow, Partition
 from chalicelib.core.writes import Create, Replace
+from chalicelib.flow import registered
 from chalicelib.log import logger
 from chalicelib.ports import MAX_CONFLICTS, Ports, StoredObject, too_many_conflicts
 
@@ -39,7 +40,7 @@ def complete(
     is_manifest = created.key == key_of(dataset, located)
     for _ in range(MAX_CONFLICTS):
         row = ports.rows.get(ManifestRow, name, located.values)
-        known = _known(ports, name, located, created, row) if not is_manifest else None
+        known = _known(ports, name, dataset, located, created, row) if not is_manifest else None
         if known is not None:
             return known
         checked = _check(ports, name, dataset, located, created, row)
@@ -58,12 +59,12 @@ def complete(
 
 
 def _known(
-    ports: Ports, name: str, located: Located, created: ObjectCreated, row: ManifestRow | None
+    ports: Ports, name: str, dataset: Dataset, located: Located, created: ObjectCreated, row: ManifestRow | None
 ) -> Partition | str | None:
     """What is known without a look into the bucket: what is missing besides this object, or the partition."""
     if row is not None and row.waits:
         return row.why if row.waits_for != created.key else None
-    return ports.rows.get(Partition, name, located.values)
+    return registered.of_folder(ports, name, dataset, located.texts)
 
 
 def _check(

@@ -10,7 +10,7 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.events import build, partitions, versions
 from chalicelib.core.events.partitions import NotCounted, ObjectCreated
-from chalicelib.core.events.values import check_value, decoded
+from chalicelib.core.events.values import check_value
 from chalicelib.core.events.versions import ObjectVersion
 from chalicelib.core.instants import SECOND, Instant, iso
 from chalicelib.core.rows.event import CountedObject, Outbox, Partition
@@ -40,7 +40,7 @@ def match_object(ports: Ports, created: ObjectCreated) -> str:
     if located is not None:
         partitions.check_values(dataset, located)
     counted = count_object(ports, name, dataset, created)
-    if located is None:
+    if located is None or partitions.no_period(dataset, located) is not None:
         return f"not in a partition of {name}{counted}"
     values = "/".join(located.values)
     if not partitions.makes_ready(dataset, located):
@@ -56,6 +56,10 @@ def match_object(ports: Ports, created: ObjectCreated) -> str:
         flag, version = manifests.key_of(dataset, located), listed
     again = dataset.rewritten == "again"
     known = register(ports, name, dataset, located.texts, created.at, created.key, version if again else None)
+    second = partitions.other_folder(dataset, located, known.event.path) if dataset.period is not None else None
+    if second is not None:
+        note_ignored(ports, name, created, second)
+        return f"in a second folder of partition {values} of {name}{counted}"
     if again and register_again(ports, known, flag, version):
         return f"partition {values} of {name} was written again{counted}"
     return f"partition {values} of {name} is ready{counted}"
@@ -101,9 +105,12 @@ def register(
     version: ObjectVersion | None = None,
 ) -> Partition:
     """Store that a partition is ready, then apply its event to the schedules that wait for it. Idempotent. ``texts``
-    are its values as they stand in the folder. ``version`` is that of its flag or manifest, if a further one makes it
-    ready again."""
-    now, values = ports.clock.now(), tuple(map(decoded, texts))
+    are its values as they stand in the folder. A partition that was registered with these before its dataset had a
+    period stays as it is. ``version`` is that of its flag or manifest, if a further one makes it ready again."""
+    now, values = ports.clock.now(), partitions.identity(dataset, texts)
+    older = registered.as_in_folder(ports, name, dataset, texts)
+    if older is not None:
+        return apply_outbox(ports, older) if older.wake_at is not None else older
     event = replace(build.partition_event(name, dataset, texts, at, now), by=ports.requester)
     partition = Partition(name, values, event, object_key, wake_at=now)
     if version is not None:
@@ -136,7 +143,7 @@ def register_values(ports: Ports, name: str, dataset: Dataset, content: Mapping[
     texts = tuple(str(given[key]) for key in dataset.keys)
     for key, text in zip(dataset.keys, texts, strict=True):
         check_value(text, f"partition.{key}")
-    registered.require_new(ports, name, dataset.keys, texts, "partition")
+    registered.require_new(ports, name, dataset, texts, "partition")
     return register(ports, name, dataset, texts, ports.clock.now(), "")
 
 

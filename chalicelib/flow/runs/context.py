@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +13,15 @@ from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.events.build import reached, status_event
+from chalicelib.core.events.periods import fields_of
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import Version
+from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers import registry, tree
 from chalicelib.flow import grants, lookup
+from chalicelib.flow.periods import Periods
 from chalicelib.ports import Ports
 
 SCHEMA = 1
@@ -61,7 +64,7 @@ def _build(ports: Ports, run: Run, known: Sequence[Event] | None) -> dict[str, A
         return {**kept, "attempt": run.attempt, "properties": dict(run.request.properties)}
     events = known if known is not None else events_of(ports, run)
     inline = len(events) <= ports.settings.inline_events
-    described = [describe_event(event) for event in events]
+    described = describe_events(ports, events)
     upstream = _upstream(ports, run.event, events)
     return {
         "schema": SCHEMA,
@@ -191,10 +194,17 @@ def logical_start(run: Run) -> int:
     return run.nominal_at or run.accepted_at or run.created_at
 
 
-def describe_event(event: Event) -> dict[str, Any]:
-    """The fields of an event in a run's context and in its view. The leaf that counts the kind chooses them (T17)."""
+def describe_events(ports: Ports, events: Iterable[Event]) -> list[dict[str, Any]]:
+    """The fields of events in a run's context and in its view. The leaf that counts the kind chooses them (T17). An
+    event of a partition that is a period has that, too (T24)."""
+    periods = Periods(ports)
+    return [describe_event(event, periods.of(event)) for event in events]
+
+
+def describe_event(event: Event, period: Period | None = None) -> dict[str, Any]:
     known = replace(event, partition=rounds.without(event.partition))
-    return {"kind": event.kind, "id": event.id, "instant": event.instant, **registry.event_fields(known)}
+    found = {"kind": event.kind, "id": event.id, "instant": event.instant, **registry.event_fields(known)}
+    return found if period is None else {**found, "period": fields_of(period)}
 
 
 def _upstream(ports: Ports, own: Event | None, events: Sequence[Event]) -> Mapping[str, Any] | None:

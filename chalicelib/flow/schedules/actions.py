@@ -242,12 +242,15 @@ def _registered(ports: Ports, name: str, schedule: Schedule, partition: Mapping[
     for dataset in datasets_of(schedule):
         own = dataset.partition(".")[0] == name.partition(".")[0]
         stored = ports.rows.get(Definition, "dataset", dataset) if own else None
-        keys = Dataset.model_validate(stored.document).keys if stored is not None else ()
-        if set(keys[:count]) == set(schedule.by):
-            given = tuple(partition[key] for key in keys[:count])
-            found = registered.texts(ports, dataset, keys, given, "partition")
+        if stored is None:
+            continue
+        document = Dataset.model_validate(stored.document)
+        keys = document.keys[:count]
+        if set(keys) == set(schedule.by):
+            given = tuple(partition[key] for key in keys)
+            found = registered.chosen(ports, dataset, document, given, "partition")
             if found != given:
-                return dict(zip(keys, found, strict=False))
+                return dict(zip(keys, found, strict=True))
     return partition
 
 

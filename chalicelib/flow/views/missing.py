@@ -69,12 +69,14 @@ MAX_SHOWN = 3
 def manifests(ports: Ports, schedule_name: str, schedule: Schedule, correlation: Mapping[str, str] | None) -> list[str]:
     """What the manifests of the datasets of a trigger wait for, in words. With the ``correlation`` of a job, only those
     of its values."""
-    values = set((rounds.without(correlation) or {}).values())
+    # A manifest has the values of its folder, whose numbers may have other zeros than those of its period.
+    values = set(map(rank, (rounds.without(correlation) or {}).values()))
     texts: list[str] = []
     for name in datasets_of(schedule):
         if _is_hidden(ports, schedule_name, name):
             continue
-        rows = [row for row in ports.catalog.manifests(name, MAX_READ) if row.waits and values <= set(row.values)]
+        waiting = (row for row in ports.catalog.manifests(name, MAX_READ) if row.waits)
+        rows = [row for row in waiting if values <= set(map(rank, row.values))]
         texts += [_text(row) for row in rows[:MAX_SHOWN]]
         if len(rows) > MAX_SHOWN:
             texts.append(f"{count_of(len(rows) - MAX_SHOWN, 'more partition')} of {name} with manifests are not ready")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
+from typing import NotRequired
 
 from chalicelib.core import ids
 from chalicelib.core.backfills import backfill
@@ -21,7 +22,7 @@ from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.views import At, Code, Sentence, View, shown
 from chalicelib.flow import many, registered
 from chalicelib.flow.views import lineage
-from chalicelib.flow.views.views import RecordView, record_view
+from chalicelib.flow.views.views import PeriodView, RecordView, period_shown, record_view
 from chalicelib.ports import Ports, every_page
 
 MAX_READ = 5_000  # partitions that are read for a range
@@ -52,13 +53,14 @@ class RunOfPartitionView(View):
 
 
 class OnePartitionView(View):
-    """A partition; ``ready_at`` is null if it is missing. ``waiting`` are the jobs that have counted it or wait for it.
-    ``runs`` and ``ended`` are the runs and records of other jobs. The triggers of ``schedules`` count partitions of the
-    dataset. ``at_least``: there is more."""
+    """A partition; ``ready_at`` is null if it is missing. ``period`` is as in the list. ``waiting`` are the jobs that
+    have counted it or wait for it. ``runs`` and ``ended`` are the runs and records of other jobs. The triggers of
+    ``schedules`` count partitions of the dataset. ``at_least``: there is more."""
 
     dataset: str
     values: list[str]
     partition: dict[str, str]
+    period: NotRequired[PeriodView | None]
     ready_at: At | None
     path: str | None
     waiting: list[JobOfPartitionView]
@@ -129,7 +131,7 @@ def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) ->
 
     The schedules that count it are its subscribers. The rows of the applied event show which have counted it. The
     waiting job of each other schedule with the same correlation waits for it."""
-    known = registered.texts(ports, name, dataset.keys, tuple(values.values()), "values", above=False)
+    known = registered.chosen(ports, name, dataset, tuple(values.values()), "values", above=False)
     values = dict(zip(dataset.keys, known, strict=True))
     row = ports.rows.get(Partition, name, known)
     event = row.event if row is not None else _missing(name, values)
@@ -139,7 +141,7 @@ def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) ->
     counted = list(dict.fromkeys(job_id for _, job_id in followed))
     runs, jobs, records, cut_too = lineage.became(ports, counted[: lineage.MAX_NODES])
     awaiting = _awaiting(ports, living, counted, event)
-    return {
+    found: OnePartitionView = {
         "dataset": name,
         "values": list(values.values()),
         "partition": dict(values),
@@ -151,6 +153,9 @@ def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) ->
         "schedules": sorted(living),
         "at_least": any([cut, cut_too, page.cursor is not None, len(counted) > lineage.MAX_NODES]),
     }
+    if dataset.period is not None:
+        found["period"] = period_shown(dataset, values)
+    return found
 
 
 def _missing(name: str, values: Mapping[str, str]) -> Event:

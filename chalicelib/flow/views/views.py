@@ -10,7 +10,9 @@ from chalicelib.core import ids, text
 from chalicelib.core.access.allowed import Allowed
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions import diff
+from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.events.periods import period_of
 from chalicelib.core.history.lines import waited
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs.dry_run import Step
@@ -129,7 +131,8 @@ class RunView(View):
 
 
 class EventOfRunView(View):
-    """An event that started a run, with the fields of its kind: see docs/run-context.md. ``instant`` is in ms."""
+    """An event that started a run, with the fields of its kind: see docs/run-context.md. ``instant`` is in ms, and so
+    are the instants of its ``period``, if its partition is one."""
 
     kind: str
     id: str
@@ -200,7 +203,19 @@ class DryRunOfTriggerView(View):
     why: Sentence
 
 
+class PeriodView(View):
+    """The period that a partition is. ``end`` is the first instant after it; ``label`` is such as ``2026-03-01T07``."""
+
+    start: At
+    end: At
+    zone: str
+    label: str
+
+
 class RegisteredPartitionView(View):
+    """A partition that is ready. ``period`` is there if its dataset has periods; null if its values name none, because
+    they are older than the dataset's format."""
+
     dataset: str
     partition: dict[str, str]
     path: str
@@ -208,16 +223,17 @@ class RegisteredPartitionView(View):
     put_at: At
     object: str | None
     snapshot: NotRequired[dict[str, Any] | None]
+    period: NotRequired[PeriodView | None]
 
 
 class IgnoredObjectView(View):
-    """An object in the prefix of a dataset that belongs to no partition, and why. ``of`` is the folder with an invalid
-    value."""
+    """An object in the prefix of a dataset that belongs to no partition, and why. ``of`` is the folder that is wrong:
+    its value is invalid, it names no period, or it is a second one of a period."""
 
     key: str
     at: At
     why: str
-    code: Literal["no_folders", "invalid_value"]
+    code: Literal["no_folders", "invalid_value", "no_period", "other_folder"]
     of: str
 
 
@@ -340,14 +356,21 @@ def dry_run_view(schedule: Schedule, steps: Sequence[Step], left: Sequence[Job],
     }
 
 
-def partition_view(row: Partition) -> RegisteredPartitionView:
-    event = row.event
-    instants = {"ready_at": iso(event.accepted_at), "put_at": iso(event.instant)}
-    snapshot = {"snapshot": dict(event.payload)} if event.payload is not None else {}
-    values = dict(event.partition or {})
-    return shown(
-        RegisteredPartitionView, row, partition=values, path=event.path, object=row.object_key, **instants, **snapshot
-    )
+def partition_view(row: Partition, dataset: Dataset) -> RegisteredPartitionView:
+    event, values = row.event, dict(row.event.partition or {})
+    own: dict[str, Any] = {"partition": values, "path": event.path, "object": row.object_key}
+    own |= {"ready_at": iso(event.accepted_at), "put_at": iso(event.instant)}
+    if event.payload is not None:
+        own["snapshot"] = dict(event.payload)
+    if dataset.period is not None:
+        own["period"] = period_shown(dataset, values)
+    return shown(RegisteredPartitionView, row, **own)
+
+
+def period_shown(dataset: Dataset, values: Mapping[str, str]) -> PeriodView | None:
+    """The period of a partition; None if its values name none."""
+    found = period_of(dataset, values)
+    return shown(PeriodView, found) if found is not None else None
 
 
 def events_view(ports: Ports, run: Run) -> list[EventOfRunView]:
@@ -357,7 +380,7 @@ def events_view(ports: Ports, run: Run) -> list[EventOfRunView]:
         kept = context.stored_events(ports, run)
         if kept is not None:
             return list(map(_event_view, kept))
-    return [_event_view(context.describe_event(event)) for event in context.events_of(ports, run)]
+    return list(map(_event_view, context.describe_events(ports, context.events_of(ports, run))))
 
 
 def _event_view(described: Mapping[str, Any]) -> EventOfRunView:

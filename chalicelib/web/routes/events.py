@@ -63,7 +63,7 @@ def register_partition(request: Request, name: str) -> Response:
     """Register a partition as ready. Registering it again has no effect."""
     dataset = _dataset(name)
     content = parse(NewPartition, request).model_dump()
-    return document(partition_view(register_values(ports(), name, dataset, content)), 201)
+    return document(partition_view(register_values(ports(), name, dataset, content), dataset), 201)
 
 
 def list_partitions(request: Request, name: str) -> Json:
@@ -73,16 +73,16 @@ def list_partitions(request: Request, name: str) -> Json:
     first, last, order = query(request, "from"), query(request, "to"), query(request, "order") or "asc"
     if order not in ("asc", "desc"):
         raise invalid("order", "asc or desc", order, "asc begins with the first partition, desc with the last")
-    forward = order == "asc"
+    forward, view = order == "asc", partial(partition_view, dataset=dataset)
     if first is None and last is None:
-        page = listing(request, partial(ports().catalog.partitions, name, forward=forward), partition_view)
+        page = listing(request, partial(ports().catalog.partitions, name, forward=forward), view)
         return {**page, "at_least": page["next_cursor"] is not None}
     if query(request, "cursor") is not None:
         raise invalid("cursor", "no cursor with from or to", "a cursor", "move from or to instead")
     found, cut = partitions.between(ports(), name, dataset.keys, first, last)
     limit = number(request, "limit", DEFAULT_LIMIT, MAX_LIMIT)
     shown = (found if forward else found[::-1])[:limit]
-    return {"items": [partition_view(row) for row in shown], "next_cursor": None, "at_least": cut or len(found) > limit}
+    return {"items": list(map(view, shown)), "next_cursor": None, "at_least": cut or len(found) > limit}
 
 
 def get_partition(request: Request, name: str) -> Json:

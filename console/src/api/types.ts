@@ -233,6 +233,7 @@ export interface Dataset {
   ready?: Readiness;
   count_overwrites?: boolean;
   rewritten?: "again" | "ignore";
+  period?: PeriodRule | null;
   priority?: number | null;
   operations?: ("append" | "overwrite" | "delete" | "replace")[];
   glue_table?: string | null;
@@ -637,7 +638,7 @@ export interface IgnoredObject {
   key: string;
   at: string;
   why: string;
-  code: "no_folders" | "invalid_value";
+  code: "no_folders" | "invalid_value" | "no_period" | "other_folder";
   of: string;
 }
 
@@ -923,6 +924,7 @@ export interface OnePartition {
   dataset: string;
   values: string[];
   partition: Record<string, string>;
+  period?: Period | null;
   ready_at: string | null;
   path: string | null;
   waiting: JobOfPartition[];
@@ -1032,6 +1034,20 @@ export interface PausedSchedule {
   since: string;
   reason: string;
   by: string;
+}
+
+export interface Period {
+  start: string;
+  end: string;
+  zone: string;
+  label: string;
+}
+
+export interface PeriodRule {
+  each: "15m" | "20m" | "30m" | "hour" | "2h" | "3h" | "4h" | "6h" | "8h" | "12h" | "day" | "week" | "month" | "quarter" | "year";
+  format: string;
+  zone?: string;
+  week_starts?: "mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun";
 }
 
 export interface PlaceInQueue {
@@ -1210,6 +1226,7 @@ export interface RegisteredPartition {
   put_at: string;
   object: string | null;
   snapshot?: Record<string, unknown> | null;
+  period?: Period | null;
 }
 
 export interface Release {
@@ -1653,6 +1670,7 @@ export interface StoredDataset {
   ready?: Readiness;
   count_overwrites?: boolean;
   rewritten?: "again" | "ignore";
+  period?: PeriodRule | null;
   priority?: number | null;
   operations?: ("append" | "overwrite" | "delete" | "replace")[];
   glue_table?: string | null;

@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { Fragment, useMemo } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
 import { dataset as read } from "../api/queries";
-import type { RegisteredPartition, StoredDataset } from "../api/types";
+import type { IgnoredObject, Period, RegisteredPartition, StoredDataset } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { useNs, usePlace } from "../frame/place";
 import { number, partition } from "../lib/format";
@@ -15,7 +15,7 @@ import { ActButton } from "../parts/act";
 import { Command } from "../parts/command";
 import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
-import { Rows } from "../parts/rows";
+import { type Column, Rows } from "../parts/rows";
 import { Ago, Reason, State, When } from "../parts/text";
 import { WeekdayNames } from "../parts/weekdays";
 
@@ -91,7 +91,31 @@ function Page({ ns, definition }: { ns: string; definition: StoredDataset }) {
           </Panel>
         )}
       </div>
+      <Ignored objects={definition.ignored ?? []} />
     </>
+  );
+}
+
+/** The last objects that belong to no partition, and why: mistakes in the names of folders. */
+function Ignored({ objects }: { objects: IgnoredObject[] }) {
+  if (objects.length === 0) return null;
+  return (
+    <Panel title="In no partition" note={number(objects.length)}>
+      <dl className="body facts">
+        {objects.map((object) => (
+          <Fragment key={object.key}>
+            <dt>
+              <Ago at={object.at} />
+            </dt>
+            <dd>
+              <code>{object.key}</code>
+              <br />
+              {object.why}
+            </dd>
+          </Fragment>
+        ))}
+      </dl>
+    </Panel>
   );
 }
 
@@ -109,6 +133,7 @@ function Partitions({
   choose: (values: string) => void;
 }) {
   if (!items.every((item) => isOfOneDay(item.partition))) {
+    const periods = items.some((item) => item.period);
     return (
       <Rows
         label="Partitions"
@@ -127,6 +152,7 @@ function Partitions({
               </button>
             ),
           },
+          ...(periods ? [PERIOD] : []),
           { id: "ready", width: "150px", head: "Ready", cell: (item) => <When at={item.ready_at} as="second" /> },
           {
             id: "path",
@@ -139,6 +165,17 @@ function Partitions({
     );
   }
   return <Days name={name} items={items} more={more} chosen={chosen} choose={choose} />;
+}
+
+const PERIOD: Column<RegisteredPartition> = {
+  id: "period",
+  width: "minmax(120px, 1fr)",
+  head: "Period",
+  cell: ({ period }) => (period ? <span title={reach(period)}>{period.label}</span> : "-"),
+};
+
+function reach({ start, end, zone }: Period): string {
+  return `${start} to ${end}, ${zone}`;
 }
 
 /** Half a year of days as cells, also the missing ones; `[` and `]` move to another half-year. */
@@ -273,6 +310,14 @@ function One({ name, values }: { name: string; values: string }) {
                   <span className="wait">? missing</span>
                 )}
               </dd>
+              {data.period && (
+                <>
+                  <dt>Period</dt>
+                  <dd title={reach(data.period)}>
+                    {data.period.label} ({data.period.zone})
+                  </dd>
+                </>
+              )}
               {data.path && (
                 <>
                   <dt>Path</dt>
