@@ -34,7 +34,8 @@ Item = dict[str, Any]
 
 FORMAT = 4
 # As text, users' floats and deep structures keep every byte; DynamoDB's numbers would not preserve them.
-_JSON_FIELDS = {"definition", "document", "properties", "request", "event", "metrics", "named"}
+_JSON_FIELDS = {"definition", "document", "properties", "request", "event", "metrics", "named", "sends"}
+_SPARSE = {"count", "plan", "done", "left", "spread", "spread_at"}  # not stored if they have their default
 _CARRIED = "unknown"  # the only field that is not stored under its own name
 # A row without a ``wake_at`` that people search for lies in a list of its own in the wake index, which no tick reads.
 # In place of the number of a shard such an item has ``<list>#<namespace>#<shard>``.
@@ -114,7 +115,8 @@ def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
         if content is None or item.name in ("wake_at", _CARRIED):
             continue
         # DynamoDB bills runs by the KB, so an empty attribute that equals its default is not stored.
-        if not (is_run and not content and content == item.default):
+        left_out = (is_run and not content) or item.name in _SPARSE
+        if not (left_out and content == item.default):
             plain[item.name] = _encode(item.name, content)
     wake_at = getattr(row, "wake_at", None)
     plain |= wake(wake_at, key.pk, wake_shards) if wake_at is not None else listed(row, key.pk, wake_shards)

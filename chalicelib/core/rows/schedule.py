@@ -35,7 +35,8 @@ class ScheduleState(StoredRow):
     generations whose trigger goes on in this one; of a DAG's node, all earlier ones. ``held_from`` is when the hold or
     backlog began that lasts, or that ended with the resume at ``mode_at``; None without one. ``uncounted``: active runs
     may lack a permit of a group or pool that this version names (`core/runs/counting.py`). ``enabled_by`` has who
-    enabled the generation, and who resumed it last.
+    enabled the generation, and who resumed it last. ``spread_at`` is when an update that kept the generation last
+    changed the spread.
     """
 
     schedule: str
@@ -58,6 +59,7 @@ class ScheduleState(StoredRow):
     wake_cursor: str | None = None
     skip_offsets: Mapping[str, Millis] = field(default_factory=dict)
     enabled_by: tuple[str, ...] = ()
+    spread_at: Instant = 0
 
     @property
     def woken_to(self) -> str | None:

@@ -23,7 +23,7 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.limit import Waiter
-from chalicelib.core.rows.ref import Ref, ref_of
+from chalicelib.core.rows.ref import Ref, events_of, ref_of
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.runs import queued
@@ -34,10 +34,13 @@ from chalicelib.core.writes import ExpectOpen
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.ingest import fires
+from chalicelib.flow.jobs import bundles
 from chalicelib.flow.jobs.deliver import called_run
-from chalicelib.flow.jobs.delivery_books import MAX_WRITES, Ready
+from chalicelib.flow.jobs.delivery_books import MAX_WRITES
+from chalicelib.flow.jobs.delivery_ends import Ready
 from chalicelib.flow.jobs.joining import Joining
-from chalicelib.flow.runs.context import build, events_of, partition_of, with_named
+from chalicelib.flow.runs import context
+from chalicelib.flow.runs.context import build, partition_of, with_named
 from chalicelib.ports import Ports
 
 T = TypeVar("T")
@@ -61,7 +64,7 @@ class Batch:
 def prepare(ports: Ports, refs: Sequence[Ref], due: Instant) -> Batch:
     """Read, decide and build as if it were ``due``. Writes nothing and sends nothing."""
     fires_only = [ref for ref in refs if ref.kind == "job" and sort_keys.may_be_fire(ref.parts[2])]
-    if len(fires_only) < MIN_BATCH:
+    if sum(map(events_of, fires_only)) < MIN_BATCH:
         return Batch((), tuple(refs))
     namespaces = {ref.parts[0].partition(".")[0] for ref in fires_only}
     now = ports.clock.now()
@@ -70,7 +73,7 @@ def prepare(ports: Ports, refs: Sequence[Ref], due: Instant) -> Batch:
     parsed, at = Parsed(), max(due, ports.clock.now())
     for part in _parts(fires_only, BATCH_SIZE):
         found += _prepare(ports, part, at, parsed)
-    known = {each.ref for each in found}
+    known = {each.row_ref if isinstance(each, Ready) else each.ref for each in found}
     others = tuple(ref for ref in refs if ref not in known)
     ready = tuple(each for each in found if isinstance(each, Ready))
     return Batch(ready, others, tuple(each for each in found if isinstance(each, Joining)), counts)
@@ -88,8 +91,13 @@ def _prepare(ports: Ports, refs: Sequence[Ref], at: Instant, parsed: Parsed) -> 
         facts = facts_of.read(seen, job, parsed)
         # A fire that was moved since it was hinted has a hint for its own instant; no lease may keep it from that one.
         is_sooner = seen.clock.now() < delivery_lease.due_of(job) < at
+        if job.is_bundle and bundles.has_to_change(ports, job, facts):
+            continue
         decision = None if is_sooner or fires.is_event(job, facts, at) else check.decide(job, facts, at)
         if isinstance(decision, Launch) and _is_plain(job, facts, decision):
+            if job.is_bundle:
+                yield from bundles.ready(ports, job, facts, decision.why, at)
+                continue
             run = called_run(ports, job, facts, decision.why, at)
             yield Ready(ref, job, facts, run, build(ports, run))
         elif isinstance(decision, Launch) and job.queued_in is None and is_paced(job, facts, decision):
@@ -115,7 +123,11 @@ def _waiting(seen: Ports, jobs: Iterable[Job], parsed: Parsed) -> list[Key]:
         schedule = parsed.schedule(seen, schedule_state)
         if schedule_state is not None and schedule is not None:
             now = seen.clock.now()
-            copies = claim.keys_of_copy(job, schedule, schedule_state, now) if check.is_prepared(job) else ()
+            copies = (
+                claim.keys_of_copy(job, schedule, schedule_state, now)
+                if check.is_prepared(job) and not job.is_bundle
+                else ()
+            )
             wanted += [kinds.key(Job, job.schedule, job.generation, key) for key in copies]
             wanted.append(kinds.key(Definition, "workflow", schedule.workflow))
     return wanted
@@ -155,7 +167,7 @@ def _queued(ports: Ports, job: Job, facts: Facts, why: Why, at: Instant) -> Read
     if job.traits.timed:
         return Ready(ref_of(job), job, facts, run, build(ports, run), job.queued_in)
     run = with_named(ports, run, facts.origin)
-    events = events_of(ports, run)
+    events = context.events_of(ports, run)
     run = replace(run, partition=partition_of(run, events))
     return Ready(ref_of(job), job, facts, run, build(ports, run, events), job.queued_in)
 

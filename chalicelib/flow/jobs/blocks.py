@@ -37,7 +37,8 @@ from chalicelib.flow.jobs.deliver import (
     unchanged,
     with_roles,
 )
-from chalicelib.flow.jobs.delivery_books import Books, Ready
+from chalicelib.flow.jobs.delivery_books import Books
+from chalicelib.flow.jobs.delivery_ends import Ready
 from chalicelib.flow.jobs.delivery_leases import Leases
 from chalicelib.flow.jobs.joining import needs_permit_alone, with_definitions
 from chalicelib.log import logger

@@ -1,0 +1,163 @@
+"""Prepare the events of a bundle, take single events out of it, and bring it up to date before it is decided (E2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from chalicelib.core import ids
+from chalicelib.core.fires import bundles, continued, fire
+from chalicelib.core.fires.bundles import Plan
+from chalicelib.core.instants import Instant
+from chalicelib.core.jobs import plain
+from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.records import new_record
+from chalicelib.core.rows.ref import ref_of
+from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.why import Why
+from chalicelib.core.writes import Create, DeleteJob, Put, Replace, Write
+from chalicelib.flow import fire_events
+from chalicelib.flow.jobs.deliver import BUSY, NO_TIME, called_run, lease, send
+from chalicelib.flow.jobs.delivery_ends import Ready
+from chalicelib.flow.jobs.drop import CheckResult, committed
+from chalicelib.flow.runs.context import build
+from chalicelib.ports import Ports
+
+DIVIDED = 90  # events that become jobs in one transaction
+
+
+def ready(ports: Ports, bundle: Job, facts: Facts, why: Why, at: Instant) -> list[Ready]:
+    """The events of a bundle as deliveries. They differ in their ids, numbers and instants alone."""
+    events = list(bundles.events(bundle))
+    like = called_run(ports, events[0], facts, why, at)
+    found: list[Ready] = []
+    for job in events:
+        run = _run_of(ports, like, job, bundle)
+        found.append(Ready(ref_of(job), job, facts, run, build(ports, run), bundle=bundle))
+    return found
+
+
+def _run_of(ports: Ports, like: Run, job: Job, bundle: Job) -> Run:
+    request = replace(
+        like.request,
+        context_uri=ports.payloads.context_uri(job.job_id),
+        client_token=ids.client_token(job.job_id, job.attempt),
+        name=f"{job.job_id}-{job.attempt}"[-256:],
+    )
+    return replace(
+        like,
+        run_id=job.job_id,
+        request=request,
+        created_at=job.created_at,
+        due_at=job.due_at,
+        accepted_at=job.accepted_at,
+        event=fire.event_of(job),
+        spread=(job.index, Plan(*bundle.plan).events),
+    )
+
+
+def deliver(ports: Ports, bundle: Job, facts: Facts, why: Why, now: Instant) -> tuple[bool, Why] | None:
+    """Deliver a bundle at once. Returns as `deliver.deliver` does."""
+    leased = lease(ports, ready(ports, bundle, facts, why, now), now)
+    if not leased.ready:
+        return False, BUSY
+    sent, ref = send(ports, leased), ref_of(bundle)
+    if ref in sent.failed:
+        message = f"the events of {bundle.job_id} could not be read or recorded; the sweep will hint the bundle again"
+        raise RuntimeError(message) from sent.failed[ref]
+    if ref in sent.changed:
+        return None
+    if ref in sent.lost:
+        return False, BUSY
+    return (True, why) if len(sent.ends) == len(leased.ready) else (False, NO_TIME)
+
+
+def has_to_change(ports: Ports, bundle: Job, facts: Facts) -> bool:
+    """Whether a bundle has to be brought up to date before it is decided: `bring_up_to_date`."""
+    schedule, schedule_state, workflow = facts.schedule, facts.schedule_state, facts.workflow
+    if schedule is None or schedule_state is None or schedule_state.generation != bundle.generation:
+        return False  # its decision ends it
+    if bundles.is_void(bundle, schedule, schedule_state) or bundles.unwanted(bundle, schedule):
+        return True
+    if workflow is not None and not plain.is_bundled(schedule, workflow, facts.counted):
+        return True
+    if bundles.planned_anew(bundle, schedule, schedule_state) is not bundle:
+        return True
+    return bool(_ran_before(ports, bundle, schedule_state))
+
+
+def bring_up_to_date(ports: Ports, bundle: Job, facts: Facts, now: Instant) -> CheckResult | None:
+    """Bring a bundle up to date with the schedule: drop events that it has no longer, and plan the others anew after a
+    pause. Divide it into jobs if its events need more than a delivery now. Returns None after a conflict."""
+    schedule, schedule_state = facts.schedule, facts.schedule_state
+    if schedule is None or schedule_state is None:
+        raise ValueError("expected a bundle of a schedule")
+    if bundles.is_void(bundle, schedule, schedule_state):
+        why = Why.of("duplicate", "its fire is prepared again after an update")
+        return committed(ports, [DeleteJob(bundle, exact=True)], "gone", why)
+    if before := _ran_before(ports, bundle, schedule_state):
+        return _without(ports, bundle, before, [], "some of its events ran before the schedule was updated", now)
+    if unwanted := bundles.unwanted(bundle, schedule):
+        count = fire.events_of(schedule)
+        why = Why.of("fire_removed", f"the schedule was updated to {count} events per fire")
+        record_id = bundles.event_id(bundles.fire_of_bundle(bundle.job_id), unwanted[0])
+        record = new_record(
+            record_id, "DROPPED", bundle.schedule, bundle.generation, why, now,
+            created_at=bundle.created_at, count=len(unwanted),
+        )  # fmt: skip
+        return _without(ports, bundle, unwanted, [Put(record)], why.text, now)
+    later = bundles.planned_anew(bundle, schedule, schedule_state)
+    if later is not bundle:
+        if ports.ledger.commit([Replace(later)]) is not None:
+            return None
+        ports.hints.send([ref_of(later)], later.due_at or now, now)
+        return CheckResult("waiting", Why.of("spread_again", "the rest of its fire is spread again after a pause"))
+    return divide(ports, bundle, now)
+
+
+def _ran_before(ports: Ports, bundle: Job, schedule_state: ScheduleState) -> list[int]:
+    """The numbers of the events that ran in the former generation, because they were due before an update was
+    committed."""
+    number = next(iter(bundles.numbers(bundle)), None)
+    if number is None:
+        return []
+    before = continued.double_of(bundles.event_of(bundle, number), schedule_state)
+    if before is None:
+        return []
+    events = (replace(before, index=each) for each in bundles.numbers(bundle))
+    return [each.index for each in events if fire_events.run_of_fire(ports, each) is not None]
+
+
+def divide(ports: Ports, bundle: Job, now: Instant) -> CheckResult | None:
+    """Make a job of each event of a bundle."""
+    why = "its events are jobs of their own now, because they need more than a delivery"
+    while bundle.waiting:
+        events = list(bundles.events(bundle))[:DIVIDED]
+        rest = bundles.without(bundle, [job.index for job in events])
+        first: Write = Replace(rest) if rest.waiting else DeleteJob(bundle, exact=True)
+        if ports.ledger.commit([first, *map(Create, events)]) is not None:
+            return None
+        _hint(ports, events, now)
+        bundle = rest
+    return CheckResult("waiting", Why.of("divided", why))
+
+
+def _hint(ports: Ports, jobs: Sequence[Job], now: Instant) -> None:
+    by_instant: dict[Instant, list[Job]] = {}
+    for job in jobs:
+        by_instant.setdefault(max(now, job.due_at or now), []).append(job)
+    ports.hints.send_all([(due, [ref_of(job) for job in group]) for due, group in by_instant.items()], now)
+
+
+def _without(
+    ports: Ports, bundle: Job, numbers: Iterable[int], kept: Sequence[Write], why: str, now: Instant
+) -> CheckResult | None:  # fmt: skip
+    rest = bundles.without(bundle, numbers)
+    first: Write = Replace(rest) if rest.waiting else DeleteJob(bundle, exact=True)
+    if ports.ledger.commit([first, *kept]) is not None:
+        return None
+    if rest.waiting:
+        ports.hints.send([ref_of(rest)], max(now, rest.due_at or now), now)
+    return CheckResult("waiting" if rest.waiting else "gone", Why.of("divided", why))
