@@ -263,13 +263,13 @@ def unwanted(bundle: Job, schedule: Schedule) -> tuple[int, ...]:
 
 def planned_anew(bundle: Job, schedule: Schedule, schedule_state: ScheduleState) -> Job:
     """The bundle with the instants at which its events are due after a pause that held its fire up."""
-    number = next(iter(numbers(bundle)), None)
-    if number is None or schedule.spread is None:
+    number, known, spread = next(iter(numbers(bundle)), None), Plan(*bundle.plan), schedule.spread
+    if number is None or spread is None or (known.events, known.span) != (spread.count, spread.span):
         return bundle
     one = fire.resumed(event_of(bundle, number), schedule, schedule_state)
     if one is None:
         return bundle
-    plan = plan_of(schedule.spread, one)
+    plan = plan_of(spread, one)
     if tuple(plan) == bundle.plan:
         return bundle
     at = plan.due(number)

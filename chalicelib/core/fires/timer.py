@@ -64,7 +64,8 @@ def first_timer(schedule: Schedule, schedule_state: ScheduleState, now: Instant)
 def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant, bundled: bool = False) -> Emission:
     """All events that are due before ``horizon``, at most `MAX_FIRES`; with ``bundled``, many of a fire in one row. A
     repeat after a crash computes the same ids."""
-    portion = _Portion(timer, schedule, now, horizon, bundled and bundles.size(schedule.spread) > 1)
+    bundled = bundled and bundles.size(schedule.spread) > 1
+    portion = _Portion(timer, schedule, now, horizon, bundled)
     portion.continue_begun()
     upcoming: dict[str, Instant] = {}
     for leaf in tree.timed_leaves(schedule.trigger):
@@ -79,7 +80,7 @@ def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant, bundl
         if nominal is not None:
             upcoming[leaf.id] = nominal
     begun = tuple(one.stored for one in portion.begun)
-    later = replace(timer, next=upcoming, fired=portion.fired, begun=begun, rev=timer.rev + 1)
+    later = replace(timer, next=upcoming, fired=portion.fired, begun=begun, rev=timer.rev + 1, bundled=bundled)
     later = set_to(later, schedule)
     more = later.wake_at is not None and later.wake_at < horizon and not portion.capacity()
     return Emission(tuple(portion.fires), later, tuple(portion.skipped), more or portion.continues)
@@ -143,7 +144,7 @@ def _begun_again(timer: Timer, old: Schedule, new: Schedule, now: Instant) -> tu
         for nominal in _prepared(timer, own, leaf, now):
             one = known.pop(nominal, None) or Begun(nominal, own.due(nominal), fire.events_of(old))
             # The bundles of a fire that has not begun are void after a change of the spread (`bundles.is_void`).
-            ahead.append(one._replace(written=0 if bundles.size(old.spread) > 1 else fire.as_before(old, new, one)))
+            ahead.append(one._replace(written=0 if timer.bundled else fire.as_before(old, new, one)))
     begun = [*known.values(), *ahead]
     return tuple(one.stored for one in begun if one.written < fire.events_of(new))
 

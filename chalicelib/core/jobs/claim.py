@@ -119,6 +119,7 @@ def build_run(
         pause_after=schedule.pause_after_failures if job.backfill is None else None,
         backfill=job.backfill,
         rerun_of=job.rerun_of,
+        spread=(job.index, schedule.spread.count) if schedule.spread and job.traits.timed else (),
         requested_by=job.requested_by or (job.event.by if job.event is not None else None),
         run_timeout=(workflow.timeout_millis or 0) if workflow.target.has_lifecycle else None,
         paced_from=appointment if paces else None,

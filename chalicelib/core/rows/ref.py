@@ -50,7 +50,7 @@ def ref_of(job: Job) -> Ref:
 
 def events_of(ref: Ref) -> int:
     """How many events a ref stands for: those of a bundle, else one."""
-    return sort_keys.events_of(ref.parts[2]) if ref.kind == "job" else 1
+    return sort_keys.events_of(ref.parts[-1]) if ref.kind == "job" else 1
 
 
 def run_ref(run_id: str, attempt: int) -> Ref:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from chalicelib.core import ids
+from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import bundles, continued, fire
 from chalicelib.core.fires.bundles import Plan
 from chalicelib.core.instants import Instant
@@ -94,20 +95,15 @@ def bring_up_to_date(ports: Ports, bundle: Job, facts: Facts, now: Instant) -> C
     schedule, schedule_state = facts.schedule, facts.schedule_state
     if schedule is None or schedule_state is None:
         raise ValueError("expected a bundle of a schedule")
+    unwanted = bundles.unwanted(bundle, schedule)
+    removed = _removed(bundle, unwanted, schedule, now)
     if bundles.is_void(bundle, schedule, schedule_state):
         why = Why.of("duplicate", "its fire is prepared again after an update")
-        return committed(ports, [DeleteJob(bundle, exact=True)], "gone", why)
+        return committed(ports, [DeleteJob(bundle, exact=True), *removed], "gone", why)
     if before := _ran_before(ports, bundle, schedule_state):
         return _without(ports, bundle, before, [], "some of its events ran before the schedule was updated", now)
-    if unwanted := bundles.unwanted(bundle, schedule):
-        count = fire.events_of(schedule)
-        why = Why.of("fire_removed", f"the schedule was updated to {count} events per fire")
-        record_id = bundles.event_id(bundles.fire_of_bundle(bundle.job_id), unwanted[0])
-        record = new_record(
-            record_id, "DROPPED", bundle.schedule, bundle.generation, why, now,
-            created_at=bundle.created_at, count=len(unwanted),
-        )  # fmt: skip
-        return _without(ports, bundle, unwanted, [Put(record)], why.text, now)
+    if unwanted:
+        return _without(ports, bundle, unwanted, removed, "the schedule was updated to fewer events per fire", now)
     later = bundles.planned_anew(bundle, schedule, schedule_state)
     if later is not bundle:
         if ports.ledger.commit([Replace(later)]) is not None:
@@ -115,6 +111,21 @@ def bring_up_to_date(ports: Ports, bundle: Job, facts: Facts, now: Instant) -> C
         ports.hints.send([ref_of(later)], later.due_at or now, now)
         return CheckResult("waiting", Why.of("spread_again", "the rest of its fire is spread again after a pause"))
     return divide(ports, bundle, now)
+
+
+def _removed(bundle: Job, unwanted: Sequence[int], schedule: Schedule, now: Instant) -> list[Write]:
+    """The record of the events that the schedule has no longer; none if it has all."""
+    if not unwanted:
+        return []
+    count = fire.events_of(schedule)
+    events = "1 event" if count == 1 else f"{count} events"
+    why = f"the schedule was updated to {events} per fire, and these have the numbers from {unwanted[0] + 1} on"
+    record = new_record(
+        bundles.event_id(bundles.fire_of_bundle(bundle.job_id), unwanted[0]), "DROPPED",
+        bundle.schedule, bundle.generation, Why.of("fire_removed", why), now,
+        created_at=bundle.created_at, count=len(unwanted),
+    )  # fmt: skip
+    return [Put(record)]
 
 
 def _ran_before(ports: Ports, bundle: Job, schedule_state: ScheduleState) -> list[int]:

@@ -21,7 +21,7 @@ from chalicelib.flow.jobs.batch import prepare
 from chalicelib.flow.system import sweep
 from chalicelib.flow.system.dispatch import dispatch_together
 from chalicelib.ports import Ports
-from tests.support.deliveries_crossed import TARGETS, Interfering, deploy, due, fires, ids, many, spread
+from tests.support.deliveries_crossed import EACH, TARGETS, Interfering, deploy, due, fires, ids, many, spread
 from tests.support.ledgers import LedgerBetween
 from tests.support.world import World, flights
 
@@ -39,7 +39,7 @@ def test_a_call_has_what_the_target_takes_at_a_time(kind: str) -> None:
 
 def test_t4_each_sub_batch_is_measured_at_its_own_sending() -> None:
     world = World()
-    deploy(world, {"daily": spread(30)})
+    deploy(world, {"daily": spread(30)}, delivery=EACH)
     refs, instant = fires(world), due(world)
     Interfering(world, takes="3s")
     dispatch_together(world.ports, refs, instant)
@@ -51,7 +51,7 @@ def test_t4_each_sub_batch_is_measured_at_its_own_sending() -> None:
 def test_an_invocation_out_of_time_passes_on_its_unsent_work() -> None:
     """1,000 callbacks of two seconds, 16 at a time, take 126 s; an invocation has 120."""
     world = World()
-    deploy(world, {"daily": spread(1_000)}, "http")
+    deploy(world, {"daily": spread(1_000)}, "http", delivery=EACH)
     for _ in range(2):
         world.tick()
     refs, instant = fires(world), due(world)
@@ -108,7 +108,7 @@ class _SlowAhead:
 
 def test_c13_facts_read_too_long_ago_are_read_again() -> None:
     world = World()
-    deploy(world, {"daily": spread(5)})
+    deploy(world, {"daily": spread(5)}, delivery=EACH)
     refs, instant = fires(world), due(world)
     leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
     slow = _SlowAhead(world, ["101ms", "101ms", "100ms"])
@@ -129,7 +129,7 @@ def test_one_read_covers_fifty_messages() -> None:
 
 def test_after_a_slow_read_the_next_ones_are_smaller() -> None:
     world = World()
-    deploy(world, {"daily": spread(130)})
+    deploy(world, {"daily": spread(130)}, delivery=EACH)
     refs, instant = fires(world), due(world)
     leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
     slow = _SlowAhead(world, ["1ms", "101ms"])
@@ -152,7 +152,7 @@ def test_c13_permanently_slow_tables_postpone_a_delivery() -> None:
 
 def test_a_read_covers_only_the_calls_that_begin_soon_enough() -> None:
     world = World()
-    deploy(world, {"daily": spread(130)})
+    deploy(world, {"daily": spread(130)}, delivery=EACH)
     refs, instant = fires(world), due(world)
     leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
     Interfering(world, takes="60ms")
@@ -175,7 +175,7 @@ def test_slow_tables_do_not_hand_a_batch_on_at_once() -> None:
 def test_a_lease_by_the_sweep_costs_one_read_on_slow_tables() -> None:
     """The sweep's lease raises the revision of a job. The rows are read in full once, and then their stamps again."""
     world = World()
-    deploy(world, {"daily": spread(5)})
+    deploy(world, {"daily": spread(5)}, delivery=EACH)
     refs, instant = fires(world), due(world)
     leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
     world.clock.pass_by("10s")
@@ -224,7 +224,7 @@ class _Commits(LedgerBetween):
 def test_sends_below_a_second_are_recorded_together(takes: str, sizes: list[int]) -> None:
     """On a machine with too much work each send takes long; a record for each call would add to that work."""
     world = World()
-    deploy(world, {"daily": spread(60)})
+    deploy(world, {"daily": spread(60)}, delivery=EACH)
     refs, instant = fires(world), due(world)
     leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
     Interfering(world, takes=takes)
@@ -237,7 +237,7 @@ def test_a_window_that_ends_during_a_batch_is_respected() -> None:
     """An event that must not be late is dropped on record. Earlier sub-batches do not make it late."""
     world = World()
     timeout = {"after": "4s", "then": "abort"}
-    deploy(world, {"daily": spread(25, timeout=timeout)})
+    deploy(world, {"daily": spread(25, timeout=timeout)}, delivery=EACH)
     refs, instant = fires(world), due(world)
     Interfering(world, takes="3s")
     dispatch_together(world.ports, refs, instant)
