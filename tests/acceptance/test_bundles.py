@@ -46,7 +46,7 @@ def test_events_over_a_window_are_sent_at_their_instants() -> None:
 def test_one_event_has_a_run() -> None:
     world = _world(1_000)
     world.pass_by("5m")
-    run_id, context = world.targets.queue.messages[777]
+    run_id, _ = world.targets.queue.messages[777]
     run: Run = lookup.find_run(world.ports, run_id)[-1]
     assert (run.run_id, run.state, run.count) == (run_id, "SUCCEEDED", 1)
     assert run.spread == (777, 1_000)

@@ -108,11 +108,9 @@ def _run_of(
     if run is None:
         first = _first_run(ports, bundle, taken[0])
         return replace(first, count=count, left=gone, sends=sends.of(sent), ended_at=taken[-1].at)
+    # The run keeps its first end, which names the day of its line in the history.
     known = sends.of(sent, run.sends) if sent else run.sends
-    end = taken[-1].at if taken else run.ended_at
-    return replace(
-        run, count=max(count, run.count), left=gone, sends=known, ended_at=end, state_at=end, rev=run.rev + 1
-    )
+    return replace(run, count=max(count, run.count), left=gone, sends=known, rev=run.rev + 1)
 
 
 def _written(stored: Run | None, run: Run) -> Write:
