@@ -19,6 +19,7 @@ from chalicelib.core.targets.answers import Never
 from chalicelib.core.writes import Write
 from chalicelib.flow.jobs import deliver
 from chalicelib.flow.jobs.batch import prepare
+from chalicelib.flow.schedules import actions
 from chalicelib.flow.system import sweep
 from chalicelib.flow.system.dispatch import dispatch_together
 from chalicelib.ports import Ports
@@ -202,6 +203,26 @@ def test_c13_a_closing_during_a_slow_read_stops_the_next_call(counted: bool) -> 
     assert len(ids(world)) == 10
     assert len(sent.changed) == 110
     assert reads.sizes[:2] == ([10, 10] if counted else [50, 10])
+
+
+def test_c13_a_closing_of_another_namespace_during_a_slow_read() -> None:
+    """One count of closings of two has changed when the next read looks at them."""
+    world = World()
+    deploy(world, {"daily": spread(25)})
+    notify = {"notify": {"target": TARGETS["sqs"][0]}}
+    world.deploy({"workflows": notify, "schedules": {"daily": spread(25)}}, namespace="second")
+    refs, instant = fires(world), due(world)
+    world.pass_by("55s")
+    prepared = prepare(world.ports, refs, instant)
+    leased = deliver.lease(world.ports, prepared.ready, instant, prepared.counts)
+    assert leased.counts.keys() == {"demo", "second"}
+    world.clock.wait_until(instant)
+    first = [each.job.schedule for each in leased.ready][:10]
+    counts = _SlowCounts(world, ["1900ms"], lambda: actions.disable(world.ports, "second.flights.daily", "tester"))
+    deliver.send(replace(world.ports, jobs=counts), leased)
+    sent = [run_id.partition(".")[0] for run_id in ids(world)]
+    assert sent.count("demo") == 25
+    assert sent.count("second") == sum(name.startswith("second.") for name in first)
 
 
 @pytest.mark.parametrize(("left", "sent"), [(0, 10), (-1, 0)])
