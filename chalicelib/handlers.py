@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from chalicelib import collector  # noqa: F401 - sets how often the garbage collector runs, before other imports
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import parse_instant
-from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.ref import Ref, events_of
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 from chalicelib.wiring import failed_messages, metrics, ports
@@ -126,7 +126,7 @@ def hints(event: dict[str, Any], context: Any = None) -> dict[str, Any]:
     def collect(body: str, message_id: str) -> None:
         refs, due = decode(body)
         now = ports().clock.now()
-        if is_early(len(refs), due, now):
+        if is_early(sum(map(events_of, refs)), due, now):
             ports().hints.send_all([(due, refs)], now, must=True)
             return
         for ref in refs:

@@ -12,14 +12,13 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import filterfalse
 from typing import Any, get_args
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
-from chalicelib.core.rows.ref import Ref, RefKind, is_of_block
+from chalicelib.core.rows.ref import Ref, RefKind, events_of, is_of_block
 from chalicelib.core.system import bursts
 from chalicelib.log import logger
 from chalicelib.ports import MAX_DELAY, Clock
@@ -130,7 +129,11 @@ class SqsHints:
         for shard in filter(_is_shard, refs):
             # It is work of about a second for hundreds of rows, so it needs an invocation of its own.
             yield _Message(encode([shard], due), _delay(due - now, min_delay), is_burst=True)
-        refs = list(filterfalse(_is_shard, refs))
+        large = list(filter(_is_large, refs))
+        for bundle in large:
+            early = bursts.lead_of_bundles(len(large))
+            yield _Message(encode([bundle], due), _delay(due - now - early, min_delay), is_burst=True)
+        refs = [ref for ref in refs if not _is_shard(ref) and not _is_large(ref)]
         # A part of a burst that is as small as an ordinary message is one.
         rows = max(len(refs), crowd) if len(refs) > MAX_REFS else len(refs)
         is_burst = rows >= bursts.BURST or any(map(is_of_block, refs))
@@ -181,6 +184,11 @@ def right_moment(now: Instant) -> Instant:
 
 def _is_shard(ref: Ref) -> bool:
     return ref.kind == "shard"
+
+
+def _is_large(ref: Ref) -> bool:
+    """Whether a ref is that of a bundle with more events than an ordinary message has refs."""
+    return events_of(ref) > MAX_REFS
 
 
 def _due(hint: tuple[Instant, Sequence[Ref]]) -> Instant:

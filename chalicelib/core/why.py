@@ -66,6 +66,7 @@ CODES: Mapping[str, str] = {
     "drained": "its schedule was paused to drain",
     "backfill_over": "its backfill has ended or was cancelled",
     "backfill_deleted": "its backfill no longer exists",
+    "divided": "its bundle was divided, because the schedule has changed",
     "fire_removed": "an update of its schedule, or of a time zone, removed its fire",
     "fires_skipped": "fires were missed during an outage and are not caught up",
     "fires_unprepared": "fires had not been prepared when their schedule ended",

@@ -28,7 +28,7 @@ from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import ExpectDefinition
-from chalicelib.flow import grants
+from chalicelib.flow import fire_events, grants
 from chalicelib.flow.limits import counting, pools
 from chalicelib.flow.limits.policies import policy_of, start_rate
 from chalicelib.flow.lookup import definition_of
@@ -148,7 +148,7 @@ def _waiting(
     workflow: Workflow | None,
 ) -> Job | None:
     """The waiting job that a prepared fire would join, or the one that it has already become (C11)."""
-    if schedule_state is None or schedule is None or not check.is_prepared(job):
+    if schedule_state is None or schedule is None or not check.is_prepared(job) or job.is_bundle:
         return None
     waits, *detached = claim.keys_of_copy(job, schedule, schedule_state, ports.clock.now(), workflow)
     for sort_key in detached:
@@ -185,7 +185,7 @@ def already(ports: Ports, job: Job, schedule_state: ScheduleState | None = None)
     Every job but a gathering one can be written again after that, by a repeated step. A fire that is due while an
     update is committed may have run in the generation before it.
     """
-    if job.traits.gathers:
+    if job.traits.gathers or job.is_bundle:  # a bundle is written once, and its run is that of the events it had
         return None
     if ports.rows.get(Run, job.job_id, job.attempt) is not None:
         return f"run {job.job_id}"
@@ -199,5 +199,8 @@ def _ran_before(ports: Ports, job: Job, schedule_state: ScheduleState | None) ->
     """The run of the same fire in the former generation, whose trigger goes on in this one; None if there is none."""
     same = schedule_state is not None and schedule_state.generation == job.generation
     before = continued.double_of(job, schedule_state) if schedule_state is not None and same else None
-    found = ports.rows.get(Run, before.job_id, before.attempt) if before is not None else None
+    if before is None:
+        return None
+    found = ports.rows.get(Run, before.job_id, before.attempt)
+    found = found or fire_events.run_of_fire(ports, before)
     return found.run_id if found is not None else None

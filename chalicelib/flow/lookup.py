@@ -23,7 +23,7 @@ from chalicelib.core.schedules.relative import Counted
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Upstream
 from chalicelib.core.why import NONE, Why, joined, plain
-from chalicelib.flow import calendars
+from chalicelib.flow import calendars, fire_events
 from chalicelib.ports import Kind, Page, Ports, every_page
 
 MAX_KNOWN = 1_000  # names among which the one that was meant is searched
@@ -133,9 +133,9 @@ def every(read: Callable[[int, str | None], Page[T]], size: int = 1000) -> Itera
 
 def find_job(ports: Ports, job_id: str) -> Job:
     """A waiting job. Raises ``not_found`` (404) with its outcome if it no longer waits."""
-    job = ports.jobs.find(job_id)
+    job = ports.jobs.find(job_id) or fire_events.job(ports, job_id)
     if job is None or job.closed:
-        run = ports.runs.attempts(job_id)
+        run = attempts(ports, job_id)
         became = plain("it has become a run: ask for the run of the same id")
         raise errors.not_found("job", job_id, became if run else _ending(ports, "jobs", job_id))
     return job
@@ -143,13 +143,20 @@ def find_job(ports: Ports, job_id: str) -> Job:
 
 def find_run(ports: Ports, run_id: str) -> tuple[Run, ...]:
     """All attempts of a run, in order. Raises ``not_found`` (404) if there is none."""
-    attempts = ports.runs.attempts(run_id)
-    if not attempts:
-        waiting = ports.jobs.find(run_id)
+    found = attempts(ports, run_id)
+    if not found:
+        waiting = ports.jobs.find(run_id) or fire_events.job(ports, run_id)
         is_job = waiting is not None and not waiting.closed
         still = plain("it is still a job: ", waiting.reason) if waiting is not None and is_job else NONE
         raise errors.not_found("run", run_id, still or _ending(ports, "runs list", run_id))
-    return attempts
+    return found
+
+
+def attempts(ports: Ports, run_id: str) -> tuple[Run, ...]:
+    """All attempts of a run, in order; that of an event which was sent in a bundle, too. Empty if there is none."""
+    found = ports.runs.attempts(run_id)
+    in_bundle = fire_events.run(ports, run_id) if not found else None
+    return (in_bundle,) if in_bundle is not None else found
 
 
 def runs_for(ports: Ports, upstream: Upstream, values: Mapping[str, str] | None) -> Iterator[Run]:
@@ -164,7 +171,7 @@ def runs_for(ports: Ports, upstream: Upstream, values: Mapping[str, str] | None)
 def _ending(ports: Ports, command: str, job_id: str) -> Why:
     """How a job ended that never became a run, from its record. Without one, the command that lists the jobs or runs of
     the schedule that the id names."""
-    record = ports.rows.get(Record, job_id)
+    record = ports.rows.get(Record, job_id) or fire_events.record(ports, job_id)
     if record is not None:
         return plain(f"it was {record.kind.lower()} at {iso(record.recorded_at)}: ", record.reason)
     parsed = ids.parse_job_id(job_id)

@@ -29,6 +29,9 @@ TARGETS: dict[str, tuple[dict[str, Any], int]] = {
 SUB_BATCHES = {kind: 5 * size if size == 10 else size for kind, (_, size) in TARGETS.items()}
 
 
+EACH = {"records": "each"}  # of a delivery: each event of a fire is a job of its own
+
+
 def deploy(world: World, schedules: Mapping[str, Any], target: str = "sqs", **workflow: Any) -> None:
     world.deploy(flights(dict(schedules), notify={"target": TARGETS[target][0], **workflow}))
 

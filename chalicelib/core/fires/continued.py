@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import fire
+from chalicelib.core.fires import bundles, fire
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.fires.fire import Begun
 from chalicelib.core.instants import MINUTE, Instant, Millis
@@ -43,7 +43,7 @@ def continued(
 ) -> Timer:
     """The timer in the generation of ``after``, which an update at ``now`` begins. ``prepared`` are the prepared fires
     of the old generation, if `asks_for_prepared`."""
-    due_later = [job for job in prepared if job.due_at is not None and job.due_at > now]
+    due_later = [left for job in prepared if (left := bundles.first_after(job, now)) is not None]
     upcoming: dict[str, Instant] = {}
     fired = dict(timer.fired)
     for leaf in tree.timed_leaves(new.trigger):
@@ -77,6 +77,20 @@ def is_again(job: Job, schedule_state: ScheduleState, schedule: Schedule) -> boo
     chain = (*schedule_state.former, schedule_state.generation)
     updated_at = chain[chain.index(job.generation) + 1]  # a generation is named after the instant of its update
     return goes_on and job.due_at is not None and job.due_at > updated_at
+
+
+def lost_of(job: Job, schedule_state: ScheduleState, schedule: Schedule) -> Job | None:
+    """What is lost of a fire of a closed generation: the job, or the part of a bundle that is not prepared again; None
+    if nothing is."""
+    if not job.is_bundle:
+        return None if is_again(job, schedule_state, schedule) else job
+    last = bundles.event_of(job, bundles.numbers(job)[-1])
+    if not is_again(last, schedule_state, schedule) and not bundles.unwanted(job, schedule):
+        return job
+    chain = (*schedule_state.former, schedule_state.generation)
+    if job.generation not in schedule_state.former:
+        return job
+    return bundles.until(job, chain[chain.index(job.generation) + 1], fire.events_of(schedule))
 
 
 def double_of(job: Job, schedule_state: ScheduleState) -> Job | None:

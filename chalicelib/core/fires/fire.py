@@ -184,9 +184,16 @@ def fire_event(job: Job, kind: Literal["time", "elapsed", "absent"] = "time") ->
     """The event of a prepared fire. Its instant is the nominal one, and it is accepted at the due instant."""
     due = job.due_at if job.due_at is not None else job.created_at
     nominal = nominal_of(job)
-    which = (job.leaf, nominal, job.index) if job.index else (job.leaf, nominal)
-    source = ids.event_id(kind, job.schedule, job.generation, *which)
+    source = event_id(job.schedule, job.generation, job.leaf, nominal, job.index, kind)
     return Event(id=source, kind=kind, key=f"{kind}:{job.schedule}", instant=nominal, accepted_at=due)
+
+
+def event_id(
+    schedule: str, generation: int, leaf: str | None, nominal: Instant, index: int, kind: str = "time"
+) -> str:  # fmt: skip
+    """The id of the event of a fire."""
+    which = (leaf, nominal, index) if index else (leaf, nominal)
+    return ids.event_id(kind, schedule, generation, *which)
 
 
 def event_of(job: Job) -> Event | None:
@@ -237,7 +244,13 @@ def window_end(schedule: Schedule, first: Instant) -> Instant | None:
 
 
 def after_hold(job: Job, schedule: Schedule, schedule_state: ScheduleState) -> Instant | None:
-    """When an event is due again whose fire was held up by a pause; None if no pause held it up.
+    """When an event is due again whose fire was held up by a pause; None if no pause held it up."""
+    one = resumed(job, schedule, schedule_state)
+    return due_of(schedule, one, job.index) if one is not None else None
+
+
+def resumed(job: Job, schedule: Schedule, schedule_state: ScheduleState) -> Begun | None:
+    """The fire of an event after a pause held it up; None if no pause did.
 
     The first event that was due during the pause, and all that follow it, are planned anew from the resume on, as after
     an outage."""
@@ -249,7 +262,7 @@ def after_hold(job: Job, schedule: Schedule, schedule_state: ScheduleState) -> I
     held = next((index for index in range(job.index + 1) if due_of(schedule, one, index) > began), None)
     if held is None or due_of(schedule, one, held) >= ended:
         return None
-    return due_of(schedule, one._replace(resumed_at=ended, resumed_from=held), job.index)
+    return one._replace(resumed_at=ended, resumed_from=held)
 
 
 def last_chance(job: Job, schedule: Schedule) -> Instant | None:

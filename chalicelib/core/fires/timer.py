@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import catch_up, fire, lifetime, walls
+from chalicelib.core.fires import bundles, catch_up, fire, lifetime, walls
 from chalicelib.core.fires.catch_up import Skipped
 from chalicelib.core.fires.fire import Begun
 from chalicelib.core.instants import MINUTE, Instant, Millis, iso
@@ -23,6 +23,7 @@ from chalicelib.core.why import Why
 
 # How many fire events of one timer one emit prepares; the next emit prepares the rest.
 MAX_FIRES = 500
+MAX_BUNDLES = 80  # the same for bundles, which are written in the transaction that moves the timer
 # What a timer prepared last lies ahead no longer than this.
 PREPARED_FOR: Millis = 10 * MINUTE
 
@@ -36,6 +37,10 @@ class Emission:
     timer: Timer
     skipped: tuple[Record, ...]
     more: bool = False
+
+    @property
+    def bundles(self) -> tuple[Job, ...]:
+        return tuple(job for job in self.fires if job.is_bundle)
 
 
 def first_timer(schedule: Schedule, schedule_state: ScheduleState, now: Instant) -> Timer | None:
@@ -56,9 +61,11 @@ def first_timer(schedule: Schedule, schedule_state: ScheduleState, now: Instant)
     return None if wake_at is None else replace(made, wake_at=wake_at)
 
 
-def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant) -> Emission:
-    """All events that are due before ``horizon``, at most `MAX_FIRES`. A repeat after a crash computes the same ids."""
-    portion = _Portion(timer, schedule, now, horizon)
+def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant, bundled: bool = False) -> Emission:
+    """All events that are due before ``horizon``, at most `MAX_FIRES`; with ``bundled``, many of a fire in one row. A
+    repeat after a crash computes the same ids."""
+    bundled = bundled and bundles.size(schedule.spread) > 1
+    portion = _Portion(timer, schedule, now, horizon, bundled)
     portion.continue_begun()
     upcoming: dict[str, Instant] = {}
     for leaf in tree.timed_leaves(schedule.trigger):
@@ -73,7 +80,7 @@ def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant) -> Em
         if nominal is not None:
             upcoming[leaf.id] = nominal
     begun = tuple(one.stored for one in portion.begun)
-    later = replace(timer, next=upcoming, fired=portion.fired, begun=begun, rev=timer.rev + 1)
+    later = replace(timer, next=upcoming, fired=portion.fired, begun=begun, rev=timer.rev + 1, bundled=bundled)
     later = set_to(later, schedule)
     more = later.wake_at is not None and later.wake_at < horizon and not portion.capacity()
     return Emission(tuple(portion.fires), later, tuple(portion.skipped), more or portion.continues)
@@ -136,7 +143,8 @@ def _begun_again(timer: Timer, old: Schedule, new: Schedule, now: Instant) -> tu
     for leaf, own in fire.all_series(timer, old):
         for nominal in _prepared(timer, own, leaf, now):
             one = known.pop(nominal, None) or Begun(nominal, own.due(nominal), fire.events_of(old))
-            ahead.append(one._replace(written=fire.as_before(old, new, one)))
+            # The bundles of a fire that has not begun are void after a change of the spread (`bundles.is_void`).
+            ahead.append(one._replace(written=0 if timer.bundled else fire.as_before(old, new, one)))
     begun = [*known.values(), *ahead]
     return tuple(one.stored for one in begun if one.written < fire.events_of(new))
 
@@ -229,6 +237,7 @@ class _Portion:
     schedule: Schedule
     now: Instant
     horizon: Instant
+    bundled: bool
     fires: list[Job] = field(default_factory=list)
     skipped: list[Record] = field(default_factory=list)
     begun: list[Begun] = field(default_factory=list)
@@ -240,7 +249,7 @@ class _Portion:
 
     def capacity(self) -> int:
         """How many more events fit."""
-        return MAX_FIRES - len(self.fires)
+        return (MAX_BUNDLES if self.bundled else MAX_FIRES) - len(self.fires)
 
     def continue_begun(self) -> None:
         """Prepare the unwritten events of fires that were begun before."""
@@ -277,13 +286,19 @@ class _Portion:
             due = fire.due_of(self.schedule, one, one.written)
             if due >= self.horizon:
                 break
-            job = fire.fire_of(self.timer, leaf, one.nominal, due, one.written)
+            job = self._job(leaf, one, due)
             # A fire that an outage delayed has its whole timeout from now on.
             prepared_at = self.now if self._is_missed(due) else None
             self.fires.append(replace(job, window_end=end, prepared_at=prepared_at))
-            one = one._replace(written=one.written + 1)
+            one = one._replace(written=one.written + job.count)
         if one.written < count:
             self.begun.append(one)
+
+    def _job(self, leaf: str, one: Begun, due: Instant) -> Job:
+        """The next event of a fire, or its next bundle."""
+        if self.bundled and self.schedule.spread is not None:
+            return bundles.bundle_of(self.timer, one, self.schedule.spread)
+        return fire.fire_of(self.timer, leaf, one.nominal, due, one.written)
 
     def _is_missed(self, due: Instant) -> bool:
         return due < self.now - catch_up.MISSED_AFTER

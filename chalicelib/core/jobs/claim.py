@@ -119,6 +119,7 @@ def build_run(
         pause_after=schedule.pause_after_failures if job.backfill is None else None,
         backfill=job.backfill,
         rerun_of=job.rerun_of,
+        spread=(job.index, schedule.spread.count) if schedule.spread and job.traits.timed else (),
         requested_by=job.requested_by or (job.event.by if job.event is not None else None),
         run_timeout=(workflow.timeout_millis or 0) if workflow.target.has_lifecycle else None,
         paced_from=appointment if paces else None,
@@ -325,8 +326,9 @@ def _limits_of(asks: tuple[PermitRequest, ...]) -> tuple[str, ...]:
 def waiting_key(job: Job, schedule: Schedule, schedule_state: ScheduleState) -> str:
     """The sort key under which a job waits. A fire leaves its own key, which a stalled emitter may write again. It
     becomes the gathering job, so that later fires coalesce with it, or, if the schedule does not coalesce, a detached
-    job. A match that time completed is detached if each match is a job of its own. Other jobs keep their sort key."""
-    if check.is_prepared(job):
+    job. A match that time completed is detached if each match is a job of its own. Other jobs keep their sort key: no
+    emitter writes a bundle again."""
+    if check.is_prepared(job) and not job.is_bundle:
         return GATHERING if check.coalesces(schedule, schedule_state) else gather.detached_key(job)
     detached = job.traits.gathers and job.queued_in is None and check.detaches(schedule, schedule_state)
     return gather.detached_key(job) if detached else job.sort_key
@@ -441,7 +443,7 @@ def drop_plan(
 ) -> list[Write]:
     """One transaction: delete the job with its waiter, release its permits, and tell how it ended by ``ending``, such
     as its record. A prepared fire may have run already; then the transaction fails, so that no record is written."""
-    unless_run = [ExpectNoRun(job)] if check.is_prepared(job) else []
+    unless_run = [ExpectNoRun(job)] if check.is_prepared(job) and not job.is_bundle else []
     return [DeleteJob(job, exact), *ending, *released(job, held, now), *unless_run]
 
 

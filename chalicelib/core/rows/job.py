@@ -65,6 +65,11 @@ class Job(StoredRow):
     ``due_at``) identifies a fire, ``index`` one of its several events. ``window_end`` is the end of the
     window of its events; ``prepared_at`` is when the fire was written, if that was late. ``requested_by`` is the ARN of
     the signer who requested the job, or who posted the last of its events that a signer posted.
+
+    A *bundle* stands for ``count`` events of a fire, those from number ``index`` on (`core/fires/bundles.py`). ``plan``
+    says when each of them is due; only bundles have one. The first ``done`` of them are settled, and those ``ahead`` of
+    these. Those with the numbers ``left`` are not in the bundle any more. ``due_at`` is the instant of the first one
+    that is neither.
     """
 
     schedule: str
@@ -97,6 +102,11 @@ class Job(StoredRow):
     backfill: str | None = None
     rerun_of: str | None = None
     number: int = 0
+    count: int = 1
+    plan: tuple[int, ...] = ()
+    done: int = 0
+    ahead: tuple[int, ...] = ()
+    left: tuple[int, ...] = ()
     leases: int = 0
     tries: int = 0
     first_try_at: Instant | None = None
@@ -113,6 +123,16 @@ class Job(StoredRow):
     @property
     def traits(self) -> Traits:
         return TRAITS[self.kind]
+
+    @property
+    def is_bundle(self) -> bool:
+        return bool(self.plan)
+
+    @property
+    def waiting(self) -> int:
+        """How many events the job stands for that are not settled; 1 for any job but a bundle."""
+        settled = self.index + self.done
+        return self.count - self.done - len(self.ahead) - sum(number >= settled for number in self.left)
 
     @property
     def approved(self) -> dict[str, Any]:

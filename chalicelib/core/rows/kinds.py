@@ -43,7 +43,7 @@ from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
 from chalicelib.core.rows.ref import Ref, RefKind
 from chalicelib.core.rows.reprocess import Reprocess
-from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
+from chalicelib.core.rows.run import DeadLetter, Fire, Offer, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version, ZoneRules
 
 TableName = Literal["catalog", "jobs", "runs"]
@@ -230,6 +230,7 @@ KINDS: Final = (
     # What has started, or never will.
     Kind(Run, "runs", "RUN#{run_id}", "A#{attempt}", ref="run", history=True),
     Kind(Record, "runs", "RUN#{id}", "RECORD", history=True),
+    Kind(Fire, "runs", "RUN#{id}", "FIRE", history=True),
     Kind(Output, "runs", "RUN#{run_id}", "OUTPUT#{attempt}", "run_id", history=True),
     Kind(DagRun, "runs", "RUN#{dag_run}", "DAG", "dag_run", "dag_run", history=True),
     Kind(DeadLetter, "runs", "DEAD#{schedule}", "{run_id}#{attempt}", history=True),

@@ -10,8 +10,10 @@ from chalicelib.core.why import Why
 
 
 def record_of(job: Job, kind: RecordKind, reason: Why, now: Instant) -> Record:
-    """The record of a job."""
-    return new_record(job.job_id, kind, job.schedule, job.generation, reason, now, created_at=job.created_at)
+    """The record of a job. Of a bundle it counts the events that were neither sent nor have left it."""
+    return new_record(
+        job.job_id, kind, job.schedule, job.generation, reason, now, created_at=job.created_at, count=job.waiting
+    )
 
 
 def new_record(

@@ -8,6 +8,7 @@ from typing import Literal
 
 from chalicelib.core import ids
 from chalicelib.core.instants import Instant
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 
 RefKind = Literal[
@@ -45,6 +46,11 @@ class Ref:
 def ref_of(job: Job) -> Ref:
     """The ref of a job's row."""
     return Ref("job", (job.schedule, ids.base36(job.generation), job.sort_key))
+
+
+def events_of(ref: Ref) -> int:
+    """How many events a ref stands for: those of a bundle, else one."""
+    return sort_keys.events_of(ref.parts[-1]) if ref.kind == "job" else 1
 
 
 def run_ref(run_id: str, attempt: int) -> Ref:

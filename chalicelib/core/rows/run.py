@@ -36,6 +36,25 @@ class Record(StoredRow):
 
 
 @dataclass(frozen=True, slots=True)
+class Fire(StoredRow):
+    """The bundles of a fire (`core/fires/bundles.py`). It finds the bundle of an event, and never wakes.
+
+    ``starts`` are the numbers of the first events of its bundles; each bundle ends where the next one begins, the last
+    one before ``written``. ``left`` are the numbers of the events that left their bundle before they were due.
+    """
+
+    id: str
+    schedule: str
+    generation: int
+    nominal_at: Instant
+    starts: tuple[int, ...]
+    written: int
+    left: tuple[int, ...] = ()
+    rev: int = 1
+    expires_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Pointer(StoredRow):
     """Maps the target's id of a run to the run id of Sluice."""
 
@@ -146,6 +165,10 @@ class Run(StoredRow):
 
     ``approvals`` are those of its job, for its next attempt; None if no other may follow.
 
+    ``spread`` has the number of its event and how many events its fire has, if these are several. The run of a bundle
+    stands for the ``count`` events from that number on, without those in ``left``, and for those ``ahead`` of them.
+    ``sends`` has its first and its last send and how late they were (`core/runs/sends.py`).
+
     ``requested_by`` is that of its job. ``leased_by`` is the user or role to which the lease of a worker is bound, and
     ``lease_key`` the digest of the lease's token.
     """
@@ -215,6 +238,11 @@ class Run(StoredRow):
     named: tuple[Event, ...] | None = None
     dropped_at: Instant | None = None
     approvals: Mapping[str, Any] | None = None
+    spread: tuple[int, ...] = ()
+    count: int = 1
+    ahead: tuple[int, ...] = ()
+    left: tuple[int, ...] = ()
+    sends: Mapping[str, Any] | None = None
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 

@@ -35,7 +35,8 @@ class ScheduleState(StoredRow):
     generations whose trigger goes on in this one; of a DAG's node, all earlier ones. ``held_from`` is when the hold or
     backlog began that lasts, or that ended with the resume at ``mode_at``; None without one. ``uncounted``: active runs
     may lack a permit of a group or pool that this version names (`core/runs/counting.py`). ``enabled_by`` has who
-    enabled the generation, and who resumed it last.
+    enabled the generation, and who resumed it last. ``spread_at`` is when an update that kept the generation last
+    changed the spread.
     """
 
     schedule: str
@@ -58,6 +59,7 @@ class ScheduleState(StoredRow):
     wake_cursor: str | None = None
     skip_offsets: Mapping[str, Millis] = field(default_factory=dict)
     enabled_by: tuple[str, ...] = ()
+    spread_at: Instant = 0
 
     @property
     def woken_to(self) -> str | None:
@@ -119,6 +121,7 @@ class Timer(StoredRow):
     ``arrived`` is the last arrival for each absent leaf in former generations with the same trigger. ``rules`` is the
     version of the rules of time zones by which ``next`` was computed. ``walls`` has, for each leaf that depends on a
     zone, its next instant and the offset there, then the same for the instant before it (`core/fires/walls.py`).
+    ``bundled``: the events of the fires that it prepared last are in bundles.
     """
 
     schedule: str
@@ -133,6 +136,7 @@ class Timer(StoredRow):
     rev: int = 1
     wake_at: Instant | None = None
     arrived: Mapping[str, Instant] = field(default_factory=dict)
+    bundled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The sort keys of jobs and of the attempts of runs. A job's sort key begins with what created it:
 
-    FIRE#<nominal>#<leaf>#<index>   a fire, as the emitter wrote it
+    FIRE#<nominal>#<leaf>#<index>   a fire, as the emitter wrote it; with +<count>, a bundle of its events
     GATHERING[#<values>]            the job that gathers events, one for each correlation
     JOB#<created at>#<id>           a job that was detached from its schedule's gathering job or from its fire
     JOB#BACKFILL#<id>#<entry>       an entry of a backfill
@@ -24,6 +24,27 @@ BACKFILL = f"{DETACHED}BACKFILL#"
 
 def fire(nominal: Instant, leaf: str, index: int) -> str:
     return f"{FIRST_JOB}{iso(nominal)}#{leaf}#{index}"
+
+
+def bundle(nominal: Instant, leaf: str, first: int, count: int) -> str:
+    return f"{fire(nominal, leaf, first)}+{count}"
+
+
+def event(bundle_key: str, number: int) -> str:
+    """The name of an event in its bundle, in the place of a sort key."""
+    return f"{bundle_key}/{number}"
+
+
+def event_in(name: str) -> tuple[str, int] | None:
+    """The sort key of the bundle and the number of the event that `event` names; None for a sort key."""
+    key, found, number = name.rpartition("/")
+    return (key, int(number)) if found and is_fire(name) else None
+
+
+def events_of(sort_key: str) -> int:
+    """How many events a job with this sort key was written for."""
+    _, found, count = sort_key.rpartition("+")
+    return int(count) if found and is_fire(sort_key) else 1
 
 
 def is_fire(sort_key: str) -> bool:

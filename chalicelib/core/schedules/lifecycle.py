@@ -87,7 +87,8 @@ def put(
         return after, [PutState(after, schedule_state), *plan]
     if alive is not None and old is not None and change.keeps_jobs:
         reopened = alive.mode not in GATHERING_MODES and change.mode in GATHERING_MODES
-        after = replace(after, wake_at=now, since=now if reopened else after.since)
+        spread_at = now if old.spread != new.spread else after.spread_at
+        after = replace(after, wake_at=now, since=now if reopened else after.since, spread_at=spread_at)
         return after, [PutState(after, schedule_state), *plan, *_reopen(after, old, new, timer, now)]
     # In every mode, jobs may wait for an event that meets a constraint: a run-now, or the jobs that a drain launches.
     rows = [row for row in subscriptions(after, new, now) if change.mode in GATHERING_MODES or row.leaf == WAKE]

@@ -5,18 +5,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import lifetime, walls
+from chalicelib.core.fires import bundles, lifetime, walls
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.fires.timer import Emission
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import Fire
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import GATHERING_MODES
-from chalicelib.core.writes import ExpectMode, Put, Replace, Write
+from chalicelib.core.writes import Create, ExpectMode, Put, Replace, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +44,15 @@ def unknown_zones(timer: Timer, schedule: Schedule, schedule_state: ScheduleStat
 
 
 def next_step(
-    timer: Timer, schedule: Schedule, schedule_state: ScheduleState, now: Instant, horizon: Instant
+    timer: Timer,
+    schedule: Schedule,
+    schedule_state: ScheduleState,
+    now: Instant,
+    horizon: Instant,
+    bundled: bool = False,
 ) -> TimerStep | None:
-    """The next step of a timer, bounded to one portion; None if there is nothing to prepare before ``horizon``."""
+    """The next step of a timer, bounded to one portion; None if there is nothing to prepare before ``horizon``.
+    ``bundled``: many events of a fire are one row (`core/fires/bundles.py`)."""
     name = schedule_state.schedule
     if _completes(timer, schedule, schedule_state):
         # The last repeat was prepared during a pause, or the repeats ended before the schedule began.
@@ -53,15 +62,32 @@ def next_step(
     has_moved = (timer.next, timer.wake_at) != (present.next, present.wake_at)
     if not has_moved and (present.wake_at is None or present.wake_at >= horizon):
         return None
-    emission = fire_timer.emit(present, schedule, now, horizon) if schedule_state.mode in GATHERING_MODES else None
+    gathers = schedule_state.mode in GATHERING_MODES
+    emission = fire_timer.emit(present, schedule, now, horizon, bundled) if gathers else None
     if emission is not None and (emission.fires or emission.skipped):
-        last_due = max((fire.due_at or now for fire in emission.fires), default=now)
+        last_due = max((bundles.last_due(job) or now for job in emission.fires), default=now)
         return _moved(TimerStep(name, emission), emission.timer, schedule, schedule_state, now, last_due)
     if has_moved:
         return _moved(TimerStep(name), replace(present, rev=present.rev + 1), schedule, schedule_state, now, now)
     wakes_at = present.wake_at or now
     ends = lifetime.decide(schedule_state, present, schedule, max(now, wakes_at)) is not None
     return TimerStep(name, again=wakes_at) if ends else None
+
+
+def with_bundles(step: TimerStep, stored: Mapping[str, Fire | None], now: Instant) -> TimerStep:
+    """The step with the writes of its bundles. ``stored`` are the rows of their fires, if they were read. Events that
+    left their bundle before an update of the spread stay out of the bundle that takes its place."""
+    if step.emission is None or not step.emission.bundles:
+        return step
+    fires: list[Job] = [job for job in step.emission.fires if not job.is_bundle]
+    plan: list[Write] = []
+    for fire_id, group in groupby(step.emission.bundles, key=lambda job: bundles.fire_of_bundle(job.job_id)):
+        written = list(group)
+        row = bundles.after(stored.get(fire_id), bundles.fire_row(step.emission.timer, written, now))
+        written = [bundles.without(job, row.left) if row.left else job for job in written]
+        fires += written
+        plan += [*map(Put, written), Create(row) if row.rev == 1 else Replace(row)]
+    return replace(step, emission=replace(step.emission, fires=tuple(fires)), plan=(*step.plan, *plan))
 
 
 def _completes(timer: Timer, schedule: Schedule, schedule_state: ScheduleState) -> bool:

@@ -19,6 +19,14 @@ LEAD_PER_LARGER_ROW = 7
 LONGEST_LEAD = MAX_LEAD + LEAD_PER_LARGER_ROW * (MOST - LEAST)
 
 
+LEAD_PER_MESSAGE = 200  # of bundles, each of which has one: 5 pollers a second
+
+
+def lead_of_bundles(bundles: int) -> Millis:
+    """How long before its instant the message of each of so many bundles must arrive."""
+    return min(MAX_LEAD, LEAD + LEAD_PER_MESSAGE * bundles)
+
+
 def rows_of_message(rows: int) -> int:
     """The most rows of a message of a burst of so many rows."""
     return max(LEAST, min(MOST, -(-rows // MESSAGES)))

@@ -107,11 +107,17 @@ class Backoff(Document):
 
 
 class Delivery(Document):
-    """``tries`` quick tries, ``delay`` apart, then the tries of the ``backoff``."""
+    """``tries`` quick tries, ``delay`` apart, then the tries of the ``backoff``.
+
+    ``records``: with ``fire``, the events of a large fire that were sent share a record; with ``each``, every event has
+    its own, with the instant of its send and the target's id of its message. That costs eight times as much.
+    """
 
     tries: int = Field(default=3, ge=1, le=10)
     delay: Duration = "1s"
     backoff: Backoff | None = None
+    # Left out if it is the default: older code refuses a document with a field that it does not know.
+    records: Literal["fire", "each"] = Field(default="fire", exclude_if=lambda records: records == "fire")
 
     @model_validator(mode="after")
     def _is_quick(self) -> Delivery:

@@ -14,11 +14,14 @@ from functools import partial
 from itertools import groupby
 
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import lifetime
+from chalicelib.core.fires import bundles, lifetime
 from chalicelib.core.instants import SECOND, Instant, Millis
+from chalicelib.core.jobs import plain
 from chalicelib.core.rows import kinds
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.ref import Ref, ShardPart, crowd_of, fires_ref, ref_of
+from chalicelib.core.rows.run import Fire
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.schedules import timer_step
 from chalicelib.core.schedules.timer_step import TimerStep
@@ -26,6 +29,7 @@ from chalicelib.core.system import bursts
 from chalicelib.core.writes import MAX_WRITES, Put
 from chalicelib.flow import lookup, shards
 from chalicelib.flow.each import run_each
+from chalicelib.flow.limits import policies
 from chalicelib.log import logger
 from chalicelib.ports import Page, Ports, every_page
 
@@ -303,7 +307,25 @@ def _plan_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> 
     if gone := timer_step.unknown_zones(timer, definition, schedule_state):
         logger.warning("zone unknown", extra={"schedule": schedule, "hint": "; ".join(gone)})
         return None
-    return timer_step.next_step(timer, definition, schedule_state, now, horizon)
+    if bundles.size(definition.spread) == 1:
+        return timer_step.next_step(timer, definition, schedule_state, now, horizon)
+    return _with_bundles(ports, timer_step.next_step(
+        timer, definition, schedule_state, now, horizon, _is_bundled(ports, definition)
+    ), now)  # fmt: skip
+
+
+def _is_bundled(ports: Ports, schedule: Schedule) -> bool:
+    row = ports.rows.get(Definition, "workflow", schedule.workflow)
+    workflow = lookup.workflow_of(ports, schedule.workflow)
+    policy = policies.policy_of(ports, schedule.policy) if schedule.policy is not None else None
+    return workflow is not None and plain.is_bundled(schedule, workflow, row is not None and row.counted, policy)
+
+
+def _with_bundles(ports: Ports, step: TimerStep | None, now: Instant) -> TimerStep | None:
+    if step is None or step.emission is None:
+        return step
+    fires = dict.fromkeys(bundles.fire_of_bundle(job.job_id) for job in step.emission.bundles)
+    return timer_step.with_bundles(step, {fire_id: ports.rows.get(Fire, fire_id) for fire_id in fires}, now)
 
 
 def _carry_out(
@@ -314,7 +336,8 @@ def _carry_out(
     Any other timer was moved by a concurrent emitter that wrote the same fires, or its schedule has changed. Only the
     emitter that moves a timer hints its fires: a second hint would make a second invocation handle all of them.
     """
-    fires = [fire for step in steps for fire in step.fires]
+    # The transaction of a step has its bundles.
+    fires = [fire for step in steps for fire in step.fires if not fire.is_bundle]
     if fires:
         ports.ledger.put_all([*map(Put, fires)])
     moved = [step for group in _groups(steps, many) for step in _commit(ports, group)]

@@ -23,7 +23,7 @@ from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.triggers import tree
 from chalicelib.core.why import Why, mention
-from chalicelib.flow import lookup
+from chalicelib.flow import fire_events, lookup
 from chalicelib.flow.jobs import arrangers
 from chalicelib.flow.jobs.drop import drop_job
 from chalicelib.flow.lookup import find_job
@@ -155,6 +155,7 @@ def withdraw(ports: Ports, job_id: str, by: str) -> Record:
             return before
         job = find_job(ports, job_id)
         ports.ledger.count_closing(job.schedule.partition(".")[0])
+        fire_events.take_out(ports, job_id)  # else its bundle would be dropped, or nothing
         if drop_job(ports, job, "DROPPED", why, now, exact=True) is not None:
             return record_of(job, "DROPPED", why, now)
     raise errors.changed_meanwhile(f"job {job_id}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from chalicelib.core.definitions import overrides
 from chalicelib.core.instants import Instant
@@ -23,7 +23,7 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.limit import Waiter
-from chalicelib.core.rows.ref import Ref, ref_of
+from chalicelib.core.rows.ref import Ref, events_of, ref_of
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.runs import queued
@@ -34,10 +34,13 @@ from chalicelib.core.writes import ExpectOpen
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.ingest import fires
+from chalicelib.flow.jobs import bundles
 from chalicelib.flow.jobs.deliver import called_run
-from chalicelib.flow.jobs.delivery_books import MAX_WRITES, Ready
+from chalicelib.flow.jobs.delivery_books import MAX_WRITES
+from chalicelib.flow.jobs.delivery_ends import Ready
 from chalicelib.flow.jobs.joining import Joining
-from chalicelib.flow.runs.context import build, events_of, partition_of, with_named
+from chalicelib.flow.runs import context
+from chalicelib.flow.runs.context import build, partition_of, with_named
 from chalicelib.ports import Ports
 
 T = TypeVar("T")
@@ -61,7 +64,7 @@ class Batch:
 def prepare(ports: Ports, refs: Sequence[Ref], due: Instant) -> Batch:
     """Read, decide and build as if it were ``due``. Writes nothing and sends nothing."""
     fires_only = [ref for ref in refs if ref.kind == "job" and sort_keys.may_be_fire(ref.parts[2])]
-    if len(fires_only) < MIN_BATCH:
+    if sum(map(events_of, fires_only)) < MIN_BATCH:
         return Batch((), tuple(refs))
     namespaces = {ref.parts[0].partition(".")[0] for ref in fires_only}
     now = ports.clock.now()
@@ -70,7 +73,7 @@ def prepare(ports: Ports, refs: Sequence[Ref], due: Instant) -> Batch:
     parsed, at = Parsed(), max(due, ports.clock.now())
     for part in _parts(fires_only, BATCH_SIZE):
         found += _prepare(ports, part, at, parsed)
-    known = {each.ref for each in found}
+    known = {each.row_ref if isinstance(each, Ready) else each.ref for each in found}
     others = tuple(ref for ref in refs if ref not in known)
     ready = tuple(each for each in found if isinstance(each, Ready))
     return Batch(ready, others, tuple(each for each in found if isinstance(each, Joining)), counts)
@@ -88,8 +91,13 @@ def _prepare(ports: Ports, refs: Sequence[Ref], at: Instant, parsed: Parsed) -> 
         facts = facts_of.read(seen, job, parsed)
         # A fire that was moved since it was hinted has a hint for its own instant; no lease may keep it from that one.
         is_sooner = seen.clock.now() < delivery_lease.due_of(job) < at
+        if job.is_bundle and bundles.has_to_change(ports, job, facts):
+            continue
         decision = None if is_sooner or fires.is_event(job, facts, at) else check.decide(job, facts, at)
         if isinstance(decision, Launch) and _is_plain(job, facts, decision):
+            if job.is_bundle:
+                yield from bundles.ready(ports, job, facts, decision.why, at)
+                continue
             run = called_run(ports, job, facts, decision.why, at)
             yield Ready(ref, job, facts, run, build(ports, run))
         elif isinstance(decision, Launch) and job.queued_in is None and is_paced(job, facts, decision):
@@ -115,7 +123,11 @@ def _waiting(seen: Ports, jobs: Iterable[Job], parsed: Parsed) -> list[Key]:
         schedule = parsed.schedule(seen, schedule_state)
         if schedule_state is not None and schedule is not None:
             now = seen.clock.now()
-            copies = claim.keys_of_copy(job, schedule, schedule_state, now) if check.is_prepared(job) else ()
+            copies = (
+                claim.keys_of_copy(job, schedule, schedule_state, now)
+                if check.is_prepared(job) and not job.is_bundle
+                else ()
+            )
             wanted += [kinds.key(Job, job.schedule, job.generation, key) for key in copies]
             wanted.append(kinds.key(Definition, "workflow", schedule.workflow))
     return wanted
@@ -126,27 +138,44 @@ def prepare_queued(ports: Ports, waiters: Sequence[Waiter], at: Instant) -> list
     that may be delivered without a claim, in the given order.
 
     Detaches the jobs that still gather events: an event that comes while a job is sent begins the next job."""
-    named = {waiter: (waiter.job_schedule, waiter.job_generation, waiter.job_sort_key) for waiter in waiters}
+    rows = {waiter: bundles.row_of(waiter) for waiter in waiters}
+    named = {row: (row.job_schedule, row.job_generation, row.job_sort_key) for row in rows.values()}
     wanted: list[Key] = [kinds.key(Job, *key) for key in named.values()]
-    wanted += [kinds.key(ScheduleState, waiter.job_schedule) for waiter in waiters]
+    wanted += [kinds.key(ScheduleState, row.job_schedule) for row in named]
     seen = ports.prefetch.read(ports, wanted)
-    found = ((waiter, seen.rows.get(Job, *key)) for waiter, key in named.items())
-    jobs = {waiter: job for waiter, job in found if job is not None and queued.waiter_of(job) == waiter}
+    found = ((row, seen.rows.get(Job, *key)) for row, key in named.items())
+    jobs = {row: job for row, job in found if job is not None and queued.waiter_of(job) == row}
     seen = seen.prefetch.read(seen, _needs(seen, jobs.values()))
-    decided: list[tuple[Waiter, Job, Facts, Why]] = []
+    decided: dict[Waiter, _Decided] = {}
     parsed = Parsed()
-    for waiter, job in jobs.items():
+    for row, job in jobs.items():
         facts = facts_of.read(seen, job, parsed)
-        decision = None if job.closed else check.decide(job, facts, at, waiter.limit_name)
+        if job.closed or (job.is_bundle and bundles.has_to_change(ports, job, facts)):
+            continue
+        decision = check.decide(job, facts, at, row.limit_name)
         if isinstance(decision, Launch) and is_paced(job, facts, decision):
-            decided.append((waiter, job, facts, decision.why))
-    detached = _detached(ports, [job for _, job, _, _ in decided if job.traits.gathers])
+            decided[row] = _Decided(job, facts, decision.why)
+    detached = _detached(ports, [each.job for each in decided.values() if each.job.traits.gathers])
     ready: list[tuple[Waiter, Ready]] = []
-    for waiter, read, facts, why in decided:
-        kept = detached.get(ref_of(read)) if read.traits.gathers else read
+    likes: dict[Waiter, Run] = {}
+    for waiter, row in rows.items():
+        each = decided.get(row)
+        if each is None:
+            continue
+        if each.job.is_bundle:
+            one = bundles.queued_event(ports, each.job, waiter, each.facts, each.why, at, likes)
+            ready += [(waiter, one)] if one is not None else []
+            continue
+        kept = detached.get(ref_of(each.job)) if each.job.traits.gathers else each.job
         if kept is not None:
-            ready.append((waiter, _queued(seen, kept, facts, why, at)))
+            ready.append((waiter, _queued(seen, kept, each.facts, each.why, at)))
     return ready
+
+
+class _Decided(NamedTuple):
+    job: Job
+    facts: Facts
+    why: Why
 
 
 def _queued(ports: Ports, job: Job, facts: Facts, why: Why, at: Instant) -> Ready:
@@ -155,7 +184,7 @@ def _queued(ports: Ports, job: Job, facts: Facts, why: Why, at: Instant) -> Read
     if job.traits.timed:
         return Ready(ref_of(job), job, facts, run, build(ports, run), job.queued_in)
     run = with_named(ports, run, facts.origin)
-    events = events_of(ports, run)
+    events = context.events_of(ports, run)
     run = replace(run, partition=partition_of(run, events))
     return Ready(ref_of(job), job, facts, run, build(ports, run, events), job.queued_in)
 

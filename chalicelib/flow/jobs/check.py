@@ -27,7 +27,7 @@ from chalicelib.core.writes import DeleteJob, Put, Replace, Write
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import priority
 from chalicelib.flow.ingest import fires
-from chalicelib.flow.jobs import external
+from chalicelib.flow.jobs import bundles, external
 from chalicelib.flow.jobs.deliver import deliver
 from chalicelib.flow.jobs.drop import CheckResult, committed, drop_job, states_of_held, wake_queues
 from chalicelib.flow.limits import counting, queues
@@ -63,6 +63,12 @@ def check_job(
         facts = _repaired(ports, job)
         if fires.is_event(job, facts, now):
             return CheckResult("applied", Why.of("applied", fires.apply(ports, job, facts, now)))
+        if job.is_bundle and bundles.has_to_change(ports, job, facts):
+            outcome = bundles.bring_up_to_date(ports, job, facts, now)
+            if outcome is not None:
+                _log(job, outcome)
+                return outcome
+            continue
         deadlines.begin(ports, job, facts, now)
         job, facts = external.ask(ports, job, facts, now, serving)
         decision = check.decide(job, facts, now, serving)
@@ -128,8 +134,14 @@ def _launch(
 ) -> CheckResult | None:
     """Deliver the job, claim it with all its permits, or queue it at the limit that blocks it."""
     if job.traits.timed and not decision.asks and facts.workflow and not facts.workflow.target.has_lifecycle:
-        sent = deliver(ports, job, facts, decision.why, now, serving)
+        sent = (
+            bundles.deliver(ports, job, facts, decision.why, now)
+            if job.is_bundle
+            else deliver(ports, job, facts, decision.why, now, serving)
+        )
         return CheckResult("delivered" if sent[0] else "waiting", sent[1]) if sent is not None else None
+    if job.is_bundle:
+        return _launch_bundle(ports, job, facts, decision, now)
     route = limit_route.route(decision.asks, job.held, facts.limit_states, now, serving)
     if route.blocked is None:
         return _claim(ports, job, facts, limit_route.prepared(route, ports.clock.now()), decision.why, now)
@@ -138,6 +150,17 @@ def _launch(
         _make_room(ports, job, facts, route.blocked)
         return CheckResult("waiting", why, same=True)
     return _queue(ports, job, facts, route, now, why)
+
+
+def _launch_bundle(ports: Ports, bundle: Job, facts: Facts, decision: Launch, now: Instant) -> CheckResult | None:
+    """Let a bundle join the queue of its policy, which is served in blocks. Divide it if it needs another permit."""
+    paces = limit_route.paces_of(decision.asks)
+    if len(decision.asks) != 1 or len(paces) != 1:
+        return bundles.divide(ports, bundle, now)
+    route = Route((), paces[0])
+    if bundle.queued_in is not None:
+        return CheckResult("waiting", claim.why_blocked(route, facts), same=True)
+    return _queue(ports, bundle, facts, route, now, claim.why_blocked(route, facts))
 
 
 def _claim(ports: Ports, job: Job, facts: Facts, route: Route, why: Why, now: Instant) -> CheckResult | None:

@@ -3,6 +3,7 @@
 A single delivery is a batch of one. Lease the jobs, so that no other invocation sends them too, and wait for their
 instant. Then, for each sub-batch: check the time left, read again what may have been closed, send, record the results.
 A sub-batch has up to five calls of ten messages. Each of them begins soon after the read, or the rest is read again.
+After a slow read, one call is made at once, so that a busy machine slows a burst down and does not stop it.
 What is read again are the schedule states and jobs, and whether the starts of the workflows are counted by now. If the
 count of closings of their namespace is still that from before they were read, nothing was closed since, and only the
 count is read (`core/schedules/closings.py`).
@@ -13,12 +14,12 @@ that cannot be delivered becomes a failed run and a dead letter, in one transact
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from typing import Any
 
-from chalicelib.core.fires import fire
+from chalicelib.core.fires import bundles, fire
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import check, claim
 from chalicelib.core.jobs.check import Launch
@@ -39,18 +40,22 @@ from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow
 from chalicelib.core.why import Why
 from chalicelib.flow import lookup
 from chalicelib.flow.definitions import allowed, target_roles
-from chalicelib.flow.jobs.delivery_books import Answered, Books, Ready
+from chalicelib.flow.jobs.delivery_books import Books
+from chalicelib.flow.jobs.delivery_ends import Answered, Ready
 from chalicelib.flow.jobs.delivery_leases import AGAIN, Leases
 from chalicelib.flow.runs.context import build
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
-# The rows of a job are at most this old when it is sent (C13). A slower read is repeated for one call only. If reads
-# stay slow for SLOW_TABLES, the jobs are handed on. They are not handed on at once, because another invocation would
-# prepare them again, which makes tables slow that are slow from too much work.
+# The rows of a job are at most FRESH old when it is sent (C13). After a slower read of at most OLDEST, one call is made
+# at once, and the next read is for one call. A still slower read is repeated. If reads stay that slow for SLOW_TABLES,
+# the jobs are handed on. They are not handed on at once, because another invocation would prepare them again, which
+# makes tables slow that are slow from too much work.
 FRESH: Millis = 100
+OLDEST: Millis = 2 * SECOND
 SLOW_TABLES: Millis = 10 * SECOND
 PAUSE: Millis = 20  # between slow reads
+TOGETHER: Millis = 50  # the events of a bundle that are due within this time are sent in one call, at the last instant
 
 # Reserved at the end of an invocation for recording results and for the hints that follow the last send.
 BOOKS_TIME: Millis = 10 * SECOND
@@ -146,20 +151,26 @@ def lease(ports: Ports, ready: Sequence[Ready], begin: Instant, counts: Counts =
     # The first use of a target imports and creates its client: 20 ms of CPU, better spent before the instant.
     target_roles.assume(ports, [each.run for each in ready])
     longest = longest_of(ready)
-    busy = leases.take([each.job for each in ready], longest, begin)
+    rows = _rows(ready)
+    busy = leases.take(rows, longest, begin)
     later: dict[Instant, list[Ref]] = {}
-    for each in ready:
-        until = busy.get(delivery_lease.mark(each.job))
+    for row in rows:
+        until = busy.get(delivery_lease.mark(row))
         if until is not None:
-            later.setdefault(until, []).append(each.ref)
+            later.setdefault(until, []).append(ref_of(row))
     for until, refs in later.items():
         _hint(ports, refs, until)
     # From its instant on, another invocation may have sent a job after its row was read, and its lease may have ended.
     # The count does not show that, so the rows are read again. One whose clock is ahead may have sent a job before, but
     # its lease still covers what it sent.
-    may_be_sent = ports.clock.now() >= min(delivery_lease.due_of(each.job) for each in ready)
-    left = tuple(each for each in ready if delivery_lease.mark(each.job) not in busy)
+    may_be_sent = ports.clock.now() >= min(map(delivery_lease.due_of, rows))
+    left = tuple(each for each in ready if delivery_lease.mark(each.row) not in busy)
     return Leased(left, leases, NONE if may_be_sent else counts)
+
+
+def _rows(ready: Iterable[Ready]) -> list[Job]:
+    """The stored rows of deliveries, each once."""
+    return list({each.row_ref: each.row for each in ready}.values())
 
 
 def with_roles(ports: Ports, ready: Sequence[Ready]) -> list[Ready]:
@@ -183,12 +194,12 @@ def send(ports: Ports, leased: Leased) -> Sent:
             _hand_on(ports, leases, books, [each for call in batch.calls for each in call], no_time.until)
             break
         except Exception as error:  # the tables cannot be read, so none of the remaining jobs was sent
-            logger.exception("sub-batch not read", extra={"size": len(batch.refs())})
-            unread = dict.fromkeys(batch.refs(), error)
+            logger.exception("sub-batch not read", extra={"size": sum(map(len, batch.calls))})
+            unread = dict.fromkeys(batch.rows(), error)
             break
         if sub_batch is None:
             continue
-        changed += [each.ref for each in sub_batch.stale]
+        changed += dict.fromkeys(each.row_ref for each in sub_batch.stale)
         for number, call in enumerate(sub_batch.calls):
             if number and not batch.may_send(sub_batch, call):
                 batch.put_back(sub_batch.calls[number:], made=number)
@@ -197,10 +208,10 @@ def send(ports: Ports, leased: Leased) -> Sent:
     books.keep()
     if changed and not books.failed:
         given_up = set(changed)
-        leases.give_up(frozenset(delivery_lease.mark(each.job) for each in leased.ready if each.ref in given_up))
+        leases.give_up(frozenset(delivery_lease.mark(each.row) for each in leased.ready if each.row_ref in given_up))
     if batch.lost:
         _hint(ports, list(batch.lost), ports.clock.now() + AGAIN)
-    return Sent(books.ends, tuple(changed), {**books.failed, **unread}, frozenset(batch.lost))
+    return Sent(books.ends, tuple(dict.fromkeys(changed)), {**books.failed, **unread}, frozenset(batch.lost))
 
 
 class _NoTime(Exception):
@@ -234,52 +245,72 @@ class _Batch:
         self._leases = leases
         self._counts = counts
         self._is_single = len(ready) == 1
-        self.calls = deque(sub_batches.split(ready, run_of))
+        self.calls = deque(_calls(ready))
         self._width = sub_batches.MAX_BATCHES
         self._slow_since: Instant | None = None
         self.lost: dict[Ref, None] = {}  # in their order
 
-    def refs(self) -> list[Ref]:
-        return [each.ref for call in self.calls for each in call]
+    def rows(self) -> list[Ref]:
+        return [ref_of(row) for row in _rows(each for call in self.calls for each in call)]
 
     def next(self) -> _SubBatch | None:
         """Take the next sub-batch, and read its rows. Returns None if a namespace has another role now. Then all
-        that is left is split anew. Returns None, too, if the read took longer than ``FRESH``. Then the calls are left,
-        with the revisions that were read, and the next read is for one call.
+        that is left is split anew. Returns None, too, if the read took longer than ``OLDEST``. Then the calls are left,
+        with the revisions that were read, and the next read is for one call. So it is after a read that took longer
+        than ``FRESH``, of whose calls `may_send` allows only the first.
 
         Raises _NoTime if too little time is left, or if reads have been slow for ``SLOW_TABLES``.
         """
-        calls = list(islice(takewhile(self._is_like_first, self.calls), min(self._width, _calls_of(self.calls[0]))))
+        begin = max(self._ports.clock.now(), _due_of(self.calls[0]))
+        next_calls = takewhile(lambda call: self._is_like_first(call) and _due_of(call) <= begin, self.calls)
+        calls = list(islice(next_calls, min(self._width, _calls_of(self.calls[0]))))
         part = [each for call in calls for each in call]
         longest = longest_of(part)
         if self._is_split_anew(part):
             return None
         # STS is called here if credentials end soon: neither the leases nor the read get older meanwhile.
-        if not self._has_time(longest + (MAX_ASSUME if any(each.run.target_role for each in part) else 0)):
-            raise _NoTime(self._ports.clock.now())
+        needed = longest + (MAX_ASSUME if any(each.run.target_role for each in part) else 0)
+        if not self._has_time(needed + begin - self._ports.clock.now()):
+            raise _NoTime(begin)
+        self._ports.clock.wait_until(begin)
         missing = target_roles.assume(self._ports, [each.run for each in part])
         refused = refusals(self._ports, part, missing)
         # A stall between this instant and the sends counts as a slow read: the lease may end during it.
         before = self._ports.clock.now()
-        kept = self._leases.keep([each.job for each in part], longest + FRESH)
-        held = [each for each in part if delivery_lease.mark(each.job) not in kept.lost]
+        kept = self._leases.keep(_rows(part), longest + OLDEST)
+        held = [each for each in part if delivery_lease.mark(each.row) not in kept.lost]
         if kept.lapsed:
             self._counts = NONE  # others may have sent these jobs, which no count shows
         found = _relied_on(self._ports, held if self._nothing_closed(held) else self._read_again(held))
+        if self._ports.clock.now() - before > FRESH:  # the allow-list and the roles must not get older by that
+            refused = refusals(self._ports, part, missing)
+            if self._is_split_anew(part):
+                return None
         now = self._ports.clock.now()
+        is_slow = now - before > FRESH
         for _ in calls:
             self.calls.popleft()
-        if now - before > FRESH:
+        # A slow read has used time of the invocation.
+        if is_slow and (now - before > OLDEST or not self._has_time(longest)):
             present = {each.ref: each for each in found}
             self.calls.extendleft([present.get(each.ref, each) for each in call] for call in reversed(calls))
             self._pause(now, len(held))
             return None
-        self._width, self._slow_since = min(self._width + 1, sub_batches.MAX_BATCHES), None
-        self.lost |= {each.ref: None for each in part if delivery_lease.mark(each.job) in kept.lost}
+        self._width = 1 if is_slow else min(self._width + 1, sub_batches.MAX_BATCHES)
+        self._slow_since = None
+        self.lost |= {each.row_ref: None for each in part if delivery_lease.mark(each.row) in kept.lost}
         going = {each.ref: decided for each in found if (decided := _decided(each, now)) is not None}
         may_go = [[going[each.ref] for each in call if each.ref in going] for call in calls]
         stale = [each for each in held if each.ref not in going]
+        self._leave_out({each.row_ref for each in stale if each.bundle is not None} | self.lost.keys())
         return _SubBatch([call for call in may_go if call], stale, refused, before)
+
+    def _leave_out(self, rows: Collection[Ref]) -> None:
+        """Leave out the other events of bundles that are decided again: events are sent in the order of their
+        numbers."""
+        if rows:
+            left = ([each for each in call if each.row_ref not in rows] for call in self.calls)
+            self.calls = deque(call for call in left if call)
 
     def _is_split_anew(self, part: Sequence[Ready]) -> bool:
         """Split the rest anew, if the namespace of a delivery has another role than that with which it was split."""
@@ -288,11 +319,14 @@ class _Batch:
             return False
         changed = {each.ref: each for each in present}
         left = [changed.get(each.ref, each) for call in self.calls for each in call]
-        self.calls = deque(sub_batches.split(left, run_of))
+        self.calls = deque(_calls(left))
         return True
 
     def _nothing_closed(self, part: Sequence[Ready]) -> bool:
-        """Whether nothing was closed in the namespaces of these jobs since their rows were read."""
+        """Whether nothing was closed in the namespaces of these jobs since their rows were read. No count shows whether
+        another invocation has sent a part of a bundle, and given up its lease since."""
+        if any(each.bundle is not None for each in part):
+            return False
         namespaces = {each.job.schedule.partition(".")[0] for each in part}
         if not namespaces <= self._counts.keys():
             return False
@@ -324,9 +358,31 @@ class _Batch:
         self._width = 1
         self._slow_since = self._slow_since if self._slow_since is not None else now
         if now - self._slow_since >= SLOW_TABLES:
-            logger.warning("tables slow", extra={"hint": f"no read of {size} jobs within {FRESH} ms"})
+            logger.warning("tables slow", extra={"hint": f"no read of {size} jobs within {OLDEST} ms"})
             raise _NoTime(now + SECOND)
         self._ports.clock.wait_until(now + PAUSE)
+
+
+def _calls(ready: Iterable[Ready]) -> list[list[Ready]]:
+    """The deliveries of each call, in the order of their instants."""
+    calls = (part for call in sub_batches.split(ready, run_of) for part in _together(call))
+    return sorted(calls, key=_due_of)
+
+
+def _together(call: Sequence[Ready]) -> Iterator[list[Ready]]:
+    """The parts of a call whose events are due together: at most `TOGETHER` after the first of them."""
+    together: list[Ready] = []
+    for each in call:
+        if together and _due_of([each]) - _due_of(together[:1]) > TOGETHER:
+            yield together
+            together = []
+        together.append(each)
+    yield together
+
+
+def _due_of(call: Sequence[Ready]) -> Instant:
+    """When the last event of a call is due."""
+    return max((each.job.due_at or 0 for each in call if each.bundle is not None), default=0)
 
 
 def run_of(each: Ready) -> Run:
@@ -465,14 +521,14 @@ def _called_at(run: Run, job: Job, now: Instant) -> Run:
 
 def _wanted(part: Sequence[Ready]) -> list[Key]:
     wanted: list[Key] = [kinds.key(ScheduleState, name) for name in dict.fromkeys(each.job.schedule for each in part)]
-    return wanted + [kinds.key_of(each.job) for each in part]
+    return wanted + [kinds.key_of(row) for row in _rows(part)]
 
 
 def _is_as_stamped(stamps: Mapping[Key, Stamp], each: Ready) -> bool:
     schedule_state = each.facts.schedule_state
     if schedule_state is None or stamps.get(kinds.key_of(schedule_state)) != stamp_of(schedule_state):
         return False
-    return stamps.get(kinds.key_of(each.job)) == stamp_of(each.job)
+    return stamps.get(kinds.key_of(each.row)) == stamp_of(each.row)
 
 
 def _still(seen: Ports, each: Ready) -> Ready | None:
@@ -480,16 +536,18 @@ def _still(seen: Ports, each: Ready) -> Ready | None:
 
     A lease by the sweep raises the revision but changes nothing that the decision depends on.
     """
-    job = seen.rows.get(Job, each.job.schedule, each.job.generation, each.job.sort_key)
+    job = seen.rows.get(Job, each.row.schedule, each.row.generation, each.row.sort_key)
     if job is None or job.closed or seen.rows.get(ScheduleState, each.job.schedule) != each.facts.schedule_state:
         return None
-    if _identity(job) != _identity(each.job):
+    if _identity(job) != _identity(each.row):
         return None
+    if each.bundle is not None:
+        return replace(each, bundle=job) if bundles.has(job, each.job) else None
     return each if job.rev == each.job.rev else replace(each, job=replace(each.job, rev=job.rev))
 
 
 def _identity(job: Job) -> tuple[object, ...]:
-    return job.job_id, job.attempt, job.tries, job.queued_in, job.held, job.units
+    return job.job_id, job.attempt, job.tries, job.queued_in, job.held, job.units, job.plan
 
 
 def still_launches(each: Ready, now: Instant) -> Launch | None:
@@ -508,9 +566,9 @@ def _hand_on(ports: Ports, leases: Leases, books: Books, left: Sequence[Ready], 
     """Hint the remaining jobs, for other invocations. If a result was not recorded the lease stays, so that they wait
     until it expires."""
     if not books.failed:
-        leases.give_up(frozenset(delivery_lease.mark(each.job) for each in left))
+        leases.give_up(frozenset(delivery_lease.mark(row) for row in _rows(left)))
     logger.warning("handed on", extra={"size": len(left)})
-    _hint(ports, [each.ref for each in left], until)
+    _hint(ports, [ref_of(row) for row in _rows(left)], until)
 
 
 def _hint(ports: Ports, refs: Sequence[Ref], due: Instant) -> None:

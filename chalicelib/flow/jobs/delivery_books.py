@@ -7,39 +7,38 @@ nevertheless and replaces the record of a job that never ran.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import count
-from typing import Any
+from typing import TypeVar
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import claim
-from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits.writes import LeaveQueue
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.rows.run import Record, Run
-from chalicelib.core.runs import complete, dead_letters, queued
-from chalicelib.core.targets import retries
-from chalicelib.core.targets.answers import Answer, Never, RunUpdate, Started
-from chalicelib.core.targets.retries import Delivery, GiveUp
+from chalicelib.core.runs import queued
+from chalicelib.core.targets.answers import Started
 from chalicelib.core.why import Why
-from chalicelib.core.writes import Create, Delete, DeleteJob, Put, RemoveWaiter, Replace, WakeBackfill, Write
+from chalicelib.core.writes import Create, Delete, DeleteJob, RemoveWaiter, Replace, WakeBackfill, Write
+from chalicelib.flow.jobs import bundle_books
+from chalicelib.flow.jobs.delivery_ends import MAX_BYTES, Answered, Ends, bytes_of, ended, next_of
 from chalicelib.flow.jobs.delivery_leases import Leases
 from chalicelib.flow.limits import queues
 from chalicelib.flow.notices import notices
 from chalicelib.log import logger
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
+T = TypeVar("T")
+
 MAX_WRITES = 100  # per transaction
 PLAIN_WRITES, QUEUED_WRITES = 2, 4  # of a delivery, and of one from a queue, which may need one for its queue alone
-MAX_BYTES = 3_000_000  # per transaction; DynamoDB allows 4 MB
-ROW_BYTES = 4_000  # of a run and its job, without data and properties
 # Results of quick sends are recorded together, so that recording does not delay a burst. A result waits at most
 # BOOKED_WITHIN. After a send of SLOW or longer it is recorded at once, because recording is short beside such a send. A
 # send that is slower than usual because of too much work is not SLOW: to record each ten alone would add to that work.
@@ -49,31 +48,6 @@ SLOW: Millis = SECOND
 # record, the jobs would be sent again. The lease is renewed for each try.
 ONE_TRY: Millis = 10 * SECOND
 MAX_TRIES = 12  # of a group
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """A job that may be delivered: the ``facts`` of that decision, and the run that it becomes with its ``context``.
-
-    ``serving`` names the limit whose queue serves it.
-    """
-
-    ref: Ref
-    job: Job
-    facts: Facts
-    run: Run
-    context: Mapping[str, Any]
-    serving: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A delivery that was made at ``at``, its run at the call, and the answer of the target."""
-
-    ready: Ready
-    called: Run
-    answer: Answer
-    at: Instant
 
 
 class Books:
@@ -87,7 +61,7 @@ class Books:
         self._ports = ports
         self._leases = leases
         self._open: list[Answered] = []
-        self.ends: dict[Ref, Why | None] = {}
+        self.ends: Ends = {}
         self.failed: dict[Ref, Exception] = {}
 
     def add(self, answered: Sequence[Answered]) -> None:
@@ -100,6 +74,9 @@ class Books:
     def keep(self) -> None:
         """Record all results so far. Never raises: an error goes to ``failed``, and nothing is sent again."""
         answered, self._open = self._open, []
+        in_bundles = [each for each in answered if each.ready.bundle is not None]
+        answered = [each for each in answered if each.ready.bundle is None]
+        answered += self._settle(in_bundles)
         # Sorted by queue, so that a transaction writes to the counts of few queues: others write to them, too.
         together = [each for each in answered if _is_plain(each)]
         together.sort(key=lambda each: each.ready.job.queued_in or "")
@@ -116,11 +93,26 @@ class Books:
                 self._fail([each], error)
         self._wake_backfills(answered)
 
+    def _settle(self, answered: Sequence[Answered]) -> list[Answered]:
+        """Record the deliveries of bundles. Returns those of events that had left their bundle."""
+        alone: list[Answered] = []
+        for group in bundle_books.rows_of(answered).values():
+            try:
+                settled = self._patiently(group, partial(bundle_books.settle, self._ports, group))
+                self.ends |= settled.ends
+                alone += settled.alone
+            except Exception as error:
+                self._fail(group, error)
+        return alone
+
     def _commit_patiently(self, group: list[Answered]) -> list[Answered]:
+        return self._patiently(group, lambda: self._commit(group))
+
+    def _patiently(self, group: Sequence[Answered], record: Callable[[], T]) -> T:
         for tried in count(1):
             try:
                 self._keep_leases(group)
-                return self._commit(group)
+                return record()
             except SluiceError as error:
                 if error.code != "unavailable" or tried == MAX_TRIES or not self._ports.has_time(ONE_TRY):
                     raise
@@ -130,7 +122,7 @@ class Books:
     def _keep_leases(self, group: Sequence[Answered]) -> None:
         """Renew the leases of the group if they end during the next try, so that no other invocation sends its jobs."""
         if self._leases is not None:
-            self._leases.keep([each.ready.job for each in group], ONE_TRY)
+            self._leases.keep(list({each.ready.row_ref: each.ready.row for each in group}.values()), ONE_TRY)
 
     def _commit(self, group: list[Answered]) -> list[Answered]:
         """Record a group in one transaction. Returns the deliveries that were left out because of a conflict."""
@@ -167,27 +159,13 @@ class Books:
 
     def _fail(self, group: Sequence[Answered], error: Exception) -> None:
         logger.exception("deliveries not recorded", extra={"size": len(group)})
-        self.failed |= {each.ready.ref: error for each in group}
+        self.failed |= {each.ready.row_ref: error for each in group}
 
 
 def _is_plain(each: Answered) -> bool:
     """Whether the target accepted the delivery and the job holds no permit. Then two writes record it. If the job
     waited for a permit of its policy, a third one takes it out of the queue."""
     return isinstance(each.answer, Started) and not each.ready.job.held
-
-
-def ended(run: Run, answer: Started | Never, now: Instant) -> Run:
-    """The final run, without announcements, of a delivery that the target accepted or that Sluice gave up."""
-    state = (
-        RunUpdate("SUCCEEDED", now)
-        if isinstance(answer, Started)
-        else RunUpdate("FAILED", now, Why.of("not_delivered", answer.why))
-    )
-    step = complete.advance(run, state, now, None)
-    if step is None:
-        raise ValueError("expected a run that is STARTING")
-    target_id = answer.target_id if isinstance(answer, Started) else None
-    return complete.without_announcement(replace(step.run, target_id=target_id))
 
 
 def _plan(each: Answered) -> list[Write]:
@@ -270,50 +248,28 @@ def _not_taken(ports: Ports, each: Answered) -> Why | None:
 
     Giving up writes a failed run and a dead letter, in one transaction with the end of the job.
     """
-    if isinstance(each.answer, Started):
-        raise TypeError("expected a delivery that was not taken")
-    now = ports.clock.now()
-    job, called = each.ready.job, each.called
-    policy = each.ready.facts.workflow.delivery if each.ready.facts.workflow else Delivery()
-    after = retries.next_try(called.calls, each.answer, policy, job.job_id, now)
-    if isinstance(after, GiveUp):
-        failed = ended(called, Never(after.why), now)
-        letter = dead_letters.of(failed, now)
-        notices_due = notices.of_run(ports, failed, "failed", now)
-        kept: list[Write] = [Create(failed), *([Put(letter)] if letter else []), *notices_due]
+    now, job = ports.clock.now(), each.ready.job
+    after = next_of(ports, each, now)
+    if after.job is None:
         held = {limit_name: ports.jobs.limit_state(limit_name) for limit_name in job.held}
-        if job.event is None and not job.traits.timed:
-            # A redrive gets this context: the events lie under the generation that gathered them, and expire with it.
-            ports.payloads.put_context(failed.run_id, each.ready.context)
         # A conflict means that another invocation has delivered it or given it up: that result is the final one.
         woken = _woken_backfill(ports, job, now)
-        if ports.ledger.commit([*kept, *claim.delete_plan(job, held, now), *woken]) is None:
-            notices.hint(ports, notices_due)
+        if ports.ledger.commit([*after.plan, *claim.delete_plan(job, held, now), *woken]) is None:
+            notices.hint(ports, after.notices)
         return None
-    why = Why.of("try_failed", after.why)
     for _ in range(MAX_CONFLICTS):
-        later = replace(
-            job,
-            wake_at=after.at,
-            reason=why,
-            tries=called.calls,
-            first_try_at=called.start_requested_at,
-            retry_at=after.at,
-            leases=0,
-            rev=job.rev + 1,
-        )
-        later = claim.detached_from_emitter(job, later)
+        later = claim.detached_from_emitter(job, replace(after.job, rev=job.rev + 1))
         # A job that waits for its next try waits in no queue: others would wait behind it.
         plan = claim.moved(job, later) if job.queued_in is None else claim.yield_queue(job, later, {}, now)
         if ports.ledger.commit(plan) is None:
-            ports.hints.send([ref_of(later)], after.at, now)
+            ports.hints.send([ref_of(later)], after.job.wake_at or now, now)
             break
         # The sweep may have leased the job during the call; the try must be counted nevertheless.
         found = ports.rows.get(Job, job.schedule, job.generation, job.sort_key)
         if found is None or found.closed or (found.job_id, found.tries) != (job.job_id, job.tries):
             break
         job = replace(job, rev=found.rev, queued_in=found.queued_in, rank=found.rank)
-    return why
+    return after.why
 
 
 def _groups(answered: Sequence[Answered]) -> Iterator[list[Answered]]:
@@ -321,7 +277,7 @@ def _groups(answered: Sequence[Answered]) -> Iterator[list[Answered]]:
     group: list[Answered] = []
     size = writes = 0
     for each in answered:
-        more = _bytes(each)
+        more = bytes_of(each)
         job = each.ready.job
         needed = (QUEUED_WRITES if job.queued_in is not None else PLAIN_WRITES) + (job.backfill is not None)
         if group and (writes + needed > MAX_WRITES or size + more > MAX_BYTES):
@@ -331,10 +287,3 @@ def _groups(answered: Sequence[Answered]) -> Iterator[list[Answered]]:
         size, writes = size + more, writes + needed
     if group:
         yield group
-
-
-def _bytes(each: Answered) -> int:
-    """An upper bound for the bytes of a run and its job."""
-    request = each.called.request
-    data = sum(len(str(part)) for part in (request.data or {}).values())
-    return ROW_BYTES + 4 * data + 2 * len(json.dumps(dict(request.properties)))

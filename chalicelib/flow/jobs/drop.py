@@ -132,10 +132,10 @@ def drop_job(
     """
     job = queues.regained(ports, job)
     held = states_of_held(ports, job)
-    duplicate = _duplicate(ports, job)
-    if duplicate is not None:
-        return committed(ports, claim.delete_plan(job, held, now), "gone", duplicate)
-    plan = claim.drop_plan(job, _ending(ports, job, kind, why, now), held, now, exact)
+    lost = _lost_of(ports, job)
+    if isinstance(lost, Why):
+        return committed(ports, claim.delete_plan(job, held, now), "gone", lost)
+    plan = claim.drop_plan(job, _ending(ports, lost, kind, why, now), held, now, exact or job.is_bundle)
     if job.backfill is not None:
         plan.append(WakeBackfill(job.schedule, job.backfill, now))
     told = kind == "ABORTED" and not job.traits.retries
@@ -149,12 +149,14 @@ def drop_job(
     return outcome
 
 
-def _duplicate(ports: Ports, job: Job) -> Why | None:
-    """Why a fire goes without a record: it is prepared again, or has run; None for any other job."""
-    if job.traits.timed and _is_again(ports, job):
+def _lost_of(ports: Ports, job: Job) -> Job | Why:
+    """What is lost with a job: the job, or a part of a bundle. The reason why nothing is for a fire that is prepared
+    again, or has run: it goes without a record."""
+    lost = _not_again(ports, job) if job.traits.timed else job
+    if lost is None:
         return Why.of("duplicate", "prepared again after an update")
     already = facts_of.already(ports, job) if check.is_prepared(job) else None
-    return Why.of("duplicate", f"has {already} already") if already is not None else None
+    return Why.of("duplicate", f"has {already} already") if already is not None else lost
 
 
 def _ending(ports: Ports, job: Job, kind: RecordKind, why: Why, now: Instant) -> list[Write]:
@@ -183,11 +185,13 @@ def drop_at(ports: Ports, key: tuple[str, int, str], why: Why) -> bool:
     raise too_many_conflicts(f"dropping job {key}", "the sweep will try again")
 
 
-def _is_again(ports: Ports, job: Job) -> bool:
-    """Whether the fire of a closed generation is prepared again in the present one, whose trigger is the same."""
+def _not_again(ports: Ports, job: Job) -> Job | None:
+    """What of a fire of a closed generation is not prepared again in the present one, whose trigger is the same."""
     schedule_state = ports.rows.get(ScheduleState, job.schedule)
     schedule = lookup.definition_of(ports, schedule_state)
-    return schedule_state is not None and schedule is not None and continued.is_again(job, schedule_state, schedule)
+    if schedule_state is None or schedule is None:
+        return job
+    return continued.lost_of(job, schedule_state, schedule)
 
 
 def states_of_held(ports: Ports, job: Job) -> dict[str, LimitState]:

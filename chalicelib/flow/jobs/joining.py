@@ -10,14 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from chalicelib.core import ids
-from chalicelib.core.definitions import overrides
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import HOUR, MINUTE, SECOND, Instant, Millis
-from chalicelib.core.jobs import claim
+from chalicelib.core.jobs import claim, plain
 from chalicelib.core.jobs import priority as job_priority
 from chalicelib.core.jobs.facts import Facts
-from chalicelib.core.jobs.permits import is_tracked
 from chalicelib.core.limits import blocks, names, permits
 from chalicelib.core.limits.permits import Pace
 from chalicelib.core.limits.route import Route
@@ -68,7 +66,7 @@ def join(ports: Ports, joining: Sequence[Joining]) -> list[Ref]:
     for each in joining:
         by_limit.setdefault(each.pace.limit_name, []).append(each)
     for limit_name, jobs in by_limit.items():
-        if len(jobs) < FEWEST:
+        if sum(each.job.waiting for each in jobs) < FEWEST:
             left += [each.ref for each in jobs]
             continue
         left += _join(ports, limit_name, jobs)
@@ -222,11 +220,9 @@ def needs_permit_alone(ports: Ports, name: str) -> bool:
     schedule = lookup.definition_of(ports, ports.rows.get(ScheduleState, name))
     row = ports.rows.get(Definition, "workflow", schedule.workflow) if schedule is not None else None
     workflow = lookup.workflow_of(ports, schedule.workflow) if schedule is not None else None
-    if schedule is None or workflow is None or overrides.deadline_of(schedule, workflow) is not None:
+    if schedule is None or workflow is None:
         return False
-    if (row is not None and row.counted) or is_tracked(schedule, workflow):
-        return False
-    return all(constraint.decidable_ahead for constraint in overrides.constraints_of(schedule, workflow))
+    return plain.needs_policy_alone(schedule, workflow, row is not None and row.counted)
 
 
 def _commit(

@@ -62,7 +62,7 @@ def of_job(ports: Ports, job: Job, what: str, reason: Why, now: Instant) -> list
     )
 
 
-def hint(ports: Ports, plan: list[Write]) -> None:
+def hint(ports: Ports, plan: Sequence[Write]) -> None:
     """Hint the pending notices of a plan that was carried out, so that they are handled at once."""
     refs = [ref_of(write.row) for write in plan if isinstance(write, Put) and isinstance(write.row, PendingNotice)]
     if refs:

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import takewhile
 
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import continued
+from chalicelib.core.fires import bundles, continued
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
@@ -103,4 +103,4 @@ def _prepared(ports: Ports, alive: ScheduleState, now: Instant) -> tuple[Job, ..
     """The fires of the present generation that are prepared and due after ``now``."""
     jobs = lookup.every(partial(ports.jobs.jobs, alive.schedule, alive.generation), PAGE)
     fires = takewhile(lambda job: sort_keys.is_fire(job.sort_key), jobs)  # they sort first
-    return tuple(fire for fire in fires if fire.due_at is not None and fire.due_at > now)
+    return tuple(fire for fire in fires if bundles.first_after(fire, now) is not None)

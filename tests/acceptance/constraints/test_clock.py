@@ -35,7 +35,7 @@ def test_c2_a_delay_ends_on_its_second_behind_many_fires(fires: int) -> None:
     world.upload(day(1))
     world.settle()
     doze(world, "40m")
-    assert len(world.runs("shot")) == min(fires, 500), "a page of its runs"
+    assert sum(run.count for run in world.runs("shot")) == fires
     assert started_at(world, "daily") == ["2026-03-02T12:41:20.000Z"]
 
 

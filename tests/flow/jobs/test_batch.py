@@ -12,6 +12,7 @@ from chalicelib.flow.jobs import batch, deliver
 from chalicelib.flow.system.dispatch import dispatch_together
 from tests.acceptance.words import window
 from tests.support.clock import NOON
+from tests.support.deliveries_crossed import EACH
 from tests.support.schedules import at, partitions
 from tests.support.world import SQS, World, day, flights
 
@@ -119,7 +120,8 @@ def held(count: int = 200, **fields: Any) -> World:
     """A world with so many fires of one schedule, each a job of its own, that wait for its resume."""
     world = World()
     spread = {"count": count, "over": "1ms"}
-    world.deploy(flights({"a": at(AT_ONE, "notify", spread=spread, coalesce=False, **fields)}))
+    each = {"target": SQS, "delivery": EACH}
+    world.deploy(flights({"a": at(AT_ONE, "notify", spread=spread, coalesce=False, **fields)}, notify=each))
     world.pause("a")
     world.pass_by("2m")
     assert len(world.jobs("a")) == count
@@ -169,7 +171,8 @@ def test_e3_woken_fires_of_a_policy_join_together() -> None:
     world = World()
     spread = {"count": 60, "over": "1ms"}
     schedules = {"a": at(AT_ONE, "notify", spread=spread, coalesce=False, policy="calm")}
-    world.deploy({**flights(schedules), "policies": {"calm": {"max_events": 20, "interval": "1s"}}})
+    each = {"target": SQS, "delivery": EACH}
+    world.deploy({**flights(schedules, notify=each), "policies": {"calm": {"max_events": 20, "interval": "1s"}}})
     world.pause("a")
     world.pass_by("2m")
     world.resume("a")
@@ -201,7 +204,8 @@ def test_c3_fires_wait_for_a_window_and_are_sent_together() -> None:
     world = World()
     spread = {"count": 200, "over": "1ms"}
     opens = {"constraints": [window("12:05", "13:00")]}
-    world.deploy(flights({"a": at(AT_ONE, "notify", spread=spread, coalesce=False, **opens)}))
+    each = {"target": SQS, "delivery": EACH}
+    world.deploy(flights({"a": at(AT_ONE, "notify", spread=spread, coalesce=False, **opens)}, notify=each))
     world.pass_by("4m")
     assert (len(world.jobs("a")), world.targets.queue.messages) == (200, [])
     calls = counted(world)

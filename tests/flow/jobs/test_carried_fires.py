@@ -90,13 +90,14 @@ def test_l6_carry_of_an_earlier_end_drops_a_fire_to_be_an_event(world: World) ->
 def test_l6_carry_of_another_count_applies_to_the_prepared_fire(world: World, before: int, after: int) -> None:
     world.deploy(flights({"burst": many(before)}))
     world.pass_by("30s")
-    assert len(world.jobs("burst")) == before
+    assert sum(job.waiting for job in world.jobs("burst")) == before
 
     world.put("burst", many(after, **CARRY))
     world.pass_by("3m")
-    assert len(world.runs("burst")) == after
+    assert sum(run.count for run in world.runs("burst")) == after
     assert sent_once(world)
-    assert [record.kind for record in world.records("burst")] == ["DROPPED"] * max(before - after, 0)
+    assert {record.kind for record in world.records("burst")} <= {"DROPPED"}
+    assert sum(record.count for record in world.records("burst")) == max(before - after, 0)
 
 
 def test_l6_carry_of_another_window_moves_the_prepared_events(world: World) -> None:
@@ -136,7 +137,7 @@ def test_l6_carry_reaches_fires_already_read_by_a_batch(world: World) -> None:
     world.put("burst", many(3, **CARRY))
     world.clock.pass_by("3s")
     sent = deliver.send(world.ports, deliver.lease(world.ports, ready.ready, due))
-    assert (sent.ends, len(sent.changed)) == ({}, 10)
+    assert (sent.ends, len(sent.changed)) == ({}, 1)
     world.pass_by("2m")
     assert len(world.runs("burst")) == 3
 

@@ -11,7 +11,7 @@ import pytest
 
 from chalicelib.flow.system.dispatch import dispatch_together
 from tests.acceptance.words import doze, why
-from tests.support.deliveries_crossed import deploy, due, fires, spread
+from tests.support.deliveries_crossed import EACH, deploy, due, fires, spread
 from tests.support.schedules import at, at_most, partitions
 from tests.support.world import World, day, flights
 
@@ -71,7 +71,7 @@ def test_o2_a_thousand_waiting_jobs_are_a_thousand_log_records(world: World, lin
 
 def test_o2_a_sub_batch_is_one_log_record_with_its_run_ids(lines: pytest.LogCaptureFixture) -> None:
     world = World()
-    deploy(world, {"daily": spread(30)})
+    deploy(world, {"daily": spread(30)}, delivery=EACH)
     dispatch_together(world.ports, fires(world), due(world))
 
     sent = reported(lines, "sent")
