@@ -67,7 +67,7 @@ def _events_of(record: Record) -> Iterable[str]:
     if not bundles.is_bundle_id(record.id):
         return []
     fire_id, _, numbers = record.id.rpartition("-")
-    first, count = (int(number, 36) for number in numbers.split("x"))
+    first, count = (int(number, 36) for number in numbers.split("_"))
     return [bundles.event_id(fire_id, number) for number in range(first, first + count)]
 
 
