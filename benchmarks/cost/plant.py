@@ -50,6 +50,8 @@ from tests.support import tables as template_tables
 LAKE = "sluice-prod-lake-123456789012-us-east-1"
 CONTROL = "sluice-prod-control-123456789012-us-east-1"
 ROLE = "arn:aws:iam::123456789012:role/sluice-prod-jobs"
+HINTS, BURSTS = "hints", "bursts"
+RECEIVERS = {HINTS: "check", BURSTS: "burst"}  # the Lambda of each queue of hints
 # Ticks come at an arbitrary but constant fraction of a second. With this one, a hint for a whole second arrives half a
 # second before its head start, which is the average.
 BEGIN = parse_instant("2026-03-02T12:00:20.300Z")
@@ -104,7 +106,7 @@ class Plant:
             catalog_table=names["catalog_table"],
             jobs_table=names["jobs_table"],
             runs_table=names["runs_table"],
-            hints_queue_url="hints",
+            hints_queue_url=HINTS,
             lake_bucket=LAKE,
             control_bucket=CONTROL,
             emr_application_id=APPLICATION,
@@ -115,7 +117,7 @@ class Plant:
             clock=self.clock,
             ledger=dynamo,
             **table_ports(dynamo),
-            hints=SqsHints(sqs, "hints", self.clock),
+            hints=SqsHints(sqs, HINTS, self.clock, BURSTS),
             targets=Targets(EmrServerlessTarget(emr, APPLICATION, ROLE, CONTROL), SqsTarget(sqs)),
             payloads=S3Payloads(S3(lambda: self.tally), CONTROL),
             lake=S3Lake(S3(lambda: self.tally)),
@@ -162,8 +164,8 @@ class Plant:
         self.ticks += 1
         self.invoke("tick", lambda _: handlers.tick(), {})
 
-    def _on_hint(self, body: str) -> None:
-        self._from_queue("check", handlers.hints, body)
+    def _on_hint(self, queue: str, body: str) -> None:
+        self._from_queue(RECEIVERS[queue], handlers.hints, body)
 
     def _on_run_state(self, job_run_id: str, state: str) -> None:
         detail = {"applicationId": APPLICATION, "jobRunId": job_run_id, "state": state}

@@ -36,9 +36,9 @@ class Clock:
 
 
 class Sqs:
-    """`deliver(body)` is called when a message of the hints queue becomes visible. Other queues are targets."""
+    """`deliver(queue, body)` is called when a message of a queue of hints becomes visible. Other queues are targets."""
 
-    def __init__(self, tally: Callable[[], Tally], later: Later, deliver: Callable[[str], None]) -> None:
+    def __init__(self, tally: Callable[[], Tally], later: Later, deliver: Callable[[str, str], None]) -> None:
         self._tally = tally
         self._later = later
         self._deliver = deliver
@@ -51,7 +51,7 @@ class Sqs:
             return {"Successful": [{"Id": entry["Id"], "MessageId": f"m{entry['Id']}"} for entry in Entries]}
         for entry in Entries:
             body = str(entry["MessageBody"])
-            self._later(1000 * int(entry["DelaySeconds"]), partial(self._deliver, body))
+            self._later(1000 * int(entry["DelaySeconds"]), partial(self._deliver, QueueUrl, body))
         return {"Successful": [], "Failed": []}
 
     def send_message(self, **_: Any) -> Any:

@@ -16,3 +16,15 @@ def test_each_path_of_cost_launches_its_runs(path: Path) -> None:
     before = plant.launched
     path.repeat(plant, 1)
     assert plant.launched - before == len(path.schedules) * path.each
+
+
+@pytest.mark.parametrize(("name", "receiver"), [("cron_to_sqs", "check"), ("batch_to_sqs", "burst")])
+def test_a_path_is_priced_at_the_lambda_of_its_queue(name: str, receiver: str) -> None:
+    """The two Lambdas have different memory."""
+    path = next(path for path in PATHS if path.name == name)
+    plant = Plant(*fresh_tables())
+    plant.deploy({**APP, "schedules": path.schedules})
+    path.repeat(plant, 0)
+    path.repeat(plant, 1)
+    invoked = {call for call in plant.tally.calls if call.startswith("lambda:")}
+    assert invoked == {"lambda:tick", f"lambda:{receiver}"}
