@@ -159,6 +159,11 @@ def attempts(ports: Ports, run_id: str) -> tuple[Run, ...]:
     return (in_bundle,) if in_bundle is not None else found
 
 
+def record_of(ports: Ports, job_id: str) -> Record | None:
+    """The record of work that never became a run; that of an event which was dropped in a bundle, too."""
+    return ports.rows.get(Record, job_id) or fire_events.record(ports, job_id)
+
+
 def runs_for(ports: Ports, upstream: Upstream, values: Mapping[str, str] | None) -> Iterator[Run]:
     """The runs for which a leaf waits and whose status carries these partition values, the newest first; without
     values, all of them. Only the last `MAX_SEARCHED` attempts of the workflow are searched."""
@@ -171,7 +176,7 @@ def runs_for(ports: Ports, upstream: Upstream, values: Mapping[str, str] | None)
 def _ending(ports: Ports, command: str, job_id: str) -> Why:
     """How a job ended that never became a run, from its record. Without one, the command that lists the jobs or runs of
     the schedule that the id names."""
-    record = ports.rows.get(Record, job_id) or fire_events.record(ports, job_id)
+    record = record_of(ports, job_id)
     if record is not None:
         return plain(f"it was {record.kind.lower()} at {iso(record.recorded_at)}: ", record.reason)
     parsed = ids.parse_job_id(job_id)

@@ -140,6 +140,7 @@ def _first_run(ports: Ports, bundle: Job, taken: Answered) -> Run:
         accepted_at=due,
         event=fire.fire_event(bundles.event_of(bundle, bundle.index)),
         spread=(bundle.index, Plan(*bundle.plan).events),
+        plan=bundle.plan,
     )
 
 

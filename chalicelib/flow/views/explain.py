@@ -363,11 +363,11 @@ def datasets_of(schedule: Schedule) -> list[str]:
 def why_work(ports: Ports, run_id: str) -> WhyRunView:
     """Why a run is in its state; or what became of a job that ended without one. Raises ``not_found`` (404) with the
     reason why the job waits, if it still does."""
-    attempts = ports.runs.attempts(run_id)
-    record = None if attempts else ports.rows.get(Record, run_id)
+    attempts = lookup.attempts(ports, run_id)
+    record = None if attempts else lookup.record_of(ports, run_id)
     if record is not None:
         return _with_refs(why_record(record))
-    run = failures.with_reason(ports, lookup.find_run(ports, run_id)[-1])
+    run = failures.with_reason(ports, attempts[-1] if attempts else lookup.find_run(ports, run_id)[-1])
     view, queue = why_run(run), Queues(ports).of(run)
     limit = refs.of_limit(run.queued_in) if run.queued_in is not None else ()
     view["why"] = with_place(view["why"], queue)

@@ -8,7 +8,7 @@ call. A schedule that was replaced since counted the event in an earlier generat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.states import JobState, RunState
 from chalicelib.core.views import At, Code, FromText, Sentence, View, shown
 from chalicelib.core.why import plain
-from chalicelib.flow import lookup, many
+from chalicelib.flow import fire_events, lookup, many
 from chalicelib.flow.ingest.apply import NO_JOB
 from chalicelib.flow.runs import context
 from chalicelib.ports import Ports
@@ -205,14 +205,16 @@ def became(
     return runs, jobs, records, len(waiting) > MAX_JOBS
 
 
-def last_attempts(ports: Ports, run_ids: Iterable[str]) -> dict[str, Run]:
-    """The last attempt of each of these runs that exist. Each call reads the same attempt of a hundred runs."""
+def last_attempts(ports: Ports, run_ids: Sequence[str]) -> dict[str, Run]:
+    """The last attempt of each of these runs that exist, and the runs of events that were sent in a bundle. Each call
+    reads the same attempt of a hundred runs."""
     found: dict[str, Run] = {}
     wanted = [(run_id, 1) for run_id in dict.fromkeys(run_ids)]
     while wanted and wanted[0][1] <= MAX_ATTEMPTS:
         rows = ports.runs.several(wanted)
         found |= {row.run_id: row for row in rows}
         wanted = [(row.run_id, row.attempt + 1) for row in rows if row.state in ("RETRYING", "FAILED")]
+    found |= {run.run_id: run for run in fire_events.runs(ports, [name for name in run_ids if name not in found])}
     return {run_id: found[run_id] for run_id in dict.fromkeys(run_ids) if run_id in found}
 
 

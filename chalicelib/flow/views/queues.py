@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from chalicelib.core.dags import rounds
+from chalicelib.core.fires import bundles
 from chalicelib.core.instants import iso, iso_or_none
 from chalicelib.core.jobs import holds
 from chalicelib.core.jobs.holds import Hold, HoldKind
@@ -25,7 +26,7 @@ from chalicelib.flow import many
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.limits import queues
 from chalicelib.flow.lookup import definitions_in
-from chalicelib.flow.views.views import PartOfDagView
+from chalicelib.flow.views.views import PartOfDagView, PlaceInFireView
 from chalicelib.ports import Page, Ports
 
 MAX_SHOWN = 20  # waiters of each queue in the view of a policy or pool
@@ -63,7 +64,8 @@ class GivenApprovalView(ForMaybe):
 class JobView(View):
     """A job that waits. ``queued_in`` is the limit in whose queue it stands, ``holds`` are its permits.
     ``inherited_priority`` names the priority and where it comes from. ``waits_for`` has at least one item: of several
-    constraints that are not met, each, in the order of the schedule."""
+    constraints that are not met, each, in the order of the schedule. ``count`` is how many events of a large ``fire``
+    wait in the job; 1 for any other job. ``spread`` is for an event of a spread."""
 
     job_id: str
     schedule: str
@@ -88,6 +90,9 @@ class JobView(View):
     requested_by: str | None
     waits_for: list[HoldView]
     queue: PlaceInQueueView | None
+    count: int
+    fire: str | None
+    spread: PlaceInFireView | None
 
 
 class WaiterView(View):
@@ -192,7 +197,17 @@ def waiting_view(job: Job, queue: PlaceInQueueView | None, held: Sequence[Hold])
         progress={leaf: gathered.count for leaf, gathered in job.leaves.items()},
         waits_for=[shown(HoldView, hold) for hold in held],
         queue=queue,
+        count=job.waiting,
+        fire=bundles.fire_of(job.job_id),
+        spread=_spread(job),
     )
+
+
+def _spread(job: Job) -> PlaceInFireView | None:
+    """The place of a job among the events of its fire. The row of a single event does not say how many these are."""
+    if job.is_bundle:
+        return {"index": next(iter(bundles.numbers(job)), job.index), "count": bundles.Plan(*job.plan).events}
+    return {"index": job.index, "count": None} if job.index or bundles.fire_of(job.job_id) is not None else None
 
 
 def with_place(why: Why, queue: PlaceInQueueView | None) -> Why:
