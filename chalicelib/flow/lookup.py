@@ -17,7 +17,7 @@ from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import LastArrival
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.rows.run import Fire, Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.schedules.relative import Counted
 from chalicelib.core.triggers import tree
@@ -148,6 +148,8 @@ def find_run(ports: Ports, run_id: str) -> tuple[Run, ...]:
         waiting = ports.jobs.find(run_id) or fire_events.job(ports, run_id)
         is_job = waiting is not None and not waiting.closed
         still = plain("it is still a job: ", waiting.reason) if waiting is not None and is_job else NONE
+        if not still and ports.rows.get(Fire, run_id) is not None:
+            still = plain(f"it is a fire of many events: sluice fires {run_id}, or GET /v1/fires/{run_id}")
         raise errors.not_found("run", run_id, still or _ending(ports, "runs list", run_id))
     return found
 

@@ -72,7 +72,8 @@ class StateOfConstraintView(UseView):
 
 
 class WhyJobView(View):
-    """Why a job has not run: the decision on the present facts, and what would change it."""
+    """Why a job has not run: the decision on the present facts, and what would change it. ``count`` is how many events
+    of a large fire wait in the job; 1 for any other job."""
 
     job_id: str
     schedule: str
@@ -90,6 +91,7 @@ class WhyJobView(View):
     constraints: list[StateOfConstraintView]
     tree: PartOfTriggerView | None
     limits: list[UseOfLimitView]
+    count: int
     refs: Refs
 
 
@@ -158,6 +160,7 @@ def why_job(
         "constraints": _constraints(job, known, now),
         "tree": _tree_of(job, known.schedule, verdict, now),
         "limits": limits.use_by_job(job, known, asks, now),
+        "count": job.waiting,
         "refs": refs.NONE,
     }
     view["refs"] = refs.of(view, refs.of_job(job, known.schedule, asks))
@@ -238,8 +241,9 @@ def why_and_count(
     newest: Sequence[Run] | None = None,
 ) -> tuple[WhyScheduleView, int, bool]:
     """The explanation of a schedule with its first ``explained`` waiting jobs. Then the number of those that wait among
-    the first ``limit`` jobs, and whether it has more. ``searches`` is as for `why_job`. ``parsed`` is what explanations
-    of other schedules have read in the same request, and ``newest`` the last runs, if the caller has read them."""
+    the first ``limit`` jobs, each event of a large fire counted, and whether it has more. ``searches`` is as for
+    `why_job`. ``parsed`` is what explanations of other schedules have read in the same request, and ``newest`` the last
+    runs, if the caller has read them."""
     schedule_state, schedule = lookup.existing(ports, name)
     now = ports.clock.now()
     present, more = _present(ports, schedule_state, limit, now)
@@ -249,7 +253,7 @@ def why_and_count(
     # Without searches only the sentence counts, and what waits says more than what has ended.
     ended, ran_at = _ended(ports, name, runs) if searches or not waiting else ([], "")
     if schedule_state.mode != "enabled":
-        reasons = [_not_enabled(schedule_state, len(present)), *_last_ended(ended, ran_at, waiting)]
+        reasons = [_not_enabled(schedule_state, _events(present)), *_last_ended(ended, ran_at, waiting)]
     else:
         reasons = _reasons(waiting[:MAX_NAMED]) or _nothing_waits(ports, name, schedule, runs, searches)
         reasons += _last_ended(ended, ran_at, waiting)
@@ -266,7 +270,7 @@ def why_and_count(
     }
     of_jobs = (each for job in waiting for each in job["refs"].own)
     view["refs"] = refs.of(view, chain(refs.of_schedule(name, schedule), of_jobs))
-    return view, len(present), more
+    return view, _events(present), more
 
 
 def _present(ports: Ports, schedule_state: ScheduleState, limit: int, now: Instant) -> tuple[list[Job], bool]:
@@ -274,6 +278,11 @@ def _present(ports: Ports, schedule_state: ScheduleState, limit: int, now: Insta
     page = ports.jobs.jobs(schedule_state.schedule, schedule_state.generation, limit, None)
     waiting = [job for job in page.items if not (job.closed or check.is_upcoming(job, now))]
     return waiting, page.cursor is not None
+
+
+def _events(jobs: Iterable[Job]) -> int:
+    """How many jobs wait, each event of a large fire counted."""
+    return sum(job.waiting for job in jobs)
 
 
 def _next_fire(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, now: Instant) -> str | None:

@@ -36,7 +36,7 @@ BY = "sluice"  # who paused a schedule whose runs failed in a row
 
 class HeldJobsView(HoldView):
     """The jobs that one thing holds. ``why`` is the reason of the first of ``jobs``, and ``changes_at`` the first
-    instant at which one of them is checked again."""
+    instant at which one of them is checked again. ``count`` counts each event of a large fire."""
 
     why: Sentence
     count: int
@@ -121,7 +121,7 @@ class NowView(View):
 
 @dataclass(slots=True)
 class Group:
-    """The jobs that one thing holds, each with all that holds it."""
+    """The jobs that one thing holds, each with all that holds it. ``count`` counts each event of a large fire."""
 
     hold: Hold
     jobs: list[Job] = field(default_factory=list)
@@ -222,7 +222,7 @@ def _groups(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) -> 
         group = groups.setdefault((held[0].kind, held[0].name, held[0].of), Group(held[0]))
         group.jobs.append(job)
         group.holds[job.job_id] = held
-        group.count += 1
+        group.count += job.waiting
     return groups
 
 

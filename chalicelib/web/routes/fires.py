@@ -16,14 +16,14 @@ from chalicelib.wiring import ports
 
 
 def get_fire(request: Request, fire_id: str) -> StateOfFireView:
-    """Read a fire whose events share rows: how many of them were sent, wait, are tried again, have failed or were
-    dropped, and how late they were sent."""
+    """Read what has become of the events of a large fire. It says how many were sent, wait, are tried again, have
+    failed or were dropped, and how late they were sent."""
     return fires.of_fire(ports(), fire_id)
 
 
 def list_events_of_fire(request: Request, fire_id: str) -> Json:
-    """List the events of a fire by their numbers, with a state only those in it. A request reads a bounded number of
-    rows, so a page may hold fewer than ``limit``, even none, and still have a next page."""
+    """List the events of a large fire by their numbers. With a state, only those in it. A request reads a bounded
+    number of rows, so a page may hold fewer than ``limit``, even none, and still have a next page."""
     state = choice(request, "state", get_args(EventState))
     fires.existing(ports(), fire_id)
     return listing(request, partial(fires.events_of, ports(), fire_id, state))
