@@ -25,7 +25,7 @@ from chalicelib.flow.system.dispatch import dispatch_together
 from chalicelib.ports import Ports
 from tests.faults import invariants
 from tests.faults.dying import SMALL
-from tests.support.deliveries_crossed import Interfering, deploy, due, fires, ids, once, spread
+from tests.support.deliveries_crossed import EACH, Interfering, deploy, due, fires, ids, once, spread
 from tests.support.world import World
 
 STALL = "65s"
@@ -118,7 +118,7 @@ def test_clocks_that_differ_by_0_9_s_send_no_job_twice() -> None:
 def test_jobs_sent_and_handed_on_by_a_clock_ahead_stay_sent(ahead: Millis) -> None:
     """The other invocation has time for one call, which it makes before the instant by the clock of this one."""
     world = World(**SMALL)
-    deploy(world, {"daily": spread(120)})
+    deploy(world, {"daily": spread(120)}, delivery=EACH)
     refs, instant = fires(world), due(world)
     world.pass_by("55s")
     prepared = prepare(world.ports, refs, instant)
@@ -253,7 +253,7 @@ def test_jobs_given_up_to_each_other_are_tried_after_two_seconds() -> None:
 def _leased_ahead(count: int) -> tuple[World, Instant, Leased]:
     """A batch that is leased five seconds before its instant, so it relies on the count of closings."""
     world = World(**SMALL)
-    deploy(world, {"daily": spread(count)})
+    deploy(world, {"daily": spread(count)}, delivery=EACH)
     refs, instant = fires(world), due(world)
     world.pass_by("55s")
     prepared = prepare(world.ports, refs, instant)

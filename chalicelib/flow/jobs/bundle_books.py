@@ -19,7 +19,7 @@ from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.runs import sends
 from chalicelib.core.targets.answers import Started
 from chalicelib.core.writes import Create, Delete, DeleteJob, Put, Replace, Write
-from chalicelib.flow.jobs.delivery_ends import Answered, Ends, ended, next_of
+from chalicelib.flow.jobs.delivery_ends import MAX_BYTES, Answered, Ends, bytes_of, ended, next_of
 from chalicelib.flow.notices import notices
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
@@ -46,14 +46,15 @@ def settle(ports: Ports, answered: Sequence[Answered]) -> Settled:
 
 def _parts(answered: Sequence[Answered]) -> Iterator[list[Answered]]:
     part: list[Answered] = []
-    leavers = 0
+    leavers = size = 0
     for each in answered:
         leaves = not isinstance(each.answer, Started)
-        if leaves and leavers == LEAVERS:
+        more = bytes_of(each) if leaves else 0
+        if leaves and (leavers == LEAVERS or size + more > MAX_BYTES):
             yield part
-            part, leavers = [], 0
+            part, leavers, size = [], 0, 0
         part.append(each)
-        leavers += leaves
+        leavers, size = leavers + leaves, size + more
     if part:
         yield part
 

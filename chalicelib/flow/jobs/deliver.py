@@ -312,7 +312,10 @@ class _Batch:
         return True
 
     def _nothing_closed(self, part: Sequence[Ready]) -> bool:
-        """Whether nothing was closed in the namespaces of these jobs since their rows were read."""
+        """Whether nothing was closed in the namespaces of these jobs since their rows were read. No count shows whether
+        another invocation has sent a part of a bundle, and given up its lease since."""
+        if any(each.bundle is not None for each in part):
+            return False
         namespaces = {each.job.schedule.partition(".")[0] for each in part}
         if not namespaces <= self._counts.keys():
             return False

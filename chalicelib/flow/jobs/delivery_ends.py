@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +20,9 @@ from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, Put, Write
 from chalicelib.flow.notices import notices
 from chalicelib.ports import Ports
+
+MAX_BYTES = 3_000_000  # per transaction; DynamoDB allows 4 MB
+ROW_BYTES = 4_000  # of a run and its job, without data and properties
 
 Ends = dict[Ref, Why | None]  # None: the delivery is final; else why it is tried again
 
@@ -111,3 +115,10 @@ def next_of(ports: Ports, each: Answered, now: Instant) -> Next:
         leases=0,
     )
     return Next([] if each.ready.bundle is None else [Create(later)], later, why)
+
+
+def bytes_of(each: Answered) -> int:
+    """An upper bound for the bytes of a run and its job."""
+    request = each.called.request
+    data = sum(len(str(part)) for part in (request.data or {}).values())
+    return ROW_BYTES + 4 * data + 2 * len(json.dumps(dict(request.properties)))
