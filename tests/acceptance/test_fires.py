@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -12,11 +14,12 @@ from chalicelib.core.fires import bundles
 from chalicelib.core.instants import HOUR, MINUTE, SECOND, iso
 from chalicelib.core.rows.run import Fire, Run
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.runs import metrics
 from chalicelib.core.targets.answers import Answer, Never, NotNow
 from chalicelib.flow import lookup
 from chalicelib.flow.jobs.actions import withdraw
 from chalicelib.flow.runs import actions, context, dead_letters
-from chalicelib.flow.views import explain, fires, lineage
+from chalicelib.flow.views import explain, fires, lineage, lists, present, schedule_list, spans
 from chalicelib.flow.views.fires import EventInFireView, StateOfFireView
 from chalicelib.flow.views.queues import Queues
 from chalicelib.flow.views.views import run_in_full, run_view
@@ -294,3 +297,38 @@ def test_e2_a_fire_of_few_events_has_no_line() -> None:
         fires.of_fire(fired.world.ports, fired.id)
     assert caught.value.code == "not_found"
     assert {run_view(run)["fire"] for run in fired.world.runs("batch")} == {None}
+
+
+# -- counts of events ------------------------------------------------------------------------------------------------
+
+
+def test_e2_counts_of_jobs_and_runs_are_counts_of_events() -> None:
+    fired = Fired(1_000, answers={3: REFUSED}, span="1s")
+    ports = fired.world.ports
+    assert lists.count(ports, "demo", 5_000) == 1_000
+    assert lists.count(ports, "demo", 600) == 600, "a count ends where the quota does"
+    fired.world.pause("batch")
+    fired.world.clock.wait_until(FIRST + MINUTE)
+    now = present.now_of(ports, "demo")
+    assert now["waiting"]["count"] == sum(group["count"] for group in now["waiting"]["groups"]) == 1_000
+    [glance] = schedule_list.glance(ports, ["demo.flights.batch"])["items"]
+    assert glance["waiting"] == 1_000
+    assert "1000 jobs waiting" in glance["why"].text
+    fired.world.resume("batch")
+    fired.world.pass_by("5m")
+    found = spans.outcomes(ports, "demo")
+    assert (found["runs"], found["states"]) == (1_000, {"FAILED": 1, "SUCCEEDED": 999})
+    day = date(2026, 3, 2)
+    [of_day] = spans.days(ports, "demo.flights.batch", day, day, ZoneInfo("UTC"))["days"]
+    assert of_day["counts"] == {"FAILED": 1, "SUCCEEDED": 999}
+    since = spans.Within(FIRST, FIRST + HOUR, 100)
+    assert sum(spans.timeline(ports, "demo", since)["count"]) == 1_000
+
+
+def test_o2_metrics_count_each_event() -> None:
+    fired = Fired(600, span="1s")
+    fired.world.pause("batch")
+    fired.world.pass_by("2m")
+    assert sum(fired.world.metrics.of(metrics.WAITS_BEGUN, "paused")) == 600
+    sent = Fired(600)
+    assert sent.world.metrics.of(metrics.FIRE_LATENESS) == [0] * 600

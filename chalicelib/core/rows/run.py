@@ -22,7 +22,8 @@ RecordKind = Literal["ABORTED", "DROPPED", "COALESCED", "SKIPPED", "EXPIRED", "L
 
 @dataclass(frozen=True, slots=True)
 class Record(StoredRow):
-    """How work that never became a run ended, and why."""
+    """How work that never became a run ended, and why. ``count`` is how many fires, or events of a fire, it stands for.
+    ``rev`` counts its versions: events of a bundle that were sent all the same leave it."""
 
     id: str
     kind: RecordKind
@@ -32,6 +33,7 @@ class Record(StoredRow):
     recorded_at: Instant
     created_at: Instant | None = None
     count: int = 1
+    rev: int = 1
     expires_at: Instant | None = None
 
 

@@ -165,9 +165,10 @@ def _after_the_end(ports: Ports, answered: Sequence[Answered], run: Run | None, 
     known = run.count if run is not None else 0
     between = set(range(bundle.index + known, upto)) - {each.ready.job.index for each in taken}
     left = (*(run.left if run is not None else ()), *between)
-    dropped = replace(_run_of(ports, bundle, run, taken, upto, left), dropped_at=record.recorded_at)
     rest = record.count - len(taken)
-    kept: Write = Put(replace(record, count=rest)) if rest > 0 else Delete(record)
+    replaced = record.recorded_at if rest <= 0 else None
+    dropped = replace(_run_of(ports, bundle, run, taken, upto, left), dropped_at=replaced)
+    kept: Write = Put(replace(record, count=rest, rev=record.rev + 1)) if rest > 0 else Delete(record)
     if ports.ledger.commit([_written(run, dropped), kept]) is not None:
         return False
     found.ends |= {each.ready.ref: None for each in answered}
