@@ -293,6 +293,7 @@ export interface Delivery {
   tries?: number;
   delay?: string;
   backoff?: Backoff | null;
+  records?: "fire" | "each";
 }
 
 export interface Deployment {
@@ -406,6 +407,15 @@ export interface EventBusTarget {
   bus: string;
   source?: string;
   detail_type?: string;
+}
+
+export interface EventInFire {
+  id: string;
+  index: number;
+  due_at: string | null;
+  state: "WAITING" | "SENT" | "RETRYING" | "FAILED" | "DROPPED" | "UNKNOWN";
+  reason: string;
+  code: string | null;
 }
 
 export interface EventOfRun {
@@ -665,6 +675,9 @@ export interface Job {
   requested_by: string | null;
   waits_for: Hold[];
   queue: PlaceInQueue | null;
+  count: number;
+  fire: string | null;
+  spread: PlaceInFire | null;
 }
 
 export interface JobOfPartition {
@@ -1034,6 +1047,11 @@ export interface PausedSchedule {
   by: string;
 }
 
+export interface PlaceInFire {
+  index: number;
+  count: number | null;
+}
+
 export interface PlaceInQueue {
   of: string;
   position: number | null;
@@ -1326,6 +1344,10 @@ export interface Run {
   started_at: string | null;
   ended_at: string | null;
   start_calls: number;
+  count: number;
+  fire: string | null;
+  spread: PlaceInFire | null;
+  sends: Sends | null;
 }
 
 export interface RunInFull {
@@ -1370,6 +1392,10 @@ export interface RunInFull {
   started_at: string | null;
   ended_at: string | null;
   start_calls: number;
+  count: number;
+  fire: string | null;
+  spread: PlaceInFire | null;
+  sends: Sends | null;
   events: EventOfRun[];
   history: Run[];
 }
@@ -1451,6 +1477,13 @@ export interface SecretUrl {
   host: string;
 }
 
+export interface Sends {
+  first: string;
+  last: string;
+  late_p50: number;
+  late_max: number;
+}
+
 export interface Share {
   reserved: number;
 }
@@ -1495,6 +1528,23 @@ export interface StateOfConstraint {
   met: boolean;
   why: string;
   until: string | null;
+}
+
+export interface StateOfFire {
+  sent: number;
+  failed: number;
+  waiting: number;
+  retrying: number;
+  dropped: number;
+  unknown: number;
+  id: string;
+  schedule: string;
+  workflow: string | null;
+  nominal_at: string;
+  events: number;
+  state: "WAITING" | "SENDING" | "SENT" | "FAILED" | "DROPPED" | "UNKNOWN";
+  sends: Sends | null;
+  at_least: boolean;
 }
 
 export interface StateOfLease {
@@ -1900,6 +1950,7 @@ export interface Timeline {
   waited: number[];
   took: (number | null)[];
   state: number[];
+  count: number[];
   ids?: string[] | null;
   at_least: boolean;
   complete_from: string;
@@ -1978,6 +2029,7 @@ export interface WhyJob {
   constraints: StateOfConstraint[];
   tree: PartOfTrigger | null;
   limits: UseOfLimit[];
+  count: number;
   refs: Ref[];
 }
 
@@ -2035,6 +2087,11 @@ export interface Workflow {
 export interface Answers {
   "GET /v1/audit": {
     items: AuditRecord[];
+    next_cursor: string | null;
+  };
+  "GET /v1/fires/{fire_id}": StateOfFire;
+  "GET /v1/fires/{fire_id}/events": {
+    items: EventInFire[];
     next_cursor: string | null;
   };
   "GET /v1/health": Health;
