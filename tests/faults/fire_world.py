@@ -177,7 +177,8 @@ class Life:
         found_runs = lookup.every(partial(kept.runs, "schedule", full(NAME)), PAGE)
         runs = {event for run in found_runs for event in events.of_run(run)}
         found_records = lookup.every(partial(kept.records, "schedule", full(NAME)), PAGE)
-        records = [record for record in found_records if record.id not in self.not_come]
+        # The window of a fire that did not come never ends: it came again, after a resume.
+        records = [each for each in found_records if each.id not in self.not_come or each.reason.code == "window_over"]
         both = sorted(runs & {record.id for record in records})
         found = [f"has a run and a record: {each}" for each in both]
         on_record = sum(record.count * (self.events if _is_of_fires(record) else 1) for record in records)

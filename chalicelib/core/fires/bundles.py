@@ -102,6 +102,16 @@ def number_of(job_id: str) -> tuple[str, int] | None:
     return fire_of, int(number, 36)
 
 
+def place_of(job_id: str) -> tuple[str, int, int] | None:
+    """The id of the fire, the number of the first event, and the number of events of a bundle; None for any other
+    id."""
+    if not is_bundle_id(job_id):
+        return None
+    fire_of, _, numbers = job_id.rpartition(_EVENT)
+    first, _, count = numbers.partition(_COUNT)
+    return fire_of, int(first, 36), int(count, 36)
+
+
 def fire_of_bundle(bundle_id: str) -> str:
     return bundle_id.rpartition(_EVENT)[0]
 
