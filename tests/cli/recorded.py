@@ -226,7 +226,7 @@ def fire_run() -> View:
     """The run that stands for the sent events of a fire in a list."""
     own = {"schedule": "demo.flights.batch", "kind": "fire", "partition": None}
     spread = {"index": 0, "count": 2_000}
-    return run(f"{FIRE}-0x6y", **own, count=1_997, fire=FIRE, spread=spread, sends=sends())
+    return run(f"{FIRE}-0_6y", **own, count=1_997, fire=FIRE, spread=spread, sends=sends())
 
 
 def run_page(*history: View) -> View:

@@ -69,7 +69,7 @@ def test_e2_the_run_of_many_events_says_so(api: PlayedApi, sluice: Sluice) -> No
 
 
 def test_e2_jobs_have_the_number_of_their_events(api: PlayedApi, sluice: Sluice) -> None:
-    api.lists["/v1/namespaces/demo/jobs"] = [job(f"{FIRE}-0x6y") | {"count": 250}, job()]
+    api.lists["/v1/namespaces/demo/jobs"] = [job(f"{FIRE}-0_6y") | {"count": 250}, job()]
     lines = sluice("jobs", "-n", "demo").stdout.splitlines()
     assert [line.count("x 250") for line in lines if "PENDING" in line] == [1, 0]
 

@@ -107,6 +107,6 @@ def test_a_failed_request_leaves_the_last_frame(busy: PlayedApi, monkeypatch: py
 
 def test_e2_each_event_of_a_large_fire_counts(api: PlayedApi, sluice: Sluice) -> None:
     api.lists[RUNS] = [fire_run() | {"claimed_at": past(seconds=20), "ended_at": past(seconds=19)}]
-    api.lists[JOBS] = [job(f"{FIRE}-6yx6y") | {"count": 250}, job(ONE)]
+    api.lists[JOBS] = [job(f"{FIRE}-6y_6y") | {"count": 250}, job(ONE)]
     text = " ".join(sluice("top", "-n", "demo", "--once").stdout.split())
     assert "waiting 251 started 399.4 a minute ended 399.4 a minute" in text

@@ -3,7 +3,7 @@
 A fire of 10,000 events that are due at one instant has these rows and ids:
 
     demo.flights.batch.m1n5.4b2f       the fire: a row `Fire`, which names its bundles
-    demo.flights.batch.m1n5.4b2f-0x6y  a bundle: the events 0 to 249. First a `Job`, then a `Run` with the same id
+    demo.flights.batch.m1n5.4b2f-0_6y  a bundle: the events 0 to 249. First a `Job`, then a `Run` with the same id
     demo.flights.batch.m1n5.4b2f-7     an event, number 7: it has no row
 
 The numbers in ids are written in base 36. Sluice sends the events of a bundle in the order of their numbers, each under
@@ -36,7 +36,7 @@ LEAST, USUAL, MOST = 5, 250, 2_500
 BUNDLES = 40  # of a fire whose events are due at one instant, unless they are more than 100,000
 LEAF = "0"  # of a spread: its trigger is one time
 _EVENT = "-"  # between the id of a fire and the number of an event
-_COUNT = "x"  # between the number of the first event of a bundle and the number of its events
+_COUNT = "_"  # no digit; between the number of the first event of a bundle and the number of its events
 
 
 class Plan(NamedTuple):
@@ -97,7 +97,7 @@ def is_bundle_id(job_id: str) -> bool:
 def number_of(job_id: str) -> tuple[str, int] | None:
     """The id of the fire and the number of an event; None for any other id."""
     fire_of, found, number = job_id.rpartition(_EVENT)
-    if not found or not number or set(number) - set(ids.DIGITS) or _COUNT in number or "." in number:
+    if not found or not number or set(number) - set(ids.DIGITS):
         return None
     return fire_of, int(number, 36)
 

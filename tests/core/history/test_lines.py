@@ -203,7 +203,7 @@ def test_h3_a_history_line_names_no_other_namespace() -> None:
 def test_h3_one_line_stands_for_the_sent_events_of_a_bundle() -> None:
     own = {"spread": (250, 1_000), "count": 250, "left": (251,), "plan": (NOON, 0, 0, 1_000, 1_000, 0)}
     late = sends.of([(NOON, NOON + 15)] * 200 + [(NOON, NOON + 900)] * 49)
-    run = ended("demo.flights.batch.m1n5.4b2f-6yx6y", kind="fire", due_at=NOON, sends=late, **own)
+    run = ended("demo.flights.batch.m1n5.4b2f-6y_6y", kind="fire", due_at=NOON, sends=late, **own)
     line = lines.line_of(run, PRICES)
     assert (line["count"], line["fire"]) == (249, "demo.flights.batch.m1n5.4b2f")
     assert (line["lateness_p50_ms"], line["lateness_ms"]) == (20, 900)
