@@ -125,6 +125,15 @@ def state_of(counts: Mapping[EventState, int]) -> FireState:
     return next((state for state in worst if counts[state]), "UNKNOWN")  # type: ignore[index]
 
 
+def runs_of(run: Run) -> list[Run]:
+    """The runs of the events for which the run of a bundle stands; any other run itself."""
+    if run.sends is None:
+        return [run]
+    fire_id, first = bundles.fire_of_bundle(run.run_id), run.spread[0]
+    found = (bundles.run_of_event(run, fire_id, number) for number in range(first, first + run.count))
+    return [each for each in found if each is not None]
+
+
 def sends_of(found: Iterable[EventOfFire]) -> list[tuple[Instant, Instant]]:
     """The instants of the events that were sent with a run of their own, each with that of its send."""
     runs = [one.row for one in found if one.state == "SENT" and isinstance(one.row, Run)]
