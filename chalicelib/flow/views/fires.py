@@ -5,6 +5,7 @@ All reads are eventually consistent, and bounded: a fire may have 100,000 events
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -286,7 +287,7 @@ def _from(read: _Read) -> Iterator[EventOfFire | None]:
 
 
 def _number(cursor: str | None) -> int:
-    if cursor is not None and not (cursor.isdecimal() and len(cursor) < 9):
+    if cursor is not None and not re.fullmatch("[0-9]{1,9}", cursor):
         raise bad_cursor()
     return int(cursor or 0)
 
