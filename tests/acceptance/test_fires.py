@@ -219,6 +219,24 @@ def test_e2_an_event_has_the_view_of_a_run() -> None:
     assert event["instant"] == FIRST
 
 
+def test_e2_an_event_that_waits_has_the_view_of_a_job() -> None:
+    fired = Fired(600, over="1m", span="1s")
+    ports = fired.world.ports
+    view = Queues(ports).job(lookup.find_job(ports, fired.event(33)))
+    assert (view["job_id"], view["count"], view["fire"]) == (fired.event(33), 1, fired.id)
+    assert (view["due_at"], view["spread"]) == (iso(FIRST + 3_300), {"index": 33, "count": None})
+
+
+def test_e2_many_events_are_not_run_again_at_once() -> None:
+    fired = Fired(500)
+    ports = fired.world.ports
+    [run, _] = fired.world.runs("batch")
+    with pytest.raises(SluiceError, match="expected the run of one event, got one of 250") as caught:
+        actions.rerun(ports, run.run_id, "r1")
+    assert (caught.value.code, fired.id in str(caught.value.hint)) == ("conflict", True)
+    assert explain.why_work(ports, run.run_id)["why"].text == "250 events of its fire were sent"
+
+
 def test_e2_why_explains_an_event_in_each_state() -> None:
     fired = Fired(500, answers={7: REFUSED}, span="1s")
     ports = fired.world.ports

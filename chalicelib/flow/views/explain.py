@@ -414,7 +414,7 @@ def why_run(run: Run) -> WhyRunView:
         if run.calls
         else "its start is not requested yet",
         "RUNNING": "the target is running it",
-        "SUCCEEDED": "the run succeeded",
+        "SUCCEEDED": "the run succeeded" if run.sends is None else f"{run.events} events of its fire were sent",
     }
     return shown(
         WhyRunView,
