@@ -21,9 +21,10 @@ def fires(
     limit: Annotated[int, frame.Limit] = 20,
     as_json: frame.Json = False,
 ) -> None:
-    """Show a fire of many events: how many were sent, wait or have failed, how late they were, and its events.
+    """Show a fire of many events: how many were sent, and what became of each.
 
-    Without --state, it shows the first events that were not sent, or else the first ones.
+    Without --state, it lists the events that have failed, else those that are tried again, else those that were
+    dropped, else the first ones.
     """
     wanted = None if state is None else checks.one_of(state.upper(), states.OF_EVENTS, "--state")
     client = frame.connect()
