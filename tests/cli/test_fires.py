@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from sluice import Client as Library
 from sluice.client import Client
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import PlayedApi
@@ -101,3 +102,9 @@ def test_the_client_reads_a_fire(api: PlayedApi) -> None:
     client = Client(api.url)
     assert client.fire(FIRE)["sent"] == 1_997
     assert [event["index"] for event in client.fire_events(FIRE, most=2)] == [0, 1]
+
+
+def test_e2_work_of_the_library_says_how_many_events_it_is(api: PlayedApi) -> None:
+    api.lists[RUNS] = [fire_run(), run()]
+    known = [(work.count, work.fire) for work in Library(api.url).runs("demo")]
+    assert known == [(1_997, FIRE), (1, None)]

@@ -11,6 +11,7 @@ from chalicelib.core.instants import HOUR, MINUTE, Instant
 from chalicelib.core.rows.run import Fire, Run
 from chalicelib.core.runs import sends
 from chalicelib.core.writes import Put
+from chalicelib.ports import Ports
 from chalicelib.wiring import ports
 from tests.core.builders import run as plain_run
 
@@ -23,10 +24,12 @@ def put(
     failed: Iterable[int] = (),
     late: int = 20,
     workflow: str = "demo.flights.notify",
+    into: Ports | None = None,
 ) -> str:
     """Store a fire that was due an hour ago, whose events were sent ``late`` ms after it, except for those that
-    ``failed``. Returns its id."""
-    at = ports().clock.now() // MINUTE * MINUTE - HOUR
+    ``failed``: ``into`` the tables of these ports, or of the installation. Returns its id."""
+    into = into or ports()
+    at = into.clock.now() // MINUTE * MINUTE - HOUR
     fire_id = bundles.fire_id(schedule, 1, at)
     starts = tuple(range(0, events, SIZE))
     row = Fire(fire_id, schedule, 1, at, starts, events)
@@ -53,7 +56,7 @@ def put(
             replace(like, run_id=bundles.event_id(fire_id, number), state="FAILED", spread=(number, events))
             for number in left
         ]
-    ports().ledger.put_all([Put(row), *map(Put, runs)])
+    into.ledger.put_all([Put(row), *map(Put, runs)])
     return fire_id
 
 
