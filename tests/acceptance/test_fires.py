@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from chalicelib.core.backfills.request import Reprocess
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.fires import bundles
 from chalicelib.core.instants import HOUR, MINUTE, SECOND, iso
@@ -17,6 +18,7 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import metrics
 from chalicelib.core.targets.answers import Answer, Never, NotNow
 from chalicelib.flow import lookup
+from chalicelib.flow.backfills import reprocess
 from chalicelib.flow.jobs.actions import withdraw
 from chalicelib.flow.runs import actions, context, dead_letters
 from chalicelib.flow.views import explain, fires, lineage, lists, present, schedule_list, spans
@@ -272,6 +274,17 @@ def test_w15_an_event_runs_again_with_its_number() -> None:
     assert (run.state, run.rerun_of, run.spread) == ("SUCCEEDED", fired.event(7), (7, 500))
     sent = dict(fired.world.targets.queue.messages)[job_id]
     assert (sent["rerun_of"], sent["spread"]) == (fired.event(7), {"index": 7, "count": 500})
+
+
+def test_l21_an_event_is_processed_again() -> None:
+    fired = Fired(500)
+    ports = fired.world.ports
+    request = Reprocess.model_validate({"run": fired.event(69), "scope": "only"})
+    assert [step.schedule for step in reprocess.preview(ports, "demo", request).steps] == ["demo.flights.batch"]
+    reprocess.begin(ports, "demo", request, "tester", "r1")
+    fired.world.pass_by("2m")
+    again = [run for run in fired.world.runs("batch") if run.rerun_of == fired.event(69)]
+    assert [(run.state, run.spread) for run in again] == [("SUCCEEDED", (69, 500))]
 
 
 def test_e2_a_lineage_begins_with_an_event() -> None:
