@@ -145,6 +145,27 @@ def test_e2_failures_in_the_middle_are_found() -> None:
     assert len(fired.events("SENT")) == 996
 
 
+@pytest.mark.parametrize("bounds", [{"MAX_OWN": 5}, {"MAX_BUNDLES": 1, "AT_ONCE": 1}], ids=str)
+def test_e2_lists_of_events_go_on_where_a_request_ends(
+    monkeypatch: pytest.MonkeyPatch, bounds: dict[str, int]
+) -> None:  # fmt: skip
+    bad = (*range(240, 260), 700)
+    fired = Fired(1_000, answers=dict.fromkeys(bad, REFUSED))
+    for name, most in bounds.items():
+        monkeypatch.setattr(fires, name, most)
+    page = fires.events_of(fired.world.ports, fired.id, None, 1_000, None)
+    assert page.cursor is not None and len(page.items) < 1_000
+    assert [event["index"] for event in fired.events("FAILED")] == list(bad)
+    assert [event["index"] for event in fired.events(limit=7)] == list(range(1_000))
+
+
+def test_e2_counts_of_a_fire_that_is_read_in_part_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    fired = Fired(1_000, answers=dict.fromkeys((3, 400, 401), REFUSED))
+    monkeypatch.setattr(fires, "MAX_BUNDLES", 2)
+    line = fired.line
+    assert (line["at_least"], counts(line)) == (True, {"sent": 497, "failed": 3, "unknown": 500})
+
+
 def test_e2_an_event_that_is_tried_again_is_told_apart() -> None:
     fired = Fired(500, answers={7: NotNow("slow down")}, span="2m", delay="10m")
     line = fired.line

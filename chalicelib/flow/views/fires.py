@@ -81,7 +81,7 @@ class _Read:
     ports: Ports
     row: Fire
     begin: int = 0
-    left: int = MAX_OWN
+    left: int = field(default_factory=lambda: MAX_OWN)
     end: int | None = None
     cut: bool = False
     plan: Plan | None = None
