@@ -155,6 +155,54 @@ def test_the_longest_call_ends_in_its_lease_by_any_clock(ahead: Millis) -> None:
     _each_sent_once(world, 30)
 
 
+@pytest.mark.parametrize("ahead", [0, 900, SECOND])
+def test_the_call_after_a_slow_read_ends_in_its_lease(ahead: Millis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lease was long enough when it was looked at. Then the read takes two seconds, and the call as long as it may.
+    In the last moment of the call, another invocation handles the same jobs."""
+    world, instant, leased = _leased_ahead(30)
+    (held,) = world.ports.jobs.delivery_leases(instant)
+    longest = deliver.longest_of(leased.ready)
+    world.clock.wait_until(held.leased_until - longest - CLOCKS - 1_500)
+    plain, slow = deliver._relied_on, once(lambda: world.clock.pass_by("2s"))
+
+    def relied_on(ports: Ports, part: Sequence[deliver.Ready]) -> list[deliver.Ready]:
+        found = plain(ports, part)
+        slow()
+        return found
+
+    def meet() -> None:
+        world.clock.pass_by(f"{longest - 1}ms")
+        dispatch_together(replace(world.ports, clock=_Ahead(world.clock, ahead)), _refs(leased), instant)
+
+    monkeypatch.setattr(deliver, "_relied_on", relied_on)
+    Interfering(world, after=once(meet))
+    send(world.ports, leased)
+
+    _each_sent_once(world, 30)
+
+
+@pytest.mark.parametrize("ahead", [0, 900, SECOND])
+def test_a_lease_that_lapses_during_a_slow_read_doubles_nothing(ahead: Millis) -> None:
+    """Its renewal takes almost two seconds. Meanwhile it ends, and another invocation sends jobs of the first call."""
+    world, instant, leased = _leased_ahead(30)
+    (held,) = world.ports.jobs.delivery_leases(instant)
+    world.clock.wait_until(held.leased_until - SECOND)
+    other = replace(world.ports, clock=_Ahead(world.clock, ahead))
+
+    def stall() -> None:
+        assert world.ports.jobs.delivery_leases(instant) == (held,), "the call that follows is the renewal"
+        world.clock.pass_by("1900ms")
+        assert dispatch_together(other, _refs(leased)[:7], instant) == []
+        assert len(ids(world)) == 7
+
+    world.tables.before_call = once(stall)
+    sent = send(world.ports, leased)
+
+    assert sent.lost == frozenset(_refs(leased)[:7])
+    assert len(sent.ends) == 23
+    _each_sent_once(world, 30)
+
+
 def test_jobs_that_two_lapsed_invocations_leave_are_hinted_soon() -> None:
     world, _, leased = _leased_ahead(12)
     world.clock.pass_by(STALL)

@@ -33,6 +33,8 @@ R = TypeVar("R")
 Item = dict[str, Any]
 
 FORMAT = 4
+# That of bundles and their runs: older code would take them for single events, so it must refuse them.
+OF_BUNDLES = 5
 # As text, users' floats and deep structures keep every byte; DynamoDB's numbers would not preserve them.
 _JSON_FIELDS = {"definition", "document", "properties", "request", "event", "metrics", "named", "sends"}
 _SPARSE = {"count", "plan", "done", "left", "spread", "spread_at", "bundled"}  # not stored if they have their default
@@ -108,7 +110,7 @@ def is_listed(item: Mapping[str, Any]) -> bool:
 
 def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
     key = kinds.key_of(row)
-    plain: dict[str, Any] = {"pk": key.pk, "sk": key.sk, "format": FORMAT}
+    plain: dict[str, Any] = {"pk": key.pk, "sk": key.sk, "format": _layout(row)}
     is_run = isinstance(row, Run)
     for item in fields(row):
         content = getattr(row, item.name)
@@ -130,12 +132,17 @@ def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
     return dict(row.unknown) | {name: value(content) for name, content in plain.items()}
 
 
+def _layout(row: Row) -> int:
+    is_bundle = isinstance(row, Job) and row.is_bundle
+    return OF_BUNDLES if is_bundle or (isinstance(row, Run) and row.sends is not None) else FORMAT
+
+
 def from_item(kind: type[R], item: Item) -> R:
     """The row of a stored item. Raises `NewerLayout` if the item has a layout that this code does not know."""
     stored = {name: _read(content) for name, content in item.items()}
-    if stored.get("format", FORMAT) > FORMAT:
+    if stored.get("format", FORMAT) > OF_BUNDLES:
         raise NewerLayout(
-            f"row {stored['pk']}, {stored['sk']} has layout {stored['format']}; this code reads up to {FORMAT}"
+            f"row {stored['pk']}, {stored['sk']} has layout {stored['format']}; this code reads up to {OF_BUNDLES}"
         )
     if kind is LimitState:  # created by updates, which do not write its name
         stored["limit_name"] = stored["pk"].removeprefix("LIMIT#")

@@ -29,6 +29,7 @@ from chalicelib.flow.jobs.batch import is_paced, prepare_queued
 from chalicelib.flow.jobs.deliver import (
     BOOKS_TIME,
     FRESH,
+    OLDEST,
     Refused,
     longest_of,
     refusals,
@@ -48,7 +49,9 @@ from chalicelib.ports import Ports
 # has missed its appointment, and gets another one. Where many are recorded at a time, that takes longer.
 RECORDED: Millis = SECOND // 2
 RECORDED_IN_PARTS: Millis = 2 * SECOND
-# The schedule states are read this long before a call, and again if the read would be too old for the call.
+# The schedule states are read this long before a call, and again if the read would be too old for the call. A read that
+# is too old when it ends covers one call, which is made at once if the permit tolerates that. Otherwise no job would
+# start while reads are slow.
 READ_AHEAD: Millis = 40
 # So many waiters are looked at for one block.
 MAX_READ = 1_500
@@ -270,6 +273,7 @@ class _Sender:
         if not self._is_read_for(part, at):
             self._ports.clock.wait_until(at - READ_AHEAD)
             self._read(at)
+            self._send_after_slow_read(part, at)
             return True  # the read may have taken long
         self._ports.clock.wait_until(at)
         for call in sub_batches.split(part, lambda each: each.ready.run):
@@ -301,27 +305,43 @@ class _Sender:
         `FRESH` of this read."""
         self._read_at = self._ports.clock.now()
         near = [each for each in self._left if each.at <= max(at, self._read_at + FRESH)]
-        ready = [self._present.get(each.ready.ref, each.ready) for each in near]
-        # A delivery whose namespace has another role now is decided anew: its credentials would come too late.
-        ready = [each for each, now in zip(ready, with_roles(self._ports, ready), strict=True) if now is each]
-        self._refused = refusals(self._ports, ready, self._missing)
+        ready = self._look_at_lists([self._present.get(each.ready.ref, each.ready) for each in near])
         self._present = {each.ref: each for each in unchanged(self._ports, ready)}
         gone = {each.waiter for each in near if each.ready.ref not in self._present}
         self._leave_out(gone)
         self.changed += [each.waiter for each in near if each.waiter in gone]
 
+    def _look_at_lists(self, ready: Sequence[Ready]) -> list[Ready]:
+        """Look which calls the allow-lists refuse. Returns the deliveries whose namespaces still have the same role.
+        The others are decided anew, because their credentials would come too late."""
+        same = [each for each, now in zip(ready, with_roles(self._ports, ready), strict=True) if now is each]
+        self._refused = refusals(self._ports, same, self._missing)
+        return same
+
+    def _send_after_slow_read(self, part: Sequence[Due], at: Instant) -> None:
+        """Make the first call of a part at once, if the read that has just ended is too old for more."""
+        present = [each for each in part if each.ready.ref in self._present]
+        if self._is_read_for(present, at):
+            return
+        # The allow-lists must not get older by a slow read.
+        same = {each.ref for each in self._look_at_lists([self._present[each.ready.ref] for each in present])}
+        present = [each for each in present if each.ready.ref in same]
+        if present and self._ports.has_time(longest_of([each.ready for each in present]) + BOOKS_TIME):
+            self._send(next(sub_batches.split(present, lambda each: each.ready.run)), OLDEST)
+
     def _leave_out(self, waiters: Collection[Waiter]) -> None:
         self._left = deque(each for each in self._left if each.waiter not in waiters)
 
-    def _send(self, call: Sequence[Due]) -> bool:
-        """Make one call, if it may begin now. Returns False if the rows have to be read again."""
+    def _send(self, call: Sequence[Due], oldest: Millis = FRESH) -> bool:
+        """Make one call, if it may begin now. Returns False if the read is older than ``oldest``: then the rows have to
+        be read again."""
         decided = self._ports.clock.now()
         unmet = {each.waiter for each in call if not self._still(each, decided)}
         self._leave_out(unmet)
         self.changed += [each.waiter for each in call if each.waiter in unmet]
         present = {each.waiter: self._present[each.ready.ref] for each in call}
         now = self._ports.clock.now()
-        if self._read_at is None or now - self._read_at > FRESH:
+        if self._read_at is None or now - self._read_at > oldest:
             return False
         # The clock shows whole milliseconds: at the last one a start may begin almost a millisecond too late.
         going = [each for each in call if each.waiter not in unmet and each.at <= now < each.at + self._tolerance]

@@ -3,6 +3,7 @@
 A single delivery is a batch of one. Lease the jobs, so that no other invocation sends them too, and wait for their
 instant. Then, for each sub-batch: check the time left, read again what may have been closed, send, record the results.
 A sub-batch has up to five calls of ten messages. Each of them begins soon after the read, or the rest is read again.
+After a slow read, one call is made at once, so that a busy machine slows a burst down and does not stop it.
 What is read again are the schedule states and jobs, and whether the starts of the workflows are counted by now. If the
 count of closings of their namespace is still that from before they were read, nothing was closed since, and only the
 count is read (`core/schedules/closings.py`).
@@ -46,10 +47,12 @@ from chalicelib.flow.runs.context import build
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
-# The rows of a job are at most this old when it is sent (C13). A slower read is repeated for one call only. If reads
-# stay slow for SLOW_TABLES, the jobs are handed on. They are not handed on at once, because another invocation would
-# prepare them again, which makes tables slow that are slow from too much work.
+# The rows of a job are at most FRESH old when it is sent (C13). After a slower read of at most OLDEST, one call is made
+# at once, and the next read is for one call. A still slower read is repeated. If reads stay that slow for SLOW_TABLES,
+# the jobs are handed on. They are not handed on at once, because another invocation would prepare them again, which
+# makes tables slow that are slow from too much work.
 FRESH: Millis = 100
+OLDEST: Millis = 2 * SECOND
 SLOW_TABLES: Millis = 10 * SECOND
 PAUSE: Millis = 20  # between slow reads
 TOGETHER: Millis = 50  # the events of a bundle that are due within this time are sent in one call, at the last instant
@@ -252,8 +255,9 @@ class _Batch:
 
     def next(self) -> _SubBatch | None:
         """Take the next sub-batch, and read its rows. Returns None if a namespace has another role now. Then all
-        that is left is split anew. Returns None, too, if the read took longer than ``FRESH``. Then the calls are left,
-        with the revisions that were read, and the next read is for one call.
+        that is left is split anew. Returns None, too, if the read took longer than ``OLDEST``. Then the calls are left,
+        with the revisions that were read, and the next read is for one call. So it is after a read that took longer
+        than ``FRESH``, of whose calls `may_send` allows only the first.
 
         Raises _NoTime if too little time is left, or if reads have been slow for ``SLOW_TABLES``.
         """
@@ -273,20 +277,27 @@ class _Batch:
         refused = refusals(self._ports, part, missing)
         # A stall between this instant and the sends counts as a slow read: the lease may end during it.
         before = self._ports.clock.now()
-        kept = self._leases.keep(_rows(part), longest + FRESH)
+        kept = self._leases.keep(_rows(part), longest + OLDEST)
         held = [each for each in part if delivery_lease.mark(each.row) not in kept.lost]
         if kept.lapsed:
             self._counts = NONE  # others may have sent these jobs, which no count shows
         found = _relied_on(self._ports, held if self._nothing_closed(held) else self._read_again(held))
+        if self._ports.clock.now() - before > FRESH:  # the allow-list and the roles must not get older by that
+            refused = refusals(self._ports, part, missing)
+            if self._is_split_anew(part):
+                return None
         now = self._ports.clock.now()
+        is_slow = now - before > FRESH
         for _ in calls:
             self.calls.popleft()
-        if now - before > FRESH:
+        # A slow read has used time of the invocation.
+        if is_slow and (now - before > OLDEST or not self._has_time(longest)):
             present = {each.ref: each for each in found}
             self.calls.extendleft([present.get(each.ref, each) for each in call] for call in reversed(calls))
             self._pause(now, len(held))
             return None
-        self._width, self._slow_since = min(self._width + 1, sub_batches.MAX_BATCHES), None
+        self._width = 1 if is_slow else min(self._width + 1, sub_batches.MAX_BATCHES)
+        self._slow_since = None
         self.lost |= {each.row_ref: None for each in part if delivery_lease.mark(each.row) in kept.lost}
         going = {each.ref: decided for each in found if (decided := _decided(each, now)) is not None}
         may_go = [[going[each.ref] for each in call if each.ref in going] for call in calls]
@@ -347,24 +358,26 @@ class _Batch:
         self._width = 1
         self._slow_since = self._slow_since if self._slow_since is not None else now
         if now - self._slow_since >= SLOW_TABLES:
-            logger.warning("tables slow", extra={"hint": f"no read of {size} jobs within {FRESH} ms"})
+            logger.warning("tables slow", extra={"hint": f"no read of {size} jobs within {OLDEST} ms"})
             raise _NoTime(now + SECOND)
         self._ports.clock.wait_until(now + PAUSE)
 
 
-def _calls(ready: Iterable[Ready]) -> Iterator[list[Ready]]:
-    """The deliveries of each call. The events of a bundle that are not due within `TOGETHER` are in other calls."""
-    for call in sub_batches.split(ready, run_of):
-        if call[0].bundle is None:
-            yield call
-            continue
-        together: list[Ready] = []
-        for each in call:
-            if together and _due_of([each]) - _due_of(together[:1]) > TOGETHER:
-                yield together
-                together = []
-            together.append(each)
-        yield together
+def _calls(ready: Iterable[Ready]) -> list[list[Ready]]:
+    """The deliveries of each call, in the order of their instants."""
+    calls = (part for call in sub_batches.split(ready, run_of) for part in _together(call))
+    return sorted(calls, key=_due_of)
+
+
+def _together(call: Sequence[Ready]) -> Iterator[list[Ready]]:
+    """The parts of a call whose events are due together: at most `TOGETHER` after the first of them."""
+    together: list[Ready] = []
+    for each in call:
+        if together and _due_of([each]) - _due_of(together[:1]) > TOGETHER:
+            yield together
+            together = []
+        together.append(each)
+    yield together
 
 
 def _due_of(call: Sequence[Ready]) -> Instant:
