@@ -36,7 +36,7 @@ LEAST, USUAL, MOST = 5, 250, 2_500
 BUNDLES = 40  # of a fire whose events are due at one instant, unless they are more than 100,000
 LEAF = "0"  # of a spread: its trigger is one time
 _EVENT = "-"  # between the id of a fire and the number of an event
-_COUNT = "_"  # no digit; between the number of the first event of a bundle and the number of its events
+_COUNT = "_"  # no digit of base 36; between the number of the first event of a bundle and the number of its events
 
 
 class Plan(NamedTuple):
