@@ -244,7 +244,7 @@ export function glance(name: string) {
     at_least: false,
     last: Array.from({ length: number % 11 }, (_, index) => {
       const made = run(number * 10 + index + 20);
-      return { run_id: made.run_id, attempt: 1, state: made.state, at: made.claimed_at };
+      return { run_id: made.run_id, attempt: 1, state: made.state, at: made.claimed_at, count: 1 };
     }),
   };
 }

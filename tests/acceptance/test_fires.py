@@ -368,6 +368,8 @@ def test_e2_counts_of_jobs_and_runs_are_counts_of_events() -> None:
     assert "1000 jobs waiting" in glance["why"].text
     fired.world.resume("batch")
     fired.world.pass_by("5m")
+    [glance] = schedule_list.glance(ports, ["demo.flights.batch"])["items"]
+    assert sorted((run["state"], run["count"]) for run in glance["last"]) == [("FAILED", 1), ("SUCCEEDED", 999)]
     found = spans.outcomes(ports, "demo")
     assert (found["runs"], found["states"]) == (1_000, {"FAILED": 1, "SUCCEEDED": 999})
     day = date(2026, 3, 2)
