@@ -704,6 +704,7 @@ export interface LastRun {
   attempt: number;
   state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
   at: string;
+  count: number;
 }
 
 export interface LaterDeployment {
