@@ -283,6 +283,13 @@ def test_e2_why_explains_an_event_in_each_state() -> None:
     assert all(view["run_id"] == fired.event(number) for number, view in known)
 
 
+def test_e2_the_id_of_a_fire_is_none_of_a_run() -> None:
+    fired = Fired(500)
+    with pytest.raises(SluiceError) as caught:
+        explain.why_work(fired.world.ports, fired.id)
+    assert f"it is a fire of many events: sluice fires {fired.id}" in str(caught.value.hint)
+
+
 def test_e2_why_finds_the_record_of_a_dropped_bundle() -> None:
     fired = Fired(500, span="1s")
     fired.world.disable("batch")
