@@ -42,8 +42,8 @@ class EventOfFire(NamedTuple):
 class Bundle:
     """The rows of the ``count`` events from number ``first`` on that were written together.
 
-    ``left`` are the numbers of those that may have rows of their own. ``own`` are these rows by number: the last attempt
-    of a run, or a record, and in ``waits`` the job that waits for the first or for another try.
+    ``left`` are the numbers of those that may have rows of their own. ``own`` are these rows by number: the last
+    attempt of a run, or a record, and in ``waits`` the job that waits for the first or for another try.
     """
 
     first: int
