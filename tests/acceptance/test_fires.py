@@ -19,9 +19,10 @@ from chalicelib.core.runs import metrics
 from chalicelib.core.targets.answers import Answer, Never, NotNow
 from chalicelib.flow import lookup
 from chalicelib.flow.backfills import reprocess
+from chalicelib.flow.definitions import store
 from chalicelib.flow.jobs.actions import withdraw
 from chalicelib.flow.runs import actions, context, dead_letters
-from chalicelib.flow.views import explain, fires, lineage, lists, present, schedule_list, spans
+from chalicelib.flow.views import explain, fires, limits, lineage, lists, present, schedule_list, spans
 from chalicelib.flow.views.fires import EventInFireView, StateOfFireView
 from chalicelib.flow.views.queues import Queues
 from chalicelib.flow.views.views import run_in_full, run_view
@@ -401,3 +402,24 @@ def test_o2_metrics_count_each_event() -> None:
     assert sum(fired.world.metrics.of(metrics.WAITS_BEGUN, "paused")) == 600
     sent = Fired(600)
     assert sent.world.metrics.of(metrics.FIRE_LATENESS) == [0] * 600
+
+
+def test_e3_a_queue_of_large_fires_counts_their_events() -> None:
+    world = World(wake_shards=1, history_shards=1)
+    spread = {"count": 600}
+    paced = {name: at(ONE, "notify", spread=spread, policy="calm") for name in ("one", "other")}
+    store.put(world.ports, "namespace", "demo", {}, "tester")
+    store.put(world.ports, "policy", "demo.calm", {"max_events": 100, "interval": "1m"}, "tester")
+    world.deploy(flights(paced))
+    world.clock.wait_until(FIRST - MINUTE - 1)
+    world.pass_by("61s")
+    ports = world.ports
+    jobs = [job for name in ("one", "other") for job in world.jobs(name)]
+    left = sum(job.waiting for job in jobs)
+    assert len(jobs) < 10 and left > 1_000
+    [limit] = limits.named(ports, "demo", "policy:demo.calm")
+    assert left <= limit["waiting"] <= 1_200
+    assert present.now_of(ports, "demo")["waiting"]["count"] == limit["waiting"]
+    places = [place for job in jobs if (place := Queues(ports).of(job)) is not None]
+    assert {place["waiting"] for place in places} == {limit["waiting"]}
+    assert sorted(place["position"] or 0 for place in places)[:3] == [1, 251, 501]
