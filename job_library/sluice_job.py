@@ -143,6 +143,13 @@ class DagRun(NamedTuple):
     node: str | None
 
 
+class Spread(NamedTuple):
+    """The number of a run's event among those of its fire, from 0 on, and how many events the fire has."""
+
+    index: int
+    count: int
+
+
 class Data(NamedTuple):
     """The data that a schedule or message carries: as text, as bytes, or by its address in S3."""
 
@@ -197,6 +204,7 @@ class RunContext:
     """One run's context. ``logical_start_time`` in ms since 1970, UTC; ``upstream`` the run that triggered it.
 
     ``rerun_of`` is the run that this one repeats, ``dag`` the DAG run that it is a part of, ``data`` what it carries.
+    ``spread`` is its place among the events of its fire, if the schedule has a spread.
     """
 
     run_id: str
@@ -211,6 +219,7 @@ class RunContext:
     rerun_of: str | None = None
     dag: DagRun | None = None
     data: Data | None = None
+    spread: Spread | None = None
 
     @classmethod
     def load(cls, spark: SparkSession, uri: str) -> RunContext:
@@ -250,6 +259,7 @@ class RunContext:
             rerun_of=_optional(document, "rerun_of", (str,), where),
             dag=_dag(document, where),
             data=_data(document, where),
+            spread=_spread(document, where),
         )
 
     @property
@@ -644,6 +654,13 @@ def _dag(document: Mapping[str, Any], where: str) -> DagRun | None:
     at = f"{where}: dag"
     name, run_id = (_field(dag, field, (str,), at) for field in ("name", "run_id"))
     return DagRun(name, run_id, _field(dag, "round", (int,), at), _field(dag, "node", (str, type(None)), at))
+
+
+def _spread(document: Mapping[str, Any], where: str) -> Spread | None:
+    spread = _optional(document, "spread", (dict,), where)
+    if spread is None:
+        return None
+    return Spread(*(_field(spread, field, (int,), f"{where}: spread") for field in ("index", "count")))
 
 
 def _data(document: Mapping[str, Any], where: str) -> Data | None:

@@ -24,11 +24,12 @@ LINE_SCHEMA = (
     "schema int, kind string, id string, attempt int, rev long, namespace string, app string, schedule string, "
     "workflow string, state string, outcome string, reason string, job string, fired_by string, waited_for string, "
     "number long, priority int, attempts int, version int, target string, target_id string, worker_pool string, "
-    "pool string, units int, metrics string, backfill string, rerun_of string, dag string, dag_run string, "
-    "dag_round int, node string, correlation map<string, string>, partition map<string, string>, "
+    "pool string, units int, metrics string, backfill string, rerun_of string, fire string, "
+    "dag string, dag_run string, dag_round int, node string, correlation map<string, string>, partition map<string, string>, "
     "late boolean, count long, missed_start boolean, "
-    "missed_end boolean, lateness_ms long, waited_ms long, calls int, vcpu_hours double, memory_gb_hours double, "
-    "storage_gb_hours double, cost_usd double, " + ", ".join(f"{instant} long" for instant in INSTANTS)
+    "missed_end boolean, lateness_ms long, lateness_p50_ms long, lateness_counts map<string, long>, waited_ms long, "
+    "calls int, vcpu_hours double, memory_gb_hours double, storage_gb_hours double, cost_usd double, "
+    + ", ".join(f"{instant} long" for instant in INSTANTS)
 )
 # The schema after the compaction, in which instants are timestamps.
 COMPACT_SCHEMA = LINE_SCHEMA

@@ -33,7 +33,7 @@ def transform(history: DataFrame, week_ago: DataFrame) -> DataFrame:
     ``history``: one day, compacted. ``week_ago``: the report of seven days before, or no rows. A record names only a
     schedule: it counts for the workflow that the schedule ran last on that day, or for "" if it ran none. The run that
     starts a DAG run counts for no workflow; the runs of its nodes do. A message with its own target is a workflow
-    that usually runs once, so all messages of an app count as one, ``<app>.~``.
+    that usually runs once, so all messages of an app count as one, ``<app>.~``. Each sent event of a large fire counts.
     """
     runs = history.where("kind = 'run' and not target <=> 'dag'")
     runs = runs.withColumn("workflow", F.regexp_replace("workflow", r"\.~[^.]+$", ".~"))
@@ -44,10 +44,24 @@ def transform(history: DataFrame, week_ago: DataFrame) -> DataFrame:
     return _drift(_per_workflow(everything), week_ago).coalesce(1).sortWithinPartitions("namespace", "workflow")
 
 
+def _each_event(rows: DataFrame) -> DataFrame:
+    """The rows with one for each event of a run that stands for many, with the lateness of the event. The lake has how
+    many events were at most how late; none was later than ``lateness_ms``."""
+    counted = F.transform(F.map_entries("lateness_counts"), _lateness_of)
+    late = F.when(F.col("kind") == "run", F.flatten(counted))
+    return rows.withColumn("lateness_ms", F.explode(F.coalesce(late, F.array("lateness_ms"))))
+
+
+def _lateness_of(entry: Column) -> Column:
+    """The lateness of each event that an entry counts: the bound is its key."""
+    bound = F.least(entry["key"].cast("long"), F.col("lateness_ms"))
+    return F.array_repeat(bound, entry["value"].cast("int"))
+
+
 def _per_workflow(rows: DataFrame) -> DataFrame:
     is_run = F.col("kind") == "run"
     begun = F.coalesce("started_at", "start_requested_at", "claimed_at")
-    timed = rows.withColumn(
+    timed = _each_event(rows).withColumn(
         "duration_ms", F.when(is_run, F.unix_millis("ended_at") - F.unix_millis(F.when(is_run, begun)))
     )
     failed = F.when(F.col("state") == "FAILED", F.col("ended_at"))

@@ -114,6 +114,17 @@ class Client:
         """The fires of all schedules between two instants (RFC 3339); by default of the next day."""
         return self.get(f"{_space(namespace)}/fires", {"from": since, "to": until})
 
+    def fire(self, fire_id: str) -> Document:
+        """What has become of the events of a large fire, in numbers."""
+        return self.get(f"/v1/fires/{segment(fire_id)}")
+
+    def fire_events(self, fire_id: str, state: str | None = None, most: int | None = None) -> list[Document]:
+        """The events of a large fire by their numbers, with ``state`` (such as ``FAILED``) only those in it."""
+        path, found = f"/v1/fires/{segment(fire_id)}/events", []
+        for page in self.pages(path, {"state": state}, most):
+            found += page["items"]
+        return found[:most]
+
     def limits(self, namespace: str, name: str | None = None) -> list[Document]:
         """The pools, the policies, and the limits at which jobs wait. With a name, such as
         ``workflow:demo.flights.clean`` or ``schedule:flights.clean``: with holders and waiters."""

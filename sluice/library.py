@@ -77,6 +77,16 @@ class Work:
     def succeeded(self) -> bool:
         return self.state == "SUCCEEDED"
 
+    @property
+    def count(self) -> int:
+        """How many events of a large fire wait, or were sent; 1 for any other work."""
+        return int(self.document.get("count", 1))
+
+    @property
+    def fire(self) -> str | None:
+        """The id of the large fire to which it belongs; None for any other work."""
+        return self.document.get("fire")
+
 
 @dataclass(frozen=True, slots=True)
 class Why:
@@ -98,6 +108,11 @@ class Record:
     reason: str
     at: datetime
     document: Document
+
+    @property
+    def count(self) -> int:
+        """How many fires, or events of a large fire, it stands for."""
+        return int(self.document.get("count", 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,8 @@ STATE_STYLES = {
     "LATE": "yellow",
     "SKIPPED": "dim",
     "COALESCED": "dim",
+    "SENT": "green",
+    "SENDING": "cyan",
     "DONE": "green",
     "ENDED": "yellow",
     "SUPERSEDED": "yellow",

@@ -1,4 +1,4 @@
-"""The states of a schedule, and their meaning for its jobs (L3, L4, L10)."""
+"""The states of a schedule, and their meaning for its jobs (L3, L4, L10); those of the events of a fire (E2)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ MODES = {
     "backlog": "new jobs are queued, and run on resume",
 }
 STATES = ("enabled", *MODES, "completed", "disabled")
+OF_EVENTS = ("WAITING", "SENT", "RETRYING", "FAILED", "DROPPED", "UNKNOWN")  # of a large fire
 
 
 def meaning(state: str | None) -> str | None:

@@ -40,8 +40,13 @@ CHOSEN = ("slowest_run", "last_failed_run", "last_failure")
 
 def line_columns() -> dict[str, str]:
     """The columns of a raw line and their types in DuckDB, from the schema of the Spark job."""
-    found = re.findall(r"(\w+) (map<string, string>|\w+)(?:, |$)", _days().LINE_SCHEMA)
-    return {name: TYPES.get(kind, "MAP(VARCHAR, VARCHAR)") for name, kind in found}
+    found = re.findall(r"(\w+) (map<string, \w+>|\w+)(?:, |$)", _days().LINE_SCHEMA)
+    return {name: TYPES.get(kind) or _map_of(kind) for name, kind in found}
+
+
+def _map_of(kind: str) -> str:
+    """The type in DuckDB of a map of Spark, such as ``map<string, long>``."""
+    return f"MAP(VARCHAR, {TYPES[kind.partition(', ')[2].rstrip('>')]})"
 
 
 def instant_columns() -> list[str]:

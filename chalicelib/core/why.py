@@ -76,6 +76,7 @@ CODES: Mapping[str, str] = {
     "cancelled": "a user cancelled it",
     "round_repeated": "a node of a DAG runs again",
     "letter_dropped": "a user dropped its dead letter",
+    "end_unknown": "no row says what became of it",
     "lease_lost": "a worker reported after it had lost its lease",
     # A run waits or ends.
     "target_busy": "the target refused the call for now",

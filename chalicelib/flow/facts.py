@@ -28,10 +28,9 @@ from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import ExpectDefinition
-from chalicelib.flow import fire_events, grants
+from chalicelib.flow import fire_events, grants, lookup
 from chalicelib.flow.limits import counting, pools
 from chalicelib.flow.limits.policies import policy_of, start_rate
-from chalicelib.flow.lookup import definition_of
 from chalicelib.ports import Ports
 
 T = TypeVar("T")
@@ -55,7 +54,7 @@ class Parsed:
         if schedule_state is None:
             return None
         key = ("schedule", schedule_state.schedule, schedule_state.version)
-        return self._once(key, lambda: definition_of(ports, schedule_state))
+        return self._once(key, lambda: lookup.definition_of(ports, schedule_state))
 
     def workflow(self, ports: Ports, name: str) -> tuple[Workflow | None, Definition | None]:
         """A workflow and its stored definition. The workflow of a DAG's graph has no stored definition."""
@@ -136,7 +135,7 @@ def _new_edition(ports: Ports, own: LimitState, read: Definition) -> tuple[Plan,
 
 
 def _origin(ports: Ports, job: Job) -> Run | None:
-    attempts = ports.runs.attempts(job.rerun_of) if job.rerun_of is not None else ()
+    attempts = lookup.attempts(ports, job.rerun_of) if job.rerun_of is not None else ()
     return attempts[-1] if attempts else None
 
 

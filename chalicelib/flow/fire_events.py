@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from chalicelib.core.fires import bundles, fire
 from chalicelib.core.rows.job import Job
@@ -23,6 +23,11 @@ def run(ports: Ports, run_id: str) -> Run | None:
     """The run of the event with this id, from that of its bundle; None if it was not sent in its bundle."""
     row, number = _place(ports, run_id) or (None, 0)
     return _run(ports, row, number) if row is not None else None
+
+
+def runs(ports: Ports, run_ids: Iterable[str]) -> list[Run]:
+    """The runs of those of these events that were sent in their bundles."""
+    return [found for run_id in run_ids if (found := run(ports, run_id)) is not None]
 
 
 def record(ports: Ports, job_id: str) -> Record | None:

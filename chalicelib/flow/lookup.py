@@ -17,7 +17,7 @@ from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import LastArrival
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.rows.run import Fire, Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.schedules.relative import Counted
 from chalicelib.core.triggers import tree
@@ -148,6 +148,8 @@ def find_run(ports: Ports, run_id: str) -> tuple[Run, ...]:
         waiting = ports.jobs.find(run_id) or fire_events.job(ports, run_id)
         is_job = waiting is not None and not waiting.closed
         still = plain("it is still a job: ", waiting.reason) if waiting is not None and is_job else NONE
+        if not still and ports.rows.get(Fire, run_id) is not None:
+            still = plain(f"it is a fire of many events: sluice fires {run_id}, or GET /v1/fires/{run_id}")
         raise errors.not_found("run", run_id, still or _ending(ports, "runs list", run_id))
     return found
 
@@ -157,6 +159,11 @@ def attempts(ports: Ports, run_id: str) -> tuple[Run, ...]:
     found = ports.runs.attempts(run_id)
     in_bundle = fire_events.run(ports, run_id) if not found else None
     return (in_bundle,) if in_bundle is not None else found
+
+
+def record_of(ports: Ports, job_id: str) -> Record | None:
+    """The record of work that never became a run; that of an event which was dropped in a bundle, too."""
+    return ports.rows.get(Record, job_id) or fire_events.record(ports, job_id)
 
 
 def runs_for(ports: Ports, upstream: Upstream, values: Mapping[str, str] | None) -> Iterator[Run]:
@@ -171,7 +178,7 @@ def runs_for(ports: Ports, upstream: Upstream, values: Mapping[str, str] | None)
 def _ending(ports: Ports, command: str, job_id: str) -> Why:
     """How a job ended that never became a run, from its record. Without one, the command that lists the jobs or runs of
     the schedule that the id names."""
-    record = ports.rows.get(Record, job_id) or fire_events.record(ports, job_id)
+    record = record_of(ports, job_id)
     if record is not None:
         return plain(f"it was {record.kind.lower()} at {iso(record.recorded_at)}: ", record.reason)
     parsed = ids.parse_job_id(job_id)

@@ -32,7 +32,7 @@ SIGNED: Final = "signed"
 Needs = Right | Literal["signed"]
 
 # Path parameters that begin with a namespace.
-_PLACES = ("ns", "job_id", "run_id", "lease_id", "pool")
+_PLACES = ("ns", "job_id", "run_id", "fire_id", "lease_id", "pool")
 _PRINCIPAL = "sluice.principal"
 _ACCESS = "sluice.access"
 _LOGGED = "sluice.logged"
@@ -230,7 +230,7 @@ def _refusal(
     or id that does not exist. So signers cannot find names by trying them."""
     if roles.can_see(principal, ports().settings.administrators, _access(request, namespace)):
         return roles.refused(principal, namespace, needs)
-    for segment, kind in (("job_id", "job"), ("run_id", "run"), ("lease_id", "lease")):
+    for segment, kind in (("job_id", "job"), ("run_id", "run"), ("fire_id", "fire"), ("lease_id", "lease")):
         if segment in segments:
             return errors.not_found(kind, segments[segment], roles.UNSEEN_HINT)
     return errors.not_found("namespace", namespace, roles.UNSEEN_HINT)

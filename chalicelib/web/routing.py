@@ -24,7 +24,7 @@ from chalicelib.wiring import is_down
 
 AUTHORIZER = IAMAuthorizer()
 NAMES = {"ns": "namespace", "app": "app", "name": "name"}  # path parameter -> the field that an error names
-IDS = {"job_id": "job", "run_id": "run"}
+IDS = {"job_id": "job", "run_id": "run", "fire_id": "fire"}
 MAX_ID = 300  # a schedule's full name, a generation and a digest are shorter
 
 # AWS may have carried out a part of the request. A repeat with the same key, or of a PUT, counts once.
@@ -166,7 +166,7 @@ def _check_path(segments: dict[str, str], owned: bool) -> None:
         elif segment in IDS and (len(text) > MAX_ID or ids.parse_job_id(text) is None):
             hint = "use an id that this API returned, such as demo.flights.clean.mf3k0p2q.0a1b2c3d4e5f60718293"
             if text.count(".") == 2:
-                command = "sluice runs list" if IDS[segment] == "run" else "sluice jobs"
+                command = "sluice jobs" if IDS[segment] == "job" else "sluice runs list"
                 hint = f"a schedule has such a name: {command} -s {text[:MAX_ID]} lists its ids"
             raise errors.not_found(IDS[segment], text[:MAX_ID], hint)
         elif segment in OWN:

@@ -31,6 +31,7 @@ DAG = APP + "/dags/{name}"
 MESSAGE = APP + "/messages/{name}"
 JOB = "/v1/jobs/{job_id}"
 RUN = "/v1/runs/{run_id}"
+FIRE = "/v1/fires/{fire_id}"
 LEASE = "/v1/leases/{lease_id}"
 AUDITED = ("from", "to", "who", "name", "kind", "outcome")
 
@@ -290,6 +291,8 @@ ROUTES = (
     _post(RUN + "/ping", "runs.ping_run", "operate", "Run", None, 202),
     _once(RUN + "/rerun", "runs.rerun_run", "operate", "Accepted", None, 202),
     _get(RUN + "/logs", "runs.read_logs", "read", "Logs", "attempt", "lines"),
+    _get(FIRE, "fires.get_fire", "read", "StateOfFire"),
+    _page(FIRE + "/events", "fires.list_events_of_fire", "read", "EventInFire", "state"),
     _page(APP + "/workflows/{name}/runs", "runs.workflow_runs", "read", "Run", "state"),
     _page(NS + "/reports", "runs.read_report", "read", "ReportOfWorkflow", "day", more=("day",)),
     _page(LETTERS, "runs.list_dead_letters", "read", "DeadLetter", "schedule"),

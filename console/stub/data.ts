@@ -135,6 +135,10 @@ export function run(number: number) {
     started_at: state === "STARTING" ? null : iso(claimed + 3_000),
     ended_at: ended,
     start_calls: 1,
+    count: 1,
+    fire: null,
+    spread: null,
+    sends: null,
   };
 }
 
@@ -205,6 +209,9 @@ export function job(number: number) {
           since: "2026-11-20T11:30:00.000Z",
         }
       : null,
+    count: 1,
+    fire: null,
+    spread: null,
   };
 }
 
@@ -237,7 +244,7 @@ export function glance(name: string) {
     at_least: false,
     last: Array.from({ length: number % 11 }, (_, index) => {
       const made = run(number * 10 + index + 20);
-      return { run_id: made.run_id, attempt: 1, state: made.state, at: made.claimed_at };
+      return { run_id: made.run_id, attempt: 1, state: made.state, at: made.claimed_at, count: 1 };
     }),
   };
 }
@@ -252,6 +259,7 @@ export function timeline(from: number, to: number, limit: number, ids: boolean) 
     waited: [] as number[],
     took: [] as (number | null)[],
     state: [] as number[],
+    count: [] as number[],
     ids: [] as string[],
   };
   let oldest = from;
@@ -273,6 +281,7 @@ export function timeline(from: number, to: number, limit: number, ids: boolean) 
     columns.waited.push(made.waited_ms);
     columns.took.push(made.ended_at ? Date.parse(made.ended_at) - claimed : null);
     columns.state.push(states.indexOf(made.state));
+    columns.count.push(made.count);
     columns.ids.push(`${made.run_id}#1`);
   }
   const { ids: all, ...rest } = columns;

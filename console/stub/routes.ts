@@ -37,6 +37,10 @@ const jobOf = (id: string) =>
     Array.from({ length: JOBS }, (_, number) => job(number)).find((made) => made.job_id === id),
     `job '${id}'`,
   );
+/** The schedule of a fire: the only ones here are those of one schedule. */
+function fireOf(id: string): string {
+  return need(id.startsWith(`${NS}.flights.batch.`) ? `${NS}.flights.batch` : undefined, `fire '${id}'`);
+}
 const runsOf = (name: string) =>
   Array.from({ length: 4000 }, (_, number) => run(number)).filter((made) => made.schedule === name);
 
@@ -114,6 +118,7 @@ function whyJob(id: string) {
         waits_here: true,
       },
     ],
+    count: 1,
     refs: REFS,
   };
 }
@@ -253,6 +258,7 @@ const limit = (name: string, full: boolean) => ({
         job_id: job(index).job_id,
         schedule: job(index).schedule,
         attempt: null,
+        count: 1,
       }))
     : null,
   at_least: full,
@@ -697,6 +703,45 @@ const ROUTES: Record<string, Handler> = {
       ],
       history: [made],
     };
+  },
+  "GET /v1/fires/{id}": ({ id }) => ({
+    id,
+    schedule: fireOf(id ?? ""),
+    workflow: `${NS}.flights.notify`,
+    nominal_at: iso(NOW - 10 * MINUTE),
+    events: 2000,
+    state: "FAILED",
+    sent: 1998,
+    failed: 2,
+    waiting: 0,
+    retrying: 0,
+    dropped: 0,
+    unknown: 0,
+    sends: {
+      first: iso(NOW - 10 * MINUTE + 20),
+      last: iso(NOW - 10 * MINUTE + 1_100),
+      late_p50: 120,
+      late_max: 1_100,
+    },
+    at_least: false,
+  }),
+  "GET /v1/fires/{id}/events": ({ id }, query) => {
+    fireOf(id ?? "");
+    const events = Array.from({ length: 2000 }, (_, index) => {
+      const failed = index === 3 || index === 1200;
+      return {
+        id: `${id}-${index.toString(36)}`,
+        index,
+        due_at: iso(NOW - 10 * MINUTE),
+        state: failed ? "FAILED" : "SENT",
+        reason: failed ? "not delivered: the queue refuses it" : "",
+        code: failed ? "not_delivered" : null,
+      };
+    });
+    return paged(
+      events.filter((event) => !query.get("state") || event.state === query.get("state")),
+      query,
+    );
   },
   "GET /v1/runs/{id}/why": ({ id }) => ({
     run_id: id,

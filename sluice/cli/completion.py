@@ -24,6 +24,7 @@ VALUES: dict[tuple[str | None, str], tuple[str, ...]] = {
     (None, "--state"): states.STATES,
     (None, "--mode"): tuple(states.MODES),
     (None, "FROM"): ("crontab", "eventbridge", "airflow", "cdap"),
+    ("fires", "--state"): states.OF_EVENTS,
     ("records", "--kind"): ("aborted", "expired", "skipped", "dropped", "coalesced", "late"),
     ("report", "--sort"): ("name", "cost", "failed", "late", "slow", "runs"),
 }

@@ -15,7 +15,7 @@ from sluice import names, render, wording
 from sluice.cli import frame, logs, reprocess, search, tables
 from sluice.client import Client, Document, segment
 from sluice.errors import ApiRefused, WrongUsage
-from sluice.names import SCHEDULE
+from sluice.names import SCHEDULE, WORKFLOW
 
 app = typer.Typer(no_args_is_help=True, help="List runs, or show one with its attempts.")
 
@@ -38,28 +38,56 @@ def list_runs(
     state: Annotated[
         str | None, typer.Option("--state", metavar="STATE", help="Only runs in this state, such as FAILED.")
     ] = None,
+    workflow: Annotated[
+        str | None,
+        typer.Option("--workflow", metavar="NAME", help="Only runs of this workflow; short needs -n and -a."),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", metavar="TYPE", help="Only runs of this type of target, such as sqs.")
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="TEXT", help="Only runs whose id, cause or reason contains it.")
+    ] = None,
     day: frame.Day = None,
     everything: frame.Everything = False,
     limit: Annotated[int, frame.Limit] = 20,
     as_json: frame.Json = False,
 ) -> None:
-    """List runs, newest first."""
+    """List runs, newest first. The sent events of a large fire are one line; ``sluice fires`` opens it."""
     search.check_day(day)
-    if schedule is not None:
+    if workflow is not None and schedule is not None:
+        raise WrongUsage("expected one of --schedule and --workflow, got both", "--workflow")
+    if workflow is not None:
+        full = names.full_name(WORKFLOW, workflow, namespace, app_name, "--workflow")
+        path = f"{names.path_of(WORKFLOW, full)}/runs"
+    elif schedule is not None:
         path = f"{names.path_of(SCHEDULE, names.full_name(SCHEDULE, schedule, namespace, app_name))}/runs"
     else:
         path = f"/v1/namespaces/{segment(frame.needed_namespace(namespace))}/runs"
     maximum, wanted = limit or None, state.upper() if state else None
+    is_filtered = any((wanted, target, text))
     search_for = search.Wanted(
-        (lambda run: run["state"] == wanted) if wanted else None,
+        (lambda run: _fits(run, wanted, target, text)) if is_filtered else None,
         day,
         "claimed_at",
-        hide=schedule is None and not everything,
+        hide=schedule is None and workflow is None and not everything,
     )
-    found = search.search(frame.connect(), path, {"state": wanted, "day": day}, maximum, search_for)
-    if items := tables.searched(found, maximum, as_json, "no runs match" if state or day else "no runs yet"):
+    asked = {"state": wanted, "day": day if workflow is None else None}
+    found = search.search(frame.connect(), path, asked, maximum, search_for)
+    nothing = "no runs match" if is_filtered or day else "no runs yet"
+    if items := tables.searched(found, maximum, as_json, nothing):
         tables.runs(render.stdout(), items, frame.now())
         tables.rest(found.answer, len(items), "sluice runs list ...")
+
+
+def _fits(run: Document, state: str | None, target: str | None, text: str | None) -> bool:
+    """Whether a run has a state, a type of target, and a text in its id, its cause or its reason."""
+    if state is not None and run["state"] != state:
+        return False
+    if target is not None and (run.get("target") or {}).get("type") != target:
+        return False
+    parts = (run["run_id"], run.get("fire"), run.get("fired_by"), run.get("reason"))
+    return text is None or any(text.lower() in str(part or "").lower() for part in parts)
 
 
 @app.command()
@@ -103,6 +131,9 @@ def _show_facts(console: Console, run: Document) -> None:
             ("partition", wording.pairs(run.get("partition") or run.get("correlation"))),
             ("dag", _dag(run.get("dag"))),
             ("number", None if run.get("number") is None else str(run["number"])),
+            ("fire", run.get("fire")),
+            ("event", place(run)),
+            ("sends", sends(run.get("sends"))),
             ("attempt", tables.attempt(run)),
             ("waited for", run.get("waited_for")),
             ("billed", _billed(run.get("billed"))),
@@ -119,6 +150,24 @@ def _show_facts(console: Console, run: Document) -> None:
             ("context", run.get("context")),
         ],
     )
+
+
+def place(run: Document) -> str | None:
+    """``7 of 500``: the place of an event among those of its fire, or how many of them a run stands for."""
+    spread = run.get("spread")
+    if spread is None:
+        return None
+    of = "" if spread["count"] is None else f" of {spread['count']:,}"
+    many = run.get("count", 1) > 1
+    return f"{run['count']:,}{of}, from {spread['index']:,} on" if many else f"{spread['index']:,}{of}"
+
+
+def sends(known: Document | None) -> str | None:
+    """The first and the last send of the events of a fire, and how late they were."""
+    if known is None:
+        return None
+    late = (wording.duration(known[name] / 1000) for name in ("late_p50", "late_max"))
+    return f"{wording.exact(known['first'])} to {wording.exact(known['last'])}, late: p50 {', max '.join(late)}"
 
 
 def _deadline(run: Document) -> str | None:

@@ -143,12 +143,18 @@ _DEFINITIONS = {
 }
 
 
+def events(items: Sequence[View]) -> int:
+    """How many jobs or runs these are, each event of a large fire counted."""
+    return sum(int(item.get("count", 1)) for item in items)
+
+
 def jobs(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
-    """Jobs, or what ``why`` returns for them. An id begins with the name of its schedule, so that needs no column."""
+    """Jobs, or what ``why`` returns for them. An id begins with the name of its schedule, so that needs no column.
+    Events of a large fire that share a job have their number behind its state."""
     rows: Rows = [
         (
             job["job_id"],
-            render.state(job.get("state")),
+            _with_count(render.state(job.get("state")), job),
             _since(job.get("created_at") or job.get("since"), now),
             _values(job.get("correlation")),
             job.get("why") or job.get("reason"),
@@ -159,25 +165,65 @@ def jobs(console: Console, items: Sequence[View], now: datetime, indent: int = 0
 
 
 def waiters(console: Console, items: Sequence[View], indent: int = 2) -> None:
-    """A queue: the position of each job, and the attempt of a run that waits to be started."""
-    rows: Rows = [(str(item["position"]), item["job_id"], _number(item.get("attempt"))) for item in items]
-    render.table(console, ("#", "JOB", "ATTEMPT"), rows, indent)
+    """A queue: the position of each job, the attempt of a run that waits to be started, and how many events of a large
+    fire it was made for."""
+    rows: Rows = [
+        (str(item["position"]), item["job_id"], _number(item.get("attempt")), _several(item)) for item in items
+    ]
+    render.table(console, ("#", "JOB", "ATTEMPT", "EVENTS"), rows, indent)
+
+
+def _with_count(state: Text, item: View) -> Text:
+    """A state, with the number of the events for which it holds, if they are several."""
+    count = int(item.get("count", 1))
+    return Text.assemble(state, (f" x {count:,}", "dim")) if count > 1 else state
+
+
+def _several(item: View) -> str | None:
+    count = int(item.get("count", 1))
+    return f"{count:,}" if count > 1 else None
 
 
 def runs(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
+    """Runs, newest first. The sent events of a large fire are one row, with the id of the fire."""
     rows: Rows = [
         (
-            run["run_id"],
-            _state_of(run),
+            run["fire"] if run.get("sends") else run["run_id"],
+            _with_count(_state_of(run), run),
             wording.ago(run.get("started_at") or run.get("start_requested_at") or run.get("claimed_at"), now),
             wording.duration(wording.waited(run)),
             wording.duration(wording.took(run, now)),
             _values(run.get("partition") or run.get("correlation")),
-            run.get("reason"),
+            _late_of(run) or run.get("reason"),
         )
         for run in items
     ]
     render.table(console, ("RUN", "STATE", "STARTED", "WAITED", "TOOK", "PARTITION", "REASON…"), rows, indent)
+
+
+def _late_of(run: View) -> str | None:
+    """How late the events of a large fire were sent; None for any other run."""
+    sends = run.get("sends")
+    return f"late: p50 {_millis(sends['late_p50'])}, max {_millis(sends['late_max'])}" if sends else None
+
+
+def _millis(number: float) -> str:
+    return wording.duration(number / 1000)
+
+
+def fire_events(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
+    """The events of a large fire by number."""
+    rows: Rows = [
+        (
+            str(event["index"]),
+            event["id"],
+            render.state(event["state"]),
+            wording.ago(event.get("due_at"), now),
+            event.get("reason"),
+        )
+        for event in items
+    ]
+    render.table(console, ("#", "RUN", "STATE", "DUE", "REASON…"), rows, indent)
 
 
 def records(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:

@@ -42,13 +42,15 @@ class Throughput:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One page of runs, newest first, and one of waiting jobs. ``more_jobs`` says that more jobs wait."""
+    """One page of runs, newest first, and one of waiting jobs. ``more_jobs`` and ``more_runs`` say that there are
+    more."""
 
     namespace: str
     at: datetime
     runs: Sequence[Document]
     jobs: Sequence[Document]
     more_jobs: bool
+    more_runs: bool = False
 
     @property
     def running(self) -> list[Document]:
@@ -56,14 +58,15 @@ class Snapshot:
 
     @property
     def throughput(self) -> Throughput:
-        """A full page may reach back less far than the span; then only what it covers counts."""
+        """A page may reach back less far than the span; then only what it covers counts."""
         ages = [age for run in self.runs if (age := _age(run.get("claimed_at"), self.at)) is not None]
-        span = min(LATELY, max(ages)) if len(self.runs) >= PAGE and ages else LATELY
+        span = min(LATELY, max(ages)) if self.more_runs and ages else LATELY
         span = max(span, 1.0)
         over = [run for run in self.runs if run.get("state") in OVER]
         ended = [run for run in over if _is_within(run.get("ended_at"), self.at, span)]
-        failed = sum(run.get("state") == "FAILED" for run in ended)
-        return Throughput(span, sum(age <= span for age in ages), len(ended), failed)
+        started = [run for run in self.runs if _is_within(run.get("claimed_at"), self.at, span)]
+        failed = [run for run in ended if run.get("state") == "FAILED"]
+        return Throughput(span, tables.events(started), tables.events(ended), tables.events(failed))
 
 
 def top(
@@ -98,13 +101,14 @@ def look(client: Client, namespace: str, everything: bool) -> Snapshot:
         [item for item in page["items"] if everything or not names.is_internal(str(item["schedule"]))]
         for page in (runs, jobs)
     )
-    return Snapshot(namespace, frame.now(), shown_runs, shown_jobs, jobs.get("next_cursor") is not None)
+    more = (page.get("next_cursor") is not None for page in (jobs, runs))
+    return Snapshot(namespace, frame.now(), shown_runs, shown_jobs, *more)
 
 
 def draw(console: Console, seen: Snapshot, rows: int | None = None) -> None:
     """Print a frame, with at most ``rows`` rows in each table."""
     running, waiting = seen.running, _waiting(seen.jobs)
-    number = f"{len(seen.jobs)}{'+' if seen.more_jobs else ''}"
+    number = f"{tables.events(seen.jobs)}{'+' if seen.more_jobs else ''}"
     render.title(console, "namespace", seen.namespace, Text(f"{seen.at:%H:%M:%S} UTC", "dim"))
     flow = seen.throughput
     failed = Text(f", {flow.failed} failed", "bold red") if flow.failed else Text()
@@ -126,7 +130,7 @@ def draw(console: Console, seen: Snapshot, rows: int | None = None) -> None:
     if waiting:
         render.heading(console, "Waiting")
         lines = [
-            (schedule, render.state(state), str(len(jobs)), wording.ago(_since(jobs[0]), seen.at), _why(jobs[0]))
+            (schedule, render.state(state), _number(jobs), wording.ago(_since(jobs[0]), seen.at), _why(jobs[0]))
             for (schedule, state), jobs in waiting[:rows]
         ]
         render.table(console, ("SCHEDULE", "STATE", "JOBS", "OLDEST", "WHY THE OLDEST WAITS…"), lines, indent=2)
@@ -138,7 +142,11 @@ def _waiting(jobs: Sequence[Document]) -> list[tuple[tuple[str, str], list[Docum
     groups: dict[tuple[str, str], list[Document]] = {}
     for job in sorted(jobs, key=_since):
         groups.setdefault((str(job["schedule"]), str(job.get("state"))), []).append(job)
-    return sorted(groups.items(), key=lambda group: -len(group[1]))
+    return sorted(groups.items(), key=lambda group: -tables.events(group[1]))
+
+
+def _number(jobs: Sequence[Document]) -> str:
+    return str(tables.events(jobs))
 
 
 def _since(job: Document) -> str:

@@ -134,6 +134,7 @@ def show_job(console: Console, answer: Document) -> None:
             ("arrived", _lines(answer.get("arrived"))),
             ("missing", _lines(answer.get("missing"), "yellow")),
             ("wakes by", answer.get("wakes")),
+            ("events", f"{answer['count']:,}" if answer.get("count", 1) > 1 else None),
             ("partition", wording.pairs(answer.get("correlation"))),
             ("since", wording.both(answer.get("since"), frame.now())),
         ],

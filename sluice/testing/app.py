@@ -23,10 +23,11 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.documents import SENT
 from chalicelib.core.events.alarms import AlarmChange
 from chalicelib.core.events.partitions import ObjectCreated
-from chalicelib.core.fires import upcoming
+from chalicelib.core.fires import bundles, upcoming
 from chalicelib.core.instants import MINUTE, Instant, duration, iso, parse_instant
 from chalicelib.core.jobs import check
 from chalicelib.core.rows.schedule import ScheduleState, Timer
+from chalicelib.core.runs import fires
 from chalicelib.core.sizes import parse_bytes
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.flow import lookup
@@ -237,13 +238,14 @@ class App(Engine):
 
     def runs(self, schedule: str | None = None, /, **partition: Any) -> list[Run]:
         """The runs of a schedule, or of all schedules, also of deleted ones, in the order of their starts: one item for
-        each attempt. ``partition`` selects the runs with these values."""
+        each attempt, and for each event of a large fire. ``partition`` selects the runs with these values."""
         found = [
-            row
+            event
             for name in self._with_history(schedule)
             for row in lookup.every(partial(self.ports.runs.runs, "schedule", name))
+            for event in fires.runs_of(row)
         ]
-        ordered = sorted(found, key=lambda row: (row.claimed_at, row.created_at, row.run_id, row.attempt))
+        ordered = sorted(found, key=lambda row: (row.claimed_at, row.created_at, row.spread, row.run_id, row.attempt))
         runs = [Run(self, row.run_id, row.attempt) for row in ordered]
         return [run for run in runs if run.matches(partition)]
 
@@ -256,7 +258,8 @@ class App(Engine):
         raise AssertionError(f"expected one run of {schedule}, got {len(runs)}: {runs}")
 
     def jobs(self, schedule: str | None = None, /, **partition: Any) -> list[Job]:
-        """The waiting jobs, without the fires whose instant is in the future."""
+        """The waiting jobs, without the fires whose instant is in the future: one item for each event of a large
+        fire."""
         now = self.clock.now()
         found = [
             row
@@ -265,7 +268,8 @@ class App(Engine):
             for row in lookup.every(partial(self.ports.jobs.jobs, name, state.generation))
             if not (row.closed or (check.is_prepared(row) and (row.due_at or 0) > now))
         ]
-        jobs = [Job(self, row.job_id) for row in found]
+        events = [event for row in found for event in (bundles.events(row) if row.is_bundle else (row,))]
+        jobs = [Job(self, row.job_id) for row in events]
         return [job for job in jobs if job.matches(partition)]
 
     def job(self, schedule: str, /, **partition: Any) -> Job:
@@ -275,14 +279,15 @@ class App(Engine):
         return jobs[0]
 
     def records(self, schedule: str | None = None, /) -> list[Record]:
-        """Work that never became a run, such as aborted jobs and skipped fires, in the order of recording."""
+        """Work that never became a run, such as aborted jobs and skipped fires, in the order of recording. The
+        ``count`` of a record is how many fires, or events of a large fire, it stands for."""
         found = [
             row
             for name in self._with_history(schedule)
             for row in lookup.every(partial(self.ports.runs.records, "schedule", name))
         ]
         ordered = sorted(found, key=lambda row: (row.recorded_at, row.id))
-        return [Record(row.schedule, row.kind, row.reason.text, moment(row.recorded_at)) for row in ordered]
+        return [Record(row.schedule, row.kind, row.reason.text, moment(row.recorded_at), row.count) for row in ordered]
 
     def why(self, schedule: str, /, **partition: Any) -> str:
         """Why a schedule has not run, as ``sluice why`` explains it. ``partition`` selects jobs with these values."""

@@ -16,7 +16,7 @@ from chalicelib.core.runs import workers as worker_rules
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.views import as_json
-from chalicelib.flow import lookup
+from chalicelib.flow import fire_events, lookup
 from chalicelib.flow.jobs import actions as job_actions
 from chalicelib.flow.runs import actions, complete, context, workers
 from chalicelib.flow.views import explain, views
@@ -44,12 +44,14 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Work that never became a run, such as an aborted job: its kind (``ABORTED``), its reason, and when."""
+    """Work that never became a run, such as an aborted job: its kind (``ABORTED``), its reason, and when. ``count`` is
+    how many fires, or events of a large fire, it stands for."""
 
     schedule: str
     kind: str
     reason: str
     at: datetime
+    count: int = 1
 
 
 class Run:
@@ -143,7 +145,7 @@ class Run:
 
     @property
     def _row(self) -> RunRow:
-        row = self._app.ports.rows.get(RunRow, self.id, self.attempt)
+        row = self._app.ports.rows.get(RunRow, self.id, self.attempt) or fire_events.run(self._app.ports, self.id)
         assert row is not None, f"expected run {self.id}, attempt {self.attempt}"
         return row
 

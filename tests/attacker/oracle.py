@@ -193,7 +193,7 @@ class Oracle:
         given = asked.parameters
         if "lease_id" in given:
             return self._space_of_lease(given["lease_id"])
-        found = next((given[name] for name in ("ns", "job_id", "run_id", "pool") if name in given), None)
+        found = next((given[name] for name in ("ns", "job_id", "run_id", "fire_id", "pool") if name in given), None)
         return None if found is None else found.partition(".")[0]
 
     def _space_of_lease(self, lease: str) -> str:

@@ -162,6 +162,8 @@ def _keep(found: dict[str, dict[str, list[str]]], change: Changed) -> None:
     kinds: list[tuple[str, str, str]] = []
     if head == "RUN" and sk.startswith(("A#", "RECORD")):
         kinds = [("run_id", rest, rest), ("dag_run", rest, rest)] if "~." in rest else [("run_id", rest, rest)]
+    elif head == "RUN" and sk == "FIRE":
+        kinds = [("fire_id", rest, rest)]
     elif head in ("BACKFILL", "REPROCESS"):
         kinds = [(f"{head.lower()}_id", rest, sk)]
     elif head == "DEAD":

@@ -30,6 +30,7 @@ from tests.attacker.play import ids_of
 from tests.attacker.stage import Answer, Asked, Stage, installed
 from tests.fuzz.requests import DOCUMENT, OPERATIONS, Operation
 from tests.support.read_only import Effect, read_only
+from tests.web import large_fires
 
 DRAWN = 6  # requests of each operation with drawn queries, for each namespace
 REPORT = "history_report/json/day=2026-03-01/as_of=20260302T011500.000Z/"
@@ -75,6 +76,7 @@ def _more(stage: Stage, space: cast.Space) -> None:
     world.settle()
     world.lake.objects |= {(ports.settings.lake_bucket, f"{REPORT}{name}"): "" for name in ("_SUCCESS", "x.json")}
     started = [run for run in world.targets.emr.runs.values() if run.name.startswith(f"{space.name}.")]
+    large_fires.put(slow, events=300, failed=(7,), workflow=space.full("clean"), into=ports)
     failing = next(run for run in started if run.state == "SUBMITTED")
     world.emr_says(failing.id, "FAILED", "exit code 1")
     folder = f"logs/{space.name}/applications/00app/jobs/{failing.id}/SPARK_DRIVER"

@@ -179,6 +179,56 @@ def run(run_id: str = JOB, state: str = "SUCCEEDED", **more: Any) -> View:
     } | more
 
 
+FIRE = "demo.flights.batch.m3k2j9x1.0123456789abcdef0123"
+
+
+def fire(**more: Any) -> View:
+    """A fire of 2,000 events, three of which have failed."""
+    return {
+        "id": FIRE,
+        "schedule": "demo.flights.batch",
+        "workflow": "demo.flights.notify",
+        "nominal_at": "2026-11-20T12:00:00.000Z",
+        "events": 2_000,
+        "state": "FAILED",
+        "sent": 1_997,
+        "failed": 3,
+        "waiting": 0,
+        "retrying": 0,
+        "dropped": 0,
+        "unknown": 0,
+        "sends": sends(),
+        "at_least": False,
+    } | more
+
+
+def sends() -> View:
+    return {
+        "first": "2026-11-20T12:00:00.020Z",
+        "last": "2026-11-20T12:00:01.500Z",
+        "late_p50": 500,
+        "late_max": 1_500,
+    }
+
+
+def fire_event(index: int, state: str = "FAILED") -> View:
+    return {
+        "id": f"{FIRE}-{index}",
+        "index": index,
+        "due_at": "2026-11-20T12:00:00.000Z",
+        "state": state,
+        "reason": "the queue does not exist" if state == "FAILED" else "",
+        "code": "not_delivered" if state == "FAILED" else None,
+    }
+
+
+def fire_run() -> View:
+    """The run that stands for the sent events of a fire in a list."""
+    own = {"schedule": "demo.flights.batch", "kind": "fire", "partition": None}
+    spread = {"index": 0, "count": 2_000}
+    return run(f"{FIRE}-0_6y", **own, count=1_997, fire=FIRE, spread=spread, sends=sends())
+
+
 def run_page(*history: View) -> View:
     event = {
         "kind": "partition",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
@@ -16,9 +16,11 @@ from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run, StartRequest
 from chalicelib.core.rows.schedule import ScheduleState, Version
+from chalicelib.core.runs.fires import EventState
 from chalicelib.core.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.flow.schedules import messages
-from chalicelib.flow.views import explain, queues, views
+from chalicelib.flow.views import explain, fires, queues, views
+from sluice import states
 from tests.cli import recorded
 from tests.support.reasons import says
 
@@ -66,6 +68,14 @@ def test_recorded_views_have_the_fields_of_the_service(name: str) -> None:
 
 def test_recorded_partitions_have_the_fields_of_the_service() -> None:
     assert set(recorded.partition(1)) <= set(real()["partition"])
+
+
+def test_recorded_fires_have_the_fields_of_the_service() -> None:
+    assert set(recorded.fire()) == set(get_type_hints(fires.StateOfFireView))
+    assert set(recorded.fire_event(1)) == set(get_type_hints(fires.EventInFireView))
+    assert set(recorded.sends()) == set(get_type_hints(views.SendsView))
+    assert set(recorded.fire_run()) <= set(real()["run"])
+    assert set(states.OF_EVENTS) == set(get_args(EventState))
 
 
 def test_recorded_versions_have_the_fields_of_the_service() -> None:

@@ -11,7 +11,7 @@ from sluice.cli.top import LATELY, Snapshot
 from sluice.client import PAGE
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import Played, PlayedApi
-from tests.cli.recorded import CLEAN, job, past, run
+from tests.cli.recorded import CLEAN, FIRE, fire_run, job, past, run
 from tests.cli.terminal import on_a_terminal
 
 RUNS, JOBS = "/v1/namespaces/demo/runs", "/v1/namespaces/demo/jobs"
@@ -73,7 +73,7 @@ def test_a_frame_as_json_has_lists_and_numbers(busy: PlayedApi, sluice: Sluice) 
 def test_a_full_page_counts_only_the_span_that_it_covers() -> None:
     now = datetime.now(UTC)
     runs = [run(f"r{number}", "RUNNING", claimed_at=past(seconds=number * 0.6)) for number in range(PAGE)]
-    flow = Snapshot("demo", now, runs, [], more_jobs=False).throughput
+    flow = Snapshot("demo", now, runs, [], more_jobs=False, more_runs=True).throughput
     assert flow.seconds == pytest.approx(0.6 * (PAGE - 1), abs=1)
     assert flow.a_minute(flow.started) == pytest.approx(100, rel=0.05)
 
@@ -103,3 +103,10 @@ def test_a_failed_request_leaves_the_last_frame(busy: PlayedApi, monkeypatch: py
     code, output = on_a_terminal("top", "-n", "demo", answer="q", wait_for="the last request failed: no")
     assert code == 0
     assert output.count(ONE) == 2
+
+
+def test_e2_each_event_of_a_large_fire_counts(api: PlayedApi, sluice: Sluice) -> None:
+    api.lists[RUNS] = [fire_run() | {"claimed_at": past(seconds=20), "ended_at": past(seconds=19)}]
+    api.lists[JOBS] = [job(f"{FIRE}-6y_6y") | {"count": 250}, job(ONE)]
+    text = " ".join(sluice("top", "-n", "demo", "--once").stdout.split())
+    assert "waiting 251 started 399.4 a minute ended 399.4 a minute" in text

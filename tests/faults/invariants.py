@@ -356,8 +356,9 @@ def _bundles_are_accounted_for(stock: Stock) -> None:
     dropped = {record.id: record.count for record in stock.records}
     waiting = {job.job_id: job for job in stock.jobs if job.is_bundle}
     for run in stock.runs:
-        if bundles.is_bundle_id(run.run_id):
-            sent, size = set(events.of_run(run)), int(run.run_id.rpartition("_")[2], 36)
+        place = bundles.place_of(run.run_id)
+        if place is not None:
+            sent, (_, _, size) = set(events.of_run(run)), place
             assert len(sent) + dropped.get(run.run_id, 0) <= size, "what ran has no record of not having run"
             job = waiting.get(run.run_id)
             assert job is None or not sent & set(events.of_job(job)), "what ran does not wait"

@@ -65,6 +65,15 @@ def test_h3_percentiles_of_lateness_duration_and_waiting(spark: SparkSession) ->
     assert (row.duration_max_ms, row.slowest_run) == (100_000, "r100")
 
 
+def test_h3_each_event_of_a_large_fire_counts(spark: SparkSession) -> None:
+    many = attempt("b1", 0, lateness_ms=90, count=200, lateness_counts={"20": 190, "100": 10})
+    rows = [attempt(f"r{n}", 1, lateness_ms=50) for n in range(10)]
+    (row,) = report(spark, many, *rows, record("DROPPED", count=7))
+    assert (row.runs, row.attempts, row.succeeded, row.not_run) == (210, 210, 210, 7)
+    assert (row.lateness_p50_ms, row.lateness_p95_ms, row.lateness_p99_ms, row.lateness_max_ms) == (20, 50, 90, 90)
+    assert (row.duration_p50_ms, row.duration_max_ms) == (0, 1_000)
+
+
 def test_h3_a_run_without_a_timer_has_no_lateness(spark: SparkSession) -> None:
     (row,) = report(spark, attempt("r1"))
     assert (row.lateness_p50_ms, row.lateness_max_ms) == (None, None)

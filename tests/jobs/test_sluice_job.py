@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import sluice_job
-from sluice_job import ContextError, DagRun, Partition, RegistrationError, RunContext, register_partition
+from sluice_job import ContextError, DagRun, Partition, RegistrationError, RunContext, Spread, register_partition
 
 from sluice.testing import App
 from tests.cli.played_api import KEY, REGION, SECRET, Played, playing
@@ -113,6 +113,21 @@ def test_a_run_of_a_dag_knows_its_node() -> None:
     found = [json.loads(text) for text in app.ports.payloads.contexts.values()]
     [context] = [parse(document) for document in found if document["workflow"] == "demo.x.clean"]
     assert context.dag == DagRun("demo.x.both", context.dag.run_id, 1, "a")
+
+
+def test_e2_a_run_knows_its_place_among_the_events_of_its_fire() -> None:
+    every = {"type": "time", "expression": "0 13 * * *"}
+    several = {"workflow": "clean", "trigger": every, "spread": {"count": 3}, "enabled": True}
+    app = App({**APP, "schedules": {"several": several}}, at="2026-03-02T12:00Z")
+    app.advance("2h")
+    found = [json.loads(text) for text in app.ports.payloads.contexts.values()]
+    for document in found:
+        SCHEMA.validate(document)
+    assert sorted(context.spread for context in map(parse, found) if context.spread) == [
+        Spread(number, 3) for number in range(3)
+    ]
+    with pytest.raises(ContextError, match="spread: expected index to be"):
+        parse(found[0] | {"spread": {"count": 3}})
 
 
 def test_properties_are_typed_or_refused(written: dict[str, dict[str, Any]]) -> None:

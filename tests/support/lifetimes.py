@@ -19,7 +19,7 @@ from chalicelib.core.rows.event import AppliedEvent, ManifestRow, PostedEvent
 from chalicelib.core.rows.job import Job, Requested
 from chalicelib.core.rows.notice import DeadlineWatch
 from chalicelib.core.rows.reprocess import Reprocess
-from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
+from chalicelib.core.rows.run import DeadLetter, Fire, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
 from tests.support.stored import class_of
 from tests.support.world import World
@@ -61,6 +61,8 @@ FINAL: dict[type, IsFinal] = {
     Deployment: lambda row, _: row.ended_at is not None and row.wake_at is None,
     PlanPart: _always,  # `check` compares it with its backfill
     Run: _run_is_final,
+    # Each bundle that is written renews it. It outlives what its events wait for, a window of 31 days at most.
+    Fire: _always,
     AuditRow: _always,  # never changes
     DagRun: lambda row, _: row.wake_at is None,
     Record: _always,

@@ -377,3 +377,28 @@ def test_the_service_logs_errors_only_and_then_as_before(capfd: pytest.CaptureFi
         App(document(on(FLIGHTS)), at=AT)
         assert logger.log_level != before or before >= 40
     assert logger.log_level == before
+
+
+def test_e2_a_large_fire_has_a_run_for_each_event(sluice_app: type[App]) -> None:
+    fire = on({"type": "time", "expression": "0 13 * * *"}, spread={"count": 40, "over": "2s"})
+    app = sluice_app(document(fire, MESSAGES), at=AT)
+    app.advance("2h")
+    runs = app.runs("join")
+    assert len({run.id for run in runs}) == 40
+    assert {run.state for run in runs} == {"SUCCEEDED"}
+    assert [run.context["spread"] for run in runs] == [{"index": number, "count": 40} for number in range(40)]
+
+
+def test_e2_a_large_fire_on_hold_has_a_job_for_each_event(sluice_app: type[App]) -> None:
+    fire = on({"type": "time", "expression": "0 13 * * *"}, spread={"count": 40})
+    app = sluice_app(document(fire, MESSAGES), at=AT)
+    app.advance("59m")
+    app.pause("join")
+    app.advance("5m")
+    jobs = app.jobs("join")
+    assert len({job.id for job in jobs}) == 40
+    assert "paused" in jobs[7].why
+    jobs[7].cancel()
+    assert len(app.jobs("join")) == 39
+    app.disable("join")
+    assert sorted(record.count for record in app.records("join")) == [1, 39]

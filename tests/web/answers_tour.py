@@ -12,6 +12,7 @@ from chalicelib.flow.runs import complete
 from chalicelib.wiring import ports
 from tests.support.dags import dag
 from tests.support.schedules import BY_DAY, after
+from tests.web import large_fires
 from tests.web.conftest import APP, NS, WEEKDAYS, Api
 from tests.web.test_approvals import ADA, BY_OWNER, says
 from tests.web.test_dead_letters import MISSING
@@ -143,6 +144,9 @@ def _runs(api: Api) -> None:
     for path in (f"{NS}/runs", f"{NS}/records", f"{APP}/schedules/daily/runs", f"{APP}/workflows/clean/runs"):
         api.get(path)
     api.get(f"{NS}/policies/calm")
+    fire = large_fires.put("demo.flights.nightly", events=300, failed=(7,))
+    for path in (f"/v1/fires/{fire}", f"/v1/fires/{fire}/events?state=FAILED", f"{NS}/runs"):
+        api.get(path)
 
 
 def _ends(api: Api, run_id: str, state: Any) -> None:

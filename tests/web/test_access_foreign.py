@@ -11,6 +11,7 @@ import pytest
 
 from chalicelib.core.access.roles import ROLES
 from chalicelib.wiring import ports
+from tests.web import large_fires
 from tests.web.conftest import NS, WEEKDAYS, Api, installation, settle_in
 from tests.web.signed import Signer, enforcing, member, role
 from tests.web.test_access_matrix import ROUTES
@@ -83,6 +84,7 @@ def existing() -> Iterator[Values]:
         place = {"ns": "other", "app": "secret", "pool": "other.etl", "lease_id": lease["lease"], "upload": upload}
         own = {**place, "job_id": job, "reprocess_id": again["reprocess_id"]}
         own["backfill_id"] = backfill["backfill_id"]
+        own["fire_id"] = large_fires.put("other.secret.runs", workflow="other.secret.plan", events=300)
         assert ports().jobs.find(job) is not None and ports().runs.attempts(run)
         members = [{"member": member(f"the-{name}"), "roles": [name]} for name in ROLES]
         api.put(f"{NS}/access", {"members": members})
@@ -91,7 +93,12 @@ def existing() -> Iterator[Values]:
         enforcing(patch)
         found = {**own, "run_id": run, "dag_run": of_dag}
         boss_sees = Signer(role("boss"))
-        for path in (f"/v1/jobs/{job}", f"/v1/runs/{run}", f"{SECRET}/dags/whole/runs/{of_dag}"):
+        for path in (
+            f"/v1/jobs/{job}",
+            f"/v1/runs/{run}",
+            f"/v1/fires/{own['fire_id']}",
+            f"{SECRET}/dags/whole/runs/{of_dag}",
+        ):
             assert boss_sees.status("GET", path) == 200, path
         yield found
 

@@ -24,6 +24,7 @@ VALUES = {
     "name": "none",
     "job_id": RUN,
     "run_id": RUN,
+    "fire_id": RUN,
     "lease_id": f"{RUN}-1-1",
     "pool": "demo.gpu",
 }

@@ -117,6 +117,11 @@ def fire_of_bundle(bundle_id: str) -> str:
     return bundle_id.rpartition(_EVENT)[0]
 
 
+def fire_of(work_id: str) -> str | None:
+    """The id of the fire of a bundle, or of an event of a fire that has bundles; None for any other work."""
+    return fire_of_bundle(work_id) if _EVENT in work_id.rpartition(".")[2] else None
+
+
 # -- write ---------------------------------------------------------------------------------------------------------
 
 
@@ -350,9 +355,12 @@ def run_of_event(run: Run, fire_id: str, number: int) -> Run | None:
     if number not in run.ahead and (not first <= number < first + run.count or number in run.left):
         return None
     own, event = event_id(fire_id, number), run.event
+    at = Plan(*run.plan).due(number) if run.plan else run.due_at
     if event is not None:
-        event = replace(event, id=fire.event_id(run.schedule, run.generation, LEAF, event.instant, number))
-    return replace(run, run_id=own, spread=(number, events), count=1, ahead=(), left=(), sends=None, event=event)
+        known = fire.event_id(run.schedule, run.generation, LEAF, event.instant, number)
+        event = replace(event, id=known, accepted_at=event.accepted_at if at is None else at)
+    one = replace(run, run_id=own, spread=(number, events), count=1, ahead=(), left=(), sends=None, event=event)
+    return one if at is None else replace(one, created_at=at, due_at=at, accepted_at=at)
 
 
 def sort_key(fire_row: Fire, first: int, count: int) -> str:

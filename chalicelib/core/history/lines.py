@@ -13,16 +13,17 @@ from typing import Any
 
 from chalicelib.core import masks, states
 from chalicelib.core.dags import rounds
+from chalicelib.core.fires import bundles
 from chalicelib.core.instants import HOUR, MINUTE, Instant, Millis, iso
 from chalicelib.core.limits import names
 from chalicelib.core.notices import deadlines
 from chalicelib.core.rows.run import Record, Run, RunSpan, ready_at
-from chalicelib.core.runs import workers
+from chalicelib.core.runs import sends, workers
 from chalicelib.core.runs.costs import Prices, Usage, cost_usd
 from chalicelib.core.why import Why, readers_of
 
 # The version of the fields. Later versions add fields and change no meaning, so readers can select fields by name.
-SCHEMA = 2
+SCHEMA = 3
 ROOT = "history/"
 LATE_ROOT = "history_late/"
 # The state in a later revision of the line of a record that does not hold any more: the job has run after all.
@@ -94,11 +95,11 @@ def parts(changes: Iterable[Change], prices: Prices) -> list[Part]:
 
 def _lines_of(row: Run | Record, prices: Prices) -> list[Line]:
     """The line of a row. A run that has replaced the record of its job withdraws the line of the record, which may lie
-    in another day."""
+    in another day. The record of a bundle has no more revisions than the run has events."""
     line = line_of(row, prices)
     if isinstance(row, Record) or row.dropped_at is None:
         return [line]
-    key = {"schema": SCHEMA, "kind": "record", "id": row.run_id, "attempt": 0, "rev": 2}
+    key = {"schema": SCHEMA, "kind": "record", "id": row.run_id, "attempt": 0, "rev": row.events + 1}
     return [line, {**key, **_owner(row.schedule), "state": WITHDRAWN, "ended_at": row.dropped_at}]
 
 
@@ -162,6 +163,7 @@ def _run_line(run: Run, prices: Prices) -> Line:
         "backfill": run.backfill,
         "rerun_of": run.rerun_of,
         **_dag(run),
+        "fire": bundles.fire_of(run.run_id),
         "correlation": rounds.without(run.correlation),
         "partition": rounds.without(run.partition),
         "late": run.late or None,
@@ -177,6 +179,7 @@ def _run_line(run: Run, prices: Prices) -> Line:
         "end_by": run.end_by,
         **_missed(run),
         "lateness_ms": run.lateness,
+        **_many(run),
         "waited_for": _reason(run.waited_for, run.schedule),
         "waited_ms": waited(run),
         "calls": run.calls,
@@ -184,6 +187,17 @@ def _run_line(run: Run, prices: Prices) -> Line:
         "memory_gb_hours": usage.memory_gb_hours if usage else None,
         "storage_gb_hours": usage.storage_gb_hours if usage else None,
         "cost_usd": cost_usd(usage, prices) if usage else None,
+    }
+
+
+def _many(run: Run) -> Line:
+    """How many sent events the run of a bundle stands for, and how late they were; empty for any other run."""
+    if run.sends is None:
+        return {}
+    return {
+        "count": run.events,
+        "lateness_p50_ms": sends.median(run.sends),
+        "lateness_counts": {str(bound): int(count) for bound, count in run.sends["late"].items()},
     }
 
 
@@ -220,7 +234,7 @@ def _record_line(record: Record) -> Line:
         "kind": "record",
         "id": record.id,
         "attempt": 0,
-        "rev": 1,
+        "rev": record.rev,
         **_owner(record.schedule),
         "state": record.kind,
         "reason": _reason(record.reason, record.schedule),

@@ -22,7 +22,8 @@ RecordKind = Literal["ABORTED", "DROPPED", "COALESCED", "SKIPPED", "EXPIRED", "L
 
 @dataclass(frozen=True, slots=True)
 class Record(StoredRow):
-    """How work that never became a run ended, and why."""
+    """How work that never became a run ended, and why. ``count`` is how many fires, or events of a fire, it stands for.
+    ``rev`` counts its versions: events of a bundle that were sent all the same leave it."""
 
     id: str
     kind: RecordKind
@@ -32,6 +33,7 @@ class Record(StoredRow):
     recorded_at: Instant
     created_at: Instant | None = None
     count: int = 1
+    rev: int = 1
     expires_at: Instant | None = None
 
 
@@ -167,7 +169,8 @@ class Run(StoredRow):
 
     ``spread`` has the number of its event and how many events its fire has, if these are several. The run of a bundle
     stands for the ``count`` events from that number on, without those in ``left``, and for those ``ahead`` of them.
-    ``sends`` has its first and its last send and how late they were (`core/runs/sends.py`).
+    ``plan`` says when each of them was due (`core/fires/bundles.py`). ``sends`` has its first and its last send and how
+    late they were (`core/runs/sends.py`). The run of one of these events has the ``plan``, but no ``sends``.
 
     ``requested_by`` is that of its job. ``leased_by`` is the user or role to which the lease of a worker is bound, and
     ``lease_key`` the digest of the lease's token.
@@ -242,6 +245,7 @@ class Run(StoredRow):
     count: int = 1
     ahead: tuple[int, ...] = ()
     left: tuple[int, ...] = ()
+    plan: tuple[int, ...] = ()
     sends: Mapping[str, Any] | None = None
     wake_at: Instant | None = None
     expires_at: Instant | None = None
@@ -257,12 +261,19 @@ class Run(StoredRow):
 
     @property
     def lateness(self) -> Millis | None:
-        """How many ms after its due instant a fire was started (T4); None for other kinds, and before the start
-        call."""
+        """How many ms after its due instant a fire was started (T4); of a bundle the largest of its events. None for
+        other kinds, before the start call, and for one event of a bundle: its own send is not on record."""
+        if self.plan:
+            return int(self.sends["max"]) if self.sends is not None else None
         due = self.due_at if self.due_at is not None else self.nominal_at
         if not self.traits.timed or due is None or self.start_requested_at is None:
             return None
         return self.start_requested_at - due
+
+    @property
+    def events(self) -> int:
+        """How many sent events the run of a bundle stands for; 1 for any other run."""
+        return self.count - len(self.left) + len(self.ahead)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,10 +292,18 @@ class RunSpan:
     due_at: Instant | None = None
     ended_at: Instant | None = None
     state_at: Instant | None = None
+    count: int = 1
+    ahead: tuple[int, ...] = ()
+    left: tuple[int, ...] = ()
 
     @property
     def traits(self) -> Traits:
         return TRAITS[self.kind]
+
+    @property
+    def events(self) -> int:
+        """As that of `Run`."""
+        return self.count - len(self.left) + len(self.ahead)
 
     def took(self, is_over: bool) -> Millis | None:
         """How long in ms from the claim to the end; None for an attempt that is not over. The clock of a target may be

@@ -31,6 +31,19 @@ def of(sent: Iterable[tuple[Instant, Instant]], before: Mapping[str, Any] | None
     }
 
 
+def joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """The sends of both."""
+    if not one or not other:
+        return dict(one or other)
+    late = Counter(one["late"]) + Counter(other["late"])
+    return {
+        "first": min(one["first"], other["first"]),
+        "last": max(one["last"], other["last"]),
+        "late": dict(sorted(late.items(), key=lambda entry: int(entry[0]))),
+        "max": max(one["max"], other["max"]),
+    }
+
+
 def median(sends: Mapping[str, Any]) -> Millis:
     """A bound that half of the events keep: no more than the largest lateness."""
     counts = [(int(bound), int(count)) for bound, count in sends["late"].items()]

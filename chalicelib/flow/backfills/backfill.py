@@ -227,7 +227,7 @@ def _jobs(ports: Ports, step: Step, schedule_state: ScheduleState | None, now: I
     if not step.hand_out:
         return []
     if step.row.run is not None:
-        return [backfill.job_of_run(step.row, run, now) for run in ports.runs.attempts(step.row.run)[-1:]]
+        return [backfill.job_of_run(step.row, run, now) for run in lookup.attempts(ports, step.row.run)[-1:]]
     schedule = lookup.definition_of(ports, schedule_state)
     entries, by = Entries(ports, step.row), schedule.by if schedule else ()
     # The instants differ by a millisecond each, so that jobs which queue do so in the order of the plan.
@@ -246,7 +246,7 @@ def _ended_because(ports: Ports, row: Backfill, schedule_state: ScheduleState | 
     """
     if schedule_state is None or not schedule_state.exists:
         return "the schedule was deleted"
-    if row.run is not None and not row.live and not ports.runs.attempts(row.run):
+    if row.run is not None and not row.live and not lookup.attempts(ports, row.run):
         return f"run {row.run} is no longer stored"
     if schedule_state.generation == row.generation:
         return None

@@ -146,6 +146,7 @@ def _first_run(ports: Ports, bundle: Job, taken: Answered) -> Run:
         accepted_at=due,
         event=fire.fire_event(bundles.event_of(bundle, bundle.index)),
         spread=(bundle.index, Plan(*bundle.plan).events),
+        plan=bundle.plan,
     )
 
 
@@ -166,9 +167,10 @@ def _after_the_end(ports: Ports, answered: Sequence[Answered], run: Run | None, 
         found.alone += unknown
         return True
     left = bundle.left if run is None else (*bundle.left, *run.left)
-    dropped = replace(_run_of(ports, bundle, run, taken, set(left)), dropped_at=record.recorded_at)
     rest = record.count - len(taken)
-    kept: Write = Put(replace(record, count=rest)) if rest > 0 else Delete(record)
+    replaced = record.recorded_at if rest <= 0 else None
+    dropped = replace(_run_of(ports, bundle, run, taken, set(left)), dropped_at=replaced)
+    kept: Write = Put(replace(record, count=rest, rev=record.rev + 1)) if rest > 0 else Delete(record)
     if ports.ledger.commit([_written(run, dropped), kept]) is not None:
         return False
     found.ends |= {each.ready.ref: None for each in answered}

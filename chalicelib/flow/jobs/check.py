@@ -253,7 +253,7 @@ def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) ->
     if outcome is None:
         return None
     if decision.reason is not None:
-        ports.metrics.add(metrics.WAITS_BEGUN, 1, decision.reason)
+        ports.metrics.add(metrics.WAITS_BEGUN, job.waiting, decision.reason)
     if decision.until is not None and decision.until - now <= MAX_DELAY:
         ports.hints.send([ref_of(later)], decision.until, now)
     wake_queues(ports, held, now)

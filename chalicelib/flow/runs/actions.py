@@ -6,6 +6,7 @@ from chalicelib.core import ids, states
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.fires import bundles
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job, request_of
 from chalicelib.core.rows.ref import run_ref
@@ -71,7 +72,10 @@ def rerun(ports: Ports, run_id: str, request_id: str) -> str:
 
 
 def check_ended(run: Run) -> None:
-    """Raise ``conflict`` (409) if a run has not ended."""
+    """Raise ``conflict`` (409) if a run has not ended, or if it is one of many events: each of them can run again."""
+    if run.sends is not None:
+        hint = f"name one of them: sluice fires {bundles.fire_of(run.run_id)} lists their ids"
+        raise SluiceError("conflict", f"expected the run of one event, got one of {run.events}", None, hint)
     if not states.is_terminal(run.state) or run.state == "RETRYING":
         work = "jobs" if run.state == "RETRYING" else "runs"
         hint = f"wait for its end, or end it: sluice {work} cancel {run.run_id}"

@@ -57,7 +57,7 @@ def _build(ports: Ports, run: Run, known: Sequence[Event] | None) -> dict[str, A
     """
     if run.rerun_of is not None and (first := ports.payloads.context(run.rerun_of)) is not None:
         own = {"run_id": run.run_id, "attempt": run.attempt, "properties": dict(run.request.properties)}
-        return {**first, **own, **_of_dag(run), "rerun_of": run.rerun_of}
+        return {**first, **own, **_of_dag(run), **_of_spread(run), "rerun_of": run.rerun_of}
     kept = ports.payloads.context(run.run_id) if run.traits.redelivers and run.event is None else None
     if kept is not None:
         # The events lie under the generation that gathered them and expire with it, so use the stored context.
@@ -80,6 +80,8 @@ def _build(ports: Ports, run: Run, known: Sequence[Event] | None) -> dict[str, A
         "upstream": upstream,
         **({"data": dict(run.request.data)} if run.request.data is not None else {}),
         **_of_dag(run),
+        **_of_spread(run),
+        **({"rerun_of": run.rerun_of} if run.rerun_of is not None else {}),
     }
 
 
@@ -94,6 +96,11 @@ def _of_dag(run: Run) -> dict[str, Any]:
     """The field about the DAG run that a run belongs to; empty if there is none."""
     dag = rounds.dag_view(run)
     return {"dag": dag} if dag is not None else {}
+
+
+def _of_spread(run: Run) -> dict[str, Any]:
+    """The field about the place of a run among the events of its fire; empty for a fire without a spread."""
+    return {"spread": {"index": run.spread[0], "count": run.spread[1]}} if run.spread else {}
 
 
 def events_of(ports: Ports, run: Run, most: int | None = None) -> tuple[Event, ...]:
@@ -117,12 +124,14 @@ def stored_events(ports: Ports, run: Run) -> list[dict[str, Any]] | None:
 
 def with_named(ports: Ports, run: Run, before: Run | None) -> Run:
     """A run at its claim, with the events of the data that its values name, as they are now. So a later read of the run
-    finds the same. If it continues or repeats the run ``before``, it has the events of that run. Events that would make
-    the row of the run too large are left out, and read when they are needed."""
-    if run.event is None or not rounds.without(run.correlation):
-        return run
+    finds the same. If it continues or repeats the run ``before``, it has the events of that run, and its place in the
+    fire. Events that would make the row of the run too large are left out, and read when they are needed."""
     if before is None and run.attempt > 1:
         before = ports.rows.get(Run, run.run_id, run.attempt - 1)
+    if before is not None and before.spread:
+        run = replace(run, spread=before.spread)
+    if run.event is None or not rounds.without(run.correlation):
+        return run
     known = before.named if before is not None else None
     if known is None:
         known = tuple(_named(ports, run, run.event))

@@ -72,7 +72,8 @@ class StateOfConstraintView(UseView):
 
 
 class WhyJobView(View):
-    """Why a job has not run: the decision on the present facts, and what would change it."""
+    """Why a job has not run: the decision on the present facts, and what would change it. ``count`` is how many events
+    of a large fire wait in the job; 1 for any other job."""
 
     job_id: str
     schedule: str
@@ -90,6 +91,7 @@ class WhyJobView(View):
     constraints: list[StateOfConstraintView]
     tree: PartOfTriggerView | None
     limits: list[UseOfLimitView]
+    count: int
     refs: Refs
 
 
@@ -158,6 +160,7 @@ def why_job(
         "constraints": _constraints(job, known, now),
         "tree": _tree_of(job, known.schedule, verdict, now),
         "limits": limits.use_by_job(job, known, asks, now),
+        "count": job.waiting,
         "refs": refs.NONE,
     }
     view["refs"] = refs.of(view, refs.of_job(job, known.schedule, asks))
@@ -238,8 +241,9 @@ def why_and_count(
     newest: Sequence[Run] | None = None,
 ) -> tuple[WhyScheduleView, int, bool]:
     """The explanation of a schedule with its first ``explained`` waiting jobs. Then the number of those that wait among
-    the first ``limit`` jobs, and whether it has more. ``searches`` is as for `why_job`. ``parsed`` is what explanations
-    of other schedules have read in the same request, and ``newest`` the last runs, if the caller has read them."""
+    the first ``limit`` jobs, each event of a large fire counted, and whether it has more. ``searches`` is as for
+    `why_job`. ``parsed`` is what explanations of other schedules have read in the same request, and ``newest`` the last
+    runs, if the caller has read them."""
     schedule_state, schedule = lookup.existing(ports, name)
     now = ports.clock.now()
     present, more = _present(ports, schedule_state, limit, now)
@@ -249,7 +253,7 @@ def why_and_count(
     # Without searches only the sentence counts, and what waits says more than what has ended.
     ended, ran_at = _ended(ports, name, runs) if searches or not waiting else ([], "")
     if schedule_state.mode != "enabled":
-        reasons = [_not_enabled(schedule_state, len(present)), *_last_ended(ended, ran_at, waiting)]
+        reasons = [_not_enabled(schedule_state, _events(present)), *_last_ended(ended, ran_at, waiting)]
     else:
         reasons = _reasons(waiting[:MAX_NAMED]) or _nothing_waits(ports, name, schedule, runs, searches)
         reasons += _last_ended(ended, ran_at, waiting)
@@ -266,7 +270,7 @@ def why_and_count(
     }
     of_jobs = (each for job in waiting for each in job["refs"].own)
     view["refs"] = refs.of(view, chain(refs.of_schedule(name, schedule), of_jobs))
-    return view, len(present), more
+    return view, _events(present), more
 
 
 def _present(ports: Ports, schedule_state: ScheduleState, limit: int, now: Instant) -> tuple[list[Job], bool]:
@@ -274,6 +278,11 @@ def _present(ports: Ports, schedule_state: ScheduleState, limit: int, now: Insta
     page = ports.jobs.jobs(schedule_state.schedule, schedule_state.generation, limit, None)
     waiting = [job for job in page.items if not (job.closed or check.is_upcoming(job, now))]
     return waiting, page.cursor is not None
+
+
+def _events(jobs: Iterable[Job]) -> int:
+    """How many jobs wait, each event of a large fire counted."""
+    return sum(job.waiting for job in jobs)
 
 
 def _next_fire(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, now: Instant) -> str | None:
@@ -363,11 +372,11 @@ def datasets_of(schedule: Schedule) -> list[str]:
 def why_work(ports: Ports, run_id: str) -> WhyRunView:
     """Why a run is in its state; or what became of a job that ended without one. Raises ``not_found`` (404) with the
     reason why the job waits, if it still does."""
-    attempts = ports.runs.attempts(run_id)
-    record = None if attempts else ports.rows.get(Record, run_id)
+    attempts = lookup.attempts(ports, run_id)
+    record = None if attempts else lookup.record_of(ports, run_id)
     if record is not None:
         return _with_refs(why_record(record))
-    run = failures.with_reason(ports, lookup.find_run(ports, run_id)[-1])
+    run = failures.with_reason(ports, attempts[-1] if attempts else lookup.find_run(ports, run_id)[-1])
     view, queue = why_run(run), Queues(ports).of(run)
     limit = refs.of_limit(run.queued_in) if run.queued_in is not None else ()
     view["why"] = with_place(view["why"], queue)
@@ -405,7 +414,7 @@ def why_run(run: Run) -> WhyRunView:
         if run.calls
         else "its start is not requested yet",
         "RUNNING": "the target is running it",
-        "SUCCEEDED": "the run succeeded",
+        "SUCCEEDED": "the run succeeded" if run.sends is None else f"{run.events} events of its fire were sent",
     }
     return shown(
         WhyRunView,

@@ -8,7 +8,7 @@ call. A schedule that was replaced since counted the event in an earlier generat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.states import JobState, RunState
 from chalicelib.core.views import At, Code, FromText, Sentence, View, shown
 from chalicelib.core.why import plain
-from chalicelib.flow import lookup, many
+from chalicelib.flow import fire_events, lookup, many
 from chalicelib.flow.ingest.apply import NO_JOB
 from chalicelib.flow.runs import context
 from chalicelib.ports import Ports
@@ -120,7 +120,9 @@ def _before(ports: Ports, found: _Lineage, level: Sequence[Run], depth: int) -> 
             elif found.add(node := _event(event), depth):
                 found.edges[node["id"], run.run_id, str(node["kind"])] = None
     found.cut |= len(level) > MAX_EXPANDED
-    runs = last_attempts(ports, list(causes)[:MAX_NODES])
+    wanted = list(causes)[:MAX_NODES]
+    runs = last_attempts(ports, wanted)
+    runs |= {run.run_id: run for run in fire_events.runs(ports, (name for name in wanted if name not in runs))}
     found.cut |= len(causes) > MAX_NODES
     new = [run for run in runs.values() if run.run_id not in found.nodes]
     for cause, run in runs.items():
@@ -205,7 +207,7 @@ def became(
     return runs, jobs, records, len(waiting) > MAX_JOBS
 
 
-def last_attempts(ports: Ports, run_ids: Iterable[str]) -> dict[str, Run]:
+def last_attempts(ports: Ports, run_ids: Sequence[str]) -> dict[str, Run]:
     """The last attempt of each of these runs that exist. Each call reads the same attempt of a hundred runs."""
     found: dict[str, Run] = {}
     wanted = [(run_id, 1) for run_id in dict.fromkeys(run_ids)]

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from chalicelib.core import errors, ids, states
 from chalicelib.core.instants import DAY, Instant, iso
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref
@@ -222,14 +223,16 @@ def _opened(cursor: str | None) -> tuple[int, Any]:
 
 def count(ports: Ports, namespace: str, most: int) -> int:
     """The number of jobs that wait in a namespace, at most ``most``. Fires that are prepared ahead count, deliveries of
-    messages do not. A count reads `MAX_COUNTED` entries, so it is too low if as many jobs of other namespaces wake
-    sooner."""
+    messages do not. Each event of a large fire counts until its bundle is settled, because only keys are read. A count
+    reads `MAX_COUNTED` entries, so it is too low if as many jobs of other namespaces wake sooner."""
     found: set[Place] = set()
+    events = 0
     for place in _places(ports, namespace):
+        events += sort_keys.events_of(place[2]) if place not in found else 0
         found.add(place)
-        if len(found) >= most:
+        if events >= most:
             break
-    return min(len(found), most)
+    return min(events, most)
 
 
 def _places(ports: Ports, namespace: str) -> Iterator[Place]:

@@ -23,6 +23,7 @@ from chalicelib.core.views import At, Sentence, View, shown
 from chalicelib.core.why import Why, joined, plain
 from chalicelib.flow import many
 from chalicelib.flow.facts import Parsed
+from chalicelib.flow.limits import queues
 from chalicelib.flow.views import lists
 from chalicelib.flow.views.queues import HoldView, JobView, place_view, waiting_view
 from chalicelib.ports import Ports, Soonest
@@ -30,13 +31,14 @@ from chalicelib.ports import Ports, Soonest
 MAX_ROWS = 2_000  # jobs, and runs, that one request reads at most
 MAX_SHOWN = 20  # approvals, runs, overdue work and paused schedules
 MAX_JOBS = 5  # of each group
+MAX_QUEUED = 1_000  # rows of the queue of a policy, whose events are counted
 MAX_GROUPS = 100  # the largest ones
 BY = "sluice"  # who paused a schedule whose runs failed in a row
 
 
 class HeldJobsView(HoldView):
     """The jobs that one thing holds. ``why`` is the reason of the first of ``jobs``, and ``changes_at`` the first
-    instant at which one of them is checked again."""
+    instant at which one of them is checked again. ``count`` counts each event of a large fire."""
 
     why: Sentence
     count: int
@@ -121,7 +123,7 @@ class NowView(View):
 
 @dataclass(slots=True)
 class Group:
-    """The jobs that one thing holds, each with all that holds it."""
+    """The jobs that one thing holds, each with all that holds it. ``count`` counts each event of a large fire."""
 
     hold: Hold
     jobs: list[Job] = field(default_factory=list)
@@ -222,7 +224,7 @@ def _groups(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) -> 
         group = groups.setdefault((held[0].kind, held[0].name, held[0].of), Group(held[0]))
         group.jobs.append(job)
         group.holds[job.job_id] = held
-        group.count += 1
+        group.count += job.waiting
     return groups
 
 
@@ -250,8 +252,8 @@ def _add_queue(ports: Ports, namespace: str, state: LimitState, groups: Groups, 
     group = groups.setdefault(("limit", name, of), Group(Hold("limit", name, of)))
     first = {job.job_id for job in jobs}
     group.jobs = [*jobs, *(job for job in group.jobs if job.job_id not in first)]
-    counted[name] = counted.get(name, 0) + state.waiters
-    group.count = counted[name] if own else max(group.count, len(jobs))
+    counted[name] = counted.get(name, 0) + queues.waiting(ports, state, MAX_QUEUED)
+    group.count = counted[name] if own else max(group.count, sum(job.waiting for job in jobs))
     return not own and state.waiters > group.count
 
 

@@ -12,7 +12,9 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import iso
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
+from chalicelib.core.runs import fires
 from chalicelib.core.states import Mode, RunState
 from chalicelib.core.triggers import tree
 from chalicelib.core.views import At, Sentence, View, shown
@@ -169,17 +171,20 @@ def _fits(row: ScheduleInShortView, filters: Filters) -> bool:
 
 MAX_COUNTED = 100  # jobs of each schedule
 LAST = 10  # runs of each schedule
+MORE = 90  # rows of runs that are read if those of a large fire are among them
 # The history of a schedule and its waiting jobs are queries of their own, which DynamoDB takes one by one.
 AT_ONCE = 8
 
 
 class LastRunView(View):
-    """An attempt of a run; ``at`` is when it was claimed."""
+    """An attempt of a run; ``at`` is when it was claimed, ``count`` how many sent events of a large fire it stands
+    for."""
 
     run_id: str
     attempt: int
     state: RunState
     at: At
+    count: int
 
 
 class GlanceAtScheduleView(View):
@@ -220,10 +225,8 @@ def glance(ports: Ports, names: Sequence[str]) -> GlancesView:
 
 
 def _glance(ports: Ports, parsed: Parsed, name: str) -> GlanceAtScheduleView:
-    last = ports.runs.runs("schedule", name, LAST, None)
-    view, waiting, more = explain.why_and_count(
-        ports, name, MAX_COUNTED, searches=False, parsed=parsed, newest=last.items
-    )
+    last = _last_runs(ports, name)
+    view, waiting, more = explain.why_and_count(ports, name, MAX_COUNTED, searches=False, parsed=parsed, newest=last)
     return {
         "schedule": name,
         "state": view["state"],
@@ -231,5 +234,14 @@ def _glance(ports: Ports, parsed: Parsed, name: str) -> GlanceAtScheduleView:
         "next_fire": view["next_fire"],
         "waiting": waiting,
         "at_least": more,
-        "last": [shown(LastRunView, run, at=iso(run.claimed_at)) for run in last.items],
+        "last": [shown(LastRunView, run, at=iso(run.claimed_at), count=run.events) for run in last],
     }
+
+
+def _last_runs(ports: Ports, name: str) -> list[Run]:
+    """The newest runs of a schedule. The sent events of a large fire are one: with such a fire, more rows are read."""
+    page = ports.runs.runs("schedule", name, LAST, None)
+    found = fires.folded(page.items)
+    if len(found) < len(page.items) and page.cursor is not None:
+        found = fires.folded([*page.items, *ports.runs.runs("schedule", name, MORE, page.cursor).items])
+    return found[:LAST]

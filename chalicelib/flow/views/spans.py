@@ -29,7 +29,8 @@ class TimelineView(FromAt):
     """Attempts in columns, newest first: each list but the first three has one value for each attempt. ``row`` and
     ``state`` are numbers in ``names`` and ``states``; ``workflows`` has the workflow of each name. ``at`` is when the
     wait began, in ms since 1970; ``waited`` and ``took`` are in ms, and ``took`` is null for an attempt that is not
-    over. ``at_least``: there are more, before ``complete_from``."""
+    over. ``count`` is how many sent events of a large fire it stands for. ``at_least``: there are more, before
+    ``complete_from``."""
 
     to: At
     names: list[str]
@@ -40,6 +41,7 @@ class TimelineView(FromAt):
     waited: list[int]
     took: list[int | None]
     state: list[int]
+    count: list[int]
     ids: NotRequired[list[str] | None]
     at_least: bool
     complete_from: At
@@ -105,6 +107,7 @@ def timeline(
         "waited": waits,
         "took": [span.took(states.is_terminal(span.state) or span.state == "RETRYING") for span in spans],
         "state": state,
+        "count": [span.events for span in spans],
         "at_least": cut,
         # Attempts of the same instant may have been cut, so the first whole instant is the next one.
         "complete_from": iso(read[-1].claimed_at + 1 if cut else wanted.since),
@@ -138,7 +141,7 @@ def days(ports: Ports, schedule: str, first: date, last: date, zone: ZoneInfo) -
     oldest += [records[-1].recorded_at] if len(records) > MAX_RECORDS else []
     counts: dict[str, Counter[str]] = {}
     for attempt in _last_attempts(attempts[:MAX_ATTEMPTS]):
-        counts.setdefault(_day(attempt.claimed_at, zone), Counter())[attempt.state] += 1
+        counts.setdefault(_day(attempt.claimed_at, zone), Counter())[attempt.state] += attempt.events
     for record in records[:MAX_RECORDS]:
         counts.setdefault(_day(record.recorded_at, zone), Counter())[record.kind] += record.count
     # The day on which the reading ended may lack rows; the day after it is whole.
@@ -170,13 +173,13 @@ def _day(instant: Instant, zone: ZoneInfo) -> str:
     return datetime.fromtimestamp(instant / 1000, zone).date().isoformat()
 
 
-NEWEST = 500  # attempts that are counted
+NEWEST = 500  # rows that are counted
 SHOWN = 8  # of those that failed
 
 
 class OutcomesView(View):
-    """The newest attempts of a namespace, by state: ``runs`` of them, the oldest from ``since``. ``failed`` are the
-    last ones that failed. ``more``: there are older ones."""
+    """The newest attempts of a namespace, by state: ``runs`` of them, the oldest from ``since``. Each sent event of a
+    large fire counts. ``failed`` are the last ones that failed. ``more``: there are older ones."""
 
     runs: int
     more: bool
@@ -186,18 +189,21 @@ class OutcomesView(View):
 
 
 def outcomes(ports: Ports, namespace: str) -> OutcomesView:
-    """The newest `NEWEST` attempts of the last two weeks by state, and in full the last `SHOWN` of them that failed.
-    ``more``: there are older ones. The reads are eventually consistent."""
+    """The newest attempts of the last two weeks by state, from `NEWEST` rows, and in full the last `SHOWN` of them that
+    failed. ``more``: there are older ones. The reads are eventually consistent."""
     now = ports.clock.now()
     days = [f"{namespace}#{iso(now - back * DAY)[:10]}" for back in range(MAX_DAYS)]
     found = ports.runs.spans("day", days, now - MAX_DAYS * DAY, now + DAY, NEWEST + 1)
     newest = found[:NEWEST]
     failed = [(span.run_id, span.attempt) for span in newest if span.state == "FAILED"][:SHOWN]
     rows = {(run.run_id, run.attempt): run for run in ports.runs.several(failed, strong=False)}
+    counts: Counter[str] = Counter()
+    for span in newest:
+        counts[span.state] += span.events
     return {
-        "runs": len(newest),
+        "runs": counts.total(),
         "more": len(found) > NEWEST,
         "since": iso(newest[-1].claimed_at) if newest else None,
-        "states": dict(sorted(Counter(span.state for span in newest).items())),
+        "states": dict(sorted(counts.items())),
         "failed": [run_view(rows[name], prices=ports.settings.prices) for name in failed if name in rows],
     }

@@ -13,6 +13,7 @@ from chalicelib.core.definitions import diff
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.events.periods import period_of
+from chalicelib.core.fires import bundles
 from chalicelib.core.history.lines import waited
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs.dry_run import Step
@@ -23,6 +24,7 @@ from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, RecordKind, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
+from chalicelib.core.runs import sends
 from chalicelib.core.runs.costs import LIST, Prices, Usage, cost_usd
 from chalicelib.core.states import FailureKind, JobKind, RunState
 from chalicelib.core.triggers import tree
@@ -84,8 +86,30 @@ class BilledView(View):
     cost_usd: float | None
 
 
+class PlaceInFireView(View):
+    """The number of an event among those of its fire, from 0 on, and how many events the fire has: null if the row does
+    not say so. Of many events in one row, the number of the first."""
+
+    index: int
+    count: int | None
+
+
+class SendsView(View):
+    """The first and the last send of events that share a row, and how late they were in ms: half of them at most
+    ``late_p50``, all at most ``late_max``."""
+
+    first: At
+    last: At
+    late_p50: int
+    late_max: int
+
+
 class RunView(View):
-    """An attempt of a run. Its instants are in the order of its life, from that of its job to ``ended_at``."""
+    """An attempt of a run. Its instants are in the order of its life, from that of its job to ``ended_at``.
+
+    ``count`` is how many sent events of a large ``fire`` the run stands for; 1 for any other run. ``sends`` are those
+    of several events. In a list, one run stands for all of them on the page. ``spread`` is for an event of a spread.
+    """
 
     run_id: str
     attempt: int
@@ -128,6 +152,10 @@ class RunView(View):
     started_at: At | None
     ended_at: At | None
     start_calls: int
+    count: int
+    fire: str | None
+    spread: PlaceInFireView | None
+    sends: SendsView | None
 
 
 class EventOfRunView(View):
@@ -147,7 +175,7 @@ class RunInFullView(RunView):
 
 
 class RecordView(View):
-    """Work that never became a run, and why."""
+    """Work that never became a run, and why: ``count`` fires that were skipped, or events of a fire."""
 
     id: str
     kind: RecordKind
@@ -304,7 +332,17 @@ def run_view(run: Run, prices: Prices = LIST) -> RunView:
         context=run.request.context_uri,
         lateness_ms=run.lateness,
         start_calls=run.calls,
+        count=run.events,
+        fire=bundles.fire_of(run.run_id),
+        spread=None if not run.spread else {"index": run.spread[0], "count": run.spread[1]},
+        sends=None if run.sends is None else sends_view(run.sends),
     )
+
+
+def sends_view(known: Mapping[str, Any]) -> SendsView:
+    """The sends of many events, as the run of their bundle keeps them (`core/runs/sends.py`)."""
+    first, last = iso(known["first"]), iso(known["last"])
+    return {"first": first, "last": last, "late_p50": sends.median(known), "late_max": int(known["max"])}
 
 
 def run_in_full(ports: Ports, attempts: Sequence[Run]) -> RunInFullView:
@@ -327,7 +365,7 @@ def record_view(record: Record) -> RecordView:
 def ended_view(run: Run) -> EndedWorkView:
     """A run that was aborted or cancelled, in the form of a record."""
     at = run.ended_at if run.ended_at is not None else run.claimed_at
-    return shown(EndedWorkView, run, id=run.run_id, kind=run.state, at=iso(at), count=1)
+    return shown(EndedWorkView, run, id=run.run_id, kind=run.state, at=iso(at), count=run.events)
 
 
 def version_view(row: Version, before: Version | None) -> VersionOfScheduleView:

@@ -12,6 +12,8 @@ from chalicelib.core.errors import invalid
 from chalicelib.core.instants import iso
 from chalicelib.core.names import name_in
 from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.run import Run
+from chalicelib.core.runs import fires
 from chalicelib.core.states import RUN_MOVES
 from chalicelib.core.views import View
 from chalicelib.flow import lookup
@@ -139,10 +141,28 @@ def _of_day(wanted: str | None, read: Read) -> Read:
 
 
 def _runs(request: Request, read: Read) -> Json:
-    """A page of runs, only of those in ``?state=FAILED`` if the request names one."""
+    """A page of runs, only of those in ``?state=FAILED`` if the request names one. The sent events of a large fire on
+    the page are one run."""
     state = choice(request, "state", RUN_MOVES)
     wanted = read if state is None else only(read, lambda run: run.state == state, MAX_READ)
-    return listing(request, wanted, partial(run_view, prices=ports().settings.prices))
+    return listing(request, _folded(wanted), partial(run_view, prices=ports().settings.prices))
+
+
+def _folded(read: Read) -> Read:
+    """The same read, with one run in place of those that stand for the sent events of one fire. It goes on until the
+    page is full, as long as it reads no more than `MAX_READ` runs."""
+
+    def folding(limit: int, cursor: str | None) -> Page[Any]:
+        found: list[Run] = []
+        searched = 0
+        while True:
+            page = read(limit - len(found), cursor)
+            found, cursor = fires.folded([*found, *page.items]), page.cursor
+            searched += len(page.items)
+            if cursor is None or len(found) >= limit or searched >= MAX_READ or not page.items:
+                return Page(tuple(found), cursor)
+
+    return folding
 
 
 def list_dead_letters(request: Request, ns: str) -> Json:

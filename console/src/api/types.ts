@@ -294,6 +294,7 @@ export interface Delivery {
   tries?: number;
   delay?: string;
   backoff?: Backoff | null;
+  records?: "fire" | "each";
 }
 
 export interface Deployment {
@@ -407,6 +408,15 @@ export interface EventBusTarget {
   bus: string;
   source?: string;
   detail_type?: string;
+}
+
+export interface EventInFire {
+  id: string;
+  index: number;
+  due_at: string | null;
+  state: "WAITING" | "SENT" | "RETRYING" | "FAILED" | "DROPPED" | "UNKNOWN";
+  reason: string;
+  code: string | null;
 }
 
 export interface EventOfRun {
@@ -666,6 +676,9 @@ export interface Job {
   requested_by: string | null;
   waits_for: Hold[];
   queue: PlaceInQueue | null;
+  count: number;
+  fire: string | null;
+  spread: PlaceInFire | null;
 }
 
 export interface JobOfPartition {
@@ -692,6 +705,7 @@ export interface LastRun {
   attempt: number;
   state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
   at: string;
+  count: number;
 }
 
 export interface LaterDeployment {
@@ -1050,6 +1064,11 @@ export interface PeriodRule {
   week_starts?: "mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun";
 }
 
+export interface PlaceInFire {
+  index: number;
+  count: number | null;
+}
+
 export interface PlaceInQueue {
   of: string;
   position: number | null;
@@ -1343,6 +1362,10 @@ export interface Run {
   started_at: string | null;
   ended_at: string | null;
   start_calls: number;
+  count: number;
+  fire: string | null;
+  spread: PlaceInFire | null;
+  sends: Sends | null;
 }
 
 export interface RunInFull {
@@ -1387,6 +1410,10 @@ export interface RunInFull {
   started_at: string | null;
   ended_at: string | null;
   start_calls: number;
+  count: number;
+  fire: string | null;
+  spread: PlaceInFire | null;
+  sends: Sends | null;
   events: EventOfRun[];
   history: Run[];
 }
@@ -1468,6 +1495,13 @@ export interface SecretUrl {
   host: string;
 }
 
+export interface Sends {
+  first: string;
+  last: string;
+  late_p50: number;
+  late_max: number;
+}
+
 export interface Share {
   reserved: number;
 }
@@ -1512,6 +1546,23 @@ export interface StateOfConstraint {
   met: boolean;
   why: string;
   until: string | null;
+}
+
+export interface StateOfFire {
+  sent: number;
+  failed: number;
+  waiting: number;
+  retrying: number;
+  dropped: number;
+  unknown: number;
+  id: string;
+  schedule: string;
+  workflow: string | null;
+  nominal_at: string;
+  events: number;
+  state: "WAITING" | "SENDING" | "SENT" | "FAILED" | "DROPPED" | "UNKNOWN";
+  sends: Sends | null;
+  at_least: boolean;
 }
 
 export interface StateOfLease {
@@ -1918,6 +1969,7 @@ export interface Timeline {
   waited: number[];
   took: (number | null)[];
   state: number[];
+  count: number[];
   ids?: string[] | null;
   at_least: boolean;
   complete_from: string;
@@ -1962,6 +2014,7 @@ export interface Waiter {
   job_id: string;
   schedule: string;
   attempt: number | null;
+  count: number;
 }
 
 export interface WaitingNow {
@@ -1996,6 +2049,7 @@ export interface WhyJob {
   constraints: StateOfConstraint[];
   tree: PartOfTrigger | null;
   limits: UseOfLimit[];
+  count: number;
   refs: Ref[];
 }
 
@@ -2053,6 +2107,11 @@ export interface Workflow {
 export interface Answers {
   "GET /v1/audit": {
     items: AuditRecord[];
+    next_cursor: string | null;
+  };
+  "GET /v1/fires/{fire_id}": StateOfFire;
+  "GET /v1/fires/{fire_id}/events": {
+    items: EventInFire[];
     next_cursor: string | null;
   };
   "GET /v1/health": Health;

@@ -12,6 +12,7 @@ from chalicelib.core.history.lines import Change, Part
 from chalicelib.core.instants import DAY, HOUR, MINUTE, parse_instant
 from chalicelib.core.jobs.priority import InheritedPriority
 from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.runs import sends
 from chalicelib.core.runs.costs import Prices, Usage, cost_usd
 from chalicelib.core.states import RUN_MOVES, is_terminal
 from chalicelib.core.why import HIDDEN, Why
@@ -197,3 +198,24 @@ def test_h3_a_history_line_names_no_other_namespace() -> None:
     (found,) = lines.parts([Change("1", ended(reason=why, fired_by=why, waited_for=why))], PRICES)
     shown = f"waits for a slot; priority 9, inherited from {HIDDEN}"
     assert [found.lines[0][name] for name in ("reason", "fired_by", "waited_for")] == [shown] * 3
+
+
+def test_h3_one_line_stands_for_the_sent_events_of_a_bundle() -> None:
+    own = {"spread": (250, 1_000), "count": 250, "left": (251,), "plan": (NOON, 0, 0, 1_000, 1_000, 0)}
+    late = sends.of([(NOON, NOON + 15)] * 200 + [(NOON, NOON + 900)] * 49)
+    run = ended("demo.flights.batch.m1n5.4b2f-6y_6y", kind="fire", due_at=NOON, sends=late, **own)
+    line = lines.line_of(run, PRICES)
+    assert (line["count"], line["fire"]) == (249, "demo.flights.batch.m1n5.4b2f")
+    assert (line["lateness_p50_ms"], line["lateness_ms"]) == (20, 900)
+    assert line["lateness_counts"] == {"20": 200, "1000": 49}
+    alone = lines.line_of(ended("demo.flights.batch.m1n5.4b2f-6z", kind="fire"), PRICES)
+    assert alone["fire"] == "demo.flights.batch.m1n5.4b2f"
+    assert not {"count", "lateness_p50_ms", "lateness_counts"} & set(alone)
+
+
+def test_h3_a_record_that_lost_events_is_a_later_revision() -> None:
+    stored = replace(record("r1"), count=9, rev=3)
+    assert (lines.line_of(stored, PRICES)["rev"], lines.line_of(stored, PRICES)["count"]) == (3, 9)
+    run = ended("r1", count=12, dropped_at=NOON)
+    [part] = lines.parts([Change("1", run)], PRICES)
+    assert [line["rev"] for line in part.lines if line["kind"] == "record"] == [13]

@@ -64,10 +64,10 @@ def _never_came(world: World, job: Job) -> bool:
 
 def _events_of(record: Record) -> Iterable[str]:
     """The events of the bundle that a record is of. It counts those that did not run, and does not name them."""
-    if not bundles.is_bundle_id(record.id):
+    place = bundles.place_of(record.id)
+    if place is None:
         return []
-    fire_id, _, numbers = record.id.rpartition("-")
-    first, count = (int(number, 36) for number in numbers.split("_"))
+    fire_id, first, count = place
     return [bundles.event_id(fire_id, number) for number in range(first, first + count)]
 
 
