@@ -179,6 +179,14 @@ def test_e2_an_event_that_is_tried_again_is_told_apart() -> None:
     assert line["sends"]["late_max"] < SECOND, "the lateness of an event is that of its first try"
 
 
+def test_e2_events_on_their_own_are_read_together() -> None:
+    fired = Fired(500, answers=dict.fromkeys(range(100), NotNow("slow down")), span="2m", delay="10m")
+    calls: list[None] = []
+    fired.world.tables.before_call = lambda: calls.append(None)
+    assert counts(fired.line) == {"sent": 400, "retrying": 100}
+    assert len(calls) < 12, "what a hundred events have is read a hundred rows per call"
+
+
 def test_e2_a_cancelled_event_is_dropped_on_record() -> None:
     fired = Fired(500, span="1s")
     withdraw(fired.world.ports, fired.event(7), "ada")
@@ -273,6 +281,13 @@ def test_e2_why_explains_an_event_in_each_state() -> None:
         (8, "record", "DROPPED"),
     ]
     assert all(view["run_id"] == fired.event(number) for number, view in known)
+
+
+def test_e2_the_id_of_a_fire_is_none_of_a_run() -> None:
+    fired = Fired(500)
+    with pytest.raises(SluiceError) as caught:
+        explain.why_work(fired.world.ports, fired.id)
+    assert f"it is a fire of many events: sluice fires {fired.id}" in str(caught.value.hint)
 
 
 def test_e2_why_finds_the_record_of_a_dropped_bundle() -> None:

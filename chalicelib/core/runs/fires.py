@@ -74,12 +74,12 @@ def events(bundle: Bundle, plan: Plan | None) -> Iterator[EventOfFire]:
     instants of those of which no row of this one says them."""
     planned = bundle.plan or plan
     sent_upto = bundle.run.spread[0] + bundle.run.count if bundle.run is not None else 0
-    removed: Record | None = None
+    removed: Record | None = None  # of several events, those from its number on
     for number in range(bundle.first, bundle.first + bundle.count):
         due = planned.due(number) if planned is not None else None
         if number in bundle.left:
             one = _own(bundle, number, due, removed)
-            removed = one.row if isinstance(one.row, Record) else removed
+            removed = one.row if isinstance(one.row, Record) and one.row.count > 1 else removed
             yield one
         elif number < sent_upto:
             yield EventOfFire(number, "SENT", due=due)
@@ -104,7 +104,7 @@ def _own(bundle: Bundle, number: int, due: Instant | None, removed: Record | Non
             return EventOfFire(number, "FAILED" if is_terminal(row.state) else "WAITING", row.reason, row.due_at, row)
         case Record():
             return EventOfFire(number, "DROPPED", row.reason, due, row)
-    if removed is not None and removed.count > 1:
+    if removed is not None:
         return EventOfFire(number, "DROPPED", removed.reason, due)
     return EventOfFire(number, "UNKNOWN", UNKNOWN, due)
 

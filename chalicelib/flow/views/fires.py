@@ -1,6 +1,6 @@
 """A fire whose events are in bundles: what has become of its events, in numbers and one by one (E2).
 
-All reads are eventually consistent, and bounded: a fire may have 100,000 events, in 20,000 bundles.
+What one request reads is bounded: a fire may have 100,000 events, in 20,000 bundles.
 """
 
 from __future__ import annotations

@@ -76,9 +76,11 @@ def test_e2_events_that_left_have_rows_of_their_own() -> None:
 
 
 def test_e2_one_record_stands_for_all_events_of_an_update() -> None:
-    own: dict[int, Run | Record] = {6: record(bundles.event_id(FIRE, 6), 4)}
+    own: dict[int, Run | Record] = {6: record(bundles.event_id(FIRE, 6), 3), 7: record(bundles.event_id(FIRE, 7))}
     bundle = Bundle(0, 10, run=run(count=6), left=frozenset((2, 6, 7, 8, 9)), own=own)
-    assert states(bundle) == "SSUSSSDDDD", "the event before the record is not one of them"
+    assert states(bundle) == "SSUSSSDDDD", (
+        "the event before the record is not one of them, a cancelled one is beside it"
+    )
 
 
 def test_e2_each_event_has_its_instant() -> None:
