@@ -13,7 +13,7 @@ import gc
 import heapq
 import os
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -59,7 +59,7 @@ class Stopwatch:
     """Counts the CPU time of the product, step by step, while an invocation is in progress."""
 
     def __init__(self, wire: Wire) -> None:
-        self.used: Counter[str] = Counter()
+        self.used: defaultdict[str, float] = defaultdict(float)
         self._wire = wire
         self._step: str | None = None
         self._since = 0.0

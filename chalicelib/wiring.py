@@ -131,12 +131,13 @@ def ports() -> Ports:
     from chalicelib.aws.tables.audited import AuditedLedger
     from chalicelib.aws.tables.dynamo import Dynamo
     from chalicelib.aws.tables.table_ports import table_ports
+    from chalicelib.aws.tables.wire_format import as_it_is
 
     settings, clock = Settings.from_environment(), SystemClock()
     # `aws/tables/tries.py` retries table calls, because it must see each lost answer. Rows are read within
     # milliseconds, so short timeouts are enough.
     tables = client("dynamodb", retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=6)
-    dynamo = Dynamo(tables, settings, metrics=metrics())
+    dynamo = Dynamo(as_it_is(tables), settings, metrics=metrics())
     return Ports(
         clock=clock,
         ledger=AuditedLedger(dynamo, AUTHOR.get, clock, settings.audit_days),

@@ -172,11 +172,11 @@ def picked(item: Item, names: Sequence[str]) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How the rows of a class are stored. ``fields`` are those that `to_item` writes: the name, the default, and whether
-    a content that equals the default is written, too. ``contents`` are the contents of these fields in a row.
+    """How the rows of a class are stored. ``fields`` are those that `to_item` writes: the name, the default, and
+    whether a content that equals the default is written, too. ``contents`` are their contents in a row.
 
-    ``names`` are the fields that are read, ``reasons`` those of them that are reasons. ``known`` are the attributes that
-    this code writes, or leaves out on purpose."""
+    ``names`` are the fields that are read, ``reasons`` those of them that are reasons. ``known`` are the attributes
+    that this code writes, or leaves out on purpose."""
 
     fields: tuple[tuple[str, Any, bool], ...]
     contents: Callable[[Any], tuple[Any, ...]]
@@ -206,6 +206,7 @@ def _form(kind: type[Any]) -> _Form:
 
 
 def _may_be_left_out(kind: type[Any], field: Field[Any]) -> bool:
+    """Whether a content that equals the default is not stored."""
     return field.name in _SPARSE or (kind is Run and field.default is not MISSING and not field.default)
 
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Any
 
+from chalicelib.core.changes import replace
 from chalicelib.core.fires import bundles, fire
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import check, claim

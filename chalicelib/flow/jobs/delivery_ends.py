@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+from chalicelib.core.changes import replace
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.rows.job import Job
