@@ -28,6 +28,7 @@ ALL = (
     "registration",
     "emitters",
     "tick",
+    "cpu",
     "cold_start",
     "startup",
     "frames",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from chalicelib.aws.targets.registry import AwsTargets
 
 
+VERSION = "0.1.0"  # that of pyproject.toml, which is no part of the code of a Lambda
 # The author of the request in progress. The API sets it; every transaction of the request then has an audit record.
 AUTHOR: ContextVar[Author | None] = ContextVar("author", default=None)
 
@@ -103,6 +104,8 @@ def _config(options: dict[str, Any]) -> Any:
         # Tests cover all requests that Sluice builds. Validation of each value in a batch of rows would take a tenth of
         # the time of a Lambda.
         "parameter_validation": False,
+        # Without a name, botocore puts one together from a dozen parts, twice for each request.
+        "user_agent": f"sluice/{VERSION}",
     }
     return Config(**defaults | options)
 
@@ -151,9 +154,6 @@ def ports() -> Ports:
         author=AUTHOR.get,
         acting=acting,
     )
-
-
-VERSION = "0.1.0"  # that of pyproject.toml, which is no part of the code of a Lambda
 
 
 def place() -> tuple[str | None, str | None]:

@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from decimal import Decimal
-from functools import cache
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -127,9 +126,9 @@ def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
     item: Item = dict(row.unknown)
     item |= {"pk": value(key.pk), "sk": value(key.sk), "format": _FORMAT}
     form = _form(type(row))
-    for (name, default, written), content in zip(form.fields, form.contents(row), strict=True):
-        if content is not None and (written or content != default):
-            item[name] = value(_encode(name, content))
+    for (name, default, is_sparse, is_special), content in zip(form.fields, form.contents(row), strict=True):
+        if content is not None and not (is_sparse and content == default):
+            item[name] = value(_encode(name, content) if is_special else content)
     plain: dict[str, Any] = {}
     wake_at = getattr(row, "wake_at", None)
     plain |= wake(wake_at, key.pk, wake_shards) if wake_at is not None else listed(row, key.pk, wake_shards)
@@ -140,7 +139,9 @@ def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
         plain |= _history(row, history_shards)
     if isinstance(row, AuditRow):
         plain |= {"day_key": audit_day(iso(row.recorded_at)[:10]), "at": row.id}
-    return item | {name: value(content) for name, content in plain.items()}
+    for name, content in plain.items():
+        item[name] = value(content)
+    return item
 
 
 def from_item(kind: type[R], item: Item) -> R:
@@ -150,15 +151,23 @@ def from_item(kind: type[R], item: Item) -> R:
         raise NewerLayout(
             f"row {_read(item['pk'])}, {_read(item['sk'])} has layout {layout}; this code reads up to {FORMAT}"
         )
-    form = _form(kind)  # type: ignore[arg-type]  # a class is hashable
-    left_out = "wake_at" if is_listed(item) else ""
-    values = {name: _decode(name, item[name]) for name in item if name in form.names and name != left_out}
-    if kind is LimitState:  # created by updates, which do not write its name
-        values["limit_name"] = _read(item["pk"]).removeprefix("LIMIT#")
+    form = _form(kind)
+    values: dict[str, Any] = {}
+    unknown: list[tuple[str, Any]] = []
+    for name, content in item.items():
+        if name in form.special:
+            values[name] = _decode(name, content)
+        elif name in form.names:
+            values[name] = content["S"] if "S" in content else _read(content)
+        elif name not in form.known:
+            unknown.append((name, content))
     for name in form.reasons & values.keys():
         values[name] = parse(values[name])
-    unknown = tuple([(name, content) for name, content in item.items() if name not in form.known])
-    return kind(**values, **({_CARRIED: unknown} if unknown and issubclass(kind, StoredRow) else {}))
+    if is_listed(item):
+        del values["wake_at"]
+    if kind is LimitState:  # created by updates, which do not write its name
+        values["limit_name"] = _read(item["pk"]).removeprefix("LIMIT#")
+    return kind(**values, **({_CARRIED: tuple(unknown)} if unknown and issubclass(kind, StoredRow) else {}))
 
 
 def rows_of(kind: type[R], found: Iterable[Item]) -> tuple[R, ...]:
@@ -172,41 +181,53 @@ def picked(item: Item, names: Sequence[str]) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How the rows of a class are stored. ``fields`` are those that `to_item` writes: the name, the default, and
-    whether a content that equals the default is written, too. ``contents`` are their contents in a row.
+    """How the rows of a class are stored. ``fields`` are those that `to_item` writes: the name, the default, whether
+    a content that equals the default is left out, and whether `_encode` has to write it. ``contents`` reads their
+    contents from a row.
 
-    ``names`` are the fields that are read, ``reasons`` those of them that are reasons. ``known`` are the attributes
-    that this code writes, or leaves out on purpose."""
+    ``names`` are the fields that are read, ``special`` those of them that `_decode` has to read, and ``reasons`` those
+    that are reasons. ``known`` are the attributes that this code writes, or leaves out on purpose."""
 
-    fields: tuple[tuple[str, Any, bool], ...]
+    fields: tuple[tuple[str, Any, bool, bool], ...]
     contents: Callable[[Any], tuple[Any, ...]]
     names: frozenset[str]
+    special: frozenset[str]
     reasons: frozenset[str]
     known: frozenset[str]
 
 
-@cache
 def _form(kind: type[Any]) -> _Form:
+    found = _FORMS.get(kind)
+    if found is None:
+        found = _FORMS[kind] = _made_form(kind)
+    return found
+
+
+_FORMS: dict[type[Any], _Form] = {}
+
+
+def _made_form(kind: type[Any]) -> _Form:
     found = [each for each in fields(kind) if each.name != _CARRIED]
     names = frozenset(each.name for each in found)
+    reasons = frozenset(each.name for each in found if each.type == "Why")
+    special = names & _JSON_FIELDS | names & {"leaves", "wake_at"}
     known = names | {"pk", "sk", "format"}
     known |= {"wake_shard"} if "wake_at" in names else set()
     known |= {"ttl"} if "expires_at" in names else set()
     known |= _HISTORY_KEYS if kind in (Run, Record, DeadLetter, AuditRow) else set()
-    # DynamoDB bills runs by the KB, so an empty attribute that equals its default is not stored.
-    stored = [(each.name, each.default, not _may_be_left_out(kind, each)) for each in found if each.name != "wake_at"]
-    read = attrgetter(*(name for name, _, _ in stored))
-    return _Form(
-        fields=tuple(stored),
-        contents=read if len(stored) > 1 else lambda row: (read(row),),
-        names=names,
-        reasons=frozenset(each.name for each in found if each.type == "Why"),
-        known=known,
+    written = tuple(
+        (each.name, each.default, _is_sparse(kind, each), each.name in special | reasons)
+        for each in found
+        if each.name != "wake_at"
     )
+    first, *others = (name for name, *_ in written)
+    read = attrgetter(first, *others)
+    return _Form(written, read if others else lambda row: (read(row),), names, special, reasons, known)
 
 
-def _may_be_left_out(kind: type[Any], field: Field[Any]) -> bool:
-    """Whether a content that equals the default is not stored."""
+def _is_sparse(kind: type[Any], field: Field[Any]) -> bool:
+    """Whether a content that equals the default is not stored. DynamoDB bills runs by the KB, so an empty attribute of
+    theirs is left out, too."""
     return field.name in _SPARSE or (kind is Run and field.default is not MISSING and not field.default)
 
 
@@ -252,7 +273,7 @@ def _whole(content: Any) -> Any:
     form = _form(type(content))
     parts = zip(form.fields, form.contents(content), strict=True)
     # None is not stored: a reader fills in None for a missing attribute.
-    return {name: part for (name, _, _), part in parts if part is not None} | dict(content.unknown)
+    return {name: part for (name, *_), part in parts if part is not None} | dict(content.unknown)
 
 
 def _decode(name: str, content: dict[str, Any]) -> Any:
@@ -270,7 +291,7 @@ def _decode(name: str, content: dict[str, Any]) -> Any:
 
 def _part(kind: type[R], document: dict[str, Any]) -> R:
     """A row that is stored inside another one."""
-    known = _form(kind).names  # type: ignore[arg-type]  # a class is hashable
+    known = _form(kind).names
     unknown: Unknown = tuple((name, content) for name, content in document.items() if name not in known)
     values = {name: content for name, content in document.items() if name in known}
     return kind(**values, **({_CARRIED: unknown} if unknown else {}))
