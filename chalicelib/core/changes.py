@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # arguments are checked as those of the standard library
-    from dataclasses import replace as replace
+    from dataclasses import replace
 else:
     import dataclasses
     from functools import cache
