@@ -4,7 +4,8 @@ The handlers, flows, adapters and clients of boto3 are the real ones. The tables
 process, and there is no network; what the answers take is left out. The figures are CPU times of this process, which
 other processes disturb less than wall times. Each case is played some times, and of each step the least time counts.
 
-`lone` has many schedules that are due once, at one instant. `batch` has one schedule whose fire has as many events.
+`lone` has many schedules of one document, which are due once, at one instant. In `varied`, each has properties of its
+own. `batch` has one schedule whose fire has as many events.
 `SLUICE_BENCH_CPU_MESSAGES` is the number of messages of a case."""
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import heapq
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import wraps
@@ -27,7 +28,7 @@ from benchmarks.burst import shot
 from benchmarks.cost.paths import SQS
 from benchmarks.cost.plant import Plant, Targets, fresh_tables
 from benchmarks.cost.services import APPLICATION
-from benchmarks.loader import load
+from benchmarks.loader import rows_of
 from benchmarks.measurement import Progress, Results
 from benchmarks.wire import Answer, Wire
 from chalicelib.aws.hints import SqsHints
@@ -35,6 +36,7 @@ from chalicelib.aws.tables.wire_format import as_it_is
 from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.aws.targets.sqs import SqsTarget
 from chalicelib.core.instants import SECOND
+from chalicelib.core.writes import Put
 from chalicelib.flow.fires import emit
 from chalicelib.flow.jobs.delivery_books import Books
 from chalicelib.flow.system import dispatch
@@ -52,7 +54,7 @@ STEPS = {
     "record": ((Books, "keep"),),
 }
 OTHER = "other"  # messages of hints are read, metrics are written, the sweep finds nothing
-CASES = ("lone", "batch")
+CASES = ("lone", "varied", "batch")
 
 
 class Stopwatch:
@@ -116,12 +118,13 @@ class CpuPlant(Plant):
             act()
         self.clock.instant = end
 
-    def play(self, schedules: int, document: dict[str, Any]) -> int:
-        """Load schedules of one document, and pass the instant at which they are due. Returns how many messages were
+    def play(self, documents: Sequence[dict[str, Any]]) -> int:
+        """Load a schedule of each document, and pass the instant at which they are due. Returns how many messages were
         sent."""
         self.deploy({"workflows": {WORKFLOW: {"target": SQS}}})
-        names = [NAME.format(number) for number in range(schedules)]
-        load(self.ports.ledger, names, document, self.clock.now() // SECOND * SECOND)
+        now = self.clock.now() // SECOND * SECOND
+        named = ((NAME.format(number), document) for number, document in enumerate(documents))
+        self.ports.ledger.put_all([Put(row) for name, document in named for row in rows_of(name, document, now)])
         with ExitStack() as patched:
             for step, functions in STEPS.items():
                 for owner, function in functions:
@@ -145,12 +148,23 @@ def measure(progress: Progress) -> Results:
 
 def once(case: str, messages: int) -> dict[str, float]:
     """The CPU time in ms of each step for a message. Raises RuntimeError if not all messages were sent."""
-    plant, document = CpuPlant(), shot(WORKFLOW, AHEAD_S)
-    lone = case == "lone"
-    sent = plant.play(*((messages, document) if lone else (1, document | {"spread": {"count": messages}})))
+    plant = CpuPlant()
+    sent = plant.play(documents_of(case, messages))
     if sent != messages:
         raise RuntimeError(f"expected {messages} messages, got {sent}")
     return {step: plant.watch.used[step] * 1000 / messages for step in (*STEPS, OTHER)}
+
+
+def documents_of(case: str, messages: int) -> list[dict[str, Any]]:
+    """The documents of the schedules of a case, which send this many messages."""
+    document = shot(WORKFLOW, AHEAD_S)
+    match case:
+        case "lone":
+            return [document] * messages
+        case "varied":
+            return [document | {"properties": {"shop": f"shop-{number}"}} for number in range(messages)]
+        case _:
+            return [document | {"spread": {"count": messages}}]
 
 
 def least(runs: list[dict[str, float]]) -> dict[str, Any]:
