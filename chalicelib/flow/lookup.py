@@ -27,7 +27,8 @@ from chalicelib.core.why import NONE, Why, joined, plain
 from chalicelib.flow import calendars, fire_events
 from chalicelib.ports import Kind, Page, Ports, every_page
 
-MAX_PARSED = 1_000  # documents of schedules in memory, some KB each
+# Documents of schedules that are kept in memory, and the characters of the largest one. What is parsed takes some 5 KB.
+MAX_PARSED, MAX_KEPT = 1_000, 4_000
 MAX_KNOWN = 1_000  # names among which the one that was meant is searched
 MAX_SEARCHED = 200  # the newest attempts of a workflow, among which its run for some values is searched
 
@@ -49,7 +50,7 @@ def _parsed(definition: Mapping[str, Any]) -> Schedule:
     found = _PARSED.get(text)
     if found is None:
         found = Schedule.model_validate(definition)
-        if not found.calendars:
+        if not found.calendars and len(text) <= MAX_KEPT:
             if len(_PARSED) >= MAX_PARSED:
                 _PARSED.clear()
             _PARSED[text] = found
