@@ -33,6 +33,7 @@ ALL = (
     "registration",
     "emitters",
     "tick",
+    "cpu",
     "cold_start",
     "startup",
     "frames",

@@ -96,6 +96,13 @@ def _tick(found: Mapping[str, Any]) -> str:
     return markdown(("schedules", "calls", "read units", "write units", "CPU ms"), rows)
 
 
+def _cpu(found: Mapping[str, Any]) -> str:
+    cases = found.get("cpu", {"cases": {}})["cases"]
+    rows = [(name, *one["steps"].values(), one["sum"], f"{max(one['runs']):.3f}") for name, one in cases.items()]
+    rounded = [[f"{cell:.3f}" if isinstance(cell, float) else cell for cell in row] for row in rows]
+    return markdown(("ms for a message", "emit", "prepare", "send", "record", "other", "sum", "slowest run"), rounded)
+
+
 def _cost(found: Mapping[str, Any]) -> str:
     entries = [*found.get("cost", ()), *([found["cost_idle_tick"]] if "cost_idle_tick" in found else [])]
     names = ("write_units", "write_units_of_indexes", "read_units", "lambda_gb_s", "lambda_waited_s")
@@ -435,6 +442,7 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "registration": _registration,
     "emitters": _emitters,
     "tick": _tick,
+    "cpu": _cpu,
     "cold_start": _cold_start,
     "startup": _startup,
     "console": _console,
@@ -497,6 +505,7 @@ KINDS: Mapping[str, str] = {
             "sustained",
             "registration",
             "emitters",
+            "cpu",
             "cold_start",
             "startup",
             "console",

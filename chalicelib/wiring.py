@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from chalicelib.aws.targets.registry import AwsTargets
 
 
+VERSION = "0.1.0"  # that of pyproject.toml, which is no part of the code of a Lambda
 # The author of the request in progress. The API sets it; every transaction of the request then has an audit record.
 AUTHOR: ContextVar[Author | None] = ContextVar("author", default=None)
 
@@ -103,6 +104,8 @@ def _config(options: dict[str, Any]) -> Any:
         # Tests cover all requests that Sluice builds. Validation of each value in a batch of rows would take a tenth of
         # the time of a Lambda.
         "parameter_validation": False,
+        # Without a name, botocore puts one together from a dozen parts, twice for each request.
+        "user_agent": f"sluice/{VERSION}",
     }
     return Config(**defaults | options)
 
@@ -131,12 +134,13 @@ def ports() -> Ports:
     from chalicelib.aws.tables.audited import AuditedLedger
     from chalicelib.aws.tables.dynamo import Dynamo
     from chalicelib.aws.tables.table_ports import table_ports
+    from chalicelib.aws.tables.wire_format import as_it_is
 
     settings, clock = Settings.from_environment(), SystemClock()
     # `aws/tables/tries.py` retries table calls, because it must see each lost answer. Rows are read within
     # milliseconds, so short timeouts are enough.
     tables = client("dynamodb", retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=6)
-    dynamo = Dynamo(tables, settings, metrics=metrics())
+    dynamo = Dynamo(as_it_is(tables), settings, metrics=metrics())
     return Ports(
         clock=clock,
         ledger=AuditedLedger(dynamo, AUTHOR.get, clock, settings.audit_days),
@@ -150,9 +154,6 @@ def ports() -> Ports:
         author=AUTHOR.get,
         acting=acting,
     )
-
-
-VERSION = "0.1.0"  # that of pyproject.toml, which is no part of the code of a Lambda
 
 
 def place() -> tuple[str | None, str | None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from chalicelib.core import zones
@@ -39,6 +40,7 @@ _ISO_UNITS = (7 * DAY, DAY, HOUR, MINUTE, SECOND)
 _INSTANT = "an RFC 3339 instant such as 2026-11-20T12:00:00Z"
 
 
+@lru_cache(maxsize=1024)
 def duration(text: str, field: str = "duration", least: Millis = 1) -> Millis:
     """``1h30m`` or ``PT1H30M`` as milliseconds. Raises ``invalid`` for any other text, for less than ``least`` ms, and
     for more than ten years."""

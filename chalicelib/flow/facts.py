@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from chalicelib.core import ids
+from chalicelib.core.changes import replace
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions import foreign
 from chalicelib.core.definitions.foreign import UsedGrants

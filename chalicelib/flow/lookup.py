@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from chalicelib.core import errors, ids
 from chalicelib.core.dags import rounds
@@ -26,6 +27,8 @@ from chalicelib.core.why import NONE, Why, joined, plain
 from chalicelib.flow import calendars, fire_events
 from chalicelib.ports import Kind, Page, Ports, every_page
 
+# Documents of schedules that are kept in memory, and the characters of the largest one. What is parsed takes some 5 KB.
+MAX_PARSED, MAX_KEPT = 1_000, 4_000
 MAX_KNOWN = 1_000  # names among which the one that was meant is searched
 MAX_SEARCHED = 200  # the newest attempts of a workflow, among which its run for some values is searched
 
@@ -36,7 +39,25 @@ def stored(ports: Ports, schedule_state: ScheduleState | Timer | None) -> Counte
     if version is None:
         return None
     began = [version.created_at if at is None else at for at in (version.trigger_from, version.ttl_from)]
-    return Counted(calendars.read(ports, Schedule.model_validate(version.definition)), *began)
+    return Counted(calendars.read(ports, _parsed(version.definition)), *began)
+
+
+def _parsed(definition: Mapping[str, Any]) -> Schedule:
+    """The schedule of a stored document. Schedules that are made from one template share what is parsed: ten thousand
+    of them that are due at one instant would take a second otherwise. One with holiday calendars is parsed anew, since
+    its triggers learn the holidays."""
+    text = json.dumps(definition)
+    found = _PARSED.get(text)
+    if found is None:
+        found = Schedule.model_validate(definition)
+        if not found.calendars and len(text) <= MAX_KEPT:
+            if len(_PARSED) >= MAX_PARSED:
+                _PARSED.clear()
+            _PARSED[text] = found
+    return found
+
+
+_PARSED: dict[str, Schedule] = {}
 
 
 def last_arrival(ports: Ports, schedule_state: ScheduleState, timer: Timer, leaf: str) -> Instant | None:

@@ -16,6 +16,8 @@
   does so once for each request (`identity.py`).
 - It evaluates policies for each item of a transaction. Here it evaluates each pair of action and table once: the answer
   is the same, and a transaction of 100 items needs half the CPU.
+- It reads each number of an item anew to check it, and looks for numbers in texts. Here it remembers numbers, and
+  leaves texts out (`quick_values.py`).
 - It sorts and checks a whole partition for each query. Here partitions stay sorted (`sorted_partitions.py`).
 - Over a restart it keeps the position of a mapping in a table's stream, but not the stream, and would skip the first
   changes. Here it reads streams from their beginning, which is the start of the process.
@@ -71,6 +73,7 @@ def main() -> None:
         hops,
         identity,
         keys,
+        quick_values,
         refusals,
         sorted_partitions,
         streams,
@@ -95,6 +98,7 @@ def main() -> None:
     app.app = guard.before_asgi(app.app, guard.Guard(int(os.environ["GATEWAY_PORT"]), known, "/_ministack/ready"))
     _remember(dynamodb, iam_actions)
     iam_evaluator.parse_policy_document = _parsed_once(iam_evaluator.parse_policy_document)
+    quick_values.install(dynamodb)
     identity.install(iam_evaluator, iam_actions, sqs)
     sorted_partitions.install(dynamodb)  # after the caches, which it uses
     _read_streams_from_their_beginning(lambda_svc)

@@ -7,10 +7,10 @@ A new attribute needs no new layout: code that does not know the attribute keeps
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields
 from decimal import Decimal
-from functools import cache
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
@@ -56,6 +56,9 @@ _HISTORY_KEYS = frozenset({"wf_key", "schedule_key", "day_key", "at"})
 _EXACT = 10**38  # DynamoDB keeps up to 38 digits of a number
 _serialize = TypeSerializer().serialize
 _deserialize = TypeDeserializer().deserialize
+_json = json.JSONEncoder(separators=(",", ":")).encode
+_FORMAT, _OF_BUNDLES = {"N": str(FORMAT)}, {"N": str(OF_BUNDLES)}
+_PARTS: dict[str, type[Any]] = {"event": Event, "request": StartRequest}  # fields that hold another row
 
 
 class NewerLayout(RuntimeError):
@@ -64,25 +67,37 @@ class NewerLayout(RuntimeError):
 
 
 def value(plain: Any) -> dict[str, Any]:
-    """One attribute value. Texts and small numbers, which are most values, do not pass boto3's slow serializer.
+    """One attribute value. What rows consist of does not pass boto3's slow serializer.
 
     DynamoDB refuses text that is not valid Unicode, such as half of a surrogate pair in the answer of a target. A
     question mark replaces it."""
-    if type(plain) is str:
+    kind = type(plain)
+    if kind is str:
         return {"S": plain if plain.isascii() else plain.encode("utf-8", "replace").decode()}
-    if type(plain) is int and -_EXACT < plain < _EXACT:
+    if kind is int and -_EXACT < plain < _EXACT:
         return {"N": str(plain)}
+    if kind is list or kind is tuple:
+        return {"L": [value(part) for part in plain]}
+    if kind is dict:
+        return {"M": {name: value(part) for name, part in plain.items()}}
+    if kind is bool:
+        return {"BOOL": plain}
     result: dict[str, Any] = _serialize(plain)
     return result
 
 
 def _read(content: dict[str, Any]) -> Any:
-    """The plain content of an attribute value."""
-    if "S" in content:
-        return content["S"]
-    if "N" in content and content["N"].isdecimal():
-        return int(content["N"])
-    return _deserialize(content)
+    """The content of an attribute value: numbers are integers, lists and sets are tuples."""
+    ((kind, stored),) = content.items()
+    if kind == "S" or kind == "BOOL":
+        return stored
+    if kind == "N" and stored.isdecimal():
+        return int(stored)
+    if kind == "L":
+        return tuple([_read(part) for part in stored])
+    if kind == "M":
+        return {name: _read(part) for name, part in stored.items()}
+    return _plain(_deserialize(content))
 
 
 def wake(at: Instant | None, pk: str, shards: int) -> dict[str, str]:
@@ -119,16 +134,13 @@ def is_listed(item: Mapping[str, Any]) -> bool:
 
 def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
     key = kinds.key_of(row)
-    plain: dict[str, Any] = {"pk": key.pk, "sk": key.sk, "format": _layout(row)}
-    is_run = isinstance(row, Run)
-    for item in fields(row):
-        content = getattr(row, item.name)
-        if content is None or item.name in ("wake_at", _CARRIED):
-            continue
-        # DynamoDB bills runs by the KB, so an empty attribute that equals its default is not stored.
-        left_out = (is_run and not content) or item.name in _SPARSE
-        if not (left_out and content == item.default):
-            plain[item.name] = _encode(item.name, content)
+    item: Item = dict(row.unknown)
+    item |= {"pk": value(key.pk), "sk": value(key.sk), "format": _layout(row)}
+    form = _form(type(row))
+    for (name, default, is_sparse, is_special), content in zip(form.fields, form.contents(row), strict=True):
+        if content is not None and not (is_sparse and content == default):
+            item[name] = value(_encode(name, content) if is_special else content)
+    plain: dict[str, Any] = {}
     wake_at = getattr(row, "wake_at", None)
     plain |= wake(wake_at, key.pk, wake_shards) if wake_at is not None else listed(row, key.pk, wake_shards)
     expires_at = getattr(row, "expires_at", None)
@@ -138,30 +150,40 @@ def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
         plain |= _history(row, history_shards)
     if isinstance(row, AuditRow):
         plain |= {"day_key": audit_day(iso(row.recorded_at)[:10]), "at": row.id}
-    return dict(row.unknown) | {name: value(content) for name, content in plain.items()}
+    for name, content in plain.items():
+        item[name] = value(content)
+    return item
 
 
-def _layout(row: Row) -> int:
+def _layout(row: Row) -> dict[str, Any]:
     is_bundle = isinstance(row, Job) and row.is_bundle
-    return OF_BUNDLES if is_bundle or (isinstance(row, Run) and row.sends is not None) else FORMAT
+    return _OF_BUNDLES if is_bundle or (isinstance(row, Run) and row.sends is not None) else _FORMAT
 
 
 def from_item(kind: type[R], item: Item) -> R:
     """The row of a stored item. Raises `NewerLayout` if the item has a layout that this code does not know."""
-    stored = {name: _read(content) for name, content in item.items()}
-    if stored.get("format", FORMAT) > OF_BUNDLES:
+    layout = _read(item["format"]) if "format" in item else FORMAT
+    if layout > OF_BUNDLES:
         raise NewerLayout(
-            f"row {stored['pk']}, {stored['sk']} has layout {stored['format']}; this code reads up to {OF_BUNDLES}"
+            f"row {_read(item['pk'])}, {_read(item['sk'])} has layout {layout}; this code reads up to {OF_BUNDLES}"
         )
-    if kind is LimitState:  # created by updates, which do not write its name
-        stored["limit_name"] = stored["pk"].removeprefix("LIMIT#")
-    known, written = _names(kind), _written(kind)  # type: ignore[arg-type]  # a class is hashable
+    form = _form(kind)
+    values: dict[str, Any] = {}
+    unknown: list[tuple[str, Any]] = []
+    for name, content in item.items():
+        if name in form.special:
+            values[name] = _decode(name, content)
+        elif name in form.names:
+            values[name] = content["S"] if "S" in content else _read(content)
+        elif name not in form.known:
+            unknown.append((name, content))
+    for name in form.reasons & values.keys():
+        values[name] = parse(values[name])
     if is_listed(item):
-        del stored["wake_at"]
-    values = {name: _decode(name, content) for name, content in stored.items() if name in known}
-    values |= {name: parse(values[name]) for name in _reasons(kind) & values.keys()}  # type: ignore[arg-type]  # as above
-    unknown = tuple((name, content) for name, content in item.items() if name not in written)
-    return kind(**values, **({_CARRIED: unknown} if unknown and issubclass(kind, StoredRow) else {}))
+        del values["wake_at"]
+    if kind is LimitState:  # created by updates, which do not write its name
+        values["limit_name"] = _read(item["pk"]).removeprefix("LIMIT#")
+    return kind(**values, **({_CARRIED: tuple(unknown)} if unknown and issubclass(kind, StoredRow) else {}))
 
 
 def rows_of(kind: type[R], found: Iterable[Item]) -> tuple[R, ...]:
@@ -170,29 +192,59 @@ def rows_of(kind: type[R], found: Iterable[Item]) -> tuple[R, ...]:
 
 def picked(item: Item, names: Sequence[str]) -> tuple[Any, ...]:
     """Some attributes of a row, but not of a run; None for an attribute that is not stored."""
-    return tuple(_decode(name, _read(item[name])) if name in item else None for name in names)
+    return tuple(_decode(name, item[name]) if name in item else None for name in names)
 
 
-@cache
-def _names(kind: type[Any]) -> frozenset[str]:
-    return frozenset(name.name for name in fields(kind)) - {_CARRIED}
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How the rows of a class are stored. ``fields`` are those that `to_item` writes: the name, the default, whether
+    a content that equals the default is left out, and whether `_encode` has to write it. ``contents`` reads their
+    contents from a row.
+
+    ``names`` are the fields that are read, ``special`` those of them that `_decode` has to read, and ``reasons`` those
+    that are reasons. ``known`` are the attributes that this code writes, or leaves out on purpose."""
+
+    fields: tuple[tuple[str, Any, bool, bool], ...]
+    contents: Callable[[Any], tuple[Any, ...]]
+    names: frozenset[str]
+    special: frozenset[str]
+    reasons: frozenset[str]
+    known: frozenset[str]
 
 
-@cache
-def _reasons(kind: type[Any]) -> frozenset[str]:
-    """The attributes of a row class that are reasons."""
-    return frozenset(item.name for item in fields(kind) if item.type == "Why")
+def _form(kind: type[Any]) -> _Form:
+    found = _FORMS.get(kind)
+    if found is None:
+        found = _FORMS[kind] = _made_form(kind)
+    return found
 
 
-@cache
-def _written(kind: type[Any]) -> frozenset[str]:
-    """The attributes of a row class that this code writes, or leaves out on purpose."""
-    names = _names(kind) | {"pk", "sk", "format"}  # type: ignore[arg-type]  # as above
-    if "wake_at" in names:
-        names |= {"wake_shard"}
-    if "expires_at" in names:
-        names |= {"ttl"}
-    return names | _HISTORY_KEYS if kind in (Run, Record, DeadLetter, AuditRow) else names
+_FORMS: dict[type[Any], _Form] = {}
+
+
+def _made_form(kind: type[Any]) -> _Form:
+    found = [each for each in fields(kind) if each.name != _CARRIED]
+    names = frozenset(each.name for each in found)
+    reasons = frozenset(each.name for each in found if each.type == "Why")
+    special = names & _JSON_FIELDS | names & {"leaves", "wake_at"}
+    known = names | {"pk", "sk", "format"}
+    known |= {"wake_shard"} if "wake_at" in names else set()
+    known |= {"ttl"} if "expires_at" in names else set()
+    known |= _HISTORY_KEYS if kind in (Run, Record, DeadLetter, AuditRow) else set()
+    written = tuple(
+        (each.name, each.default, _is_sparse(kind, each), each.name in special | reasons)
+        for each in found
+        if each.name != "wake_at"
+    )
+    first, *others = (name for name, *_ in written)
+    read = attrgetter(first, *others)
+    return _Form(written, read if others else lambda row: (read(row),), names, special, reasons, known)
+
+
+def _is_sparse(kind: type[Any], field: Field[Any]) -> bool:
+    """Whether a content that equals the default is not stored. DynamoDB bills runs by the KB, so an empty attribute of
+    theirs is left out, too."""
+    return field.name in _SPARSE or (kind is Run and field.default is not MISSING and not field.default)
 
 
 def audit_day(day: str) -> str:
@@ -222,48 +274,40 @@ def _history(row: Run | Record | DeadLetter, shards: int) -> dict[str, str]:
 
 
 def _encode(name: str, content: Any) -> Any:
-    plain = _to_plain(name, content)
-    return json.dumps(plain, separators=(",", ":")) if name in _JSON_FIELDS else plain
-
-
-def _to_plain(name: str, content: Any) -> Any:
-    if isinstance(content, Why):
-        return content.kept()
-    if isinstance(content, Event | StartRequest):
-        # None is not stored: a reader fills in None for a missing attribute.
-        parts = ((part.name, getattr(content, part.name)) for part in fields(content) if part.name != _CARRIED)
-        return {name: part_value for name, part_value in parts if part_value is not None} | dict(content.unknown)
-    if name == "named":
-        return [_to_plain("event", event) for event in content]
+    """The plain content of a field: texts, numbers, lists and maps."""
+    if name in _JSON_FIELDS:
+        return _json([_whole(event) for event in content] if name == "named" else _whole(content))
     if name == "leaves":
         return {leaf: progress.numbers for leaf, progress in content.items()}
-    return content if name in _JSON_FIELDS else _listed(content)
+    return content.kept() if isinstance(content, Why) else content
 
 
-def _listed(content: Any) -> Any:
-    return [_listed(part) for part in content] if isinstance(content, tuple) else content
+def _whole(content: Any) -> Any:
+    """A document as it is, or a row that is stored inside another one as a document."""
+    if not isinstance(content, Event | StartRequest):
+        return content
+    form = _form(type(content))
+    parts = zip(form.fields, form.contents(content), strict=True)
+    # None is not stored: a reader fills in None for a missing attribute.
+    return {name: part for (name, *_), part in parts if part is not None} | dict(content.unknown)
 
 
-def _decode(name: str, content: Any) -> Any:
+def _decode(name: str, content: dict[str, Any]) -> Any:
     if name == "wake_at":
-        return parse_instant(content)
+        return parse_instant(_read(content))
     if name in _JSON_FIELDS:
-        document = json.loads(content) if isinstance(content, str) else content
+        document = json.loads(content["S"]) if "S" in content else _deserialize(content)
         if name == "named":
             return tuple(_part(Event, event) for event in document)
-        return (
-            _part({"event": Event, "request": StartRequest}[name], document)
-            if name in ("event", "request")
-            else document
-        )
+        return _part(_PARTS[name], document) if name in _PARTS else document
     if name == "leaves":
-        return {leaf: Progress.of([int(number) for number in numbers]) for leaf, numbers in content.items()}
-    return _plain(content)
+        return {leaf: Progress.of(numbers) for leaf, numbers in _read(content).items()}
+    return _read(content)
 
 
 def _part(kind: type[R], document: dict[str, Any]) -> R:
     """A row that is stored inside another one."""
-    known = _names(kind)  # type: ignore[arg-type]  # a class is hashable
+    known = _form(kind).names
     unknown: Unknown = tuple((name, content) for name, content in document.items() if name not in known)
     values = {name: content for name, content in document.items() if name in known}
     return kind(**values, **({_CARRIED: unknown} if unknown else {}))

@@ -7,9 +7,9 @@ its ttl is deleted at once. None of its jobs may start after that instant.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
+from chalicelib.core.changes import replace
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import HOUR, SECOND, Instant, Millis
 from chalicelib.core.rows.schedule import ScheduleState, Timer

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from chalicelib.core import ids
+from chalicelib.core.changes import replace
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import bundles, catch_up, fire, lifetime, walls
 from chalicelib.core.fires.catch_up import Skipped

@@ -7,9 +7,9 @@ are gone by then, so the timer keeps the offset with which each instant was comp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from chalicelib.core import instants, zones
+from chalicelib.core.changes import replace
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import DAY, Instant, Millis
 from chalicelib.core.rows.schedule import ScheduleState, Timer

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import count
 from typing import Any, Final, Literal, NamedTuple
 
@@ -50,6 +50,7 @@ TableName = Literal["catalog", "jobs", "runs"]
 TABLES: Final[tuple[TableName, ...]] = ("catalog", "jobs", "runs")
 NAMESPACES = "NAMESPACES"  # the partition of all namespaces
 Part = str | int | tuple[str, ...]  # of a key, as a row has it
+MAX_KEYS = 8_192  # that are not made again; a batch of jobs asks for each of its keys several times
 
 # How a part of a key is written, by the name of its field. Numbers that sort have leading zeros.
 _TEXTS: Mapping[str, Callable[[Any], str]] = {
@@ -255,6 +256,12 @@ _BY_HEAD: Final = {
 
 def key(row: type[Any], *values: Part) -> Key:
     """The key of the row of this class that has these values in the fields of its kind."""
+    kind: Any = row
+    return _key(kind, values)
+
+
+@lru_cache(maxsize=MAX_KEYS)
+def _key(row: Any, values: tuple[Part, ...]) -> Key:
     kind = ROWS[row]
     return kind.key(kind.written(*values))
 
@@ -268,8 +275,8 @@ def ref(row: type[Any], *values: Part) -> Ref:
 
 def key_of(row: object) -> Key:
     """The key of a row."""
-    kind = ROWS[type(row)]
-    return kind.key(kind.written(*(getattr(row, name) for name in kind.fields)))
+    kind: Any = type(row)
+    return _key(kind, tuple([getattr(row, name) for name in ROWS[kind].fields]))
 
 
 def kind_of(key: Key) -> Kind:

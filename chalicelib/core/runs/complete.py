@@ -6,9 +6,10 @@ An update moves a run forward, releases its permits when it ends and announces i
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from chalicelib.core import ids, states
+from chalicelib.core.changes import replace
 from chalicelib.core.dags import rounds
 from chalicelib.core.events import build
 from chalicelib.core.instants import Instant, Millis

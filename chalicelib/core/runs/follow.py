@@ -7,8 +7,7 @@ lost. With *poll*, Sluice also polls the target at a fixed interval.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from chalicelib.core.changes import replace
 from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis, duration, format_duration
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import RunState

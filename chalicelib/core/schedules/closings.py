@@ -14,9 +14,9 @@ committed after that. So a count is relied on only if the last closing was count
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from chalicelib.core import states
+from chalicelib.core.changes import replace
 from chalicelib.core.fires import lifetime
 from chalicelib.core.instants import MINUTE, Instant, Millis
 from chalicelib.core.rows.delivery_lease import ClosingCount

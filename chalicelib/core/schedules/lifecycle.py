@@ -9,10 +9,10 @@ Each plan function returns the schedule state after the change and the writes of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 from chalicelib.core import ids
+from chalicelib.core.changes import replace
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import continued, fire, lifetime, upcoming
 from chalicelib.core.fires import timer as fire_timer

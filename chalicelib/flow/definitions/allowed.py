@@ -4,12 +4,12 @@ namespace may name by itself (O14)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from chalicelib.core.access import allowed
 from chalicelib.core.access.allowed import NOT_BY_NAME, Allowed, Installation, Named
+from chalicelib.core.changes import replace
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.names import SYSTEM
 from chalicelib.core.rows.access import AllowedRow

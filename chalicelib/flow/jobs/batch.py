@@ -8,9 +8,10 @@ the check of single jobs. That check delivers by the same code (`flow/jobs/deliv
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
+from chalicelib.core.changes import replace
 from chalicelib.core.definitions import overrides
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check, claim, gather

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Any
 
+from chalicelib.core.changes import replace
 from chalicelib.core.fires import bundles, fire
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import check, claim
@@ -134,7 +135,7 @@ def called_run(ports: Ports, job: Job, facts: Facts, why: Why, now: Instant) -> 
     """The run that a job becomes if it is delivered now, with this call counted as its next try."""
     ready = replace(job, reason=why, event=fire.event_of(job))
     run = claim.build_run(ready, facts, (), ports.payloads.context_uri(job.job_id), now)
-    return _called_at(replace(run, calls=job.tries + 1), job, now)
+    return _called_at(run, job, now, job.tries + 1)
 
 
 def lease(ports: Ports, ready: Sequence[Ready], begin: Instant, counts: Counts = NONE) -> Leased:
@@ -488,7 +489,7 @@ class _Backfills:
 def send_call(ports: Ports, going: Sequence[Ready], refused: Refused) -> list[Answered]:
     """Make one call for the deliveries that are not refused. Returns the answers, each with its instant."""
     now = ports.clock.now()
-    called = [_called_at(each.run, each.job, now) for each in going]
+    called = [_called_at(each.run, each.job, now, each.run.calls) for each in going]
     sent = [(run, each.context) for run, each in zip(called, going, strict=True) if each.ref not in refused]
     answered = iter(_answers(ports, sent))
     answers = [refused[each.ref] if each.ref in refused else next(answered) for each in going]
@@ -511,11 +512,12 @@ def _answers(ports: Ports, sent: Sequence[tuple[Run, Mapping[str, Any]]]) -> Seq
         return [NoAnswer(f"the call failed: {error}")] * len(sent)
 
 
-def _called_at(run: Run, job: Job, now: Instant) -> Run:
-    """The run with its call at ``now``, the instant from which its lateness is measured (T4)."""
+def _called_at(run: Run, job: Job, now: Instant, calls: int) -> Run:
+    """The run with its call at ``now``, the instant from which its lateness is measured (T4). It is the call number
+    ``calls``."""
     first = job.first_try_at if job.first_try_at is not None else now
     late = job.window_end is not None and now >= job.window_end
-    return replace(run, claimed_at=now, start_requested_at=first, late=late)
+    return replace(run, calls=calls, claimed_at=now, start_requested_at=first, late=late)
 
 
 def _wanted(part: Sequence[Ready]) -> list[Key]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+from chalicelib.core.changes import replace
 from chalicelib.core.fires import bundles
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs.facts import Facts

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import ids
 from chalicelib.core.access.grants import ForeignUse
 from chalicelib.core.backfills import backfill
+from chalicelib.core.changes import replace
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
