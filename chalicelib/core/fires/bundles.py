@@ -34,7 +34,7 @@ from chalicelib.core.rows.schedule import HISTORY, ScheduleState, Timer
 # One invocation sends a bundle. So its events are due within a second, and are no more than it sends in a few seconds.
 WINDOW: Millis = SECOND
 LEAST, USUAL, MOST = 5, 250, 2_500
-BUNDLES = 40  # of a fire whose events are due at one instant, unless they are more than 100,000
+BUNDLES = 60  # of a fire whose events are due at one instant, unless they are more than 100,000
 LEAF = "0"  # of a spread: its trigger is one time
 _EVENT = "-"  # between the id of a fire and the number of an event
 _COUNT = "_"  # no digit of base 36; between the number of the first event of a bundle and the number of its events
