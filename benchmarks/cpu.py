@@ -29,7 +29,8 @@ from benchmarks.cost.paths import SQS
 from benchmarks.cost.plant import Plant, Targets, fresh_tables
 from benchmarks.cost.services import APPLICATION
 from benchmarks.loader import rows_of
-from benchmarks.measurement import Progress, Results
+from benchmarks.measurement import Results
+from benchmarks.progress import Progress
 from benchmarks.wire import Answer, Wire
 from chalicelib.aws.hints import SqsHints
 from chalicelib.aws.tables.wire_format import as_it_is

@@ -8,9 +8,10 @@ taken leave the bundle, in the same transaction: each is a job with a next try, 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from chalicelib.core import ids
+from chalicelib.core.changes import replace
 from chalicelib.core.fires import bundles, fire
 from chalicelib.core.fires.bundles import Plan
 from chalicelib.core.rows.job import Job
