@@ -6,24 +6,21 @@ import { fire as read } from "../api/queries";
 import type { PlaceInFire, Sends, StateOfFire } from "../api/types";
 import { useGo } from "../frame/place";
 import { type Count, countsOf, isBundle, placeOf } from "../lib/fires";
-import { count, duration, NOTHING, number } from "../lib/format";
+import { duration, NOTHING, number } from "../lib/format";
 import { paths } from "../lib/paths";
 import { lookOfState } from "../lib/states";
 import { Go } from "./go";
 import { State, When } from "./text";
 
-/** `fire of 13:00`, with the number of its events once it is known. */
+/** `fire of 13:00`: a link to the fire, whose instant may still be unknown. */
 export function FireLink({ id, at, search }: { id: string; at?: string | null; search?: { state: string } }) {
   const query = useQuery(read.state(id));
   const nominal = query.data?.nominal_at ?? at;
   return (
-    <>
-      <Go to={paths.fire(id)} search={search} className="fire-link" title={id}>
-        fire{nominal && " of "}
-        {nominal && <When at={nominal} as="time" />}
-      </Go>
-      {query.data && <span className="faint"> {count(query.data.events, "event")}</span>}
-    </>
+    <Go to={paths.fire(id)} search={search} title={id}>
+      fire{nominal && " of "}
+      {nominal && <When at={nominal} as="time" />}
+    </Go>
   );
 }
 
@@ -52,7 +49,7 @@ export function FireSummary({ id, known, sends }: { id: string; known: Count[]; 
       {counts.map((one, index) => (
         <span key={one.state}>
           {index > 0 && <span className="faint"> · </span>}
-          <CountLink id={id} of={one} />
+          <CountLink id={id} count={one} all={index === 0 ? data?.events : undefined} />
         </span>
       ))}
       {late && <LateOf sends={late} />}
@@ -61,11 +58,13 @@ export function FireSummary({ id, known, sends }: { id: string; known: Count[]; 
   );
 }
 
-function CountLink({ id, of }: { id: string; of: Count }) {
-  const { tone } = lookOfState(of.state);
+/** `797 of 1,000 sent`: a number of events leads to them. */
+function CountLink({ id, count, all }: { id: string; count: Count; all?: number }) {
+  const { tone } = lookOfState(count.state);
   return (
-    <Go to={paths.fire(id)} search={{ state: of.state }} className={tone === "bad" ? "bad" : "plain"}>
-      {number(of.many)} {of.word}
+    <Go to={paths.fire(id)} search={{ state: count.state }} className={tone === "bad" ? "bad" : "as-text"}>
+      {number(count.many)}
+      {all !== undefined && ` of ${number(all)}`} {count.word}
     </Go>
   );
 }

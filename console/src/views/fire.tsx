@@ -63,7 +63,7 @@ function Numbers({ fire }: { fire: StateOfFire }) {
         {countsOf(fire).map((one) => (
           <Figure
             key={one.state}
-            word={one.word}
+            word={one.word.replace(/^./, (letter) => letter.toUpperCase())}
             tone={lookOfState(one.state).tone === "bad" ? "bad" : ""}
             value={number(one.many, fire.at_least && one.state !== "UNKNOWN")}
           />
@@ -115,7 +115,7 @@ const COLUMNS: Column<EventInFire>[] = [
       </Go>
     ),
   },
-  { id: "due", width: "190px", head: "Due", cell: (event) => <When at={event.due_at} as="second" /> },
+  { id: "due", width: "190px", head: "Due", cell: (event) => <When at={event.due_at} as="millisecond" /> },
   { id: "why", width: "minmax(240px, 1fr)", head: "Why", cell: (event) => <Reason text={event.reason} short /> },
 ];
 

@@ -44,7 +44,7 @@ function Page({ name, definition }: { name: string; definition: StoredSchedule }
   const go = useGo();
   const open = useAct();
   const why = useQuery(schedule.why(name));
-  const waiting = why.data?.jobs.length ?? 0;
+  const waiting = events(why.data?.jobs ?? []);
   const tabs: Tab[] = [
     { id: "runs", word: "Runs" },
     { id: "jobs", word: "Waiting jobs", count: why.data ? String(waiting) : undefined },

@@ -28,6 +28,14 @@ test("attempts in one pixel become one bar, which counts them", () => {
   expect(found[0]?.count).toBe(500);
 });
 
+test("a bar counts each event of a fire for which its attempt stands", () => {
+  const found = bars([
+    [0, 10_000, 0, 100, 0, 797],
+    [0, 10_050, 0, 100, 1],
+  ]);
+  expect(found.map((bar) => bar.count)).toEqual([798]);
+});
+
 test("a merged bar looks as the worst of its attempts", () => {
   const found = bars([
     [0, 10_000, 0, 100, 0],
