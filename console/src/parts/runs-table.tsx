@@ -228,7 +228,7 @@ export function JobsTable({
 export function WaitingOfFire({ id, jobs }: { id: string; jobs: readonly Job[] }) {
   const many = events(jobs);
   return (
-    <span className="fire-waits">
+    <span className="fire-waits" title={jobs[0]?.reason}>
       <FireSummary id={id} known={[{ state: "WAITING", word: "waiting", many }]} />
       <span className="faint"> · </span>
       <Reason text={inShort(jobs[0]?.reason ?? "")} />

@@ -188,7 +188,7 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
     },
     {
       id: "job",
-      width: "minmax(150px, 0.6fr)",
+      width: "minmax(100px, 0.6fr)",
       head: "Job",
       cell: (line) =>
         "group" in line ? (
@@ -209,6 +209,7 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
       id: "why",
       width: "minmax(240px, 3fr)",
       head: "Waits for",
+      span: (line) => ("fire" in line && !line.jobs.some((job) => waitsFor(job, "pause")) ? 2 : 1),
       cell: (line) =>
         "group" in line ? (
           <UseOf ns={ns} group={line.group} open={line.open} />
