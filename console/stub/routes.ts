@@ -263,6 +263,7 @@ const limit = (name: string, full: boolean) => ({
         job_id: job(index).job_id,
         schedule: job(index).schedule,
         attempt: null,
+        count: 1,
       }))
     : null,
   at_least: full,

@@ -165,15 +165,23 @@ def jobs(console: Console, items: Sequence[View], now: datetime, indent: int = 0
 
 
 def waiters(console: Console, items: Sequence[View], indent: int = 2) -> None:
-    """A queue: the position of each job, and the attempt of a run that waits to be started."""
-    rows: Rows = [(str(item["position"]), item["job_id"], _number(item.get("attempt"))) for item in items]
-    render.table(console, ("#", "JOB", "ATTEMPT"), rows, indent)
+    """A queue: the position of each job, the attempt of a run that waits to be started, and how many events of a large
+    fire it was made for."""
+    rows: Rows = [
+        (str(item["position"]), item["job_id"], _number(item.get("attempt")), _several(item)) for item in items
+    ]
+    render.table(console, ("#", "JOB", "ATTEMPT", "EVENTS"), rows, indent)
 
 
 def _with_count(state: Text, item: View) -> Text:
     """A state, with the number of the events for which it holds, if they are several."""
     count = int(item.get("count", 1))
     return Text.assemble(state, (f" x {count:,}", "dim")) if count > 1 else state
+
+
+def _several(item: View) -> str | None:
+    count = int(item.get("count", 1))
+    return f"{count:,}" if count > 1 else None
 
 
 def runs(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:

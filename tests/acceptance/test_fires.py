@@ -19,9 +19,10 @@ from chalicelib.core.runs import metrics
 from chalicelib.core.targets.answers import Answer, Never, NotNow
 from chalicelib.flow import lookup
 from chalicelib.flow.backfills import reprocess
+from chalicelib.flow.definitions import store
 from chalicelib.flow.jobs.actions import withdraw
 from chalicelib.flow.runs import actions, context, dead_letters
-from chalicelib.flow.views import explain, fires, lineage, lists, present, schedule_list, spans
+from chalicelib.flow.views import explain, fires, limits, lineage, lists, present, schedule_list, spans
 from chalicelib.flow.views.fires import EventInFireView, StateOfFireView
 from chalicelib.flow.views.queues import Queues
 from chalicelib.flow.views.views import run_in_full, run_view
@@ -179,6 +180,14 @@ def test_e2_an_event_that_is_tried_again_is_told_apart() -> None:
     assert line["sends"]["late_max"] < SECOND, "the lateness of an event is that of its first try"
 
 
+def test_e2_events_on_their_own_are_read_together() -> None:
+    fired = Fired(500, answers=dict.fromkeys(range(100), NotNow("slow down")), span="2m", delay="10m")
+    calls: list[None] = []
+    fired.world.tables.before_call = lambda: calls.append(None)
+    assert counts(fired.line) == {"sent": 400, "retrying": 100}
+    assert len(calls) < 12, "what a hundred events have is read a hundred rows per call"
+
+
 def test_e2_a_cancelled_event_is_dropped_on_record() -> None:
     fired = Fired(500, span="1s")
     withdraw(fired.world.ports, fired.event(7), "ada")
@@ -273,6 +282,13 @@ def test_e2_why_explains_an_event_in_each_state() -> None:
         (8, "record", "DROPPED"),
     ]
     assert all(view["run_id"] == fired.event(number) for number, view in known)
+
+
+def test_e2_the_id_of_a_fire_is_none_of_a_run() -> None:
+    fired = Fired(500)
+    with pytest.raises(SluiceError) as caught:
+        explain.why_work(fired.world.ports, fired.id)
+    assert f"it is a fire of many events: sluice fires {fired.id}" in str(caught.value.hint)
 
 
 def test_e2_why_finds_the_record_of_a_dropped_bundle() -> None:
@@ -386,3 +402,24 @@ def test_o2_metrics_count_each_event() -> None:
     assert sum(fired.world.metrics.of(metrics.WAITS_BEGUN, "paused")) == 600
     sent = Fired(600)
     assert sent.world.metrics.of(metrics.FIRE_LATENESS) == [0] * 600
+
+
+def test_e3_a_queue_of_large_fires_counts_their_events() -> None:
+    world = World(wake_shards=1, history_shards=1)
+    spread = {"count": 600}
+    paced = {name: at(ONE, "notify", spread=spread, policy="calm") for name in ("one", "other")}
+    store.put(world.ports, "namespace", "demo", {}, "tester")
+    store.put(world.ports, "policy", "demo.calm", {"max_events": 100, "interval": "1m"}, "tester")
+    world.deploy(flights(paced))
+    world.clock.wait_until(FIRST - MINUTE - 1)
+    world.pass_by("61s")
+    ports = world.ports
+    jobs = [job for name in ("one", "other") for job in world.jobs(name)]
+    left = sum(job.waiting for job in jobs)
+    assert len(jobs) < 10 and left > 1_000
+    [limit] = limits.named(ports, "demo", "policy:demo.calm")
+    assert left <= limit["waiting"] <= 1_200
+    assert present.now_of(ports, "demo")["waiting"]["count"] == limit["waiting"]
+    places = [place for job in jobs if (place := Queues(ports).of(job)) is not None]
+    assert {place["waiting"] for place in places} == {limit["waiting"]}
+    assert sorted(place["position"] or 0 for place in places)[:3] == [1, 251, 501]

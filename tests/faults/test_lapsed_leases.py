@@ -115,10 +115,11 @@ def test_clocks_that_differ_by_0_9_s_send_no_job_twice() -> None:
 
 
 @pytest.mark.parametrize("ahead", [100, 900, SECOND])
-def test_jobs_sent_and_handed_on_by_a_clock_ahead_stay_sent(ahead: Millis) -> None:
+@pytest.mark.parametrize("records", ["each", "fire"])
+def test_jobs_sent_and_handed_on_by_a_clock_ahead_stay_sent(ahead: Millis, records: str) -> None:
     """The other invocation has time for one call, which it makes before the instant by the clock of this one."""
     world = World(**SMALL)
-    deploy(world, {"daily": spread(120)}, delivery=EACH)
+    deploy(world, {"daily": spread(120)}, delivery={"records": records})
     refs, instant = fires(world), due(world)
     world.pass_by("55s")
     prepared = prepare(world.ports, refs, instant)

@@ -13,7 +13,7 @@ def of_run(run: Run) -> list[str]:
     if not bundles.is_bundle_id(run.run_id):
         return [run.run_id]
     first = run.spread[0]
-    numbers = (number for number in range(first, first + run.count) if number not in run.left)
+    numbers = [number for number in range(first, first + run.count) if number not in run.left] + [*run.ahead]
     return [bundles.event_id(bundles.fire_of_bundle(run.run_id), number) for number in numbers]
 
 

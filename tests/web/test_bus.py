@@ -131,7 +131,7 @@ def test_t11_an_event_at_a_row_of_a_newer_layout_comes_again(api: Api, monkeypat
     api.schedule("nightly", trigger=WAITING, enabled=True)
     body = json.dumps(reported("e1"))
     with monkeypatch.context() as older:
-        older.setattr(items, "FORMAT", items.FORMAT - 1)
+        older.setattr(items, "OF_BUNDLES", items.FORMAT - 1)  # the highest layout that it reads
         assert received(api, body) == ["m0"]
     assert set_aside(api) == []
     assert received(api, body) == []

@@ -37,7 +37,16 @@ FORMAT = 4
 OF_BUNDLES = 5
 # As text, users' floats and deep structures keep every byte; DynamoDB's numbers would not preserve them.
 _JSON_FIELDS = {"definition", "document", "properties", "request", "event", "metrics", "named", "sends"}
-_SPARSE = {"count", "plan", "done", "left", "spread", "spread_at", "bundled"}  # not stored if they have their default
+_SPARSE = {
+    "count",
+    "plan",
+    "done",
+    "ahead",
+    "left",
+    "spread",
+    "spread_at",
+    "bundled",
+}  # not stored if they have their default
 _CARRIED = "unknown"  # the only field that is not stored under its own name
 # A row without a ``wake_at`` that people search for lies in a list of its own in the wake index, which no tick reads.
 # In place of the number of a shard such an item has ``<list>#<namespace>#<shard>``.

@@ -99,7 +99,7 @@ def _lines_of(row: Run | Record, prices: Prices) -> list[Line]:
     line = line_of(row, prices)
     if isinstance(row, Record) or row.dropped_at is None:
         return [line]
-    key = {"schema": SCHEMA, "kind": "record", "id": row.run_id, "attempt": 0, "rev": row.count + 1}
+    key = {"schema": SCHEMA, "kind": "record", "id": row.run_id, "attempt": 0, "rev": row.events + 1}
     return [line, {**key, **_owner(row.schedule), "state": WITHDRAWN, "ended_at": row.dropped_at}]
 
 

@@ -168,9 +168,9 @@ class Run(StoredRow):
     ``approvals`` are those of its job, for its next attempt; None if no other may follow.
 
     ``spread`` has the number of its event and how many events its fire has, if these are several. The run of a bundle
-    stands for the ``count`` events from that number on, without those in ``left``. ``plan`` says when each of them was
-    due (`core/fires/bundles.py`). ``sends`` has its first and its last send and how late they were
-    (`core/runs/sends.py`). The run of one of these events has the ``plan``, but no ``sends``.
+    stands for the ``count`` events from that number on, without those in ``left``, and for those ``ahead`` of them.
+    ``plan`` says when each of them was due (`core/fires/bundles.py`). ``sends`` has its first and its last send and how
+    late they were (`core/runs/sends.py`). The run of one of these events has the ``plan``, but no ``sends``.
 
     ``requested_by`` is that of its job. ``leased_by`` is the user or role to which the lease of a worker is bound, and
     ``lease_key`` the digest of the lease's token.
@@ -243,6 +243,7 @@ class Run(StoredRow):
     approvals: Mapping[str, Any] | None = None
     spread: tuple[int, ...] = ()
     count: int = 1
+    ahead: tuple[int, ...] = ()
     left: tuple[int, ...] = ()
     plan: tuple[int, ...] = ()
     sends: Mapping[str, Any] | None = None
@@ -272,7 +273,7 @@ class Run(StoredRow):
     @property
     def events(self) -> int:
         """How many sent events the run of a bundle stands for; 1 for any other run."""
-        return self.count - len(self.left)
+        return self.count - len(self.left) + len(self.ahead)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +293,7 @@ class RunSpan:
     ended_at: Instant | None = None
     state_at: Instant | None = None
     count: int = 1
+    ahead: tuple[int, ...] = ()
     left: tuple[int, ...] = ()
 
     @property
@@ -301,7 +303,7 @@ class RunSpan:
     @property
     def events(self) -> int:
         """As that of `Run`."""
-        return self.count - len(self.left)
+        return self.count - len(self.left) + len(self.ahead)
 
     def took(self, is_over: bool) -> Millis | None:
         """How long in ms from the claim to the end; None for an attempt that is not over. The clock of a target may be

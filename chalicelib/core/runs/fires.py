@@ -42,8 +42,8 @@ class EventOfFire(NamedTuple):
 class Bundle:
     """The rows of the ``count`` events from number ``first`` on that were written together.
 
-    ``left`` are the numbers of those that have rows of their own. ``own`` are these rows by number: the last attempt of
-    a run, or a record, and in ``waits`` the job that waits for the first or for another try.
+    ``left`` are the numbers of those that may have rows of their own. ``own`` are these rows by number: the last
+    attempt of a run, or a record, and in ``waits`` the job that waits for the first or for another try.
     """
 
     first: int
@@ -63,25 +63,38 @@ class Bundle:
         return Plan(*known) if known else None
 
 
-def left_of(row: Fire, first: int, count: int, job: Job | None, run: Run | None) -> frozenset[int]:
-    """The numbers of the events that have left a bundle."""
+def left_of(row: Fire, bundle: Bundle) -> frozenset[int]:
+    """The numbers of the events that have left a bundle, whose own ``left`` is not known. Once its job is gone, only
+    its run names them, and only up to its last send; so they are those of which neither run nor record tells."""
+    job, run, numbers = bundle.job, bundle.run, range(bundle.first, bundle.first + bundle.count)
     named = {*row.left, *(job.left if job is not None else ()), *(run.left if run is not None else ())}
-    return frozenset(number for number in named if first <= number < first + count)
+    if job is None:
+        sent = _sent(bundle)
+        rest = [number for number in numbers if number not in sent and number not in named]
+        named |= set(rest) if bundle.record is None or bundle.record.count < len(rest) else set()
+    return frozenset(number for number in named if number in numbers)
+
+
+def _sent(bundle: Bundle) -> set[int]:
+    """The numbers of the events that were sent, and of those that left the bundle before one that was."""
+    run, job = bundle.run, bundle.job
+    found = {*run.ahead, *range(bundle.first, bundle.first + run.count)} if run is not None else set()
+    return found | {*job.ahead} if job is not None else found
 
 
 def events(bundle: Bundle, plan: Plan | None) -> Iterator[EventOfFire]:
     """The events of a bundle in the order of their numbers. ``plan`` is that of another bundle of the fire, for the
     instants of those of which no row of this one says them."""
     planned = bundle.plan or plan
-    sent_upto = bundle.run.spread[0] + bundle.run.count if bundle.run is not None else 0
-    removed: Record | None = None
+    sent = _sent(bundle)
+    removed: Record | None = None  # of several events, those from its number on
     for number in range(bundle.first, bundle.first + bundle.count):
         due = planned.due(number) if planned is not None else None
         if number in bundle.left:
             one = _own(bundle, number, due, removed)
-            removed = one.row if isinstance(one.row, Record) else removed
+            removed = one.row if isinstance(one.row, Record) and one.row.count > 1 else removed
             yield one
-        elif number < sent_upto:
+        elif number in sent:
             yield EventOfFire(number, "SENT", due=due)
         elif bundle.job is not None:
             yield EventOfFire(number, "WAITING", bundle.job.reason, due)
@@ -104,8 +117,9 @@ def _own(bundle: Bundle, number: int, due: Instant | None, removed: Record | Non
             return EventOfFire(number, "FAILED" if is_terminal(row.state) else "WAITING", row.reason, row.due_at, row)
         case Record():
             return EventOfFire(number, "DROPPED", row.reason, due, row)
-    if removed is not None and removed.count > 1:
-        return EventOfFire(number, "DROPPED", removed.reason, due)
+    dropped = removed if removed is not None else bundle.record
+    if dropped is not None:
+        return EventOfFire(number, "DROPPED", dropped.reason, due)
     return EventOfFire(number, "UNKNOWN", UNKNOWN, due)
 
 
@@ -130,7 +144,8 @@ def runs_of(run: Run) -> list[Run]:
     if run.sends is None:
         return [run]
     fire_id, first = bundles.fire_of_bundle(run.run_id), run.spread[0]
-    found = (bundles.run_of_event(run, fire_id, number) for number in range(first, first + run.count))
+    numbers = (*range(first, first + run.count), *run.ahead)
+    found = (bundles.run_of_event(run, fire_id, number) for number in numbers)
     return [each for each in found if each is not None]
 
 
@@ -157,6 +172,7 @@ def _joined(one: Run, other: Run) -> Run:
         one,
         spread=min(one.spread, other.spread),
         count=one.events + other.events,
+        ahead=(),
         left=(),
         sends=sends.joined(one.sends or {}, other.sends or {}),
         created_at=min(one.created_at, other.created_at),

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 
 from chalicelib.core import ids
+from chalicelib.core.fires import bundles
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.limits import blocks, names
 from chalicelib.core.limits.permits import Pace
 from chalicelib.core.limits.writes import AcquireBlock
-from chalicelib.core.rows import delivery_lease
+from chalicelib.core.rows import delivery_lease, sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref, block_ref
@@ -26,6 +27,7 @@ from chalicelib.core.runs import queued
 from chalicelib.core.targets import sub_batches
 from chalicelib.flow.definitions import allowed, target_roles
 from chalicelib.flow.jobs.batch import is_paced, prepare_queued
+from chalicelib.flow.jobs.bundles import row_of
 from chalicelib.flow.jobs.deliver import (
     BOOKS_TIME,
     FRESH,
@@ -107,6 +109,23 @@ class OnTheirWay:
 
 def _mark(waiter: Waiter) -> str:
     return ids.digest(waiter.rank, waiter.job_id, length=_MARK)
+
+
+def expanded(ports: Ports, waiters: Sequence[Waiter], most: int) -> list[Waiter]:
+    """The first waiters of a queue, with the events of bundles in place of these; about ``most``."""
+    if not any(sort_keys.events_of(waiter.job_sort_key) > 1 for waiter in waiters):
+        return list(waiters)
+    found: list[Waiter] = []
+    for waiter in waiters:
+        if len(found) >= most:
+            break
+        if waiter.run is not None or sort_keys.events_of(waiter.job_sort_key) == 1:
+            found.append(waiter)
+            continue
+        bundle = ports.rows.get(Job, waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
+        if bundle is not None and bundle.is_bundle and queued.waiter_of(bundle) == waiter:
+            found += bundles.waiters(bundle, waiter, ports.clock.now())
+    return found
 
 
 # -- acquire -------------------------------------------------------------------------------------------------------
@@ -211,29 +230,38 @@ def send(ports: Ports, slots: Sequence[Slot], tolerance: Millis) -> list[Waiter]
     ready = with_roles(ports, list(prepared.values()))
     prepared = dict(zip(prepared, ready, strict=True))
     missing = target_roles.assume(ports, [each.run for each in ready])
-    busy = leases.take_alone([each.job for each in ready], longest_of(ready), slots[-1].at + tolerance)
+    busy = leases.take_alone([each.leased for each in ready], longest_of(ready), slots[-1].at + tolerance)
     due = [
-        Due(slot.at, queued.waiter_of(prepared[slot.waiter].job) or slot.waiter, prepared[slot.waiter])
+        Due(slot.at, _present(slot.waiter, prepared[slot.waiter]), prepared[slot.waiter])
         for slot in slots
-        if slot.waiter in prepared and delivery_lease.mark(prepared[slot.waiter].job) not in busy
+        if slot.waiter in prepared and delivery_lease.mark(prepared[slot.waiter].leased) not in busy
     ]
     sender = _Sender(ports, due, tolerance, missing)
     sender.run()
     if not sender.books.failed:
         leases.end()
-    return [*_unleased(ports, others), *sender.changed]
+    return list(dict.fromkeys([*_unleased(ports, others), *map(row_of, sender.changed)]))
+
+
+def _present(waiter: Waiter, ready: Ready) -> Waiter:
+    """The waiter of a delivery: its job may have been detached since."""
+    return waiter if ready.bundle is not None else queued.waiter_of(ready.job) or waiter
 
 
 def _unleased(ports: Ports, waiters: Sequence[Waiter]) -> list[Waiter]:
-    """Those whose job no other invocation is sending at present."""
-    return [waiter for waiter in waiters if not is_leased(ports, waiter)]
+    """The rows of those whose job no other invocation is sending at present."""
+    return list(dict.fromkeys(row_of(waiter) for waiter in waiters if not is_leased(ports, waiter)))
 
 
 def is_leased(ports: Ports, waiter: Waiter) -> bool:
     """Whether another invocation may be sending the job of a waiter at present."""
-    job = ports.rows.get(Job, waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
+    found = bundles.waiter_of(waiter)
+    row, number = found if found is not None else (waiter, 0)
+    job = ports.rows.get(Job, row.job_schedule, row.job_generation, row.job_sort_key)
     if job is None or waiter.run is not None:
         return False
+    if found is not None:
+        job = bundles.leased_as(job, number)
     now, mark = ports.clock.now(), delivery_lease.mark(job)
     leases = ports.jobs.delivery_leases(delivery_lease.due_of(job), [mark])
     return any(mark in lease.covered for lease in leases if lease.leased_until > now)

@@ -42,7 +42,7 @@ from chalicelib.flow import lookup
 from chalicelib.flow.definitions import allowed, target_roles
 from chalicelib.flow.jobs.delivery_books import Books
 from chalicelib.flow.jobs.delivery_ends import Answered, Ready
-from chalicelib.flow.jobs.delivery_leases import AGAIN, Leases
+from chalicelib.flow.jobs.delivery_leases import AGAIN, CLOCKS, Leases
 from chalicelib.flow.runs.context import build
 from chalicelib.log import logger
 from chalicelib.ports import Ports
@@ -185,13 +185,14 @@ def send(ports: Ports, leased: Leased) -> Sent:
     books, leases = Books(ports, leased.leases), leased.leases
     changed: list[Ref] = []
     unread: dict[Ref, Exception] = {}
+    sent_of: set[Ref] = set()  # rows: of a bundle, some events may be left
     batch = _Batch(ports, leases, leased.ready, leased.counts)
     while batch.calls:
         try:
             sub_batch = batch.next()
         except _NoTime as no_time:
             books.keep()
-            _hand_on(ports, leases, books, [each for call in batch.calls for each in call], no_time.until)
+            _hand_on(ports, leases, books, [each for call in batch.calls for each in call], no_time.until, sent_of)
             break
         except Exception as error:  # the tables cannot be read, so none of the remaining jobs was sent
             logger.exception("sub-batch not read", extra={"size": sum(map(len, batch.calls))})
@@ -205,10 +206,11 @@ def send(ports: Ports, leased: Leased) -> Sent:
                 batch.put_back(sub_batch.calls[number:], made=number)
                 break
             books.add(send_call(ports, call, sub_batch.refused))
+            sent_of |= {each.row_ref for each in call}
     books.keep()
     if changed and not books.failed:
         given_up = set(changed)
-        leases.give_up(frozenset(delivery_lease.mark(each.row) for each in leased.ready if each.row_ref in given_up))
+        _give_up(ports, leases, [each for each in leased.ready if each.row_ref in given_up], sent_of)
     if batch.lost:
         _hint(ports, list(batch.lost), ports.clock.now() + AGAIN)
     return Sent(books.ends, tuple(dict.fromkeys(changed)), {**books.failed, **unread}, frozenset(batch.lost))
@@ -323,10 +325,7 @@ class _Batch:
         return True
 
     def _nothing_closed(self, part: Sequence[Ready]) -> bool:
-        """Whether nothing was closed in the namespaces of these jobs since their rows were read. No count shows whether
-        another invocation has sent a part of a bundle, and given up its lease since."""
-        if any(each.bundle is not None for each in part):
-            return False
+        """Whether nothing was closed in the namespaces of these jobs since their rows were read."""
         namespaces = {each.job.schedule.partition(".")[0] for each in part}
         if not namespaces <= self._counts.keys():
             return False
@@ -562,11 +561,22 @@ def _decided(each: Ready, now: Instant) -> Ready | None:
     return each if decision is not None and not decision.asks else None
 
 
-def _hand_on(ports: Ports, leases: Leases, books: Books, left: Sequence[Ready], until: Instant) -> None:
+def _give_up(ports: Ports, leases: Leases, left: Iterable[Ready], sent_of: Collection[Ref]) -> None:
+    """Give up the leases on rows of which this invocation sends nothing more. Within a second after its instant, a
+    bundle of which it has sent a part stays leased: by a clock that is behind, another invocation could take the lease
+    before the instant, and rely on what it read then."""
+    now = ports.clock.now()
+    rows = [each for each in _rows(left) if ref_of(each) not in sent_of or now >= delivery_lease.due_of(each) + CLOCKS]
+    leases.give_up(frozenset(delivery_lease.mark(row) for row in rows))
+
+
+def _hand_on(
+    ports: Ports, leases: Leases, books: Books, left: Sequence[Ready], until: Instant, sent_of: Collection[Ref]
+) -> None:  # fmt: skip
     """Hint the remaining jobs, for other invocations. If a result was not recorded the lease stays, so that they wait
     until it expires."""
     if not books.failed:
-        leases.give_up(frozenset(delivery_lease.mark(row) for row in _rows(left)))
+        _give_up(ports, leases, left, sent_of)
     logger.warning("handed on", extra={"size": len(left)})
     _hint(ports, [ref_of(row) for row in _rows(left)], until)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from chalicelib.core.fires import bundles
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.rows.job import Job
@@ -47,6 +48,13 @@ class Ready:
     def row(self) -> Job:
         """The stored row: that of the bundle, or of the job."""
         return self.bundle or self.job
+
+    @property
+    def leased(self) -> Job:
+        """What a lease covers: the row, or one event of a bundle, of which several invocations send some each."""
+        if self.bundle is None or self.serving is None:
+            return self.row
+        return bundles.leased_as(self.bundle, self.job.index)
 
     @property
     def row_ref(self) -> Ref:
@@ -114,7 +122,10 @@ def next_of(ports: Ports, each: Answered, now: Instant) -> Next:
         retry_at=after.at,
         leases=0,
     )
-    return Next([] if each.ready.bundle is None else [Create(later)], later, why)
+    if each.ready.bundle is None:
+        return Next([], later, why)
+    later = bundles.alone(later)
+    return Next([Create(later)], later, why)
 
 
 def bytes_of(each: Answered) -> int:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar
 
@@ -14,6 +15,7 @@ from chalicelib.core.limits import names as limit_names
 from chalicelib.core.limits import parts
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.writes import WakeQueue
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.ref import limit_ref, run_ref
@@ -36,6 +38,21 @@ def head_of(ports: Ports, state: LimitState, count: int) -> list[Waiter]:
     each = min(count, count * 5 // (4 * state.parts) + UNEVEN)
     pages = [ports.jobs.head_of(queue, each) for queue in (queues if state.waiters else queues[1:])]
     return parts.merged((page, len(page) == each) for page in pages)[:count]
+
+
+def events_among(waiters: Iterable[Waiter]) -> int:
+    """How many jobs and runs these are. The events of a large fire that share a row count until all are settled."""
+    return sum(sort_keys.events_of(waiter.job_sort_key) for waiter in waiters)
+
+
+def waiting(ports: Ports, state: LimitState, most: int) -> int:
+    """How many jobs and runs wait at a limit, with each event of a large fire among the first ``most`` rows. Only the
+    queues of policies have such rows; for any other limit, nothing is read."""
+    name = state.limit_name
+    if not state.waiters or not limit_names.is_pace(name) or limit_names.is_target_pace(name):
+        return state.waiters
+    head = head_of(ports, state, most)
+    return events_among(head) + max(0, state.waiters - len(head))
 
 
 def counted(ports: Ports, state: LimitState) -> LimitState:

@@ -1,6 +1,6 @@
 """A fire whose events are in bundles: what has become of its events, in numbers and one by one (E2).
 
-All reads are eventually consistent, and bounded: a fire may have 100,000 events, in 20,000 bundles.
+What one request reads is bounded: a fire may have 100,000 events, in 20,000 bundles.
 """
 
 from __future__ import annotations
@@ -99,9 +99,8 @@ class _Read:
         self.runs += runs.values()
         found: list[Bundle] = []
         for name, (first, count) in zip(names, places, strict=True):
-            job, run = jobs.get(name), runs.get(name)
-            left = fires.left_of(row, first, count, job, run)
-            found.append(Bundle(first, count, job, run, records.get(name), left))
+            bundle = Bundle(first, count, jobs.get(name), runs.get(name), records.get(name))
+            found.append(replace(bundle, left=fires.left_of(row, bundle)))
         self.plan = self.plan or next((bundle.plan for bundle in found if bundle.plan is not None), None)
         return self._with_own(found)
 

@@ -21,7 +21,7 @@ from chalicelib.core.views import At, View, shown
 from chalicelib.flow import facts, lookup
 from chalicelib.flow.limits import queues
 from chalicelib.flow.views import lists
-from chalicelib.flow.views.queues import WaiterView, waiters_view
+from chalicelib.flow.views.queues import MAX_COUNTED, WaiterView, waiters_view
 from chalicelib.ports import Page, Ports
 
 MAX_SHOWN = 100  # holders, and waiters, of a limit in full
@@ -68,7 +68,10 @@ def of_namespace(ports: Ports, namespace: str, limit: int, cursor: str | None) -
     every = sorted({*maxima, *policies, *held})
     wanted = [name for name in every if cursor is None or name > cursor][:limit]
     now = ports.clock.now()
-    items = [_view(state, maxima.get(state.limit_name), None, now) for state in ports.jobs.limit_states(wanted)]
+    items = [
+        _view(state, queues.waiting(ports, state, MAX_SHOWN), maxima.get(state.limit_name), None, now)
+        for state in ports.jobs.limit_states(wanted)
+    ]
     for item in items:
         item["at_least"] = more
     following = wanted[-1] if wanted and wanted[-1] != every[-1] else None
@@ -111,7 +114,7 @@ def _in_full(ports: Ports, namespace: str, name: str, ask: PermitRequest | None)
     waiters = queues.head_of(ports, state, MAX_SHOWN)
     holders, more = _holders(ports, state, namespace)
     maximum = _maximum(ports, namespace, state, ask, [each.job_schedule for each in waiters], holders)
-    view = _view(state, maximum, ask, ports.clock.now())
+    view = _view(state, queues.waiting(ports, state, MAX_COUNTED), maximum, ask, ports.clock.now())
     first = sorted(holders, key=lambda run: run.claimed_at)[:MAX_SHOWN]
     return {
         **view,
@@ -156,7 +159,11 @@ def _maxima_of_pools(ports: Ports, namespace: str) -> dict[str, tuple[int | None
 
 
 def _view(
-    state: LimitState, maximum: tuple[int | None, str] | None, ask: PermitRequest | None, now: Instant
+    state: LimitState,
+    waiting: int,
+    maximum: tuple[int | None, str] | None,
+    ask: PermitRequest | None,
+    now: Instant,
 ) -> LimitView:
     is_slots = names.returns_permit(state.limit_name)
     most, unit = maximum if maximum is not None else (None, "runs" if is_slots else "starts")
@@ -170,7 +177,7 @@ def _view(
         "in_use": state.active if is_slots else None,
         "maximum": most,
         "unit": unit,
-        "waiting": state.waiters,
+        "waiting": waiting,
         "next_at": iso_or_none(next_at),
         "holders": None,
         "waiters": None,

@@ -120,7 +120,9 @@ def _before(ports: Ports, found: _Lineage, level: Sequence[Run], depth: int) -> 
             elif found.add(node := _event(event), depth):
                 found.edges[node["id"], run.run_id, str(node["kind"])] = None
     found.cut |= len(level) > MAX_EXPANDED
-    runs = last_attempts(ports, list(causes)[:MAX_NODES])
+    wanted = list(causes)[:MAX_NODES]
+    runs = last_attempts(ports, wanted)
+    runs |= {run.run_id: run for run in fire_events.runs(ports, (name for name in wanted if name not in runs))}
     found.cut |= len(causes) > MAX_NODES
     new = [run for run in runs.values() if run.run_id not in found.nodes]
     for cause, run in runs.items():
@@ -206,15 +208,13 @@ def became(
 
 
 def last_attempts(ports: Ports, run_ids: Sequence[str]) -> dict[str, Run]:
-    """The last attempt of each of these runs that exist, and the runs of events that were sent in a bundle. Each call
-    reads the same attempt of a hundred runs."""
+    """The last attempt of each of these runs that exist. Each call reads the same attempt of a hundred runs."""
     found: dict[str, Run] = {}
     wanted = [(run_id, 1) for run_id in dict.fromkeys(run_ids)]
     while wanted and wanted[0][1] <= MAX_ATTEMPTS:
         rows = ports.runs.several(wanted)
         found |= {row.run_id: row for row in rows}
         wanted = [(row.run_id, row.attempt + 1) for row in rows if row.state in ("RETRYING", "FAILED")]
-    found |= {run.run_id: run for run in fire_events.runs(ports, [name for name in run_ids if name not in found])}
     return {run_id: found[run_id] for run_id in dict.fromkeys(run_ids) if run_id in found}
 
 

@@ -23,6 +23,7 @@ from chalicelib.core.views import At, Sentence, View, shown
 from chalicelib.core.why import Why, joined, plain
 from chalicelib.flow import many
 from chalicelib.flow.facts import Parsed
+from chalicelib.flow.limits import queues
 from chalicelib.flow.views import lists
 from chalicelib.flow.views.queues import HoldView, JobView, place_view, waiting_view
 from chalicelib.ports import Ports, Soonest
@@ -30,6 +31,7 @@ from chalicelib.ports import Ports, Soonest
 MAX_ROWS = 2_000  # jobs, and runs, that one request reads at most
 MAX_SHOWN = 20  # approvals, runs, overdue work and paused schedules
 MAX_JOBS = 5  # of each group
+MAX_QUEUED = 1_000  # rows of the queue of a policy, whose events are counted
 MAX_GROUPS = 100  # the largest ones
 BY = "sluice"  # who paused a schedule whose runs failed in a row
 
@@ -250,8 +252,8 @@ def _add_queue(ports: Ports, namespace: str, state: LimitState, groups: Groups, 
     group = groups.setdefault(("limit", name, of), Group(Hold("limit", name, of)))
     first = {job.job_id for job in jobs}
     group.jobs = [*jobs, *(job for job in group.jobs if job.job_id not in first)]
-    counted[name] = counted.get(name, 0) + state.waiters
-    group.count = counted[name] if own else max(group.count, len(jobs))
+    counted[name] = counted.get(name, 0) + queues.waiting(ports, state, MAX_QUEUED)
+    group.count = counted[name] if own else max(group.count, sum(job.waiting for job in jobs))
     return not own and state.waiters > group.count
 
 

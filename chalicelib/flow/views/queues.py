@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
 from typing import Any
 
 from chalicelib.core.dags import rounds
@@ -15,7 +16,7 @@ from chalicelib.core.limits import names, permits, pools
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.limit import LimitState, Waiter
+from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs.queued import waiter_of
@@ -96,12 +97,14 @@ class JobView(View):
 
 
 class WaiterView(View):
-    """A job or run in a queue. ``attempt`` is that of a run that waits to be started again."""
+    """A job or run in a queue. ``attempt`` is that of a run that waits to be started again. ``count`` is how many
+    events of a large fire it was made for; 1 for any other."""
 
     position: int
     job_id: str
     schedule: str
     attempt: int | None
+    count: int
 
 
 class PartOfQueueView(View):
@@ -118,7 +121,7 @@ class Queues:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._known: dict[str, tuple[LimitState, dict[Waiter, int]]] = {}
+        self._known: dict[str, tuple[int, dict[Waiter, int]]] = {}
         self._parsed = Parsed()
         self._states: dict[str, ScheduleState | None] = {}
 
@@ -139,9 +142,9 @@ class Queues:
         waiter = waiter_of(row)
         if waiter is None:
             return None
-        state, positions = self._read(names.whole(waiter.limit_name))
+        waiting, positions = self._read(names.whole(waiter.limit_name))
         position = positions.get(waiter)
-        waiting = max(state.waiters, position or 1)
+        waiting = max(waiting, position or 1)
         ahead = [other.rank for other, number in positions.items() if position is None or number < position]
         place = names.describe(waiter.limit_name), position, waiting
         return place_view(*place, row, ahead)
@@ -166,11 +169,14 @@ class Queues:
         for state in states:
             self._parsed.schedule(known, state)
 
-    def _read(self, limit_name: str) -> tuple[LimitState, dict[Waiter, int]]:
+    def _read(self, limit_name: str) -> tuple[int, dict[Waiter, int]]:
+        """How many wait at a limit, and the positions of the first. Each event of a large fire has one."""
         if limit_name not in self._known:
             state = queues.state_of(self._ports, limit_name)
             waiters = queues.head_of(self._ports, state, MAX_COUNTED)
-            self._known[limit_name] = state, {waiter: number for number, waiter in enumerate(waiters, 1)}
+            before = accumulate((queues.events_among([waiter]) for waiter in waiters), initial=1)
+            waiting = queues.events_among(waiters) + max(0, state.waiters - len(waiters))
+            self._known[limit_name] = waiting, dict(zip(waiters, before, strict=False))
         return self._known[limit_name]
 
 
@@ -235,7 +241,8 @@ def of_policy(ports: Ports, row: Definition) -> dict[str, Any]:
     because they also need permits of a pool, a group or an EMR application."""
     state = queues.state_of(ports, names.policy_limit(row.name))
     head = queues.head_of(ports, state, MAX_SHOWN) if state.waiters else []
-    found = [{"of": "the next start", "waiting": state.waiters, "queue": waiters_view(head)}]
+    starts = queues.waiting(ports, state, MAX_COUNTED)
+    found = [{"of": "the next start", "waiting": starts, "queue": waiters_view(head)}]
     for shared in dict.fromkeys((*_shared(ports, row.name, head), *state.admits)):
         admission = ports.jobs.limit_state(names.admission_limit(row.name, shared))
         if admission.waiters:
@@ -270,7 +277,8 @@ def _head(ports: Ports, limit_name: str, waiting: int) -> tuple[Waiter, ...]:
 
 
 def waiters_view(waiters: Sequence[Waiter]) -> list[WaiterView]:
-    """Waiters in the order in which they are served."""
+    """Waiters in the order in which they are served. Each event of a large fire has a position."""
+    before = accumulate((queues.events_among([waiter]) for waiter in waiters), initial=1)
     return [
         shown(
             WaiterView,
@@ -278,6 +286,7 @@ def waiters_view(waiters: Sequence[Waiter]) -> list[WaiterView]:
             position=number,
             schedule=waiter.job_schedule,
             attempt=waiter.run[1] if waiter.run else None,
+            count=queues.events_among([waiter]),
         )
-        for number, waiter in enumerate(waiters, 1)
+        for number, waiter in zip(before, waiters, strict=False)
     ]

@@ -1996,6 +1996,7 @@ export interface Waiter {
   job_id: string;
   schedule: string;
   attempt: number | null;
+  count: number;
 }
 
 export interface WaitingNow {

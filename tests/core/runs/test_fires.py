@@ -76,9 +76,11 @@ def test_e2_events_that_left_have_rows_of_their_own() -> None:
 
 
 def test_e2_one_record_stands_for_all_events_of_an_update() -> None:
-    own: dict[int, Run | Record] = {6: record(bundles.event_id(FIRE, 6), 4)}
+    own: dict[int, Run | Record] = {6: record(bundles.event_id(FIRE, 6), 3), 7: record(bundles.event_id(FIRE, 7))}
     bundle = Bundle(0, 10, run=run(count=6), left=frozenset((2, 6, 7, 8, 9)), own=own)
-    assert states(bundle) == "SSUSSSDDDD", "the event before the record is not one of them"
+    assert states(bundle) == "SSUSSSDDDD", (
+        "the event before the record is not one of them, a cancelled one is beside it"
+    )
 
 
 def test_e2_each_event_has_its_instant() -> None:
@@ -111,7 +113,25 @@ def test_e2_a_fire_has_the_state_of_its_worst_events(counts: Any, state: str) ->
 def test_e2_the_bundles_of_a_fire_are_those_that_were_written() -> None:
     row = Fire(FIRE, NAME, 1, NOON, (0, 30, 55), 80, left=(29, 31))
     assert fires.written(row) == [(0, 30), (30, 25), (55, 25)]
-    assert fires.left_of(row, 30, 25, job(30, 25, left=(33,)), run(30, 25, (34, 54))) == {31, 33, 34, 54}
+    assert fires.left_of(row, Bundle(30, 25, job(30, 25, left=(33,)), run(30, 25, (34, 54)))) == {31, 33, 34, 54}
+
+
+def test_e2_events_of_a_bundle_that_is_over_are_looked_for() -> None:
+    row = Fire(FIRE, NAME, 1, NOON, (0,), 10)
+    over = Bundle(0, 10, run=run(count=6, left=(2,)))
+    assert fires.left_of(row, over) == {2, 6, 7, 8, 9}, "its last events failed, and no run was written for them"
+    dropped = replace(over, record=record("r", 4))
+    assert fires.left_of(row, dropped) == {2}, "the record tells of all others"
+    some = replace(over, record=record("r", 3))
+    own: dict[int, Run | Record] = {2: plain_run("FAILED"), 8: plain_run("FAILED")}
+    assert states(replace(some, left=fires.left_of(row, some), own=own)) == "SSFSSSDDFD"
+
+
+def test_e2_events_are_sent_out_of_order() -> None:
+    ahead = run(count=3, ahead=(5, 7))
+    assert states(Bundle(0, 10, job(done=3, ahead=(5, 7, 8)), ahead)) == "SSSWWSWSSW"
+    assert (ahead.events, len(fires.runs_of(ahead))) == (5, 5)
+    assert fires.folded([ahead, run(10)])[0].events == 15
 
 
 def test_e2_runs_of_a_fire_fold_into_the_first_of_them() -> None:
