@@ -262,15 +262,20 @@ export const run = {
 
 const EVENTS_AT_ONCE = 500;
 const PAGES_READ_AGAIN = 4;
+const MANY_EVENTS = 10_000;
 
 export const fire = {
-  /** A large fire in numbers. Once none of its events waits, they change only with an action. */
+  /** A large fire in numbers. They are read again while events wait, of many events less often: each answer reads the
+   * rows of all. */
   state: (id: string) =>
     queryOptions({
       queryKey: ["fire", id],
       queryFn: ({ signal }) => get("/v1/fires/{fire_id}", { fire_id: id }, { signal }),
       staleTime: 10 * SECOND,
-      refetchInterval: (query) => every(goesOn(query.state.data) ? 10 : 60)(query),
+      refetchInterval: (query) => {
+        const { data } = query.state;
+        return goesOn(data) && every((data?.events ?? 0) > MANY_EVENTS ? 60 : 10)(query);
+      },
     }),
   /** Its events by number, page after page. While events wait (`living`), they are read again, unless they are many. */
   events: (id: string, state: StateOfEvent | undefined, living: boolean) =>

@@ -88,6 +88,13 @@ interface Attempt extends Work {
   state: string;
 }
 
+/** Where the API counts an event whose run is in a state. */
+function countedAs(state: string): "sent" | "failed" | "retrying" | "waiting" {
+  if (state === "SUCCEEDED") return "sent";
+  if (state === "RETRYING") return "retrying";
+  return state === "STARTING" || state === "RUNNING" ? "waiting" : "failed";
+}
+
 /** What the runs of a list, newest first, say of their fire: of an event that was tried again its last attempt. */
 export function knownOf(runs: readonly Attempt[]): Count[] {
   const seen = new Set<string>();
@@ -95,11 +102,7 @@ export function knownOf(runs: readonly Attempt[]): Count[] {
   for (const run of runs) {
     if (seen.has(run.run_id)) continue;
     seen.add(run.run_id);
-    if (run.state === "SUCCEEDED") known.sent += run.count;
-    else if (run.state === "FAILED") known.failed += run.count;
-    else if (run.state === "RETRYING") known.retrying += run.count;
-    else if (run.state === "CANCELLED") known.dropped += run.count;
-    else known.waiting += run.count;
+    known[countedAs(run.state)] += run.count;
   }
   return countsOf(known);
 }

@@ -99,8 +99,8 @@ function Figure({ word, value, tone = "" }: { word: string; value: ReactNode; to
 }
 
 /** Waiting work has the page of its job, any other that of its run. */
-const addressOf = (event: EventInFire) =>
-  event.state === "WAITING" || event.state === "RETRYING" ? paths.job(event.id) : paths.run(event.id);
+const kindOf = (event: EventInFire) => (event.state === "WAITING" || event.state === "RETRYING" ? "job" : "run");
+const addressOf = (event: EventInFire) => paths[kindOf(event)](event.id);
 
 const COLUMNS: Column<EventInFire>[] = [
   { id: "index", width: "70px", head: "Event", end: true, cell: (event) => number(placeOf(event.index)) },
@@ -177,7 +177,7 @@ function Events({ fire, state }: { fire: StateOfFire; state: StateOfEvent | unde
               rowKey={(event) => event.id}
               onShown={onShown}
               onOpen={open}
-              keys={{ w: open, c: (event) => void copyCommand(commands.why("run", event.id)) }}
+              keys={{ w: open, c: (event) => void copyCommand(commands.why(kindOf(event), event.id)) }}
               empty={
                 <Empty command={commands.showFire(fire.id)}>
                   No event of this fire is {state ?? "known"}. The command lists all of them.

@@ -52,11 +52,14 @@ test("a list counts the last attempt of each event", () => {
     of(`${FIRE}-3`, "FAILED"),
     of(`${FIRE}-4`, "FAILED"),
     of(`${FIRE}-5`, "RETRYING"),
+    of(`${FIRE}-6`, "RUNNING"),
+    of(`${FIRE}-7`, "CANCELLED"),
   ]);
   expect(known.map((count) => [count.state, count.many])).toEqual([
     ["SENT", 798],
-    ["FAILED", 1],
+    ["FAILED", 2],
     ["RETRYING", 1],
+    ["WAITING", 1],
   ]);
 });
 
