@@ -3,7 +3,7 @@
 import { idOf, iso, job, NOW, NS, run } from "./data.ts";
 
 const MINUTE = 60_000;
-const STEP = 600; // ms between two events
+const STEP = 60; // ms between two events
 const EVENTS = 1000;
 const DUE = 800;
 const FAILED: Record<number, string> = {
@@ -16,7 +16,7 @@ const TOGETHER = 5; // waiting events that share a row
 export const SCHEDULE = `${NS}.flights.notify-each-carrier-of-its-late-arrivals-by-airport-and-hour`;
 export const FIRE = `${SCHEDULE}.mf3k0p2q.${idOf(0xf1e)}`;
 const WORKFLOW = `${NS}.flights.notify`;
-const NOMINAL = Math.floor(NOW / MINUTE) * MINUTE - ((DUE * STEP) / 1000 / 60) * MINUTE;
+const NOMINAL = Math.floor(NOW / MINUTE) * MINUTE - MINUTE;
 const SENDS = {
   first: iso(NOMINAL + 140),
   last: iso(NOMINAL + (DUE - 1) * STEP + 1_100),
