@@ -445,7 +445,7 @@ const ROUTES: Record<string, Handler> = {
     const all = fires.jobs.length + JOBS;
     const items = Array.from({ length: Math.min(many, Math.max(0, all - from)) }, (__, index) => {
       const number = from + index;
-      return fires.jobs[number] ?? job(number - fires.jobs.length);
+      return fires.jobs[number - JOBS] ?? job(number);
     });
     return page(items, from + many < all ? String(from + many) : null);
   },
