@@ -423,3 +423,5 @@ def test_e3_a_queue_of_large_fires_counts_their_events() -> None:
     places = [place for job in jobs if (place := Queues(ports).of(job)) is not None]
     assert {place["waiting"] for place in places} == {limit["waiting"]}
     assert sorted(place["position"] or 0 for place in places)[:3] == [1, 251, 501]
+    why = explain.why_job(ports, jobs[0])
+    assert (why["count"], [each["waiting"] for each in why["limits"]]) == (jobs[0].waiting, [limit["waiting"]])

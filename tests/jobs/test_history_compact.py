@@ -22,6 +22,7 @@ from chalicelib.core import instants as core_instants
 from chalicelib.core.history import lines as history_lines
 from chalicelib.core.history.lines import Change
 from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.runs import sends
 from chalicelib.core.runs.costs import Prices
 from tests.support import rows
 from tests.support.clock import NOON
@@ -107,9 +108,25 @@ def whole() -> Run:
     )  # fmt: skip
 
 
+def many() -> Run:
+    """The run of a bundle: 100 events of a large fire."""
+    late = sends.of([(NOON, NOON + 15)] * 90 + [(NOON, NOON + 900)] * 10)
+    return ended("demo.flights.batch.1.ab-0_2s", kind="fire", due_at=NOON, spread=(0, 500), count=100, sends=late,
+                 plan=(NOON, 0, 0, 500, 500, 0))  # fmt: skip
+
+
+def test_h3_the_job_reads_how_late_many_events_were(spark: SparkSession, lake: Any, run: Any) -> None:
+    land(lake, 1, many())
+    run(work, properties(lake), **NO_EVENTS)
+    [row] = settled(spark, lake)
+    assert (row["count"], row.fire, row.lateness_p50_ms, row.lateness_ms) == (100, "demo.flights.batch.1.ab", 20, 900)
+    assert row.lateness_counts == {"20": 90, "1000": 10}
+
+
 def test_h3_every_field_of_a_history_line_is_a_column(spark: SparkSession, lake: Any, run: Any) -> None:
     record = Record("j1", "SKIPPED", "demo.flights.clean", 1, says("it was skipped"), NOON, created_at=NOON, count=2)
-    answer = history_lines.line_of(whole(), Prices()) | history_lines.line_of(record, Prices())
+    found = (history_lines.line_of(row, Prices()) for row in (whole(), many(), record))
+    answer = {name: content for line in found for name, content in line.items()}
     assert set(answer) == set(spark.createDataFrame([], LINE_SCHEMA).columns)
 
     land(lake, 1, whole())

@@ -83,8 +83,8 @@ def _sent(bundle: Bundle) -> set[int]:
 
 
 def events(bundle: Bundle, plan: Plan | None) -> Iterator[EventOfFire]:
-    """The events of a bundle in the order of their numbers. ``plan`` is that of another bundle of the fire, for the
-    instants of those of which no row of this one says them."""
+    """The events of a bundle in the order of their numbers. ``plan`` is that of another bundle of the fire: it says
+    when they are due if no row of this one does."""
     planned = bundle.plan or plan
     sent = _sent(bundle)
     removed: Record | None = None  # of several events, those from its number on

@@ -159,7 +159,7 @@ def why_job(
         "wakes": _wakes(job, known, lacks, decision, now),
         "constraints": _constraints(job, known, now),
         "tree": _tree_of(job, known.schedule, verdict, now),
-        "limits": limits.use_by_job(job, known, asks, now),
+        "limits": limits.use_by_job(ports, job, known, asks, now),
         "count": job.waiting,
         "refs": refs.NONE,
     }

@@ -231,7 +231,9 @@ def use_by_constraint(constraint: Constraint, job: Job, known: Facts, now: Insta
     return _use(asks[0], known.limit_state(asks[0].limit_name), now) if asks else NONE
 
 
-def use_by_job(job: Job, known: Facts, asks: Iterable[PermitRequest], now: Instant) -> list[UseOfLimitView]:
+def use_by_job(
+    ports: Ports, job: Job, known: Facts, asks: Iterable[PermitRequest], now: Instant
+) -> list[UseOfLimitView]:  # fmt: skip
     """The use of each limit that may make a job wait, in the order in which the job acquires permits."""
     bounds = [ask for ask in permits.with_fallbacks(tuple(asks)) if not permits.is_unlimited(ask)]
     return [
@@ -239,7 +241,7 @@ def use_by_job(job: Job, known: Facts, asks: Iterable[PermitRequest], now: Insta
             "name": ask.limit_name,
             "text": names.describe(ask.limit_name),
             **_use(ask, state, now),
-            "waiting": state.waiters,
+            "waiting": queues.waiting(ports, state, MAX_COUNTED),
             "waits_here": job.queued_in is not None and names.whole(job.queued_in) == ask.limit_name,
         }
         for ask, state in ((ask, known.limit_state(ask.limit_name)) for ask in bounds)
