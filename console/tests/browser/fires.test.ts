@@ -105,6 +105,24 @@ test("home has a fire once, and counts each of its events", async () => {
   await context.close();
 });
 
+test("the timeline counts each event for which an attempt stands", async () => {
+  const { page, context } = await console_.open("/nowhere");
+  let attempts = 0;
+  await page.route(/\/v1\/.*\/timeline\?/, async (route) => {
+    const answer = await route.fetch();
+    const json = await answer.json();
+    attempts += json.count.length;
+    await route.fulfill({ response: answer, json: { ...json, count: json.count.map(() => 5) } });
+  });
+  // Of a range that has ended, so that nothing is read twice.
+  const until = new Date(Date.now() - 600_000).toISOString();
+  await page.goto(`${console_.origin}/demo/timeline?tab=table&span=15&to=${until}`);
+  await page.getByText("5 events of a fire").first().waitFor();
+  await page.getByText("reading more").waitFor({ state: "detached" });
+  await page.getByText(`${(5 * attempts).toLocaleString("en-US")} attempts`).waitFor();
+  await context.close();
+});
+
 test("while a fire is read, and if that fails, its line has what the list says", async () => {
   const { page, context } = await console_.open("/nowhere");
   let release = () => {};
