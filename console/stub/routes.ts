@@ -451,9 +451,11 @@ const ROUTES: Record<string, Handler> = {
   },
   "GET /v1/namespaces/{ns}/runs": (_, query) =>
     paged(
-      [...fires.runs(), ...Array.from({ length: Math.min(5000, RUNS) }, (__, number) => run(number))].filter(
-        (made) => !query.get("state") || made.state === query.get("state"),
-      ),
+      [
+        run(0),
+        ...fires.runs(),
+        ...Array.from({ length: Math.min(5000, RUNS) - 1 }, (__, number) => run(number + 1)),
+      ].filter((made) => !query.get("state") || made.state === query.get("state")),
       query,
     ),
   "GET /v1/namespaces/{ns}/outcomes": () => {

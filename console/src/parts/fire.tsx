@@ -138,7 +138,7 @@ export function PlaceInItsFire({ of }: { of: OfFire }) {
     <span>
       {of.count > 1 ? `events from ${number(first)} on` : `event ${number(first)}`}
       {all !== undefined && ` of ${number(all)}`} of the{" "}
-      <Go to={paths.fire(id)} title={id}>
+      <Go to={paths.fire(id)} className="in-text" title={id}>
         fire{nominal && " of "}
         {nominal && <When at={nominal} as="time" />}
       </Go>

@@ -310,8 +310,11 @@ function NeverRan({ id }: { id: string }) {
         <Failure error={why.error} retry={() => why.refetch()} />
         {fire && (
           <p>
-            It is an event of a <Go to={paths.fire(fire)}>fire of many events</Go>, which says what is known of it. An
-            event is prepared about two minutes before it is due.
+            It is an event of a{" "}
+            <Go to={paths.fire(fire)} className="in-text">
+              fire of many events
+            </Go>
+            , which says what is known of it. An event is prepared about two minutes before it is due.
           </p>
         )}
       </>
