@@ -130,7 +130,8 @@ class DagRun(NamedTuple):
     node: str | None
 
 
-class Spread(NamedTuple):
+@dataclass(frozen=True, order=True)
+class Spread:
     """The number of a run's event among those of its fire, from 0 on, and how many events the fire has."""
 
     index: int
