@@ -22,6 +22,7 @@ const routes = [
   at("/$ns/jobs/$id", () => import("./views/job"), "JobView"),
   at("/$ns/runs", () => import("./views/runs"), "Runs"),
   at("/$ns/runs/$id", () => import("./views/run"), "RunView"),
+  at("/$ns/fires/$id", () => import("./views/fire"), "FireView"),
   at("/$ns/dags", () => import("./views/dags"), "Dags"),
   at("/$ns/dags/$app/$name", () => import("./views/dag"), "DagView"),
   at("/$ns/messages/$app/$name", () => import("./views/message"), "MessageView"),

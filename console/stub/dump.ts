@@ -2,6 +2,7 @@
 
 import { BACKFILL, REPROCESS } from "./acts.ts";
 import { job, run } from "./data.ts";
+import { FIRE } from "./fires.ts";
 import { answer, ROUTES_OF_STUB } from "./routes.ts";
 
 const N = "/v1/namespaces/demo";
@@ -9,7 +10,6 @@ const S = `${N}/apps/flights/schedules/clean-00008`;
 const D = `${N}/apps/flights/dags/nightly`;
 const M = `${N}/apps/flights/messages/beat`;
 const [RUN, JOB] = [run(25).run_id, job(1).job_id];
-const FIRE = "demo.flights.batch.mf3k0p2q.0a1b2c3d4e5f60718293";
 const DAG_RUN = (answer("GET", new URL(`http://stub${D}/runs`), {})[1] as { items: { run_id: string }[] }).items[0];
 
 const READS = [
@@ -49,6 +49,8 @@ const READS = [
   `${D}/runs/${DAG_RUN?.run_id}`,
   `/v1/fires/${FIRE}`,
   `/v1/fires/${FIRE}/events?state=FAILED`,
+  `/v1/runs/${FIRE}-3`,
+  `/v1/jobs/${FIRE}-mg`,
   `/v1/jobs/${JOB}`,
   `/v1/jobs/${JOB}/why`,
   `/v1/runs/${RUN}`,

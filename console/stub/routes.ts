@@ -2,6 +2,7 @@
 
 import { actsOf, BACKFILL, REPROCESS } from "./acts.ts";
 import { glance, idOf, iso, JOBS, job, NODE, NOW, NS, RUNS, run, schedules, timeline } from "./data.ts";
+import * as fires from "./fires.ts";
 
 type Answer = [number, unknown];
 type Handler = (params: Record<string, string>, query: URLSearchParams, body: Record<string, unknown>) => unknown;
@@ -18,7 +19,14 @@ const missing = (what: string): Answer => [
   { error: { code: "not_found", message: `no ${what}`, field: null, hint: "look at the list" } },
 ];
 const byName = (params: Record<string, string>) =>
-  schedules.find((row) => row.name === `${params.ns}.${params.app}.${params.name}`);
+  [...schedules, OF_FIRE].find((row) => row.name === `${params.ns}.${params.app}.${params.name}`);
+
+const OF_FIRE = {
+  ...(schedules[0] as (typeof schedules)[number]),
+  name: fires.SCHEDULE,
+  state: "enabled",
+  enabled: true,
+};
 
 class Missing extends Error {}
 
@@ -29,20 +37,18 @@ function need<T>(found: T | undefined, what: string): T {
 
 const runOf = (id: string) =>
   need(
-    Array.from({ length: 2000 }, (_, number) => run(number)).find((made) => made.run_id === id),
+    fires.runOf(id) ?? Array.from({ length: 2000 }, (_, number) => run(number)).find((made) => made.run_id === id),
     `run '${id}'`,
   );
 const jobOf = (id: string) =>
   need(
-    Array.from({ length: JOBS }, (_, number) => job(number)).find((made) => made.job_id === id),
+    fires.jobOf(id) ?? Array.from({ length: JOBS }, (_, number) => job(number)).find((made) => made.job_id === id),
     `job '${id}'`,
   );
-/** The schedule of a fire: the only ones here are those of one schedule. */
-function fireOf(id: string): string {
-  return need(id.startsWith(`${NS}.flights.batch.`) ? `${NS}.flights.batch` : undefined, `fire '${id}'`);
-}
 const runsOf = (name: string) =>
-  Array.from({ length: 4000 }, (_, number) => run(number)).filter((made) => made.schedule === name);
+  name === fires.SCHEDULE
+    ? fires.runs()
+    : Array.from({ length: 4000 }, (_, number) => run(number)).filter((made) => made.schedule === name);
 
 const REFS = [
   { text: "demo.flights.clean", kind: "workflow", name: "demo.flights.clean" },
@@ -62,10 +68,9 @@ const leaf = (type: string, text: string, met: boolean) => ({
   children: [],
 });
 
-function whyJob(id: string) {
-  const made = jobOf(id);
+function whyJob(made: ReturnType<typeof jobOf>) {
   return {
-    job_id: id,
+    job_id: made.job_id,
     schedule: made.schedule,
     state: made.state,
     decision: "wait",
@@ -437,22 +442,34 @@ const ROUTES: Record<string, Handler> = {
   },
   "GET /v1/namespaces/{ns}/jobs": (_, query) => {
     const [from, many] = [Number(query.get("cursor") ?? 0), Number(query.get("limit") ?? 50)];
-    const items = Array.from({ length: Math.min(many, Math.max(0, JOBS - from)) }, (__, index) => job(from + index));
-    return page(items, from + many < JOBS ? String(from + many) : null);
+    const all = fires.jobs.length + JOBS;
+    const items = Array.from({ length: Math.min(many, Math.max(0, all - from)) }, (__, index) => {
+      const number = from + index;
+      return fires.jobs[number - JOBS] ?? job(number);
+    });
+    return page(items, from + many < all ? String(from + many) : null);
   },
   "GET /v1/namespaces/{ns}/runs": (_, query) =>
     paged(
-      Array.from({ length: Math.min(5000, RUNS) }, (__, number) => run(number)).filter(
-        (made) => !query.get("state") || made.state === query.get("state"),
-      ),
+      [
+        run(0),
+        ...fires.runs(),
+        ...Array.from({ length: Math.min(5000, RUNS) - 1 }, (__, number) => run(number + 1)),
+      ].filter((made) => !query.get("state") || made.state === query.get("state")),
       query,
     ),
   "GET /v1/namespaces/{ns}/outcomes": () => {
-    const newest = Array.from({ length: Math.min(500, RUNS) }, (_, number) => run(number));
+    const newest = [...fires.runs(), ...Array.from({ length: Math.min(500, RUNS) }, (_, number) => run(number))];
     const states: Record<string, number> = {};
-    for (const made of newest) states[made.state] = (states[made.state] ?? 0) + 1;
+    for (const made of newest) states[made.state] = (states[made.state] ?? 0) + made.count;
     const failed = newest.filter((made) => made.state === "FAILED").slice(0, 8);
-    return { runs: newest.length, more: RUNS > 500, since: newest.at(-1)?.claimed_at ?? null, states, failed };
+    return {
+      runs: newest.reduce((sum, made) => sum + made.count, 0),
+      more: RUNS > 500,
+      since: newest.at(-1)?.claimed_at ?? null,
+      states,
+      failed,
+    };
   },
   "GET /v1/namespaces/{ns}/limits": (_, query) =>
     page(
@@ -600,7 +617,8 @@ const ROUTES: Record<string, Handler> = {
   [`GET ${S}`]: definition,
   [`GET ${S}/why`]: (params) => {
     const row = need(byName(params), `schedule named '${params.ns}.${params.app}.${params.name}'`);
-    const jobs = [0, 1, 2, 3].map((number) => ({ ...whyJob(job(number).job_id), schedule: row.name }));
+    const waiting = row === OF_FIRE ? fires.jobs.slice(0, 3) : [0, 1, 2, 3].map(job);
+    const jobs = waiting.map((one) => ({ ...whyJob(one), schedule: row.name, count: one.count }));
     return {
       schedule: row.name,
       state: row.state,
@@ -638,7 +656,7 @@ const ROUTES: Record<string, Handler> = {
       })),
   }),
   [`GET ${S}/runs`]: ({ ns, app, name }) => page(runsOf(`${ns}.${app}.${name}`).slice(0, 100)),
-  [`GET ${S}/jobs`]: () => page([0, 1, 2, 3].map(job)),
+  [`GET ${S}/jobs`]: ({ name }) => page(fires.SCHEDULE.endsWith(`.${name}`) ? fires.jobs : [0, 1, 2, 3].map(job)),
   [`GET ${S}/records`]: ({ ns, app, name }) =>
     page([
       {
@@ -693,7 +711,7 @@ const ROUTES: Record<string, Handler> = {
       `run '${id}' of the DAG`,
     ),
   "GET /v1/jobs/{id}": ({ id }) => jobOf(id ?? ""),
-  "GET /v1/jobs/{id}/why": ({ id }) => whyJob(id ?? ""),
+  "GET /v1/jobs/{id}/why": ({ id }) => whyJob(jobOf(id ?? "")),
   "GET /v1/runs/{id}": ({ id }) => {
     const made = runOf(id ?? "");
     return {
@@ -704,42 +722,12 @@ const ROUTES: Record<string, Handler> = {
       history: [made],
     };
   },
-  "GET /v1/fires/{id}": ({ id }) => ({
-    id,
-    schedule: fireOf(id ?? ""),
-    workflow: `${NS}.flights.notify`,
-    nominal_at: iso(NOW - 10 * MINUTE),
-    events: 2000,
-    state: "FAILED",
-    sent: 1998,
-    failed: 2,
-    waiting: 0,
-    retrying: 0,
-    dropped: 0,
-    unknown: 0,
-    sends: {
-      first: iso(NOW - 10 * MINUTE + 20),
-      last: iso(NOW - 10 * MINUTE + 1_100),
-      late_p50: 120,
-      late_max: 1_100,
-    },
-    at_least: false,
-  }),
+  "GET /v1/fires/{id}": ({ id }) => need(id === fires.FIRE ? fires.state : undefined, `fire '${id}'`),
   "GET /v1/fires/{id}/events": ({ id }, query) => {
-    fireOf(id ?? "");
-    const events = Array.from({ length: 2000 }, (_, index) => {
-      const failed = index === 3 || index === 1200;
-      return {
-        id: `${id}-${index.toString(36)}`,
-        index,
-        due_at: iso(NOW - 10 * MINUTE),
-        state: failed ? "FAILED" : "SENT",
-        reason: failed ? "not delivered: the queue refuses it" : "",
-        code: failed ? "not_delivered" : null,
-      };
-    });
+    need(id === fires.FIRE ? id : undefined, `fire '${id}'`);
+    const state = query.get("state");
     return paged(
-      events.filter((event) => !query.get("state") || event.state === query.get("state")),
+      fires.events.filter((event) => !state || event.state === state),
       query,
     );
   },

@@ -75,6 +75,7 @@ export const commands = {
   approve: (id: string, reason?: string) => command("jobs", "approve", id, reason && "--reason", reason),
   refuse: (id: string, reason?: string) => command("jobs", "refuse", id, reason && "--reason", reason),
   showRun: (id: string) => command("runs", "show", id),
+  showFire: (id: string, state?: string) => command("fires", id, state && "--state", state),
   cancelRun: (id: string) => command("runs", "cancel", id),
   pingRun: (id: string) => command("runs", "ping", id),
   rerunRun: (id: string) => command("runs", "rerun", id),

@@ -1,6 +1,7 @@
 // What each view reads, and how often it is read again.
 
-import { keepPreviousData, type Query, QueryClient, queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, keepPreviousData, type Query, QueryClient, queryOptions } from "@tanstack/react-query";
+import { goesOn, type StateOfEvent } from "../lib/fires";
 import type { About } from "./about";
 import { ApiError, fill, get, pace, post, send } from "./client";
 import type { ReportRow } from "./report";
@@ -256,6 +257,40 @@ export const run = {
       queryKey: ["run", id, "lineage"],
       queryFn: ({ signal }) => get("/v1/runs/{run_id}/lineage", { run_id: id }, { signal }),
       refetchInterval: every(30),
+    }),
+};
+
+const EVENTS_AT_ONCE = 500;
+const PAGES_READ_AGAIN = 4;
+const MANY_EVENTS = 10_000;
+
+export const fire = {
+  /** A large fire in numbers. They are read again while events wait, of many events less often: each answer reads the
+   * rows of all. */
+  state: (id: string) =>
+    queryOptions({
+      queryKey: ["fire", id],
+      queryFn: ({ signal }) => get("/v1/fires/{fire_id}", { fire_id: id }, { signal }),
+      staleTime: 10 * SECOND,
+      refetchInterval: (query) => {
+        const { data } = query.state;
+        return goesOn(data) && every((data?.events ?? 0) > MANY_EVENTS ? 60 : 10)(query);
+      },
+    }),
+  /** Its events by number, page after page. While events wait (`living`), they are read again, unless they are many. */
+  events: (id: string, state: StateOfEvent | undefined, living: boolean) =>
+    infiniteQueryOptions({
+      queryKey: ["fire", id, "events", state ?? ""],
+      queryFn: ({ pageParam, signal }) =>
+        get(
+          "/v1/fires/{fire_id}/events",
+          { fire_id: id },
+          { query: { state, limit: EVENTS_AT_ONCE, cursor: pageParam }, signal },
+        ),
+      initialPageParam: null as string | null,
+      getNextPageParam: (page) => page.next_cursor,
+      refetchInterval: (query) =>
+        living && (query.state.data?.pages.length ?? 0) <= PAGES_READ_AGAIN && every(10)(query),
     }),
 };
 

@@ -2,7 +2,7 @@
 // the view then finds their answers, or waits for them.
 
 import type { FetchQueryOptions } from "@tanstack/react-query";
-import { client, dag, dataset, namespace, run, schedule, scheduleRows } from "../api/queries";
+import { client, dag, dataset, fire, namespace, run, schedule, scheduleRows } from "../api/queries";
 import type { Search } from "../lib/search";
 
 // biome-ignore lint/suspicious/noExplicitAny: each query has data of its own
@@ -40,6 +40,7 @@ export function firstQueries(pathname: string, search: Search): Query[] {
   }
   if (first) {
     if (view === "runs") return [run.full(first), run.why(first)];
+    if (view === "fires") return [fire.state(first)];
     const name = `${ns}.${first}`;
     return view === "datasets" ? [dataset.definition(name), dataset.partitions(name)] : [];
   }

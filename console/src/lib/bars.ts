@@ -8,6 +8,8 @@ export interface Columns {
   waited: number[];
   took: (number | null)[];
   state: number[];
+  /** How many sent events of a large fire an attempt stands for. */
+  count: number[];
 }
 
 export interface Bar {
@@ -16,7 +18,7 @@ export interface Bar {
   x: number;
   width: number;
   look: Look;
-  /** How many bars it stands for, and the index of the last of them. */
+  /** How many attempts it stands for, and the index of the last of them. */
   count: number;
   index: number;
 }
@@ -61,17 +63,18 @@ export function mergeBars(columns: Columns, states: string[], span: Span, now: n
     const x = Math.max(0, pixelOf(start, span));
     const stop = Math.min(span.width, pixelOf(end, span));
     if (stop < 0 || x > span.width) return;
+    const many = columns.count[index] ?? 1;
     const width = Math.max(1, stop - x);
     const before = last[place];
     const near = before !== undefined && x <= before.x + before.width + 0.5 && Math.abs(x - before.x) < 3;
     if (near && (width < 2 || before.width < 2 || before.look === look)) {
       before.width = Math.max(before.width, x + width - before.x);
       if (WEIGHT[look] >= WEIGHT[before.look]) before.look = look;
-      before.count += 1;
+      before.count += many;
       before.index = index;
       return;
     }
-    const bar = { row: place >> 1, x, width, look, count: 1, index };
+    const bar = { row: place >> 1, x, width, look, count: many, index };
     last[place] = bar;
     bars.push(bar);
   };

@@ -126,9 +126,10 @@ export function nameParts(name: string): { ns: string; app: string; name: string
   return { ns, app, name: rest.join(".") };
 }
 
-/** `…0c6213d7`: the end of an id, which tells runs of one schedule apart. */
+/** `0c6213d7`: the end of an id, which tells runs of one schedule apart; `0c6213d7-7` for an event of a large fire. */
 export function shortId(id: string): string {
-  return id.split(".").at(-1)?.slice(0, 8) ?? id;
+  const [fire = "", number] = (id.split(".").at(-1) ?? id).split("-");
+  return number === undefined ? fire.slice(0, 8) : `${fire.slice(0, 8)}-${number}`;
 }
 
 /** The full name of the schedule that an id of a run or job belongs to. */

@@ -1,6 +1,7 @@
 // Waiting jobs by what would let them go: as the API names it.
 
 import type { Hold, Job } from "../api/types";
+import { events } from "./fires";
 
 export interface Held {
   id: string;
@@ -58,7 +59,7 @@ export function byHolder(jobs: readonly Job[]): Held[] {
   }
   for (const group of groups.values()) group.jobs.sort(inOrder);
   return [...groups.values()].sort(
-    (a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || b.jobs.length - a.jobs.length,
+    (a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || events(b.jobs) - events(a.jobs),
   );
 }
 
@@ -71,7 +72,7 @@ export function byWord(jobs: readonly Job[], word: (job: Job) => string): Held[]
     group.jobs.push(job);
     groups.set(title, group);
   }
-  return [...groups.values()].sort((a, b) => b.jobs.length - a.jobs.length || a.title.localeCompare(b.title));
+  return [...groups.values()].sort((a, b) => events(b.jobs) - events(a.jobs) || a.title.localeCompare(b.title));
 }
 
 // Instants of the API compare as texts; a comparison by language takes ten times as long.

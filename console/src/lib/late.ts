@@ -11,6 +11,8 @@ interface Begun {
   started_at?: string | null;
   end_by?: string | null;
   ended_at?: string | null;
+  /** Of the sent events of a large fire. */
+  sends?: { late_max: number } | null;
 }
 
 /** By how many ms a run missed its deadlines, the worse of both; 0 if it met them or has none. */
@@ -19,10 +21,12 @@ export function missedBy(run: Begun): number {
   return Math.max(0, between(run.start_by, begun) ?? 0, between(run.end_by, run.ended_at) ?? 0);
 }
 
-/** How late a run was in ms, for its instant or its deadlines; null if nothing says when it was due. */
+/** How late a run was in ms, for its instant or its deadlines; null if nothing says when it was due. Of many events,
+ * the latest one counts. */
 export function lateBy(run: Begun): number | null {
   const missed = missedBy(run);
-  return missed > 0 ? Math.max(missed, run.lateness_ms ?? 0) : (run.lateness_ms ?? null);
+  const late = run.sends?.late_max ?? run.lateness_ms ?? null;
+  return missed > 0 ? Math.max(missed, late ?? 0) : late;
 }
 
 /** The runs that were late by a second or more, the worst first. */

@@ -1,5 +1,6 @@
 // The address of each view. A name or id comes in as the API writes it.
 
+import { fireOf, isBundle } from "./fires";
 import { isOfMessage, nameParts } from "./format";
 
 const word = encodeURIComponent;
@@ -16,6 +17,11 @@ const ofTwo = (kind: string) => (name: string) => {
 
 const nsOf = (id: string) => word(id.split(".")[0] ?? "");
 
+const fire = (id: string) => `/${nsOf(id)}/fires/${word(id)}`;
+/** Work by its id. Events that share a row are shown by their fire. */
+const work = (view: string) => (id: string) =>
+  isBundle(id) ? fire(fireOf(id) ?? id) : `/${nsOf(id)}/${view}/${word(id)}`;
+
 export const paths = {
   home: (ns: string) => `/${word(ns)}`,
   view: (ns: string, view: string) => `/${word(ns)}/${view}`,
@@ -24,8 +30,9 @@ export const paths = {
   dag: byName("dags"),
   message: (name: string) => byName("messages")(name.replace(/\.~([^.]+)$/, ".$1")),
   dataset: ofTwo("datasets"),
-  run: (id: string) => `/${nsOf(id)}/runs/${word(id)}`,
-  job: (id: string) => `/${nsOf(id)}/jobs/${word(id)}`,
+  run: work("runs"),
+  job: work("jobs"),
+  fire,
   reprocess: (ns: string, id: string) => `/${word(ns)}/reprocess/${word(id)}`,
   open: (name: string) => `/open/${word(name)}`,
 };
@@ -52,6 +59,7 @@ export const COLLECTIONS = [
   "messages",
   "runs",
   "jobs",
+  "fires",
 ];
 
 /** The address of what a sentence of the API names, with its query; null if there is no view for it. */
@@ -68,6 +76,8 @@ export function ofRef(kind: string, name: string): { to: string; search: Record<
       return { to: paths.run(name), search: {} };
     case "job":
       return { to: paths.job(name), search: {} };
+    case "fire":
+      return { to: paths.fire(name), search: {} };
     case "dag":
       return { to: paths.dag(name), search: {} };
     case "message":

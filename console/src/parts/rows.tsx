@@ -10,6 +10,8 @@ export interface Column<T> {
   cell: (row: T, index: number) => ReactNode;
   /** Numbers stand at the right. */
   end?: boolean;
+  /** How many columns the cell of a row takes, if it is not one: what stands in them goes into this cell. */
+  span?: (row: T) => number;
 }
 
 interface RowsProps<T> {
@@ -129,6 +131,19 @@ export function Rows<T>({
   );
 }
 
+/** The columns of which a row has cells, without those that a cell before takes. */
+function cellsOf<T>(columns: readonly Column<T>[], row: T): { column: Column<T>; span: number }[] {
+  const cells: { column: Column<T>; span: number }[] = [];
+  let next = 0;
+  columns.forEach((column, index) => {
+    if (index < next) return;
+    const span = column.span?.(row) ?? 1;
+    cells.push({ column, span });
+    next = index + span;
+  });
+  return cells;
+}
+
 interface RowViewProps<T> {
   row: T;
   index: number;
@@ -171,8 +186,14 @@ const RowView = memo(function RowView<T>({
           {instead}
         </div>
       ) : (
-        columns.map((column) => (
-          <div key={column.id} role="cell" className={column.end ? "cell end" : "cell"}>
+        cellsOf(columns, row).map(({ column, span }) => (
+          <div
+            key={column.id}
+            role="cell"
+            aria-colspan={span > 1 ? span : undefined}
+            className={column.end && span === 1 ? "cell end" : "cell"}
+            style={span > 1 ? { gridColumn: `span ${span}` } : undefined}
+          >
             {column.cell(row, index)}
           </div>
         ))

@@ -1,30 +1,41 @@
-import type { ReactNode } from "react";
+import { type ReactNode, useMemo } from "react";
 import { commands } from "../api/commands";
 import { lives } from "../api/queries";
 import type { EndedWork, Job, Run } from "../api/types";
 import { useGo } from "../frame/place";
+import { events, knownOf, type Line, linesOf } from "../lib/fires";
 import { dagOfStart, partition, shortId } from "../lib/format";
 import { lateBy, missedBy } from "../lib/late";
 import { paths } from "../lib/paths";
-import { waitInWords } from "../lib/sentence";
+import { inShort, waitInWords } from "../lib/sentence";
 import { copyCommand } from "./command";
+import { FireLink, FireState, FireSummary } from "./fire";
 import { Go, JobLink, RunLink, ScheduleLink } from "./go";
 import { type Column, Rows } from "./rows";
 import { Ago, Late, Reason, State, Took, When } from "./text";
 
-const SCHEDULE: Column<{ schedule: string }> = {
+const scheduleOf = <T,>(name: (row: T) => string): Column<T> => ({
   id: "schedule",
   width: "minmax(150px, 1.2fr)",
   head: "Schedule",
-  cell: (row) => <ScheduleLink name={row.schedule} />,
-};
+  cell: (row) => <ScheduleLink name={name(row)} />,
+});
 
-const TOOK: Column<Run> = {
+/** The first of the rows of a line. */
+const firstOf = <T,>(line: Line<T>): T => (line.fire === null ? line.row : (line.rows[0] as T));
+
+/** The row of a line that is not a fire. */
+const rowOf =
+  <T,>(cell: (row: T) => ReactNode) =>
+  (line: Line<T>) =>
+    line.fire === null ? cell(line.row) : null;
+
+const TOOK: Column<Line<Run>> = {
   id: "took",
   width: "86px",
   head: "Took",
   end: true,
-  cell: (run) => <Took from={run.claimed_at} to={run.ended_at} living={lives(run.state)} />,
+  cell: rowOf((run) => <Took from={run.claimed_at} to={run.ended_at} living={lives(run.state)} />),
 };
 
 /** The run; one that has only begun a DAG leads to the DAG, whose nodes tell how it goes. */
@@ -44,7 +55,11 @@ function OneRun({ run }: { run: Run }) {
   );
 }
 
-/** Runs as rows, the newest first. */
+/** When the first of the events of a fire was sent, of those that a list has. */
+const begunAt = (runs: readonly Run[]) =>
+  runs.map((run) => run.sends?.first ?? run.claimed_at).reduce((first, at) => (at < first ? at : first));
+
+/** Runs as rows, the newest first. All events of a large fire are one row, which opens the fire. */
 export function RunsTable({
   runs,
   ofOne = false,
@@ -60,27 +75,51 @@ export function RunsTable({
   empty?: ReactNode;
 }) {
   const go = useGo();
-  const columns: Column<Run>[] = [
-    { id: "state", width: "112px", head: "State", cell: (run) => <State state={run.state} /> },
-    ...(ofOne ? [] : [SCHEDULE]),
+  const lines = useMemo(() => linesOf(runs), [runs]);
+  const columns: Column<Line<Run>>[] = [
+    {
+      id: "state",
+      width: "112px",
+      head: "State",
+      cell: (line) => (line.fire === null ? <State state={line.row.state} /> : <FireState id={line.fire} />),
+    },
+    ...(ofOne ? [] : [scheduleOf<Line<Run>>((line) => firstOf(line).schedule)]),
     {
       id: "run",
       width: "minmax(150px, 0.9fr)",
       head: "Run",
-      cell: (run) => (
-        <>
-          <OneRun run={run} />
-          {run.attempt > 1 && <span className="faint"> attempt {run.attempt}</span>}
-        </>
-      ),
+      cell: (line) =>
+        line.fire === null ? (
+          <>
+            <OneRun run={line.row} />
+            {line.row.attempt > 1 && <span className="faint"> attempt {line.row.attempt}</span>}
+          </>
+        ) : (
+          <FireLink id={line.fire} at={firstOf(line).nominal_at} />
+        ),
     },
-    { id: "claimed", width: "132px", head: "Begun", cell: (run) => <When at={run.claimed_at} /> },
+    {
+      id: "claimed",
+      width: "132px",
+      head: "Begun",
+      cell: (line) => <When at={line.fire === null ? line.row.claimed_at : begunAt(line.rows)} />,
+    },
     {
       id: "waited",
       width: "78px",
       head: "Waited",
       end: true,
-      cell: (run) => <Took from={run.created_at} to={run.claimed_at} />,
+      span: (line) => (line.fire === null ? 1 : late ? 3 : 4),
+      cell: (line) =>
+        line.fire === null ? (
+          <Took from={line.row.created_at} to={line.row.claimed_at} />
+        ) : (
+          <FireSummary
+            id={line.fire}
+            known={knownOf(line.rows)}
+            sends={line.rows.find((run) => run.sends !== null)?.sends}
+          />
+        ),
     },
     // Why they were late takes its room.
     ...(late ? [] : [TOOK]),
@@ -89,38 +128,40 @@ export function RunsTable({
       width: "86px",
       head: "Late",
       end: true,
-      cell: (run) => <Late ms={lateBy(run)} beyond={run.late || missedBy(run) > 0} />,
+      cell: rowOf((run) => <Late ms={lateBy(run)} beyond={run.late || missedBy(run) > 0} />),
     },
     {
       id: "why",
       width: "minmax(160px, 2fr)",
       head: late ? "Why late" : "Why",
-      cell: (run) => (
+      cell: rowOf((run) => (
         <Reason
           text={late && run.waited_for ? `waited${waitInWords(run.waited_for)}` : run.reason || run.fired_by}
           short
         />
-      ),
+      )),
     },
   ];
+  const open = (line: Line<Run>) => go(line.fire === null ? paths.run(line.row.run_id) : paths.fire(line.fire));
   return (
     <Rows
       label="Runs"
-      rows={runs}
+      rows={lines}
       columns={columns}
-      rowKey={(run) => `${run.run_id} ${run.attempt}`}
+      rowKey={(line) => line.fire ?? `${firstOf(line).run_id} ${firstOf(line).attempt}`}
       fill={fill}
-      onOpen={(run) => go(paths.run(run.run_id))}
+      onOpen={open}
       keys={{
-        w: (run) => go(paths.run(run.run_id)),
-        c: (run) => void copyCommand(commands.showRun(run.run_id)),
+        w: open,
+        c: (line) =>
+          void copyCommand(line.fire === null ? commands.showRun(line.row.run_id) : commands.showFire(line.fire)),
       }}
       empty={empty}
     />
   );
 }
 
-/** Waiting jobs as rows. */
+/** Waiting jobs as rows. All waiting events of a large fire are one row, which opens the fire. */
 export function JobsTable({
   jobs,
   ofOne = false,
@@ -133,32 +174,65 @@ export function JobsTable({
   empty?: ReactNode;
 }) {
   const go = useGo();
-  const columns: Column<Job>[] = [
-    { id: "state", width: "178px", head: "State", cell: (job) => <State state={job.state} /> },
-    ...(ofOne ? [] : [SCHEDULE]),
+  const lines = useMemo(() => linesOf(jobs), [jobs]);
+  const columns: Column<Line<Job>>[] = [
+    { id: "state", width: "178px", head: "State", cell: (line) => <State state={firstOf(line).state} /> },
+    ...(ofOne ? [] : [scheduleOf<Line<Job>>((line) => firstOf(line).schedule)]),
     {
       id: "job",
-      width: "minmax(120px, 0.8fr)",
+      width: "minmax(150px, 0.8fr)",
       head: "Job",
-      cell: (job) => <JobLink id={job.job_id}>{partition(job.correlation) || undefined}</JobLink>,
+      cell: (line) =>
+        line.fire === null ? (
+          <JobLink id={line.row.job_id}>{partition(line.row.correlation) || undefined}</JobLink>
+        ) : (
+          <FireLink id={line.fire} at={firstOf(line).nominal_at} search={{ state: "WAITING" }} />
+        ),
     },
-    { id: "since", width: "80px", head: "Since", cell: (job) => <Ago at={job.created_at} /> },
-    { id: "why", width: "minmax(200px, 3fr)", head: "Waits for", cell: (job) => <Reason text={job.reason} short /> },
+    { id: "since", width: "80px", head: "Since", cell: (line) => <Ago at={firstOf(line).created_at} /> },
+    {
+      id: "why",
+      width: "minmax(200px, 3fr)",
+      head: "Waits for",
+      cell: (line) =>
+        line.fire === null ? (
+          <Reason text={line.row.reason} short />
+        ) : (
+          <WaitingOfFire id={line.fire} jobs={line.rows} />
+        ),
+    },
   ];
+  const open = (line: Line<Job>) =>
+    line.fire === null ? go(paths.job(line.row.job_id)) : go(paths.fire(line.fire), { state: "WAITING" });
   return (
     <Rows
       label="Waiting jobs"
-      rows={jobs}
+      rows={lines}
       columns={columns}
-      rowKey={(job) => job.job_id}
+      rowKey={(line) => line.fire ?? firstOf(line).job_id}
       fill={fill}
-      onOpen={(job) => go(paths.job(job.job_id))}
+      onOpen={open}
       keys={{
-        w: (job) => go(paths.job(job.job_id)),
-        c: (job) => void copyCommand(commands.why("job", job.job_id)),
+        w: open,
+        c: (line) =>
+          void copyCommand(
+            line.fire === null ? commands.why("job", line.row.job_id) : commands.showFire(line.fire, "WAITING"),
+          ),
       }}
       empty={empty}
     />
+  );
+}
+
+/** What has become of a fire, and what the first of its waiting jobs waits for. */
+export function WaitingOfFire({ id, jobs }: { id: string; jobs: readonly Job[] }) {
+  const many = events(jobs);
+  return (
+    <span className="fire-waits" title={jobs[0]?.reason}>
+      <FireSummary id={id} known={[{ state: "WAITING", word: "waiting", many }]} />
+      <span className="faint"> · </span>
+      <Reason text={inShort(jobs[0]?.reason ?? "")} />
+    </span>
   );
 }
 
@@ -174,7 +248,7 @@ export function RecordsTable({
 }) {
   const columns: Column<EndedWork>[] = [
     { id: "state", width: "112px", head: "State", cell: (record) => <State state={record.kind} /> },
-    ...(ofOne ? [] : [SCHEDULE]),
+    ...(ofOne ? [] : [scheduleOf<EndedWork>((record) => record.schedule)]),
     { id: "id", width: "100px", head: "Work", cell: (record) => <RunLink id={record.id} /> },
     { id: "at", width: "132px", head: "At", cell: (record) => <When at={record.at} /> },
     { id: "count", width: "60px", head: "Count", end: true, cell: (record) => record.count },

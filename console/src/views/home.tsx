@@ -3,14 +3,16 @@ import type { ReactNode } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
 import { namespace } from "../api/queries";
-import type { Fire, HeldJobs, Now, Outcomes } from "../api/types";
+import type { Fire, HeldJobs, Now, Outcomes, Run } from "../api/types";
 import { useNs } from "../frame/place";
 import { useNow } from "../frame/settings";
+import { fireOf, knownOf, linesOf } from "../lib/fires";
 import { count, millis, number, partition, since, withoutNamespace } from "../lib/format";
 import { ofRef, paths } from "../lib/paths";
 import { inShort } from "../lib/sentence";
 import { ActButton } from "../parts/act";
 import { Command } from "../parts/command";
+import { FireLink, FireSummary } from "../parts/fire";
 import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
 import { Ago, Reason, State, Took, When } from "../parts/text";
@@ -214,6 +216,9 @@ function PartsOfNeed({ ns, now, letters }: { ns: string; now: Now; letters: Unde
 
 const LATE = { runs: { state: "RUNNING", by: "late" }, queue: {} };
 
+/** What is overdue, with one for all events of a large fire. */
+const overdueOnce = (now: Now) => oneOfEachFire(now.overdue.items, (item) => item.id);
+
 function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: Undelivered }) {
   const paused = pausedWithReason(now);
   if (needs(now, letters) === 0) return null;
@@ -226,7 +231,7 @@ function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: Undeliv
     >
       <table>
         <tbody>
-          {now.overdue.items.map((item) => (
+          {overdueOnce(now).map((item) => (
             <tr key={item.id}>
               <td className="fit">
                 <span className="bad">◷ late</span>
@@ -238,7 +243,11 @@ function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: Undeliv
                 <Reason text={item.why} />
               </td>
               <td className="end">
-                <Go to={item.kind === "run" ? paths.run(item.id) : paths.job(item.id)}>Show the {item.kind}</Go>
+                {item.fire === null ? (
+                  <Go to={item.kind === "run" ? paths.run(item.id) : paths.job(item.id)}>Show the {item.kind}</Go>
+                ) : (
+                  <Go to={paths.fire(item.fire)}>Show the fire</Go>
+                )}
               </td>
             </tr>
           ))}
@@ -395,22 +404,34 @@ function FailedLast({ outcomes: { runs, failed } }: { outcomes: Outcomes }) {
   return (
     <table>
       <tbody>
-        {ended.map((run) => (
-          <tr key={`${run.run_id} ${run.attempt}`}>
-            <td className="fit">
-              <State state={run.state} word={false} /> <ScheduleLink name={run.schedule} />
-            </td>
-            <td className="fit">
-              <RunLink id={run.run_id}>{partition(run.partition ?? run.correlation) || undefined}</RunLink>
-            </td>
-            <td>
-              <Reason text={run.reason} />
-            </td>
-            <td className="end">
-              <Ago at={run.ended_at} />
-            </td>
-          </tr>
-        ))}
+        {linesOf(ended).map((line) => {
+          const run = line.fire === null ? line.row : (line.rows[0] as Run);
+          return (
+            <tr key={line.fire ?? `${run.run_id} ${run.attempt}`}>
+              <td className="fit">
+                <State state={run.state} word={false} /> <ScheduleLink name={run.schedule} />
+              </td>
+              <td className="fit">
+                {line.fire === null ? (
+                  <RunLink id={run.run_id}>{partition(run.partition ?? run.correlation) || undefined}</RunLink>
+                ) : (
+                  <FireLink id={line.fire} at={run.nominal_at} search={{ state: "FAILED" }} />
+                )}
+              </td>
+              <td>
+                {line.fire !== null && (
+                  <span className="sub">
+                    <FireSummary id={line.fire} known={knownOf(line.rows)} />
+                  </span>
+                )}
+                <Reason text={run.reason} />
+              </td>
+              <td className="end">
+                <Ago at={run.ended_at} />
+              </td>
+            </tr>
+          );
+        })}
       </tbody>
     </table>
   );
@@ -442,24 +463,30 @@ function NextFires({ fires }: { fires: Fire[] }) {
   );
 }
 
+/** Work with one for all events of a large fire. */
+const oneOfEachFire = <Work,>(all: readonly Work[], id: (work: Work) => string) =>
+  linesOf(all.map((work) => ({ ...work, fire: fireOf(id(work)) }))).flatMap((line) =>
+    line.fire === null ? [line.row] : line.rows.slice(0, 1),
+  );
+
 function Running({ now }: { now: Now }) {
   if (now.running.runs.length === 0) return <Empty>Nothing runs.</Empty>;
   return (
     <table>
       <tbody>
-        {now.running.runs.slice(0, 10).map((run) => (
-          <tr key={run.run_id}>
-            <td className="fit">
-              <State state={run.state} word={false} /> <ScheduleLink name={run.schedule} />
-            </td>
-            <td>
-              <RunLink id={run.run_id} />
-            </td>
-            <td className="end">
-              <Took from={run.claimed_at} living />
-            </td>
-          </tr>
-        ))}
+        {oneOfEachFire(now.running.runs, (run) => run.run_id)
+          .slice(0, 10)
+          .map((run) => (
+            <tr key={run.run_id}>
+              <td className="fit">
+                <State state={run.state} word={false} /> <ScheduleLink name={run.schedule} />
+              </td>
+              <td>{run.fire === null ? <RunLink id={run.run_id} /> : <FireLink id={run.fire} />}</td>
+              <td className="end">
+                <Took from={run.claimed_at} living />
+              </td>
+            </tr>
+          ))}
       </tbody>
     </table>
   );

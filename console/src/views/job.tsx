@@ -14,6 +14,7 @@ import { ofRef, paths } from "../lib/paths";
 import { ofPartition } from "../lib/sentence";
 import { ActButton } from "../parts/act";
 import { Command, copy } from "../parts/command";
+import { PlaceInItsFire, useFireInstead } from "../parts/fire";
 import { Go, ScheduleLink } from "../parts/go";
 import { Await, Loading, Panel } from "../parts/panel";
 import { Lasts, Reason, State, When } from "../parts/text";
@@ -22,8 +23,9 @@ import { Constraints, TriggerTree } from "../parts/tree";
 /** A waiting job. Once it has become a run, the page is that of the run, which has the same id. */
 export function JobView() {
   const { id = "" } = useParams({ strict: false }) as { id?: string };
-  const job = useQuery(readJob(id));
-  const why = useQuery(jobWhy(id));
+  const shared = useFireInstead(id);
+  const job = useQuery({ ...readJob(id), enabled: !shared });
+  const why = useQuery({ ...jobWhy(id), enabled: !shared });
   const refs = ofPartition(why.data?.refs ?? [], partition(why.data?.correlation));
   const go = useGo();
   const { search } = usePlace();
@@ -32,7 +34,7 @@ export function JobView() {
     if (gone) go(paths.run(id), search, true);
   }, [gone, go, id, search]);
   useKeys({ c: () => copy(commands.why("job", id)).then(() => tell("The command is copied")) });
-  if (gone) return <Loading />;
+  if (gone || shared) return <Loading />;
   return (
     <div className="page">
       <Await query={job}>
@@ -44,6 +46,7 @@ export function JobView() {
                 <span className="crumb">{partition(data.correlation) || shortId(id)}</span>
               </h1>
               <State state={data.state} />
+              <PlaceInItsFire of={data} />
               <span className="space" />
               <span className="tools">
                 {waitsFor(data, "approval") && (

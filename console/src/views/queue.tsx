@@ -6,6 +6,7 @@ import { namespace } from "../api/queries";
 import type { Job } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { useGo, useNs, usePlace } from "../frame/place";
+import { events, linesOf } from "../lib/fires";
 import { number, partition, withoutNamespace } from "../lib/format";
 import { byHolder, byWord, type Held, ONE_GROUP, useInWords, waitsFor } from "../lib/held";
 import { ofRef, paths } from "../lib/paths";
@@ -13,9 +14,11 @@ import { inShort } from "../lib/sentence";
 import { lookOfState } from "../lib/states";
 import { ActButton, useAct } from "../parts/act";
 import { Command, copyCommand } from "../parts/command";
+import { FireLink } from "../parts/fire";
 import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty } from "../parts/panel";
 import { type Column, Rows } from "../parts/rows";
+import { WaitingOfFire } from "../parts/runs-table";
 import { Ago, Reason, When } from "../parts/text";
 
 const STATES = ["PENDING_TRIGGER", "PENDING_CONSTRAINTS", "PENDING_LAUNCH"];
@@ -28,7 +31,7 @@ const GROUPINGS = [
 /** The kinds of what holds jobs, as the address names them. */
 const KINDS: Record<string, string> = { ...ONE_GROUP, window: "a window of time", probe: "a probe", grant: "a grant" };
 
-type Line = { group: Held; open: boolean } | { job: Job; place: number };
+type Line = { group: Held; open: boolean } | { job: Job; place: number } | { fire: string; jobs: Job[]; place: number };
 
 /** All that waits, by what would let it go. */
 export function Queue() {
@@ -64,7 +67,7 @@ export function Queue() {
         <h1>Queue</h1>
         <span className="faint" aria-live="polite">
           {query.data &&
-            `${number(fitting.length, !query.data.whole || query.data.rows.length >= 5000)} wait, the oldest first in each group`}
+            `${number(events(fitting), !query.data.whole || query.data.rows.length >= 5000)} wait, the oldest first in each group`}
         </span>
         <span className="space" />
         <Command text={commands.jobs(ns, search.schedule)} />
@@ -145,7 +148,7 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
     () =>
       groups.flatMap((group): Line[] => [
         { group, open: !closed.has(group.id) },
-        ...(closed.has(group.id) ? [] : group.jobs.map((job, index) => ({ job, place: index + 1 }))),
+        ...(closed.has(group.id) ? [] : linesIn(group.jobs)),
       ]),
     [groups, closed],
   );
@@ -154,6 +157,8 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
     if (!next.delete(id)) next.add(id);
     change({ open: [...next].join(",") || undefined }, true);
   };
+  const show = (line: Exclude<Line, { group: Held }>) =>
+    "fire" in line ? go(paths.fire(line.fire), { state: "WAITING" }) : go(paths.job(line.job.job_id));
   const columns: Column<Line>[] = [
     {
       id: "place",
@@ -179,7 +184,7 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
       width: "minmax(180px, 1fr)",
       head: "Schedule",
       cell: (line) =>
-        "group" in line ? <GroupName ns={ns} group={line.group} /> : <ScheduleLink name={line.job.schedule} />,
+        "group" in line ? <GroupName ns={ns} group={line.group} /> : <ScheduleLink name={firstOf(line).schedule} />,
     },
     {
       id: "job",
@@ -187,7 +192,9 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
       head: "Job",
       cell: (line) =>
         "group" in line ? (
-          <span className="faint">{number(line.group.jobs.length)} wait</span>
+          <span className="faint">{number(events(line.group.jobs))} wait</span>
+        ) : "fire" in line ? (
+          <FireLink id={line.fire} at={firstOf(line).nominal_at} search={{ state: "WAITING" }} />
         ) : (
           <JobLink id={line.job.job_id}>{partition(line.job.correlation) || undefined}</JobLink>
         ),
@@ -196,14 +203,21 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
       id: "since",
       width: "80px",
       head: "Since",
-      cell: (line) => <Ago at={"group" in line ? oldest(line.group.jobs) : line.job.created_at} />,
+      cell: (line) => <Ago at={oldest("group" in line ? line.group.jobs : "fire" in line ? line.jobs : [line.job])} />,
     },
     {
       id: "why",
       width: "minmax(240px, 3fr)",
       head: "Waits for",
+      span: (line) => ("fire" in line && !line.jobs.some((job) => waitsFor(job, "pause")) ? 2 : 1),
       cell: (line) =>
-        "group" in line ? <UseOf ns={ns} group={line.group} open={line.open} /> : <WaitsFor job={line.job} />,
+        "group" in line ? (
+          <UseOf ns={ns} group={line.group} open={line.open} />
+        ) : "fire" in line ? (
+          <WaitingOfFire id={line.fire} jobs={line.jobs} />
+        ) : (
+          <WaitsFor job={line.job} />
+        ),
     },
     {
       id: "act",
@@ -211,7 +225,9 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
       head: "",
       end: true,
       cell: (line) =>
-        "group" in line ? null : (
+        "group" in line ? null : "fire" in line ? (
+          <ActsOnFire jobs={line.jobs} />
+        ) : (
           <span className="row-tools">
             {waitsFor(line.job, "approval") ? (
               <>
@@ -235,14 +251,18 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
       label="What waits"
       rows={lines}
       columns={columns}
-      rowKey={(line) => ("group" in line ? `group ${line.group.id}` : line.job.job_id)}
+      rowKey={(line) => ("group" in line ? `group ${line.group.id}` : firstOf(line).job_id)}
       height={36}
       rowClass={(line) => ("group" in line ? "group" : "")}
-      onOpen={(line) => ("group" in line ? toggle(line.group.id) : go(paths.job(line.job.job_id)))}
+      onOpen={(line) => ("group" in line ? toggle(line.group.id) : show(line))}
       keys={{
-        w: (line) => "job" in line && go(paths.job(line.job.job_id)),
+        w: (line) => !("group" in line) && show(line),
         x: (line) => "job" in line && open(actions.cancelJob(line.job.job_id, line.job.correlation)),
-        c: (line) => "job" in line && void copyCommand(commands.why("job", line.job.job_id)),
+        c: (line) =>
+          !("group" in line) &&
+          void copyCommand(
+            "fire" in line ? commands.showFire(line.fire, "WAITING") : commands.why("job", line.job.job_id),
+          ),
       }}
       empty={
         <Empty command={commands.list("schedules", ns)}>
@@ -251,6 +271,29 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
       }
     />
   );
+}
+
+/** The jobs of a group, those of one fire as one line. A place counts each event before it. */
+function linesIn(jobs: readonly Job[]): Line[] {
+  let place = 1;
+  return linesOf(jobs).map((line): Line => {
+    const own = line.fire === null ? [line.row] : line.rows;
+    const from = place;
+    place += events(own);
+    return line.fire === null ? { job: line.row, place: from } : { fire: line.fire, jobs: own, place: from };
+  });
+}
+
+const firstOf = (line: Exclude<Line, { group: Held }>): Job => ("fire" in line ? (line.jobs[0] as Job) : line.job);
+
+/** What lets the events of a fire go at once; each of them is cancelled by itself. */
+function ActsOnFire({ jobs }: { jobs: Job[] }) {
+  const paused = jobs.find((job) => waitsFor(job, "pause"));
+  return paused ? (
+    <span className="row-tools">
+      <ActButton small action={actions.resume(paused.schedule)} />
+    </span>
+  ) : null;
 }
 
 function GroupName({ ns, group }: { ns: string; group: Held }) {

@@ -8,12 +8,14 @@ import type { Run, RunInFull } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { ScheduleZone, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
-import { dollars, duration, partition, shortId, shortName } from "../lib/format";
+import { fireOf, placeOf } from "../lib/fires";
+import { dollars, duration, number, partition, shortId, shortName } from "../lib/format";
 import { lateBy, missedBy } from "../lib/late";
 import { paths } from "../lib/paths";
 import { waitInWords } from "../lib/sentence";
 import { ActButton } from "../parts/act";
 import { Command, copy } from "../parts/command";
+import { PlaceInItsFire, useFireInstead } from "../parts/fire";
 import { Go, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Failure, Loading, Panel } from "../parts/panel";
 import { openTab, type Tab, Tabs } from "../parts/tabs";
@@ -32,12 +34,19 @@ const TABS: Tab[] = [
 
 export function RunView() {
   const { id = "" } = useParams({ strict: false }) as { id?: string };
-  const full = useQuery(read.full(id));
+  const shared = useFireInstead(id);
+  const full = useQuery({ ...read.full(id), enabled: !shared });
   const missing = full.error instanceof ApiError && full.error.status === 404;
   return (
     <ScheduleZone.Provider value={null}>
       <div className="page">
-        {missing ? <NeverRan id={id} /> : <Await query={full}>{(data) => <Page run={data} />}</Await>}
+        {shared ? (
+          <Loading />
+        ) : missing ? (
+          <NeverRan id={id} />
+        ) : (
+          <Await query={full}>{(data) => <Page run={data} />}</Await>
+        )}
       </div>
     </ScheduleZone.Provider>
   );
@@ -58,6 +67,7 @@ function Page({ run }: { run: RunInFull }) {
           <span className="crumb">{partition(run.partition ?? run.correlation) || shortId(run.run_id)}</span>
         </h1>
         <State state={run.state} />
+        <PlaceInItsFire of={run} />
         {run.dag && (
           <Go to={paths.dag(run.dag.name)} search={{ run: run.dag.run_id, node: run.dag.node ?? undefined }}>
             {run.dag.node ? `node ${run.dag.node} of` : "start of"} the DAG {shortName(run.dag.name)}
@@ -242,6 +252,20 @@ function Details({ run }: { run: Run }) {
   const facts: [string, React.ReactNode][] = [
     ["Run", <code key="id">{run.run_id}</code>],
     ["Workflow", `${run.workflow}${run.workflow_version ? `, version ${run.workflow_version}` : ""}`],
+    ...(run.fire && run.spread
+      ? ([
+          [
+            "Fire",
+            <Go key="fire" className="id" to={paths.fire(run.fire)}>
+              {run.fire}
+            </Go>,
+          ],
+          [
+            "Event",
+            `${number(placeOf(run.spread.index))}; the target gets it as number ${run.spread.index}, from 0 on`,
+          ],
+        ] as [string, React.ReactNode][])
+      : []),
     ["Kind", run.kind.replaceAll("_", " ")],
     ["Context", <code key="context">{run.context}</code>],
     ["Execution", <code key="execution">{run.target_id ?? "–"}</code>],
@@ -279,7 +303,22 @@ function Details({ run }: { run: Run }) {
 /** An id of a job that ended without a run: what became of it. */
 function NeverRan({ id }: { id: string }) {
   const why = useQuery(read.why(id));
-  if (why.error) return <Failure error={why.error} retry={() => why.refetch()} />;
+  const fire = fireOf(id);
+  if (why.error)
+    return (
+      <>
+        <Failure error={why.error} retry={() => why.refetch()} />
+        {fire && (
+          <p>
+            It is an event of a{" "}
+            <Go to={paths.fire(fire)} className="in-text">
+              fire of many events
+            </Go>
+            , which says what is known of it. An event is prepared about two minutes before it is due.
+          </p>
+        )}
+      </>
+    );
   if (!why.data) return <Loading />;
   return (
     <>
@@ -289,6 +328,11 @@ function NeverRan({ id }: { id: string }) {
         </h1>
         <State state={why.data.state} />
         <span className="faint">it never ran</span>
+        {fire && (
+          <Go to={paths.fire(fire)} title={fire}>
+            its fire
+          </Go>
+        )}
       </header>
       <Panel title="Why" className="why" tools={<Command text={commands.why("run", id)} />}>
         <div className="body">

@@ -3,6 +3,7 @@ import { commands } from "../api/commands";
 import { namespace, schedule } from "../api/queries";
 import type { Run } from "../api/types";
 import { useNs, usePlace } from "../frame/place";
+import { events } from "../lib/fires";
 import { isInternal, number, shortName } from "../lib/format";
 import { lateFirst } from "../lib/late";
 import { paths } from "../lib/paths";
@@ -34,7 +35,7 @@ export function Runs() {
         <h1>Runs</h1>
         <span className="faint">
           {query.data &&
-            (query.data.next_cursor ? ofNewest(shown.length, query.data.items.length) : number(shown.length))}
+            (query.data.next_cursor ? ofNewest(events(shown), events(query.data.items)) : number(events(shown)))}
           {day ? ` of ${day}` : " of the last two weeks"}
         </span>
         {search.schedule && (

@@ -7,6 +7,7 @@ import type { StoredSchedule, WhySchedule } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { ScheduleZone, useGo, useNs, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
+import { events } from "../lib/fires";
 import { between, count, dagOfStart, partition, person, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
 import { ofPartition } from "../lib/sentence";
@@ -43,7 +44,7 @@ function Page({ name, definition }: { name: string; definition: StoredSchedule }
   const go = useGo();
   const open = useAct();
   const why = useQuery(schedule.why(name));
-  const waiting = why.data?.jobs.length ?? 0;
+  const waiting = events(why.data?.jobs ?? []);
   const tabs: Tab[] = [
     { id: "runs", word: "Runs" },
     { id: "jobs", word: "Waiting jobs", count: why.data ? String(waiting) : undefined },
@@ -159,7 +160,7 @@ function WhyPanel({ why, definition }: { why: WhySchedule; definition: StoredSch
                     <option key={job.job_id} value={job.job_id}>
                       {Object.entries(job.correlation ?? {})
                         .map(([key, value]) => `${key}=${value}`)
-                        .join(" ") || `job ${index + 1}`}
+                        .join(" ") || `job ${index + 1}${job.count > 1 ? `, ${count(job.count, "event")}` : ""}`}
                     </option>
                   ))}
                 </select>
@@ -167,7 +168,7 @@ function WhyPanel({ why, definition }: { why: WhySchedule; definition: StoredSch
             )}
             {chosen && (
               <span className="faint">
-                {count(why.jobs.length, "waiting job")} · <JobLink id={chosen.job_id}>open it</JobLink>
+                {count(events(why.jobs), "waiting job")} · <JobLink id={chosen.job_id}>open it</JobLink>
               </span>
             )}
           </div>
@@ -268,7 +269,7 @@ function RunsTab({ name }: { name: string }) {
               <div className="sparks">
                 <Spark word="Took" values={known(ended.map((run) => between(run.claimed_at, run.ended_at)))} />
                 <Spark word="Waited" values={ended.map((run) => run.waited_ms)} />
-                <Spark word="Late" values={known(ended.map((run) => run.lateness_ms))} />
+                <Spark word="Late" values={known(ended.map((run) => run.sends?.late_p50 ?? run.lateness_ms))} />
               </div>
             )}
             <RunsTable

@@ -298,7 +298,7 @@ function LastTen({ name, runs }: { name: string; runs: LastRun[] | undefined }) 
     <Go
       className="last"
       to={paths.schedule(name)}
-      title={runs.map((run) => run.state).join(", ")}
+      title={runs.map((run) => (run.count > 1 ? `${count(run.count, "event")} ${run.state}` : run.state)).join(", ")}
       aria-label={`Last ${count(runs.length, "run")}: ${failed} failed`}
     >
       {[...runs].reverse().map((run) => (

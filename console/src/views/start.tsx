@@ -114,6 +114,7 @@ async function whereIs(name: string): Promise<Where> {
       ? [
           [fill("/v1/runs/{name}", { name }), paths.run(name)],
           [fill("/v1/jobs/{name}", { name }), paths.job(name)],
+          [fill("/v1/fires/{name}", { name }), paths.fire(name)],
           [fill("/v1/runs/{name}/why", { name }), paths.run(name)],
         ]
       : parts === 3

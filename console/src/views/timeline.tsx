@@ -41,7 +41,7 @@ export function TimelineView() {
       <div className="page-head">
         <h1>Timeline</h1>
         <span className="faint" aria-live="polite">
-          {query.data && `${number(query.data.row.length, query.data.atLeast)} attempts`}
+          {query.data && `${number(query.data.attempts, query.data.atLeast)} attempts`}
           {query.data?.completeFrom === null && ", reading more"}
         </span>
         {search.schedule && (
@@ -238,6 +238,7 @@ function AsTable({ ns, data, from }: { ns: string; data: Attempts; from: number 
           at: data.at[index] ?? 0,
           begun: (data.at[index] ?? 0) + (data.waited[index] ?? 0),
           took: data.took[index] ?? null,
+          count: data.count[index] ?? 1,
         }))
         .filter((row) => row.took === null || row.begun + row.took >= from),
     [data, from],
@@ -251,7 +252,17 @@ function AsTable({ ns, data, from }: { ns: string; data: Attempts; from: number 
       onOpen={(row) => void pick(row.index)}
       columns={[
         { id: "state", width: "120px", head: "State", cell: (row) => <State state={row.state} /> },
-        { id: "name", width: "minmax(200px, 2fr)", head: "Schedule", cell: (row) => <ScheduleLink name={row.name} /> },
+        {
+          id: "name",
+          width: "minmax(200px, 2fr)",
+          head: "Schedule",
+          cell: (row) => (
+            <>
+              <ScheduleLink name={row.name} />
+              {row.count > 1 && <span className="faint"> {number(row.count)} events of a fire</span>}
+            </>
+          ),
+        },
         { id: "at", width: "170px", head: "Begun", cell: (row) => <When at={text(row.begun)} as="second" /> },
         {
           id: "waited",

@@ -127,12 +127,12 @@ test.each(GONE)("a %s that is gone says so, with a hint", async (_, path, text) 
 test("when answers stop, the old data stays with its age and a retry", async () => {
   console_ = await stage();
   const { page } = await console_.open("/demo/queue");
-  await page.getByText("5,000 wait").waitFor();
+  await page.getByText("5,200 wait").waitFor();
   await page.route("**/v1/**", (route) => route.abort());
   const age = page.locator(".age");
   await age.getByText("live", { exact: true }).waitFor();
   await page.getByText(/What you see is .* old/).waitFor({ timeout: 30_000 });
-  expect(await page.getByText("5,000 wait").count()).toBe(1);
+  expect(await page.getByText("5,200 wait").count()).toBe(1);
   await age.getByText("no answer").waitFor();
   await page.unroute("**/v1/**");
   await page.getByRole("button", { name: "Try again" }).first().click();

@@ -39,7 +39,7 @@ const VIEWS: View[] = [
     whole: "text=/^100,000 attempts$/",
   },
   { name: "Timeline, table", path: "/timeline?span=1440&tab=table", rows: ROW, scrolls: ".rows-body" },
-  { name: "Queue", path: "/queue", rows: ROW, scrolls: ".rows-body", whole: "text=/^(at least )?5,000 wait/" },
+  { name: "Queue", path: "/queue", rows: ROW, scrolls: ".rows-body", whole: "text=/^(at least )?5,200 wait/" },
   { name: "Job", path: `/jobs/${job(1).job_id}`, rows: ".page-head .state" },
   { name: "Runs", path: "/runs", rows: ROW, scrolls: ".rows-body", whole: "text=/the newest 500/" },
   { name: "Run", path: `/runs/${run(25).run_id}`, rows: ".page-head .state" },

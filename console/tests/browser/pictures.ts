@@ -6,6 +6,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../../stub/data.ts";
+import { FIRE } from "../../stub/fires.ts";
 import { launch } from "./browser.ts";
 import { stage } from "./console.ts";
 
@@ -21,12 +22,13 @@ interface Picture {
   dark?: boolean;
 }
 
-/** With 10,000 schedules, runs that failed and 5,000 waiting jobs. */
+/** With 10,000 schedules, runs that failed and 5,200 waiting jobs. */
 const GENERATED: Picture[] = [
   { name: "home", path: "/demo", text: "Held up by", height: 800 },
   { name: "schedules", path: "/demo/schedules", text: /^10,000/, height: 700 },
-  { name: "queue", path: "/demo/queue?open=workflow:demo.flights.clean", text: /5,000 wait/, height: 640 },
+  { name: "queue", path: "/demo/queue?open=workflow:demo.flights.clean", text: /5,200 wait/, height: 640 },
   { name: "run", path: `/demo/runs/${run(25).run_id}?tab=log`, text: /WARN/, height: 640 },
+  { name: "fire", path: `/demo/fires/${FIRE}`, text: "AccessDenied", height: 500 },
   { name: "dag", path: "/demo/dags/flights/nightly?node=evaluate", text: "needs jfk COMPLETED", height: 640 },
   { name: "timeline-dark", path: "/demo/timeline", text: /\d attempts/, height: 640, dark: true },
 ];

@@ -2,6 +2,7 @@
 
 import { REPROCESS } from "../../stub/acts.ts";
 import { job, run } from "../../stub/data.ts";
+import { FIRE } from "../../stub/fires.ts";
 
 const S = "/demo/schedules/flights/ingest-00000";
 
@@ -17,13 +18,15 @@ export const VIEWS: View[] = [
   ["backfill", `${S}/backfill`, "1. Range"],
   ["timeline", "/demo/timeline", /\d attempts/],
   ["timeline as a table", "/demo/timeline?tab=table", "SUCCEEDED"],
-  ["queue", "/demo/queue", "5,000 wait"],
+  ["queue", "/demo/queue", "5,200 wait"],
   ["job", `/demo/jobs/${job(1).job_id}`, "it goes on with"],
   ["runs", "/demo/runs", "SUCCEEDED"],
   ["run", `/demo/runs/${run(25).run_id}`, "started because"],
   ["log", `/demo/runs/${run(25).run_id}?tab=log`, "INFO wrote part 39"],
   ["lineage of a run", `/demo/runs/${run(25).run_id}?tab=lineage`, "Led to it"],
   ["lineage", "/demo/graph", "at least 200 nodes"],
+  ["fire", `/demo/fires/${FIRE}`, "AccessDenied"],
+  ["event of a fire", `/demo/runs/${FIRE}-7`, "event 8 of 1,000"],
   ["dags", "/demo/dags", "Trains a model"],
   ["dag", "/demo/dags/flights/nightly?node=evaluate", "needs jfk COMPLETED, which is FAILED"],
   ["message", "/demo/messages/flights/beat", "@every 10s"],

@@ -3,12 +3,19 @@ import { mergeBars, pixelOf, ticks } from "../../src/lib/bars";
 
 const STATES = ["SUCCEEDED", "FAILED", "RUNNING"];
 const span = { from: 0, to: 1_000_000, width: 1000 };
-type Made = [row: number, at: number, waited: number, took: number | null, state: number];
+type Made = [row: number, at: number, waited: number, took: number | null, state: number, count?: number];
 
 function bars(made: Made[], now = 2_000_000) {
   const column = (index: 0 | 1 | 2 | 4) => made.map((attempt) => attempt[index]);
   return mergeBars(
-    { row: column(0), at: column(1), waited: column(2), took: made.map((attempt) => attempt[3]), state: column(4) },
+    {
+      row: column(0),
+      at: column(1),
+      waited: column(2),
+      took: made.map((attempt) => attempt[3]),
+      state: column(4),
+      count: made.map((attempt) => attempt[5] ?? 1),
+    },
     STATES,
     span,
     now,
@@ -19,6 +26,14 @@ test("attempts in one pixel become one bar, which counts them", () => {
   const found = bars(Array.from({ length: 500 }, (_, index): Made => [0, 10_000 + index, 0, 100, 0]));
   expect(found).toHaveLength(1);
   expect(found[0]?.count).toBe(500);
+});
+
+test("a bar counts each event of a fire for which its attempt stands", () => {
+  const found = bars([
+    [0, 10_000, 0, 100, 0, 797],
+    [0, 10_050, 0, 100, 1],
+  ]);
+  expect(found.map((bar) => bar.count)).toEqual([798]);
 });
 
 test("a merged bar looks as the worst of its attempts", () => {

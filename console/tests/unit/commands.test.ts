@@ -86,6 +86,7 @@ const EVERY: Record<keyof typeof commands, string> = {
   approve: commands.approve(ID, "looked fine"),
   refuse: commands.refuse(ID, "no"),
   showRun: commands.showRun(ID),
+  showFire: commands.showFire(ID, "FAILED"),
   cancelRun: commands.cancelRun(ID),
   pingRun: commands.pingRun(ID),
   rerunRun: commands.rerunRun(ID),

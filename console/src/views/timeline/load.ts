@@ -19,6 +19,10 @@ export interface Attempts {
   waited: number[];
   took: (number | null)[];
   state: number[];
+  /** How many sent events of a large fire an attempt stands for; mostly 1. */
+  count: number[];
+  /** How many attempts these are, each of those events counted. */
+  attempts: number;
   /** Nothing is missing from this instant on; null while more is read. */
   completeFrom: string | null;
   atLeast: boolean;
@@ -43,6 +47,8 @@ export function timelineOf(ns: string, from: string, to: string, live: boolean, 
         waited: [],
         took: [],
         state: [],
+        count: [],
+        attempts: 0,
         completeFrom: null,
         atLeast: false,
       };
@@ -71,7 +77,7 @@ export function timelineOf(ns: string, from: string, to: string, live: boolean, 
 
 /** What has come so far; the columns themselves go on growing. */
 function copyOf(all: Attempts): Attempts {
-  const { row, at, waited, took, state } = all;
+  const { row, at, waited, took, state, count } = all;
   return {
     ...all,
     row: [...row],
@@ -79,6 +85,7 @@ function copyOf(all: Attempts): Attempts {
     waited: [...waited],
     took: [...took],
     state: [...state],
+    count: [...count],
     completeFrom: null,
   };
 }
@@ -109,5 +116,7 @@ function append(all: Attempts, page: Timeline, known: Known): void {
     all.waited.push(page.waited[index] ?? 0);
     all.took.push(page.took[index] ?? null);
     all.state.push(states[page.state[index] ?? 0] ?? 0);
+    all.count.push(page.count[index] ?? 1);
+    all.attempts += page.count[index] ?? 1;
   }
 }

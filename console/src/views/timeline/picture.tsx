@@ -138,7 +138,7 @@ export function TimelinePicture({ data, lines, lineOf, fires, from, to, now, pic
             ref={canvas}
             style={{ left: LABELS, top }}
             role="img"
-            aria-label={`${data.row.length} attempts in ${lines.length} rows; the table has them as text`}
+            aria-label={`${data.attempts} attempts in ${lines.length} rows; the table has them as text`}
             onMouseMove={(event) => {
               const bar = barAt(event);
               setOver(bar ? { bar, x: event.clientX, y: event.clientY } : null);
