@@ -23,7 +23,8 @@ from chalicelib.core.why import Why
 
 # How many fire events of one timer one emit prepares; the next emit prepares the rest.
 MAX_FIRES = 500
-MAX_BUNDLES = 80  # the same for bundles, which are written in the transaction that moves the timer
+# The same for bundles and the rows of their fires, which are written in the transaction that moves the timer.
+MAX_ROWS = 80
 # What a timer prepared last lies ahead no longer than this.
 PREPARED_FOR: Millis = 10 * MINUTE
 
@@ -248,8 +249,10 @@ class _Portion:
         self.fired = dict(self.timer.fired)
 
     def capacity(self) -> int:
-        """How many more events fit."""
-        return (MAX_BUNDLES if self.bundled else MAX_FIRES) - len(self.fires)
+        """How many more events fit, or rows of bundles and their fires."""
+        if not self.bundled:
+            return MAX_FIRES - len(self.fires)
+        return max(0, MAX_ROWS - len(self.fires) - len({job.nominal_at for job in self.fires}))
 
     def continue_begun(self) -> None:
         """Prepare the unwritten events of fires that were begun before."""
