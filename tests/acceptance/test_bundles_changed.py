@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from chalicelib.core.instants import HOUR
+import pytest
+
+from chalicelib.core.instants import HOUR, MINUTE
 from tests.support import events
 from tests.support.clock import NOON
+from tests.support.deliveries_crossed import Interfering, once
 from tests.support.schedules import at
 from tests.support.world import World, flights
 
@@ -31,3 +34,63 @@ def test_e1_bundles_of_many_fires_are_prepared_after_an_outage() -> None:
     assert set(sent.values()) == {1}
     assert len(sent) == 185 * 7
     assert len(events.sent(world, "batch")) == 185 * 7
+
+
+SQS = {"type": "sqs", "queue_url": "https://sqs.example/sluice-target"}
+
+
+def _put(world: World, count: int, over: str | None = None, records: str = "fire") -> None:
+    spread = {"count": count} | ({"over": over} if over else {})
+    batch = at("* * * * *", "notify", spread=spread, on_update="carry")
+    world.deploy(flights({"batch": batch}, notify={"target": SQS, "delivery": {"records": records}}))
+
+
+@pytest.mark.parametrize(("before", "after"), [("fire", "each"), ("each", "fire")])
+@pytest.mark.parametrize("emitted", [False, True])
+@pytest.mark.parametrize("spread", [(10, None), (5, None), (7, "1s"), (30, "5s")])
+def test_l6_another_spread_after_another_kind_of_records(
+    before: str, after: str, emitted: bool, spread: tuple[int, str | None]
+) -> None:
+    world = World(wake_shards=1, history_shards=1)
+    _put(world, 7, records=before)
+    world.pass_by("4m20s")
+    _put(world, 7, records=after)
+    if emitted:
+        world.pass_by("60s")
+    _put(world, *spread, records=after)
+    changed_at = world.clock.now()
+    world.pass_by("6m")
+    sent = _sent(world)
+    assert set(sent.values()) == {1}
+    by_minute = Counter(sent_at // MINUTE for sent_at in world.targets.queue.sent_at)
+    for minute, found in by_minute.items():
+        expected = 7 if minute * MINUTE < changed_at else spread[0]
+        assert found == expected or (found == 7 and minute * MINUTE <= changed_at + MINUTE), minute
+
+
+@pytest.mark.parametrize("behind", [1, 900])
+@pytest.mark.parametrize(("old", "new"), [((7, None), (10, None)), ((30, "5s"), (30, "6s")), ((30, "5s"), (60, "5s"))])
+def test_l6_another_spread_while_the_fire_begins_sends_nothing_twice(
+    behind: int, old: tuple[int, str | None], new: tuple[int, str | None]
+) -> None:
+    """The clock of the update is behind, or it reads the clock before the fire and is committed after that."""
+    world = World(wake_shards=1, history_shards=1)
+    _put(world, *old)
+    first = world.clock.now() + 4 * MINUTE
+    world.pass_by("3m")
+
+    def put() -> None:
+        world.clock.now = lambda: first - behind  # type: ignore[method-assign]
+        try:
+            _put(world, *new)
+        finally:
+            del world.clock.now
+
+    sent_before = len(world.targets.queue.messages)
+    assert sent_before
+    Interfering(world, after=once(put))
+    world.pass_by("4m")
+    sent = _sent(world)
+    assert set(sent.values()) == {1}
+    runs = events.sent(world, "batch")
+    assert sorted(runs) == sorted(sent)
