@@ -31,7 +31,7 @@ from chalicelib.core.writes import ExpectDefinition
 from chalicelib.flow import fire_events, grants
 from chalicelib.flow.limits import counting, pools
 from chalicelib.flow.limits.policies import policy_of, start_rate
-from chalicelib.flow.lookup import definition_of
+from chalicelib.flow.lookup import attempts, definition_of
 from chalicelib.ports import Ports
 
 T = TypeVar("T")
@@ -136,8 +136,8 @@ def _new_edition(ports: Ports, own: LimitState, read: Definition) -> tuple[Plan,
 
 
 def _origin(ports: Ports, job: Job) -> Run | None:
-    attempts = ports.runs.attempts(job.rerun_of) if job.rerun_of is not None else ()
-    return attempts[-1] if attempts else None
+    found = attempts(ports, job.rerun_of) if job.rerun_of is not None else ()
+    return found[-1] if found else None
 
 
 def _waiting(

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import HOUR, MINUTE
+from chalicelib.flow import lookup
+from chalicelib.flow.runs import actions
 from tests.support import events
 from tests.support.clock import NOON
 from tests.support.deliveries_crossed import Interfering, once
@@ -94,3 +96,15 @@ def test_l6_another_spread_while_the_fire_begins_sends_nothing_twice(
     assert set(sent.values()) == {1}
     runs = events.sent(world, "batch")
     assert sorted(runs) == sorted(sent)
+
+
+def test_w15_a_rerun_of_an_event_carries_its_data() -> None:
+    world = _deployed("0 13 * * *", 7, data={"batch": "first"})
+    world.clock.wait_until(NOON + HOUR - MINUTE)
+    world.pass_by("2m")
+    run_id, _ = world.targets.queue.messages[3]
+    first = lookup.find_run(world.ports, run_id)[-1].request.data
+    world.put("batch", at("0 13 * * *", "notify", spread={"count": 7}, data={"batch": "second"}))
+    again = actions.rerun(world.ports, run_id, "request-1")
+    world.pass_by("1m")
+    assert lookup.find_run(world.ports, again)[-1].request.data == first
