@@ -39,7 +39,9 @@ def record(ports: Ports, job_id: str) -> Record | None:
 def run_of_fire(ports: Ports, of: Job) -> Run | None:
     """The run of an event, if the events of its fire are in bundles. ``of`` is the event as a job without a bundle."""
     row = ports.rows.get(Fire, bundles.fire_id_of(of))
-    return _run(ports, row, of.index) if row is not None else None
+    if row is None:
+        return None
+    return _run(ports, row, of.index) or ports.rows.get(Run, bundles.event_id(row.id, of.index), 1)
 
 
 def may_be_in_bundle(event: Job, schedule_state: ScheduleState | None) -> bool:

@@ -9,6 +9,7 @@ import pytest
 
 from chalicelib.core.instants import HOUR, MINUTE
 from chalicelib.flow import lookup
+from chalicelib.flow.jobs.check import check_job
 from chalicelib.flow.runs import actions
 from tests.support import events
 from tests.support.clock import NOON
@@ -108,3 +109,24 @@ def test_w15_a_rerun_of_an_event_carries_its_data() -> None:
     again = actions.rerun(world.ports, run_id, "request-1")
     world.pass_by("1m")
     assert lookup.find_run(world.ports, again)[-1].request.data == first
+
+
+@pytest.mark.parametrize("later", ["1ms", "300ms"])
+def test_l6_a_divided_bundle_goes_on_in_the_next_generation(later: str) -> None:
+    """Its events are jobs, of which some are not due yet, when an update begins a generation."""
+    world = _deployed("2 12 2 3 *", 30, "5s")
+    world.pass_by("120200ms")
+    over = {"spread": {"count": 30, "over": "5s"}}
+    each = {"target": SQS, "delivery": {"records": "each"}}
+    world.deploy(flights({"batch": at("2 12 2 3 *", "notify", on_update="carry", **over)}, notify=each))
+    bundle = world.jobs("batch")[0]
+    world.clock.wait_until(bundle.due_at or 0)
+    check_job(world.ports, (bundle.schedule, bundle.generation, bundle.sort_key))
+    assert any(not job.is_bundle and (job.due_at or 0) > world.clock.now() for job in world.jobs("batch"))
+    world.pass_by(later)
+    changed = at("2 12 2 3 *", "notify", properties={"changed": True}, **over)
+    world.deploy(flights({"batch": changed}, notify=each))
+    world.pass_by("3m")
+    sent = _sent(world)
+    assert (len(sent), set(sent.values())) == (30 - events.on_record(world, "batch"), {1})
+    assert len(events.sent(world, "batch")) == len(sent)

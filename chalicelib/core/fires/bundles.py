@@ -176,6 +176,15 @@ def alone(event: Job) -> Job:
     return replace(event, queued_in=None, rank=None, state="PENDING_CONSTRAINTS")
 
 
+def ahead(event: Job, now: Instant) -> Job:
+    """An event that leaves its bundle because this is divided. If it is not due yet, it is a prepared fire as the
+    emitter writes one, so that an update prepares it again."""
+    own = alone(event)
+    if own.due_at is None or own.due_at <= now:
+        return own
+    return replace(own, sort_key=sort_keys.fire(fire.nominal_of(own), LEAF, own.index))
+
+
 # -- read ----------------------------------------------------------------------------------------------------------
 
 

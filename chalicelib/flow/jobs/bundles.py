@@ -173,7 +173,7 @@ def divide(ports: Ports, bundle: Job, now: Instant) -> CheckResult | None:
     """Make a job of each event of a bundle."""
     why = "its events are jobs of their own now, because they need more than a delivery"
     while bundle.waiting:
-        events = [bundles.alone(job) for job in bundles.events(bundle)][:DIVIDED]
+        events = [bundles.ahead(job, now) for job in bundles.events(bundle)][:DIVIDED]
         numbers = [job.index for job in events]
         if ports.ledger.commit([*fire_events.without(bundle, numbers), *map(Create, events)]) is not None:
             return None
