@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from chalicelib.core.fires import bundles, fire
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.fires import bundles
+from chalicelib.core.fires.timer import PREPARED_FOR
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Fire, Record, Run
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import queued
 from chalicelib.core.writes import Create, DeleteJob, Replace, Write
 from chalicelib.ports import Ports
@@ -39,8 +43,35 @@ def record(ports: Ports, job_id: str) -> Record | None:
 
 def run_of_fire(ports: Ports, of: Job) -> Run | None:
     """The run of an event, if the events of its fire are in bundles. ``of`` is the event as a job without a bundle."""
-    row = ports.rows.get(Fire, bundles.fire_id(of.schedule, of.generation, fire.nominal_of(of)))
-    return _run(ports, row, of.index) if row is not None else None
+    row = ports.rows.get(Fire, bundles.fire_id_of(of))
+    if row is None:
+        return None
+    return _run(ports, row, of.index) or ports.rows.get(Run, bundles.event_id(row.id, of.index), 1)
+
+
+def may_be_in_bundle(event: Job, schedule_state: ScheduleState | None) -> bool:
+    """Whether a bundle may have taken the place of an event that was prepared as a job: an update changed the spread
+    after that, and kept the generation."""
+    if schedule_state is None or schedule_state.generation != event.generation or event.is_bundle:
+        return False
+    updated_at, due = schedule_state.spread_at, event.due_at
+    return sort_keys.is_fire(event.sort_key) and due is not None and updated_at < due <= updated_at + PREPARED_FOR
+
+
+def bundle_instead(
+    ports: Ports, event: Job, schedule: Schedule | None, schedule_state: ScheduleState | None
+) -> str | None:  # fmt: skip
+    """The id of the bundle that has taken the place of an event that was prepared as a job; None if none has."""
+    if schedule is None or schedule_state is None or not may_be_in_bundle(event, schedule_state):
+        return None
+    row = ports.rows.get(Fire, bundles.fire_id_of(event))
+    if row is None:
+        return None
+    bundle = _bundle(ports, row, event.index)
+    if bundle is not None:
+        return None if bundles.is_void(bundle, schedule, schedule_state, row) else bundle.job_id
+    run = _run(ports, row, event.index)
+    return run.run_id if run is not None else None
 
 
 def take_out(ports: Ports, job_id: str) -> Job | None:

@@ -82,6 +82,11 @@ def fire_id(schedule: str, generation: int, nominal: Instant) -> str:
     return ids.job_id(schedule, generation, f"fire:{nominal}")
 
 
+def fire_id_of(job: Job) -> str:
+    """The id of the fire of an event or a bundle."""
+    return fire_id(job.schedule, job.generation, fire.nominal_of(job))
+
+
 def event_id(fire_id: str, number: int) -> str:
     """The id of the job, and of the run, of one event of a fire that has bundles."""
     return f"{fire_id}{_EVENT}{ids.base36(number)}"
@@ -174,6 +179,15 @@ def without(bundle: Job, numbers: Iterable[int]) -> Job:
 def alone(event: Job) -> Job:
     """An event that leaves its bundle: it also leaves the queue in which its bundle waits."""
     return replace(event, queued_in=None, rank=None, state="PENDING_CONSTRAINTS")
+
+
+def ahead(event: Job, now: Instant) -> Job:
+    """An event that leaves its bundle because this is divided. If it is not due yet, it is a prepared fire as the
+    emitter writes one, so that an update prepares it again."""
+    own = alone(event)
+    if own.due_at is None or own.due_at <= now:
+        return own
+    return replace(own, sort_key=sort_keys.fire(fire.nominal_of(own), LEAF, own.index))
 
 
 # -- read ----------------------------------------------------------------------------------------------------------
@@ -309,13 +323,15 @@ def leased_as(bundle: Job, number: int) -> Job:
 # -- what an update or a pause changes -----------------------------------------------------------------------------
 
 
-def is_void(bundle: Job, schedule: Schedule, schedule_state: ScheduleState) -> bool:
+def is_void(bundle: Job, schedule: Schedule, schedule_state: ScheduleState, fire_row: Fire | None) -> bool:
     """Whether the events of a bundle are written again, because an update that kept the generation changed the spread
-    before the fire began."""
+    before the fire began. Once they are written, ``fire_row`` names other bundles."""
+    if fire_row is not None and holds(fire_row, bundle.index) != (bundle.index, bundle.count):
+        return True
     plan = Plan(*bundle.plan)
     spread = schedule.spread
     same = spread is not None and (plan.events, plan.span) == (spread.count, spread.span)
-    return not same and begins_at(bundle) > schedule_state.spread_at > 0
+    return not same and schedule_state.spread_at > 0 and begins_at(bundle) > schedule_state.spread_at + fire.COMMITTED
 
 
 def begins_at(bundle: Job) -> Instant:

@@ -18,7 +18,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import bundles, fire
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.fires.fire import Begun
-from chalicelib.core.instants import MINUTE, Instant, Millis
+from chalicelib.core.instants import Instant
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.states import GATHERING_MODES
@@ -26,9 +26,6 @@ from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import TimedLeaf
 from chalicelib.core.triggers.time import Recurrence, rule_of
 from chalicelib.core.triggers.tree import NumberedLeaf
-
-# An update is committed within this time of the instant that it divides the fires by, or never: `closings.SETTLED`.
-COMMITTED: Millis = MINUTE
 
 
 def asks_for_prepared(timer: Timer, old: Schedule, new: Schedule) -> bool:
@@ -97,7 +94,7 @@ def double_of(job: Job, schedule_state: ScheduleState) -> Job | None:
     """The fire of the former generation that may have run in place of this one, because it was due before an update was
     committed; None if there is none."""
     due = job.due_at
-    if job.leaf is None or due is None or not schedule_state.former or due > schedule_state.since + COMMITTED:
+    if job.leaf is None or due is None or not schedule_state.former or due > schedule_state.since + fire.COMMITTED:
         return None
     former = Timer(job.schedule, schedule_state.former[-1], 0, 0, {})
     return fire.fire_of(former, job.leaf, fire.nominal_of(job), due, job.index)

@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import Instant, Millis, iso
+from chalicelib.core.instants import MINUTE, Instant, Millis, iso
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
@@ -31,6 +31,8 @@ from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.time import Recurrence, Series, rule_of
 from chalicelib.core.why import Why
 
+# An update is committed within this time of the instant that it divides the fires by, or never: `closings.SETTLED`.
+COMMITTED: Millis = MINUTE
 MAX_COUNTED = 10_000  # unprepared fires that are counted one by one
 # Windows that overlap: each is an entry of 30 bytes in the row of the timer, which each emission writes.
 MAX_WINDOWS = 1_000

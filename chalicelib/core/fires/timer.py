@@ -24,7 +24,8 @@ from chalicelib.core.why import Why
 
 # How many fire events of one timer one emit prepares; the next emit prepares the rest.
 MAX_FIRES = 500
-MAX_BUNDLES = 45  # the same for bundles: the transaction that moves the timer has them, and a row for each fire
+# The same for bundles and the rows of their fires, which are written in the transaction that moves the timer.
+MAX_ROWS = 80
 # What a timer prepared last lies ahead no longer than this.
 PREPARED_FOR: Millis = 10 * MINUTE
 
@@ -82,7 +83,8 @@ def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant, bundl
             upcoming[leaf.id] = nominal
     begun = tuple(one.stored for one in portion.begun)
     later = replace(timer, next=upcoming, fired=portion.fired, begun=begun, rev=timer.rev + 1, bundled=bundled)
-    later = set_to(later, schedule)
+    bundled_to = [fire.nominal_of(job) for job in portion.fires if job.is_bundle]
+    later = set_to(replace(later, bundled_to=max([timer.bundled_to, *bundled_to])), schedule)
     more = later.wake_at is not None and later.wake_at < horizon and not portion.capacity()
     return Emission(tuple(portion.fires), later, tuple(portion.skipped), more or portion.continues)
 
@@ -137,17 +139,30 @@ def reopened(timer: Timer, leaf: NumberedLeaf[TimedLeaf], old: Schedule, new: Sc
 
 def _begun_again(timer: Timer, old: Schedule, new: Schedule, now: Instant) -> tuple[tuple[int, ...], ...]:
     """The fires with unwritten events, once a fire has other events than before. Those whose first event was due keep
-    their number of written events. All events of a later fire follow the new definition; those whose due instant stays
-    the same are not written twice."""
+    their number of written events. So do fires in bundles that begin before the update is surely committed: their
+    events may be sent by the old definition meanwhile. All events of a later fire follow the new definition."""
     known = {one.nominal: one for one in fire.begun(timer)}
     ahead: list[Begun] = []
     for leaf, own in fire.all_series(timer, old):
         for nominal in _prepared(timer, own, leaf, now):
+            if _goes_on(timer, nominal, own.due(nominal), now):
+                continue
             one = known.pop(nominal, None) or Begun(nominal, own.due(nominal), fire.events_of(old))
-            # The bundles of a fire that has not begun are void after a change of the spread (`bundles.is_void`).
-            ahead.append(one._replace(written=0 if timer.bundled else fire.as_before(old, new, one)))
+            ahead.append(one._replace(written=_kept(timer, old, new, one)))
     begun = [*known.values(), *ahead]
     return tuple(one.stored for one in begun if one.written < fire.events_of(new))
+
+
+def _goes_on(timer: Timer, nominal: Instant, due: Instant, now: Instant) -> bool:
+    """Whether a fire in bundles that is due after ``now`` follows the old definition: it begins before an update at
+    ``now`` is surely committed."""
+    return nominal <= timer.bundled_to and due <= now + fire.COMMITTED
+
+
+def _kept(timer: Timer, old: Schedule, new: Schedule, one: Begun) -> int:
+    """How many events of a fire are not written again. A job whose due instant stays the same is not. Bundles are
+    (`bundles.is_void`)."""
+    return 0 if one.nominal <= timer.bundled_to else fire.as_before(old, new, one)
 
 
 def _prepared(timer: Timer, own: Series, leaf: str, now: Instant) -> Iterator[Instant]:
@@ -249,8 +264,10 @@ class _Portion:
         self.fired = dict(self.timer.fired)
 
     def capacity(self) -> int:
-        """How many more events fit."""
-        return (MAX_BUNDLES if self.bundled else MAX_FIRES) - len(self.fires)
+        """How many more events fit, or rows of bundles and their fires."""
+        if not self.bundled:
+            return MAX_FIRES - len(self.fires)
+        return max(0, MAX_ROWS - len(self.fires) - len({job.nominal_at for job in self.fires}))
 
     def continue_begun(self) -> None:
         """Prepare the unwritten events of fires that were begun before."""

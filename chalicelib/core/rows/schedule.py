@@ -121,7 +121,8 @@ class Timer(StoredRow):
     ``arrived`` is the last arrival for each absent leaf in former generations with the same trigger. ``rules`` is the
     version of the rules of time zones by which ``next`` was computed. ``walls`` has, for each leaf that depends on a
     zone, its next instant and the offset there, then the same for the instant before it (`core/fires/walls.py`).
-    ``bundled``: the events of the fires that it prepared last are in bundles.
+    ``bundled``: the events of the fires that it prepared last are in bundles. ``bundled_to`` is the nominal instant of
+    the last fire that has any.
     """
 
     schedule: str
@@ -137,6 +138,7 @@ class Timer(StoredRow):
     wake_at: Instant | None = None
     arrived: Mapping[str, Instant] = field(default_factory=dict)
     bundled: bool = False
+    bundled_to: Instant = 0
 
 
 @dataclass(frozen=True, slots=True)

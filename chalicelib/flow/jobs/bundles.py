@@ -16,7 +16,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.ref import ref_of
-from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.run import Fire, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import queued
 from chalicelib.core.why import Why
@@ -103,13 +103,18 @@ def has_to_change(ports: Ports, bundle: Job, facts: Facts) -> bool:
     schedule, schedule_state, workflow = facts.schedule, facts.schedule_state, facts.workflow
     if schedule is None or schedule_state is None or schedule_state.generation != bundle.generation:
         return False  # its decision ends it
-    if bundles.is_void(bundle, schedule, schedule_state) or bundles.unwanted(bundle, schedule):
+    if _is_void(ports, bundle, schedule, schedule_state) or bundles.unwanted(bundle, schedule):
         return True
     if workflow is not None and not plain.is_bundled(schedule, workflow, facts.counted, facts.policy):
         return True
     if bundles.planned_anew(bundle, schedule, schedule_state) is not bundle:
         return True
     return bool(_ran_before(ports, bundle, schedule_state))
+
+
+def _is_void(ports: Ports, bundle: Job, schedule: Schedule, schedule_state: ScheduleState) -> bool:
+    fire_row = ports.rows.get(Fire, bundles.fire_of_bundle(bundle.job_id))
+    return bundles.is_void(bundle, schedule, schedule_state, fire_row)
 
 
 def bring_up_to_date(ports: Ports, bundle: Job, facts: Facts, now: Instant) -> CheckResult | None:
@@ -120,7 +125,7 @@ def bring_up_to_date(ports: Ports, bundle: Job, facts: Facts, now: Instant) -> C
         raise ValueError("expected a bundle of a schedule")
     unwanted = bundles.unwanted(bundle, schedule)
     removed = _removed(bundle, unwanted, schedule, now)
-    if bundles.is_void(bundle, schedule, schedule_state):
+    if _is_void(ports, bundle, schedule, schedule_state):
         why = Why.of("duplicate", "its fire is prepared again after an update")
         return committed(ports, [DeleteJob(bundle, exact=True), *queued.leave(bundle), *removed], "gone", why)
     if before := _ran_before(ports, bundle, schedule_state):
@@ -168,7 +173,7 @@ def divide(ports: Ports, bundle: Job, now: Instant) -> CheckResult | None:
     """Make a job of each event of a bundle."""
     why = "its events are jobs of their own now, because they need more than a delivery"
     while bundle.waiting:
-        events = [bundles.alone(job) for job in bundles.events(bundle)][:DIVIDED]
+        events = [bundles.ahead(job, now) for job in bundles.events(bundle)][:DIVIDED]
         numbers = [job.index for job in events]
         if ports.ledger.commit([*fire_events.without(bundle, numbers), *map(Create, events)]) is not None:
             return None

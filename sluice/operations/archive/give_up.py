@@ -24,7 +24,7 @@ from chalicelib.core.rows.kinds import TABLES
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.notice import PendingNotice
 from chalicelib.core.rows.reprocess import Reprocess
-from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
+from chalicelib.core.rows.run import DeadLetter, Fire, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Subscription
 from chalicelib.core.runs import queued
 from chalicelib.core.writes import Delete, Put, RemoveWaiter, Replace, Row, Write
@@ -38,7 +38,7 @@ from sluice.operations.rules.owner import notifies, plans_of, posted, unheard
 
 STARTED = "giving-up.json"  # in the archive: rows are being deleted
 BATCH = 500
-_HISTORY = (Record, Output, Pointer, DeadLetter)
+_HISTORY = (Record, Fire, Output, Pointer, DeadLetter)
 
 
 def give_up(copies: Copies, archive: Archive, ports: Ports) -> Manifest:

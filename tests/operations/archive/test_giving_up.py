@@ -17,7 +17,7 @@ from chalicelib.core.rows.backfill import PlanPart
 from chalicelib.core.rows.event import PostedEvent
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.reprocess import Reprocess
-from chalicelib.core.rows.run import Output, Pointer, Record
+from chalicelib.core.rows.run import Fire, Output, Pointer, Record
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.core.writes import Conflict, Create, Delete, Put, RemoveWaiter, Replace, Write
 from chalicelib.ports import Ports, Rows
@@ -173,6 +173,7 @@ def of_each_kind() -> list[StoredCopy]:
         named("ended *", rows.run("r1", state="SUCCEEDED"), "runs"),
         named("active", rows.run("r2", state="RUNNING", permits=()), "runs"),
         named("record *", replace(sample(Record), schedule=rows.SCHEDULE), "runs"),
+        named("fire *", replace(sample(Fire), schedule=rows.SCHEDULE), "runs"),
         named("output *", replace(sample(Output), run_id="demo.flights.s.1"), "runs"),
         named("pointer *", replace(sample(Pointer), run_id="demo.flights.s.1"), "runs"),
         named("letter *", rows.dead_letter(), "runs"),
@@ -210,7 +211,7 @@ def test_l14_history_and_what_others_need_stays() -> None:
 
 def test_l14_a_source_given_up_whole_keeps_history_alone() -> None:
     given = Given(pages(of_each_kind()))
-    history = {"ended *", "record *", "output *", "pointer *", "letter *"}
+    history = {"ended *", "record *", "fire *", "output *", "pointer *", "letter *"}
     found = [each.item["pk"]["S"] for each in of_each_kind()]
     assert sorted(given.source.gone) == sorted([*(name for name in found if name not in history), *["NAMESPACES"] * 2])
     assert (given.ledger.plans, given.ledger.puts) == ([], [])

@@ -1,0 +1,132 @@
+"""Fires of many events that share rows, and what changes before they are sent: outages and updates (E1, E2, L6)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from chalicelib.core.instants import HOUR, MINUTE
+from chalicelib.flow import lookup
+from chalicelib.flow.jobs.check import check_job
+from chalicelib.flow.runs import actions
+from tests.support import events
+from tests.support.clock import NOON
+from tests.support.deliveries_crossed import Interfering, once
+from tests.support.schedules import at
+from tests.support.world import World, flights
+
+
+def _deployed(cron: str, count: int, over: str | None = None, **rest: Any) -> World:
+    world = World(wake_shards=1, history_shards=1)
+    spread = {"count": count} | ({"over": over} if over else {})
+    world.deploy(flights({"batch": at(cron, "notify", spread=spread, **rest)}))
+    return world
+
+
+def _sent(world: World) -> Counter[str]:
+    return Counter(run_id for run_id, _ in world.targets.queue.messages)
+
+
+def test_e1_bundles_of_many_fires_are_prepared_after_an_outage() -> None:
+    world = _deployed("* * * * *", 7)
+    world.clock.wait_until(NOON + 3 * HOUR)
+    world.pass_by("5m")
+    sent = _sent(world)
+    assert set(sent.values()) == {1}
+    assert len(sent) == 185 * 7
+    assert len(events.sent(world, "batch")) == 185 * 7
+
+
+SQS = {"type": "sqs", "queue_url": "https://sqs.example/sluice-target"}
+
+
+def _put(world: World, count: int, over: str | None = None, records: str = "fire") -> None:
+    spread = {"count": count} | ({"over": over} if over else {})
+    batch = at("* * * * *", "notify", spread=spread, on_update="carry")
+    world.deploy(flights({"batch": batch}, notify={"target": SQS, "delivery": {"records": records}}))
+
+
+@pytest.mark.parametrize(("before", "after"), [("fire", "each"), ("each", "fire")])
+@pytest.mark.parametrize("emitted", [False, True])
+@pytest.mark.parametrize("spread", [(10, None), (5, None), (7, "1s"), (30, "5s")])
+def test_l6_another_spread_after_another_kind_of_records(
+    before: str, after: str, emitted: bool, spread: tuple[int, str | None]
+) -> None:
+    world = World(wake_shards=1, history_shards=1)
+    _put(world, 7, records=before)
+    world.pass_by("4m20s")
+    _put(world, 7, records=after)
+    if emitted:
+        world.pass_by("60s")
+    _put(world, *spread, records=after)
+    changed_at = world.clock.now()
+    world.pass_by("6m")
+    sent = _sent(world)
+    assert set(sent.values()) == {1}
+    by_minute = Counter(sent_at // MINUTE for sent_at in world.targets.queue.sent_at)
+    for minute, found in by_minute.items():
+        expected = 7 if minute * MINUTE < changed_at else spread[0]
+        assert found == expected or (found == 7 and minute * MINUTE <= changed_at + MINUTE), minute
+
+
+@pytest.mark.parametrize("behind", [1, 900])
+@pytest.mark.parametrize(("old", "new"), [((7, None), (10, None)), ((30, "5s"), (30, "6s")), ((30, "5s"), (60, "5s"))])
+def test_l6_another_spread_while_the_fire_begins_sends_nothing_twice(
+    behind: int, old: tuple[int, str | None], new: tuple[int, str | None]
+) -> None:
+    """The clock of the update is behind, or it reads the clock before the fire and is committed after that."""
+    world = World(wake_shards=1, history_shards=1)
+    _put(world, *old)
+    first = world.clock.now() + 4 * MINUTE
+    world.pass_by("3m")
+
+    def put() -> None:
+        world.clock.now = lambda: first - behind  # type: ignore[method-assign]
+        try:
+            _put(world, *new)
+        finally:
+            del world.clock.now
+
+    sent_before = len(world.targets.queue.messages)
+    assert sent_before
+    Interfering(world, after=once(put))
+    world.pass_by("4m")
+    sent = _sent(world)
+    assert set(sent.values()) == {1}
+    runs = events.sent(world, "batch")
+    assert sorted(runs) == sorted(sent)
+
+
+def test_w15_a_rerun_of_an_event_carries_its_data() -> None:
+    world = _deployed("0 13 * * *", 7, data={"batch": "first"})
+    world.clock.wait_until(NOON + HOUR - MINUTE)
+    world.pass_by("2m")
+    run_id, _ = world.targets.queue.messages[3]
+    first = lookup.find_run(world.ports, run_id)[-1].request.data
+    world.put("batch", at("0 13 * * *", "notify", spread={"count": 7}, data={"batch": "second"}))
+    again = actions.rerun(world.ports, run_id, "request-1")
+    world.pass_by("1m")
+    assert lookup.find_run(world.ports, again)[-1].request.data == first
+
+
+@pytest.mark.parametrize("later", ["1ms", "300ms"])
+def test_l6_a_divided_bundle_goes_on_in_the_next_generation(later: str) -> None:
+    """Its events are jobs, of which some are not due yet, when an update begins a generation."""
+    world = _deployed("2 12 2 3 *", 30, "5s")
+    world.pass_by("120200ms")
+    over = {"spread": {"count": 30, "over": "5s"}}
+    each = {"target": SQS, "delivery": {"records": "each"}}
+    world.deploy(flights({"batch": at("2 12 2 3 *", "notify", on_update="carry", **over)}, notify=each))
+    bundle = world.jobs("batch")[0]
+    world.clock.wait_until(bundle.due_at or 0)
+    check_job(world.ports, (bundle.schedule, bundle.generation, bundle.sort_key))
+    assert any(not job.is_bundle and (job.due_at or 0) > world.clock.now() for job in world.jobs("batch"))
+    world.pass_by(later)
+    changed = at("2 12 2 3 *", "notify", properties={"changed": True}, **over)
+    world.deploy(flights({"batch": changed}, notify=each))
+    world.pass_by("3m")
+    sent = _sent(world)
+    assert (len(sent), set(sent.values())) == (30 - events.on_record(world, "batch"), {1})
+    assert len(events.sent(world, "batch")) == len(sent)
