@@ -130,9 +130,10 @@ class SqsHints:
             # It is work of about a second for hundreds of rows, so it needs an invocation of its own.
             yield _Message(encode([shard], due), _delay(due - now, min_delay), is_burst=True)
         large = list(filter(_is_large, refs))
+        of_burst = sum(map(events_of, large)) >= bursts.BURST
         for bundle in large:
-            early = bursts.lead_of_bundles(len(large))
-            yield _Message(encode([bundle], due), _delay(due - now - early, min_delay), is_burst=True)
+            early = bursts.lead_of_bundles(len(large)) if of_burst else GROUP_HEAD_START
+            yield _Message(encode([bundle], due), _delay(due - now - early, min_delay), of_burst)
         refs = [ref for ref in refs if not _is_shard(ref) and not _is_large(ref)]
         # A part of a burst that is as small as an ordinary message is one.
         rows = max(len(refs), crowd) if len(refs) > MAX_REFS else len(refs)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from chalicelib.core.fires import bundles, fire
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Fire, Record, Run
+from chalicelib.core.runs import queued
 from chalicelib.core.writes import Create, DeleteJob, Replace, Write
 from chalicelib.ports import Ports
 
@@ -42,10 +45,15 @@ def take_out(ports: Ports, job_id: str) -> Job | None:
     bundle = _bundle(ports, row, number) if row is not None else None
     if row is None or bundle is None:
         return None
-    own = bundles.event_of(bundle, number)
-    rest = bundles.without(bundle, [number])
-    first: Write = Replace(rest) if rest.waiting else DeleteJob(bundle, exact=True)
-    return own if ports.ledger.commit([first, Create(own), Replace(bundles.left_by(row, number))]) is None else None
+    own = bundles.alone(bundles.event_of(bundle, number))
+    rest = without(bundle, [number])
+    return own if ports.ledger.commit([*rest, Create(own), Replace(bundles.left_by(row, number))]) is None else None
+
+
+def without(bundle: Job, numbers: Collection[int]) -> list[Write]:
+    """The writes by which events leave a bundle. It ends, and leaves its queue, with the last of its events."""
+    rest = bundles.without(bundle, numbers)
+    return [Replace(rest)] if rest.waiting else [DeleteJob(bundle, exact=True), *queued.leave(bundle)]
 
 
 def _place(ports: Ports, job_id: str) -> tuple[Fire, int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from chalicelib.core.instants import HOUR, MINUTE
 from chalicelib.core.rows.run import Run
 from chalicelib.flow import lookup
+from tests.support import events
 from tests.support.clock import NOON
 from tests.support.schedules import at
 from tests.support.world import World, flights
@@ -50,3 +51,13 @@ def test_one_event_has_a_run() -> None:
     run: Run = lookup.find_run(world.ports, run_id)[-1]
     assert (run.run_id, run.state, run.count) == (run_id, "SUCCEEDED", 1)
     assert run.spread == (777, 1_000)
+
+
+def test_every_event_is_found_by_its_id() -> None:
+    world = _world(300)
+    world.pass_by("50s")
+    waiting = events.waiting(world, "batch")
+    assert len(set(waiting)) == 300
+    assert [lookup.find_job(world.ports, job_id).index for job_id in waiting] == list(range(300))
+    world.pass_by("5m")
+    assert [lookup.find_run(world.ports, job_id)[-1].spread for job_id in waiting] == [(n, 300) for n in range(300)]

@@ -15,6 +15,7 @@ from chalicelib.core.instants import duration
 from chalicelib.flow.fires import emit
 from chalicelib.flow.system import sweep
 from tests.faults import invariants
+from tests.support import events
 from tests.support.crash import CrashPoints, lost, redelivered, wrap
 from tests.support.fakes import EmrRun
 from tests.support.idle import is_idle
@@ -102,7 +103,9 @@ def _play(scenario: Scenario, world: World, *deaths: int) -> CrashPoints:
         _recover(world, scenario)
     points.armed = False
     tell = f"after {points.names[-3:]}"
-    states = {name: [run.state for run in world.runs(name)] for name in scenario.expect[0][0]}
+    states = {
+        name: [run.state for run in world.runs(name) for _ in events.of_run(run)] for name in scenario.expect[0][0]
+    }
     end = (states, len(world.targets.emr.runs))
     assert end in (scenario.expect if deaths else scenario.expect[:1]), f"{end} {tell}"
     assert scenario.messages in (None, len({run_id for run_id, _ in world.targets.queue.messages})), tell

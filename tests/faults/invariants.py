@@ -16,6 +16,7 @@ from chalicelib.core.access.grants import MISSING
 from chalicelib.core.constraints import approval
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.fires import bundles
 from chalicelib.core.instants import MINUTE, SECOND, Instant, iso, parse_instant
 from chalicelib.core.jobs.check import Wait, decide
 from chalicelib.core.jobs.facts import Facts
@@ -39,7 +40,7 @@ from chalicelib.flow import facts
 from chalicelib.flow.ingest.apply import NO_JOB
 from chalicelib.flow.limits import pools
 from tests.faults.limits import check_limits
-from tests.support import backfills
+from tests.support import backfills, events
 from tests.support.world import World
 
 R = TypeVar("R")
@@ -341,12 +342,25 @@ def _events_are_accounted_for(stock: Stock) -> None:
         if job.closed and not job.job_id:
             continue  # a tombstone: its events are in the record of the dropped job
         _counts_are_those_of_markers(job, [marker for marker in stock.applied if marker.event_job == job.job_id])
-    ran = {run.run_id for run in stock.runs}
-    did_well = {run.run_id for run in stock.runs if run.state != "FAILED"}
+    ran = {run.run_id for run in stock.runs if not bundles.is_bundle_id(run.run_id)}
+    did_well = {run.run_id for run in stock.runs if run.state != "FAILED"} & ran
     for record in stock.records:
         # A dropped dead letter has a record in addition to its run. All attempts of that run have failed.
         known = did_well if record.reason.code == "letter_dropped" else ran
         assert record.kind == "COALESCED" or record.id not in known, "what ran has no record of not having run"
+    _bundles_are_accounted_for(stock)
+
+
+def _bundles_are_accounted_for(stock: Stock) -> None:
+    """No event of a bundle has run, waits and is on record in two ways at once."""
+    dropped = {record.id: record.count for record in stock.records}
+    waiting = {job.job_id: job for job in stock.jobs if job.is_bundle}
+    for run in stock.runs:
+        if bundles.is_bundle_id(run.run_id):
+            sent, size = set(events.of_run(run)), int(run.run_id.rpartition("_")[2], 36)
+            assert len(sent) + dropped.get(run.run_id, 0) <= size, "what ran has no record of not having run"
+            job = waiting.get(run.run_id)
+            assert job is None or not sent & set(events.of_job(job)), "what ran does not wait"
 
 
 def _counts_are_those_of_markers(job: Job, markers: list[AppliedEvent]) -> None:

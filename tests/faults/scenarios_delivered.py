@@ -7,11 +7,12 @@ from typing import Any
 
 from chalicelib.core.instants import SECOND
 from chalicelib.core.targets.answers import Never, NoAnswer
+from chalicelib.flow.definitions import store
 from chalicelib.flow.runs import dead_letters
 from chalicelib.flow.system.dispatch import dispatch_together
 from tests.faults.dying import Scenario, passes, people, tick
 from tests.support.crash import lost, redelivered
-from tests.support.world import World
+from tests.support.world import SQS, World
 
 # One fire within the time that the test lets pass: 2 March 2026, 12:01 is the only one of that day.
 ONCE = {"type": "time", "expression": "1 12 2 3 *"}
@@ -66,6 +67,12 @@ def _outlasts_its_invocation(world: World) -> None:
     world.settle(lost)
 
 
+def _each_outlasts_its_invocation(world: World) -> None:
+    each = {"target": SQS, "delivery": {"records": "each"}}
+    people(world, lambda: store.put(world.ports, "workflow", "demo.flights.notify", each, "tester"))
+    _outlasts_its_invocation(world)
+
+
 def _redrive(world: World) -> None:
     """Redrive all dead letters. The queue exists now."""
     world.targets.queue.down = None
@@ -85,6 +92,12 @@ DELIVERED = {
     "a batch that outlasts its lease and its invocation": Scenario(
         {"message": {**SENT_ONCE, "spread": {"count": 21}}},
         _outlasts_its_invocation,
+        [({"message": ["SUCCEEDED"] * 21}, 0)],
+        messages=21,
+    ),
+    "a batch of jobs that outlasts its lease and its invocation": Scenario(
+        {"message": {**SENT_ONCE, "spread": {"count": 21}}},
+        _each_outlasts_its_invocation,
         [({"message": ["SUCCEEDED"] * 21}, 0)],
         messages=21,
     ),

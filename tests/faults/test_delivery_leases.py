@@ -25,7 +25,7 @@ from chalicelib.flow.system.dispatch import dispatch_together
 from tests.faults import invariants
 from tests.faults.dying import SMALL
 from tests.support.crash import Crash, lost
-from tests.support.deliveries_crossed import TARGETS, Interfering, deploy, due, fires, ids, many, once, spread
+from tests.support.deliveries_crossed import EACH, TARGETS, Interfering, deploy, due, fires, ids, many, once, spread
 from tests.support.ledgers import LedgerBetween
 from tests.support.world import World
 
@@ -79,7 +79,7 @@ def test_overlapping_batches_leased_at_once_send_no_job_twice(count: int, leased
     """Between the look at the leases of others and the own lease, another invocation leases some of the same jobs, in
     another batch. It dies later, so these jobs are delivered after its lease."""
     world = World(**SMALL)
-    deploy(world, {"daily": spread(count), "other": spread(2)})
+    deploy(world, {"daily": spread(count), "other": spread(2)}, delivery=EACH)
     refs = [ref for ref in fires(world) if "daily" in ref.parts[0]]
     instant = due(world)
     plain, jobs = world.ports, [*world.jobs("daily")[:leased], *world.jobs("other")[:1]]
@@ -163,7 +163,7 @@ def test_retries_of_one_instant_read_no_leases_of_others(monkeypatch: pytest.Mon
         return found
 
     monkeypatch.setattr(DynamoJobs, "delivery_leases", counted)
-    deploy(world, {"daily": spread(count)})
+    deploy(world, {"daily": spread(count)}, delivery=EACH)
     world.targets.queue.down = NoAnswer("no answer in time")
     assert dispatch_together(world.ports, fires(world), due(world)) == []
     world.targets.queue.down, read = None, 0
@@ -181,7 +181,7 @@ def test_retries_of_one_instant_read_no_leases_of_others(monkeypatch: pytest.Mon
 def test_one_of_two_invocations_has_a_job(one: int, other: int, first: str, second: str) -> None:
     """Each leases a single job or a batch. Both have one job of the same schedule."""
     world = World(**SMALL)
-    deploy(world, {"daily": spread(5)})
+    deploy(world, {"daily": spread(5)}, delivery=EACH)
     fires(world)
     jobs, instant = list(world.jobs("daily")), due(world)
     shared = delivery_lease.mark(jobs[2])
@@ -299,7 +299,7 @@ class _NoBooks(LedgerBetween):
 @pytest.mark.parametrize("count", [1, 25])
 def test_an_unrecorded_delivery_is_not_sent_again_at_once(count: int) -> None:
     world = World(**SMALL)
-    deploy(world, {"daily": spread(count)})
+    deploy(world, {"daily": spread(count)}, delivery=EACH)
     refs, instant = fires(world), due(world)
     ledger = _NoBooks(world.ports.ledger)
     world.ports = replace(world.ports, ledger=ledger)

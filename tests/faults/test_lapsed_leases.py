@@ -25,7 +25,7 @@ from chalicelib.flow.system.dispatch import dispatch_together
 from chalicelib.ports import Ports
 from tests.faults import invariants
 from tests.faults.dying import SMALL
-from tests.support.deliveries_crossed import Interfering, deploy, due, fires, ids, once, spread
+from tests.support.deliveries_crossed import EACH, Interfering, deploy, due, fires, ids, once, spread
 from tests.support.world import World
 
 STALL = "65s"
@@ -115,10 +115,11 @@ def test_clocks_that_differ_by_0_9_s_send_no_job_twice() -> None:
 
 
 @pytest.mark.parametrize("ahead", [100, 900, SECOND])
-def test_jobs_sent_and_handed_on_by_a_clock_ahead_stay_sent(ahead: Millis) -> None:
+@pytest.mark.parametrize("records", ["each", "fire"])
+def test_jobs_sent_and_handed_on_by_a_clock_ahead_stay_sent(ahead: Millis, records: str) -> None:
     """The other invocation has time for one call, which it makes before the instant by the clock of this one."""
     world = World(**SMALL)
-    deploy(world, {"daily": spread(120)})
+    deploy(world, {"daily": spread(120)}, delivery={"records": records})
     refs, instant = fires(world), due(world)
     world.pass_by("55s")
     prepared = prepare(world.ports, refs, instant)
@@ -152,6 +153,54 @@ def test_the_longest_call_ends_in_its_lease_by_any_clock(ahead: Millis) -> None:
     Interfering(world, after=slow)
     assert dispatch_together(world.ports, refs, instant) == []
 
+    _each_sent_once(world, 30)
+
+
+@pytest.mark.parametrize("ahead", [0, 900, SECOND])
+def test_the_call_after_a_slow_read_ends_in_its_lease(ahead: Millis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lease was long enough when it was looked at. Then the read takes two seconds, and the call as long as it may.
+    In the last moment of the call, another invocation handles the same jobs."""
+    world, instant, leased = _leased_ahead(30)
+    (held,) = world.ports.jobs.delivery_leases(instant)
+    longest = deliver.longest_of(leased.ready)
+    world.clock.wait_until(held.leased_until - longest - CLOCKS - 1_500)
+    plain, slow = deliver._relied_on, once(lambda: world.clock.pass_by("2s"))
+
+    def relied_on(ports: Ports, part: Sequence[deliver.Ready]) -> list[deliver.Ready]:
+        found = plain(ports, part)
+        slow()
+        return found
+
+    def meet() -> None:
+        world.clock.pass_by(f"{longest - 1}ms")
+        dispatch_together(replace(world.ports, clock=_Ahead(world.clock, ahead)), _refs(leased), instant)
+
+    monkeypatch.setattr(deliver, "_relied_on", relied_on)
+    Interfering(world, after=once(meet))
+    send(world.ports, leased)
+
+    _each_sent_once(world, 30)
+
+
+@pytest.mark.parametrize("ahead", [0, 900, SECOND])
+def test_a_lease_that_lapses_during_a_slow_read_doubles_nothing(ahead: Millis) -> None:
+    """Its renewal takes almost two seconds. Meanwhile it ends, and another invocation sends jobs of the first call."""
+    world, instant, leased = _leased_ahead(30)
+    (held,) = world.ports.jobs.delivery_leases(instant)
+    world.clock.wait_until(held.leased_until - SECOND)
+    other = replace(world.ports, clock=_Ahead(world.clock, ahead))
+
+    def stall() -> None:
+        assert world.ports.jobs.delivery_leases(instant) == (held,), "the call that follows is the renewal"
+        world.clock.pass_by("1900ms")
+        assert dispatch_together(other, _refs(leased)[:7], instant) == []
+        assert len(ids(world)) == 7
+
+    world.tables.before_call = once(stall)
+    sent = send(world.ports, leased)
+
+    assert sent.lost == frozenset(_refs(leased)[:7])
+    assert len(sent.ends) == 23
     _each_sent_once(world, 30)
 
 
@@ -253,7 +302,7 @@ def test_jobs_given_up_to_each_other_are_tried_after_two_seconds() -> None:
 def _leased_ahead(count: int) -> tuple[World, Instant, Leased]:
     """A batch that is leased five seconds before its instant, so it relies on the count of closings."""
     world = World(**SMALL)
-    deploy(world, {"daily": spread(count)})
+    deploy(world, {"daily": spread(count)}, delivery=EACH)
     refs, instant = fires(world), due(world)
     world.pass_by("55s")
     prepared = prepare(world.ports, refs, instant)

@@ -22,15 +22,17 @@ from chalicelib.core.audit.author import Author
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.limits.permits import MOST_RATES
+from chalicelib.core.targets.answers import Never
 from chalicelib.flow.dags import actions as dags
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy, uploaded
+from chalicelib.flow.fires import emit
 from tests.acceptance.words import absent, any_of, concurrency, event, fresh, on, partition, rate, time
 from tests.flow.stored import send
 from tests.support import backfills
 from tests.support.fakes import APPLICATION
 from tests.support.schedules import at, partitions
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, SQS, World, day, flights
 
 ROOT = Path(__file__).parents[2]
 MAX_WRITES, MAX_BYTES, MAX_ITEM, MAX_EXPRESSION = 100, 4_000_000, 400_000, 4_096
@@ -293,6 +295,25 @@ def plays_deliveries() -> Sizes:
     return sizes
 
 
+def plays_bundles() -> Sizes:
+    """A queue refuses all events of a fire with large data. Another fire is divided, and one has the most bundles."""
+    world = World(wake_shards=1, history_shards=1)
+    refused = at("1 12 * * *", "notify", spread={"count": 120}, **big(80_000))
+    divided = at("2 12 * * *", "split", spread={"count": 120})
+    many = at("3 12 * * *", "notify", spread={"count": 100_000})
+    small = at("1 12 * * *", "notify", spread={"count": 120})
+    document = flights({"refused": refused, "small": small, "divided": divided, "many": many}, split={"target": SQS})
+    world.deploy(document)
+    sizes = measured(world)
+    world.targets.queue.down = Never("no such queue")
+    world.pass_by("65s")
+    world.targets.queue.down = None
+    store.put(world.ports, "workflow", f"{APP}.split", {"target": SQS, "delivery": {"records": "each"}}, "tester")
+    world.pass_by("1m")
+    emit.emit_due(world.ports)
+    return sizes
+
+
 def plays_notices() -> Sizes:
     """Each of many schedules of one workflow has targets of its own for its notices, and fails."""
     world = World(wake_shards=1, history_shards=1)
@@ -392,6 +413,7 @@ CASES: dict[str, Case] = {
         plays_claims,
         plays_backfills,
         plays_timers,
+        plays_bundles,
         plays_deliveries,
         plays_notices,
         plays_queues,
@@ -408,6 +430,8 @@ LARGEST: dict[str, tuple[str, int]] = {
     "flow/fires/emit.py::_commit": ("timers", 90),
     "flow/ingest/apply.py::apply_event": ("events", 45),
     "flow/jobs/check.py::_claim": ("claims", 90),
+    "flow/jobs/bundle_books.py::_commit": ("bundles", 50),
+    "flow/jobs/bundles.py::divide": ("bundles", 90),
     "flow/jobs/delivery_books.py::_commit": ("deliveries", 90),
     "flow/jobs/joining.py::_commit": ("deliveries", 90),
     "flow/limits/counting.py::settle": ("queues", 20),
@@ -431,6 +455,7 @@ SHORT: dict[str, str] = {
     "flow/ingest/fires.py::_count": "one fire, and its record",
     "flow/ingest/snapshots.py::register": "one snapshot, and its size",
     "flow/jobs/actions.py::approve": "one job that moves",
+    "flow/jobs/bundles.py::_without": "one bundle, and one record",
     "flow/jobs/batch.py::_detached": "as many jobs as fit, with four writes each",
     "flow/jobs/check.py::_expire_waiting": "two jobs, and a waiter",
     "flow/jobs/delivery_books.py::_book": "one delivery, and what its job holds",

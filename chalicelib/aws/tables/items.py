@@ -33,9 +33,20 @@ R = TypeVar("R")
 Item = dict[str, Any]
 
 FORMAT = 4
+# That of bundles and their runs: older code would take them for single events, so it must refuse them.
+OF_BUNDLES = 5
 # As text, users' floats and deep structures keep every byte; DynamoDB's numbers would not preserve them.
 _JSON_FIELDS = {"definition", "document", "properties", "request", "event", "metrics", "named", "sends"}
-_SPARSE = {"count", "plan", "done", "left", "spread", "spread_at", "bundled"}  # not stored if they have their default
+_SPARSE = {
+    "count",
+    "plan",
+    "done",
+    "ahead",
+    "left",
+    "spread",
+    "spread_at",
+    "bundled",
+}  # not stored if they have their default
 _CARRIED = "unknown"  # the only field that is not stored under its own name
 # A row without a ``wake_at`` that people search for lies in a list of its own in the wake index, which no tick reads.
 # In place of the number of a shard such an item has ``<list>#<namespace>#<shard>``.
@@ -46,7 +57,7 @@ _EXACT = 10**38  # DynamoDB keeps up to 38 digits of a number
 _serialize = TypeSerializer().serialize
 _deserialize = TypeDeserializer().deserialize
 _json = json.JSONEncoder(separators=(",", ":")).encode
-_FORMAT = {"N": str(FORMAT)}
+_FORMAT, _OF_BUNDLES = {"N": str(FORMAT)}, {"N": str(OF_BUNDLES)}
 _PARTS: dict[str, type[Any]] = {"event": Event, "request": StartRequest}  # fields that hold another row
 
 
@@ -124,7 +135,7 @@ def is_listed(item: Mapping[str, Any]) -> bool:
 def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
     key = kinds.key_of(row)
     item: Item = dict(row.unknown)
-    item |= {"pk": value(key.pk), "sk": value(key.sk), "format": _FORMAT}
+    item |= {"pk": value(key.pk), "sk": value(key.sk), "format": _layout(row)}
     form = _form(type(row))
     for (name, default, is_sparse, is_special), content in zip(form.fields, form.contents(row), strict=True):
         if content is not None and not (is_sparse and content == default):
@@ -144,12 +155,17 @@ def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
     return item
 
 
+def _layout(row: Row) -> dict[str, Any]:
+    is_bundle = isinstance(row, Job) and row.is_bundle
+    return _OF_BUNDLES if is_bundle or (isinstance(row, Run) and row.sends is not None) else _FORMAT
+
+
 def from_item(kind: type[R], item: Item) -> R:
     """The row of a stored item. Raises `NewerLayout` if the item has a layout that this code does not know."""
     layout = _read(item["format"]) if "format" in item else FORMAT
-    if layout > FORMAT:
+    if layout > OF_BUNDLES:
         raise NewerLayout(
-            f"row {_read(item['pk'])}, {_read(item['sk'])} has layout {layout}; this code reads up to {FORMAT}"
+            f"row {_read(item['pk'])}, {_read(item['sk'])} has layout {layout}; this code reads up to {OF_BUNDLES}"
         )
     form = _form(kind)
     values: dict[str, Any] = {}

@@ -3,7 +3,7 @@
 A fire of 10,000 events that are due at one instant has these rows and ids:
 
     demo.flights.batch.m1n5.4b2f       the fire: a row `Fire`, which names its bundles
-    demo.flights.batch.m1n5.4b2f-0x6y  a bundle: the events 0 to 249. First a `Job`, then a `Run` with the same id
+    demo.flights.batch.m1n5.4b2f-0_6y  a bundle: the events 0 to 249. First a `Job`, then a `Run` with the same id
     demo.flights.batch.m1n5.4b2f-7     an event, number 7: it has no row
 
 The numbers in ids are written in base 36. Sluice sends the events of a bundle in the order of their numbers, each under
@@ -16,7 +16,7 @@ The emitter writes the bundles of a fire in the transaction that moves the timer
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -27,16 +27,17 @@ from chalicelib.core.fires.fire import Begun
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.run import Fire, Run
 from chalicelib.core.rows.schedule import HISTORY, ScheduleState, Timer
 
 # One invocation sends a bundle. So its events are due within a second, and are no more than it sends in a few seconds.
 WINDOW: Millis = SECOND
 LEAST, USUAL, MOST = 5, 250, 2_500
-BUNDLES = 40  # of a fire whose events are due at one instant, unless they are more than 100,000
+BUNDLES = 60  # of a fire whose events are due at one instant, unless they are more than 100,000
 LEAF = "0"  # of a spread: its trigger is one time
 _EVENT = "-"  # between the id of a fire and the number of an event
-_COUNT = "x"  # between the number of the first event of a bundle and the number of its events
+_COUNT = "_"  # no digit of base 36; between the number of the first event of a bundle and the number of its events
 
 
 class Plan(NamedTuple):
@@ -97,9 +98,19 @@ def is_bundle_id(job_id: str) -> bool:
 def number_of(job_id: str) -> tuple[str, int] | None:
     """The id of the fire and the number of an event; None for any other id."""
     fire_of, found, number = job_id.rpartition(_EVENT)
-    if not found or not number or set(number) - set(ids.DIGITS) or _COUNT in number or "." in number:
+    if not found or not number or set(number) - set(ids.DIGITS):
         return None
     return fire_of, int(number, 36)
+
+
+def place_of(job_id: str) -> tuple[str, int, int] | None:
+    """The id of the fire, the number of the first event, and the number of events of a bundle; None for any other
+    id."""
+    if not is_bundle_id(job_id):
+        return None
+    fire_of, _, numbers = job_id.rpartition(_EVENT)
+    first, _, count = numbers.partition(_COUNT)
+    return fire_of, int(first, 36), int(count, 36)
 
 
 def fire_of_bundle(bundle_id: str) -> str:
@@ -152,7 +163,12 @@ def after(stored: Fire | None, more: Fire) -> Fire:
 def without(bundle: Job, numbers: Iterable[int]) -> Job:
     """The bundle without events that left it, due when the first of its other events is."""
     own = {number for number in numbers if bundle.index <= number < bundle.index + bundle.count}
-    return _settled(bundle, bundle.done, sorted({*bundle.left, *own}))
+    return _settled(bundle, (), {*bundle.left, *own})
+
+
+def alone(event: Job) -> Job:
+    """An event that leaves its bundle: it also leaves the queue in which its bundle waits."""
+    return replace(event, queued_in=None, rank=None, state="PENDING_CONSTRAINTS")
 
 
 # -- read ----------------------------------------------------------------------------------------------------------
@@ -164,13 +180,13 @@ def due(bundle: Job, number: int) -> Instant:
 
 def numbers(bundle: Job) -> list[int]:
     """The numbers of the events that are neither settled nor have left, in their order."""
-    left = set(bundle.left)
-    return [number for number in range(bundle.index + bundle.done, bundle.index + bundle.count) if number not in left]
+    gone = {*bundle.left, *bundle.ahead}
+    return [number for number in range(bundle.index + bundle.done, bundle.index + bundle.count) if number not in gone]
 
 
 def has(bundle: Job, event: Job) -> bool:
     """Whether an event is neither settled nor has left the bundle."""
-    return event.index >= bundle.index + bundle.done and event.index not in bundle.left
+    return event.index >= bundle.index + bundle.done and event.index not in (*bundle.left, *bundle.ahead)
 
 
 def last_due(job: Job) -> Instant | None:
@@ -195,6 +211,7 @@ def event_of(bundle: Job, number: int) -> Job:
         count=1,
         plan=(),
         done=0,
+        ahead=(),
         left=(),
         wake_at=at,
         leases=0,
@@ -207,18 +224,31 @@ def events(bundle: Job) -> Iterator[Job]:
     return (event_of(bundle, number) for number in numbers(bundle))
 
 
-def settled(bundle: Job, upto: int, left: Iterable[int] = ()) -> Job | None:
-    """The bundle once all of its events before the number ``upto`` are settled, and those in ``left`` have left it.
-    None if no event remains."""
-    later = _settled(bundle, max(bundle.done, upto - bundle.index), sorted({*bundle.left, *left}))
+def settled(bundle: Job, sent: Collection[int], left: Collection[int] = ()) -> Job | None:
+    """The bundle once the events with the numbers ``sent`` are settled, and those in ``left`` have left it. None if no
+    event remains."""
+    later = _settled(bundle, sent, {*bundle.left, *left})
     return later if later.waiting else None
 
 
-def _settled(bundle: Job, done: int, left: Sequence[int]) -> Job:
-    later = replace(bundle, done=done, left=tuple(left), rev=bundle.rev + 1, leases=0)
+def _settled(bundle: Job, sent: Collection[int], left: Collection[int]) -> Job:
+    ahead = {*bundle.ahead, *sent}
+    done = next_gap(bundle.index, bundle.done, {*ahead, *left})
+    kept = tuple(sorted(number for number in ahead if number >= bundle.index + done))
+    later = replace(
+        bundle, done=done, ahead=kept, left=tuple(sorted(left)), rev=bundle.rev + 1, leases=0
+    )  # fmt: skip
     rest = numbers(later)
     at = due(bundle, rest[0]) if rest else bundle.due_at
-    return replace(later, due_at=at, wake_at=at)
+    # One that waits in a queue is woken by it.
+    return replace(later, due_at=at, wake_at=at if bundle.queued_in is None else bundle.wake_at)
+
+
+def next_gap(first: int, done: int, gone: Collection[int]) -> int:
+    """How many events from number ``first`` on are over: at least ``done``, and then those that are ``gone``."""
+    while first + done in gone:
+        done += 1
+    return done
 
 
 def first_after(bundle: Job, now: Instant) -> Job | None:
@@ -235,6 +265,40 @@ def until(bundle: Job, instant: Instant, events: int) -> Job | None:
     later = {number for number in numbers(bundle) if number < events and due(bundle, number) > instant}
     part = replace(bundle, left=tuple(sorted({*bundle.left, *later})))
     return part if numbers(part) else None
+
+
+# -- in the queue of a policy --------------------------------------------------------------------------------------
+
+
+def waiters(bundle: Job, waiter: Waiter, now: Instant) -> list[Waiter]:
+    """The events of a queued bundle that are due, each as a waiter. Only the bundle has a row in the queue."""
+    fire_id = fire_of_bundle(bundle.job_id)
+    return [
+        replace(
+            waiter,
+            job_sort_key=sort_keys.event(bundle.sort_key, number),
+            job_id=event_id(fire_id, number),
+        )
+        for number in numbers(bundle)
+        if due(bundle, number) <= now
+    ]
+
+
+def waiter_of(waiter: Waiter) -> tuple[Waiter, int] | None:
+    """The waiter of the bundle of an event, and the number of the event; None for the waiter of a job."""
+    found = sort_keys.event_in(waiter.job_sort_key)
+    place = number_of(waiter.job_id)
+    if found is None or place is None:
+        return None
+    key, number = found
+    first = int(key.rpartition("#")[2].partition("+")[0])
+    own = bundle_id(place[0], first, sort_keys.events_of(key))
+    return replace(waiter, job_sort_key=key, job_id=own), number
+
+
+def leased_as(bundle: Job, number: int) -> Job:
+    """What a lease on one event of a queued bundle covers. All events of a fire have the leases of one instant."""
+    return replace(event_of(bundle, number), due_at=begins_at(bundle))
 
 
 # -- what an update or a pause changes -----------------------------------------------------------------------------
@@ -273,7 +337,8 @@ def planned_anew(bundle: Job, schedule: Schedule, schedule_state: ScheduleState)
     if tuple(plan) == bundle.plan:
         return bundle
     at = plan.due(number)
-    return replace(bundle, plan=tuple(plan), due_at=at, wake_at=at, rev=bundle.rev + 1, leases=0)
+    wake_at = at if bundle.queued_in is None else bundle.wake_at
+    return replace(bundle, plan=tuple(plan), due_at=at, wake_at=wake_at, rev=bundle.rev + 1, leases=0)
 
 
 # -- one event of a run --------------------------------------------------------------------------------------------
@@ -282,12 +347,12 @@ def planned_anew(bundle: Job, schedule: Schedule, schedule_state: ScheduleState)
 def run_of_event(run: Run, fire_id: str, number: int) -> Run | None:
     """The run of one event out of the run of its bundle; None if the bundle has not sent it."""
     first, events = run.spread
-    if not first <= number < first + run.count or number in run.left:
+    if number not in run.ahead and (not first <= number < first + run.count or number in run.left):
         return None
     own, event = event_id(fire_id, number), run.event
     if event is not None:
         event = replace(event, id=fire.event_id(run.schedule, run.generation, LEAF, event.instant, number))
-    return replace(run, run_id=own, spread=(number, events), count=1, left=(), sends=None, event=event)
+    return replace(run, run_id=own, spread=(number, events), count=1, ahead=(), left=(), sends=None, event=event)
 
 
 def sort_key(fire_row: Fire, first: int, count: int) -> str:

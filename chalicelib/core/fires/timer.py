@@ -24,7 +24,7 @@ from chalicelib.core.why import Why
 
 # How many fire events of one timer one emit prepares; the next emit prepares the rest.
 MAX_FIRES = 500
-MAX_BUNDLES = 80  # the same for bundles, which are written in the transaction that moves the timer
+MAX_BUNDLES = 45  # the same for bundles: the transaction that moves the timer has them, and a row for each fire
 # What a timer prepared last lies ahead no longer than this.
 PREPARED_FOR: Millis = 10 * MINUTE
 

@@ -15,8 +15,9 @@ from chalicelib.core.instants import HOUR, SECOND, Instant, Millis
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.stored import StoredRow
 
-# A lease outlives the longest call by this much. It is renewed when the longest call and a second are left of it, so
-# every five seconds at most. A batch to SQS takes less, and never renews it.
+# A lease outlives the longest call by this much. It is renewed when the longest call and three seconds are left of it:
+# a call may begin two seconds after that look at the lease, and clocks may differ by one. So there are at least three
+# seconds between two renewals. A batch to SQS takes less, and never renews it.
 MARGIN: Millis = 6 * SECOND
 
 

@@ -67,8 +67,9 @@ class Job(StoredRow):
     the signer who requested the job, or who posted the last of its events that a signer posted.
 
     A *bundle* stands for ``count`` events of a fire, those from number ``index`` on (`core/fires/bundles.py`). ``plan``
-    says when each of them is due; only bundles have one. The first ``done`` of them are settled, and those with the
-    numbers ``left`` are not in the bundle any more. ``due_at`` is the instant of the first one that is neither.
+    says when each of them is due; only bundles have one. The first ``done`` of them are settled, and those ``ahead`` of
+    these. Those with the numbers ``left`` are not in the bundle any more. ``due_at`` is the instant of the first one
+    that is neither.
     """
 
     schedule: str
@@ -104,6 +105,7 @@ class Job(StoredRow):
     count: int = 1
     plan: tuple[int, ...] = ()
     done: int = 0
+    ahead: tuple[int, ...] = ()
     left: tuple[int, ...] = ()
     leases: int = 0
     tries: int = 0
@@ -130,7 +132,7 @@ class Job(StoredRow):
     def waiting(self) -> int:
         """How many events the job stands for that are not settled; 1 for any job but a bundle."""
         settled = self.index + self.done
-        return self.count - self.done - sum(number >= settled for number in self.left)
+        return self.count - self.done - len(self.ahead) - sum(number >= settled for number in self.left)
 
     @property
     def approved(self) -> dict[str, Any]:

@@ -166,8 +166,8 @@ class Run(StoredRow):
     ``approvals`` are those of its job, for its next attempt; None if no other may follow.
 
     ``spread`` has the number of its event and how many events its fire has, if these are several. The run of a bundle
-    stands for the ``count`` events from that number on, without those in ``left``. ``sends`` has its first and its last
-    send and how late they were (`core/runs/sends.py`).
+    stands for the ``count`` events from that number on, without those in ``left``, and for those ``ahead`` of them.
+    ``sends`` has its first and its last send and how late they were (`core/runs/sends.py`).
 
     ``requested_by`` is that of its job. ``leased_by`` is the user or role to which the lease of a worker is bound, and
     ``lease_key`` the digest of the lease's token.
@@ -240,6 +240,7 @@ class Run(StoredRow):
     approvals: Mapping[str, Any] | None = None
     spread: tuple[int, ...] = ()
     count: int = 1
+    ahead: tuple[int, ...] = ()
     left: tuple[int, ...] = ()
     sends: Mapping[str, Any] | None = None
     wake_at: Instant | None = None

@@ -30,6 +30,17 @@ def bundle(nominal: Instant, leaf: str, first: int, count: int) -> str:
     return f"{fire(nominal, leaf, first)}+{count}"
 
 
+def event(bundle_key: str, number: int) -> str:
+    """The name of an event in its bundle, in the place of a sort key."""
+    return f"{bundle_key}/{number}"
+
+
+def event_in(name: str) -> tuple[str, int] | None:
+    """The sort key of the bundle and the number of the event that `event` names; None for a sort key."""
+    key, found, number = name.rpartition("/")
+    return (key, int(number)) if found and is_fire(name) else None
+
+
 def events_of(sort_key: str) -> int:
     """How many events a job with this sort key was written for."""
     _, found, count = sort_key.rpartition("+")

@@ -116,7 +116,8 @@ class Delivery(Document):
     tries: int = Field(default=3, ge=1, le=10)
     delay: Duration = "1s"
     backoff: Backoff | None = None
-    records: Literal["fire", "each"] = "fire"
+    # Left out if it is the default: older code refuses a document with a field that it does not know.
+    records: Literal["fire", "each"] = Field(default="fire", exclude_if=lambda records: records == "fire")
 
     @model_validator(mode="after")
     def _is_quick(self) -> Delivery:

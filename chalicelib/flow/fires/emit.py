@@ -29,6 +29,7 @@ from chalicelib.core.system import bursts
 from chalicelib.core.writes import MAX_WRITES, Put
 from chalicelib.flow import lookup, shards
 from chalicelib.flow.each import run_each
+from chalicelib.flow.limits import policies
 from chalicelib.log import logger
 from chalicelib.ports import Page, Ports, every_page
 
@@ -316,7 +317,8 @@ def _plan_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> 
 def _is_bundled(ports: Ports, schedule: Schedule) -> bool:
     row = ports.rows.get(Definition, "workflow", schedule.workflow)
     workflow = lookup.workflow_of(ports, schedule.workflow)
-    return workflow is not None and plain.is_bundled(schedule, workflow, row is not None and row.counted)
+    policy = policies.policy_of(ports, schedule.policy) if schedule.policy is not None else None
+    return workflow is not None and plain.is_bundled(schedule, workflow, row is not None and row.counted, policy)
 
 
 def _with_bundles(ports: Ports, step: TimerStep | None, now: Instant) -> TimerStep | None:

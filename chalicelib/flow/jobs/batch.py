@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from chalicelib.core.changes import replace
 from chalicelib.core.definitions import overrides
@@ -139,27 +139,44 @@ def prepare_queued(ports: Ports, waiters: Sequence[Waiter], at: Instant) -> list
     that may be delivered without a claim, in the given order.
 
     Detaches the jobs that still gather events: an event that comes while a job is sent begins the next job."""
-    named = {waiter: (waiter.job_schedule, waiter.job_generation, waiter.job_sort_key) for waiter in waiters}
+    rows = {waiter: bundles.row_of(waiter) for waiter in waiters}
+    named = {row: (row.job_schedule, row.job_generation, row.job_sort_key) for row in rows.values()}
     wanted: list[Key] = [kinds.key(Job, *key) for key in named.values()]
-    wanted += [kinds.key(ScheduleState, waiter.job_schedule) for waiter in waiters]
+    wanted += [kinds.key(ScheduleState, row.job_schedule) for row in named]
     seen = ports.prefetch.read(ports, wanted)
-    found = ((waiter, seen.rows.get(Job, *key)) for waiter, key in named.items())
-    jobs = {waiter: job for waiter, job in found if job is not None and queued.waiter_of(job) == waiter}
+    found = ((row, seen.rows.get(Job, *key)) for row, key in named.items())
+    jobs = {row: job for row, job in found if job is not None and queued.waiter_of(job) == row}
     seen = seen.prefetch.read(seen, _needs(seen, jobs.values()))
-    decided: list[tuple[Waiter, Job, Facts, Why]] = []
+    decided: dict[Waiter, _Decided] = {}
     parsed = Parsed()
-    for waiter, job in jobs.items():
+    for row, job in jobs.items():
         facts = facts_of.read(seen, job, parsed)
-        decision = None if job.closed else check.decide(job, facts, at, waiter.limit_name)
+        if job.closed or (job.is_bundle and bundles.has_to_change(ports, job, facts)):
+            continue
+        decision = check.decide(job, facts, at, row.limit_name)
         if isinstance(decision, Launch) and is_paced(job, facts, decision):
-            decided.append((waiter, job, facts, decision.why))
-    detached = _detached(ports, [job for _, job, _, _ in decided if job.traits.gathers])
+            decided[row] = _Decided(job, facts, decision.why)
+    detached = _detached(ports, [each.job for each in decided.values() if each.job.traits.gathers])
     ready: list[tuple[Waiter, Ready]] = []
-    for waiter, read, facts, why in decided:
-        kept = detached.get(ref_of(read)) if read.traits.gathers else read
+    likes: dict[Waiter, Run] = {}
+    for waiter, row in rows.items():
+        each = decided.get(row)
+        if each is None:
+            continue
+        if each.job.is_bundle:
+            one = bundles.queued_event(ports, each.job, waiter, each.facts, each.why, at, likes)
+            ready += [(waiter, one)] if one is not None else []
+            continue
+        kept = detached.get(ref_of(each.job)) if each.job.traits.gathers else each.job
         if kept is not None:
-            ready.append((waiter, _queued(seen, kept, facts, why, at)))
+            ready.append((waiter, _queued(seen, kept, each.facts, each.why, at)))
     return ready
+
+
+class _Decided(NamedTuple):
+    job: Job
+    facts: Facts
+    why: Why
 
 
 def _queued(ports: Ports, job: Job, facts: Facts, why: Why, at: Instant) -> Ready:

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 
 from chalicelib.core import ids
+from chalicelib.core.fires import bundles
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.limits import blocks, names
 from chalicelib.core.limits.permits import Pace
 from chalicelib.core.limits.writes import AcquireBlock
-from chalicelib.core.rows import delivery_lease
+from chalicelib.core.rows import delivery_lease, sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref, block_ref
@@ -26,9 +27,11 @@ from chalicelib.core.runs import queued
 from chalicelib.core.targets import sub_batches
 from chalicelib.flow.definitions import allowed, target_roles
 from chalicelib.flow.jobs.batch import is_paced, prepare_queued
+from chalicelib.flow.jobs.bundles import row_of
 from chalicelib.flow.jobs.deliver import (
     BOOKS_TIME,
     FRESH,
+    OLDEST,
     Refused,
     longest_of,
     refusals,
@@ -48,7 +51,9 @@ from chalicelib.ports import Ports
 # has missed its appointment, and gets another one. Where many are recorded at a time, that takes longer.
 RECORDED: Millis = SECOND // 2
 RECORDED_IN_PARTS: Millis = 2 * SECOND
-# The schedule states are read this long before a call, and again if the read would be too old for the call.
+# The schedule states are read this long before a call, and again if the read would be too old for the call. A read that
+# is too old when it ends covers one call, which is made at once if the permit tolerates that. Otherwise no job would
+# start while reads are slow.
 READ_AHEAD: Millis = 40
 # So many waiters are looked at for one block.
 MAX_READ = 1_500
@@ -104,6 +109,23 @@ class OnTheirWay:
 
 def _mark(waiter: Waiter) -> str:
     return ids.digest(waiter.rank, waiter.job_id, length=_MARK)
+
+
+def expanded(ports: Ports, waiters: Sequence[Waiter], most: int) -> list[Waiter]:
+    """The first waiters of a queue, with the events of bundles in place of these; about ``most``."""
+    if not any(sort_keys.events_of(waiter.job_sort_key) > 1 for waiter in waiters):
+        return list(waiters)
+    found: list[Waiter] = []
+    for waiter in waiters:
+        if len(found) >= most:
+            break
+        if waiter.run is not None or sort_keys.events_of(waiter.job_sort_key) == 1:
+            found.append(waiter)
+            continue
+        bundle = ports.rows.get(Job, waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
+        if bundle is not None and bundle.is_bundle and queued.waiter_of(bundle) == waiter:
+            found += bundles.waiters(bundle, waiter, ports.clock.now())
+    return found
 
 
 # -- acquire -------------------------------------------------------------------------------------------------------
@@ -208,29 +230,38 @@ def send(ports: Ports, slots: Sequence[Slot], tolerance: Millis) -> list[Waiter]
     ready = with_roles(ports, list(prepared.values()))
     prepared = dict(zip(prepared, ready, strict=True))
     missing = target_roles.assume(ports, [each.run for each in ready])
-    busy = leases.take_alone([each.job for each in ready], longest_of(ready), slots[-1].at + tolerance)
+    busy = leases.take_alone([each.leased for each in ready], longest_of(ready), slots[-1].at + tolerance)
     due = [
-        Due(slot.at, queued.waiter_of(prepared[slot.waiter].job) or slot.waiter, prepared[slot.waiter])
+        Due(slot.at, _present(slot.waiter, prepared[slot.waiter]), prepared[slot.waiter])
         for slot in slots
-        if slot.waiter in prepared and delivery_lease.mark(prepared[slot.waiter].job) not in busy
+        if slot.waiter in prepared and delivery_lease.mark(prepared[slot.waiter].leased) not in busy
     ]
     sender = _Sender(ports, due, tolerance, missing)
     sender.run()
     if not sender.books.failed:
         leases.end()
-    return [*_unleased(ports, others), *sender.changed]
+    return list(dict.fromkeys([*_unleased(ports, others), *map(row_of, sender.changed)]))
+
+
+def _present(waiter: Waiter, ready: Ready) -> Waiter:
+    """The waiter of a delivery: its job may have been detached since."""
+    return waiter if ready.bundle is not None else queued.waiter_of(ready.job) or waiter
 
 
 def _unleased(ports: Ports, waiters: Sequence[Waiter]) -> list[Waiter]:
-    """Those whose job no other invocation is sending at present."""
-    return [waiter for waiter in waiters if not is_leased(ports, waiter)]
+    """The rows of those whose job no other invocation is sending at present."""
+    return list(dict.fromkeys(row_of(waiter) for waiter in waiters if not is_leased(ports, waiter)))
 
 
 def is_leased(ports: Ports, waiter: Waiter) -> bool:
     """Whether another invocation may be sending the job of a waiter at present."""
-    job = ports.rows.get(Job, waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
+    found = bundles.waiter_of(waiter)
+    row, number = found if found is not None else (waiter, 0)
+    job = ports.rows.get(Job, row.job_schedule, row.job_generation, row.job_sort_key)
     if job is None or waiter.run is not None:
         return False
+    if found is not None:
+        job = bundles.leased_as(job, number)
     now, mark = ports.clock.now(), delivery_lease.mark(job)
     leases = ports.jobs.delivery_leases(delivery_lease.due_of(job), [mark])
     return any(mark in lease.covered for lease in leases if lease.leased_until > now)
@@ -270,6 +301,7 @@ class _Sender:
         if not self._is_read_for(part, at):
             self._ports.clock.wait_until(at - READ_AHEAD)
             self._read(at)
+            self._send_after_slow_read(part, at)
             return True  # the read may have taken long
         self._ports.clock.wait_until(at)
         for call in sub_batches.split(part, lambda each: each.ready.run):
@@ -301,27 +333,43 @@ class _Sender:
         `FRESH` of this read."""
         self._read_at = self._ports.clock.now()
         near = [each for each in self._left if each.at <= max(at, self._read_at + FRESH)]
-        ready = [self._present.get(each.ready.ref, each.ready) for each in near]
-        # A delivery whose namespace has another role now is decided anew: its credentials would come too late.
-        ready = [each for each, now in zip(ready, with_roles(self._ports, ready), strict=True) if now is each]
-        self._refused = refusals(self._ports, ready, self._missing)
+        ready = self._look_at_lists([self._present.get(each.ready.ref, each.ready) for each in near])
         self._present = {each.ref: each for each in unchanged(self._ports, ready)}
         gone = {each.waiter for each in near if each.ready.ref not in self._present}
         self._leave_out(gone)
         self.changed += [each.waiter for each in near if each.waiter in gone]
 
+    def _look_at_lists(self, ready: Sequence[Ready]) -> list[Ready]:
+        """Look which calls the allow-lists refuse. Returns the deliveries whose namespaces still have the same role.
+        The others are decided anew, because their credentials would come too late."""
+        same = [each for each, now in zip(ready, with_roles(self._ports, ready), strict=True) if now is each]
+        self._refused = refusals(self._ports, same, self._missing)
+        return same
+
+    def _send_after_slow_read(self, part: Sequence[Due], at: Instant) -> None:
+        """Make the first call of a part at once, if the read that has just ended is too old for more."""
+        present = [each for each in part if each.ready.ref in self._present]
+        if self._is_read_for(present, at):
+            return
+        # The allow-lists must not get older by a slow read.
+        same = {each.ref for each in self._look_at_lists([self._present[each.ready.ref] for each in present])}
+        present = [each for each in present if each.ready.ref in same]
+        if present and self._ports.has_time(longest_of([each.ready for each in present]) + BOOKS_TIME):
+            self._send(next(sub_batches.split(present, lambda each: each.ready.run)), OLDEST)
+
     def _leave_out(self, waiters: Collection[Waiter]) -> None:
         self._left = deque(each for each in self._left if each.waiter not in waiters)
 
-    def _send(self, call: Sequence[Due]) -> bool:
-        """Make one call, if it may begin now. Returns False if the rows have to be read again."""
+    def _send(self, call: Sequence[Due], oldest: Millis = FRESH) -> bool:
+        """Make one call, if it may begin now. Returns False if the read is older than ``oldest``: then the rows have to
+        be read again."""
         decided = self._ports.clock.now()
         unmet = {each.waiter for each in call if not self._still(each, decided)}
         self._leave_out(unmet)
         self.changed += [each.waiter for each in call if each.waiter in unmet]
         present = {each.waiter: self._present[each.ready.ref] for each in call}
         now = self._ports.clock.now()
-        if self._read_at is None or now - self._read_at > FRESH:
+        if self._read_at is None or now - self._read_at > oldest:
             return False
         # The clock shows whole milliseconds: at the last one a start may begin almost a millisecond too late.
         going = [each for each in call if each.waiter not in unmet and each.at <= now < each.at + self._tolerance]

@@ -7,7 +7,7 @@ taken leave the bundle, in the same transaction: each is a job with a next try, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from chalicelib.core import ids
@@ -16,10 +16,10 @@ from chalicelib.core.fires.bundles import Plan
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.rows.run import Record, Run
-from chalicelib.core.runs import sends
+from chalicelib.core.runs import queued, sends
 from chalicelib.core.targets.answers import Started
 from chalicelib.core.writes import Create, Delete, DeleteJob, Put, Replace, Write
-from chalicelib.flow.jobs.delivery_ends import Answered, Ends, ended, next_of
+from chalicelib.flow.jobs.delivery_ends import MAX_BYTES, Answered, Ends, bytes_of, ended, next_of
 from chalicelib.flow.notices import notices
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
@@ -46,14 +46,15 @@ def settle(ports: Ports, answered: Sequence[Answered]) -> Settled:
 
 def _parts(answered: Sequence[Answered]) -> Iterator[list[Answered]]:
     part: list[Answered] = []
-    leavers = 0
+    leavers = size = 0
     for each in answered:
         leaves = not isinstance(each.answer, Started)
-        if leaves and leavers == LEAVERS:
+        more = bytes_of(each) if leaves else 0
+        if leaves and (leavers == LEAVERS or size + more > MAX_BYTES):
             yield part
-            part, leavers = [], 0
+            part, leavers, size = [], 0, 0
         part.append(each)
-        leavers += leaves
+        leavers, size = leavers + leaves, size + more
     if part:
         yield part
 
@@ -78,13 +79,14 @@ def _commit(ports: Ports, bundle: Job, run: Run | None, inside: Sequence[Answere
     """Settle events of a bundle. Returns whether no other write came first."""
     now = ports.clock.now()
     nexts = {each.ready.ref: next_of(ports, each, now) for each in inside if not isinstance(each.answer, Started)}
-    last = max(each.ready.job.index for each in inside)
-    left = [each.ready.job.index for each in inside if each.ready.ref in nexts]
-    later = bundles.settled(bundle, last + 1, left)
-    plan: list[Write] = [DeleteJob(bundle, exact=True) if later is None else Replace(later)]
     taken = [each for each in inside if isinstance(each.answer, Started)]
-    if taken or run is not None:
-        plan.append(_written(run, _run_of(ports, bundle, run, taken, last + 1, (*bundle.left, *left))))
+    left = {each.ready.job.index for each in inside if each.ready.ref in nexts}
+    later = bundles.settled(bundle, {each.ready.job.index for each in taken}, left)
+    plan: list[Write] = (
+        [Replace(later)] if later is not None else [DeleteJob(bundle, exact=True), *queued.leave(bundle)]
+    )
+    if taken:
+        plan.append(_written(run, _run_of(ports, bundle, run, taken, {*bundle.left, *left})))
     for each_next in nexts.values():
         plan += each_next.plan
     if ports.ledger.commit(plan) is not None:
@@ -99,18 +101,22 @@ def _commit(ports: Ports, bundle: Job, run: Run | None, inside: Sequence[Answere
 
 
 def _run_of(
-    ports: Ports, bundle: Job, run: Run | None, taken: Sequence[Answered], upto: int, left: Sequence[int]
+    ports: Ports, bundle: Job, run: Run | None, taken: Sequence[Answered], left: Collection[int]
 ) -> Run:  # fmt: skip
-    """The run of a bundle, once all of its events before the number ``upto`` are settled."""
+    """The run of a bundle, with these deliveries. Events in ``left`` have left the bundle."""
     sent = [(each.ready.job.due_at or each.at, each.at) for each in taken]
-    gone = tuple(sorted({number for number in left if bundle.index <= number < upto}))
-    count = upto - bundle.index
-    if run is None:
-        first = _first_run(ports, bundle, taken[0])
-        return replace(first, count=count, left=gone, sends=sends.of(sent), ended_at=taken[-1].at)
+    known = run or replace(_first_run(ports, bundle, taken[0]), count=0, ended_at=taken[-1].at)
+    ahead = {*known.ahead, *(each.ready.job.index for each in taken)}
+    count = bundles.next_gap(bundle.index, known.count, {*ahead, *left})
     # The run keeps its first end, which names the day of its line in the history.
-    known = sends.of(sent, run.sends) if sent else run.sends
-    return replace(run, count=max(count, run.count), left=gone, sends=known, rev=run.rev + 1)
+    return replace(
+        known,
+        count=count,
+        ahead=tuple(sorted(number for number in ahead if number >= bundle.index + count)),
+        left=tuple(sorted(number for number in left if number < bundle.index + count)),
+        sends=sends.of(sent, known.sends),
+        rev=known.rev if run is None else known.rev + 1,
+    )
 
 
 def _written(stored: Run | None, run: Run) -> Write:
@@ -159,11 +165,8 @@ def _after_the_end(ports: Ports, answered: Sequence[Answered], run: Run | None, 
     if record is None or not taken:
         found.alone += unknown
         return True
-    upto = max(each.ready.job.index for each in taken) + 1
-    known = run.count if run is not None else 0
-    between = set(range(bundle.index + known, upto)) - {each.ready.job.index for each in taken}
-    left = (*(run.left if run is not None else ()), *between)
-    dropped = replace(_run_of(ports, bundle, run, taken, upto, left), dropped_at=record.recorded_at)
+    left = bundle.left if run is None else (*bundle.left, *run.left)
+    dropped = replace(_run_of(ports, bundle, run, taken, set(left)), dropped_at=record.recorded_at)
     rest = record.count - len(taken)
     kept: Write = Put(replace(record, count=rest)) if rest > 0 else Delete(record)
     if ports.ledger.commit([_written(run, dropped), kept]) is not None:

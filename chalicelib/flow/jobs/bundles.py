@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from chalicelib.core import ids
@@ -10,13 +10,15 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import bundles, continued, fire
 from chalicelib.core.fires.bundles import Plan
 from chalicelib.core.instants import Instant
-from chalicelib.core.jobs import plain
+from chalicelib.core.jobs import claim, plain
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.runs import queued
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, DeleteJob, Put, Replace, Write
 from chalicelib.flow import fire_events
@@ -59,6 +61,27 @@ def _run_of(ports: Ports, like: Run, job: Job, bundle: Job) -> Run:
     )
 
 
+def row_of(waiter: Waiter) -> Waiter:
+    """The row in a queue for a waiter: that of its bundle, or its own."""
+    found = bundles.waiter_of(waiter)
+    return found[0] if found is not None else waiter
+
+
+def queued_event(
+    ports: Ports, bundle: Job, waiter: Waiter, facts: Facts, why: Why, at: Instant, likes: dict[Waiter, Run]
+) -> Ready | None:  # fmt: skip
+    """One event of a bundle in the queue of a policy as a delivery; None if it is not in the bundle any more. ``likes``
+    keeps the run of each bundle from which those of its events differ."""
+    found = bundles.waiter_of(waiter)
+    if found is None or found[1] not in bundles.numbers(bundle):
+        return None
+    job = bundles.event_of(bundle, found[1])
+    if found[0] not in likes:
+        likes[found[0]] = called_run(ports, job, facts, why, at)
+    run = replace(_run_of(ports, likes[found[0]], job, bundle), waited_for=claim.waited_for(job, at))
+    return Ready(ref_of(job), job, facts, run, build(ports, run), bundle.queued_in, bundle)
+
+
 def deliver(ports: Ports, bundle: Job, facts: Facts, why: Why, now: Instant) -> tuple[bool, Why] | None:
     """Deliver a bundle at once. Returns as `deliver.deliver` does."""
     leased = lease(ports, ready(ports, bundle, facts, why, now), now)
@@ -82,7 +105,7 @@ def has_to_change(ports: Ports, bundle: Job, facts: Facts) -> bool:
         return False  # its decision ends it
     if bundles.is_void(bundle, schedule, schedule_state) or bundles.unwanted(bundle, schedule):
         return True
-    if workflow is not None and not plain.is_bundled(schedule, workflow, facts.counted):
+    if workflow is not None and not plain.is_bundled(schedule, workflow, facts.counted, facts.policy):
         return True
     if bundles.planned_anew(bundle, schedule, schedule_state) is not bundle:
         return True
@@ -99,7 +122,7 @@ def bring_up_to_date(ports: Ports, bundle: Job, facts: Facts, now: Instant) -> C
     removed = _removed(bundle, unwanted, schedule, now)
     if bundles.is_void(bundle, schedule, schedule_state):
         why = Why.of("duplicate", "its fire is prepared again after an update")
-        return committed(ports, [DeleteJob(bundle, exact=True), *removed], "gone", why)
+        return committed(ports, [DeleteJob(bundle, exact=True), *queued.leave(bundle), *removed], "gone", why)
     if before := _ran_before(ports, bundle, schedule_state):
         return _without(ports, bundle, before, [], "some of its events ran before the schedule was updated", now)
     if unwanted:
@@ -145,13 +168,12 @@ def divide(ports: Ports, bundle: Job, now: Instant) -> CheckResult | None:
     """Make a job of each event of a bundle."""
     why = "its events are jobs of their own now, because they need more than a delivery"
     while bundle.waiting:
-        events = list(bundles.events(bundle))[:DIVIDED]
-        rest = bundles.without(bundle, [job.index for job in events])
-        first: Write = Replace(rest) if rest.waiting else DeleteJob(bundle, exact=True)
-        if ports.ledger.commit([first, *map(Create, events)]) is not None:
+        events = [bundles.alone(job) for job in bundles.events(bundle)][:DIVIDED]
+        numbers = [job.index for job in events]
+        if ports.ledger.commit([*fire_events.without(bundle, numbers), *map(Create, events)]) is not None:
             return None
         _hint(ports, events, now)
-        bundle = rest
+        bundle = bundles.without(bundle, numbers)
     return CheckResult("waiting", Why.of("divided", why))
 
 
@@ -163,12 +185,11 @@ def _hint(ports: Ports, jobs: Sequence[Job], now: Instant) -> None:
 
 
 def _without(
-    ports: Ports, bundle: Job, numbers: Iterable[int], kept: Sequence[Write], why: str, now: Instant
+    ports: Ports, bundle: Job, numbers: Collection[int], kept: Sequence[Write], why: str, now: Instant
 ) -> CheckResult | None:  # fmt: skip
-    rest = bundles.without(bundle, numbers)
-    first: Write = Replace(rest) if rest.waiting else DeleteJob(bundle, exact=True)
-    if ports.ledger.commit([first, *kept]) is not None:
+    if ports.ledger.commit([*fire_events.without(bundle, numbers), *kept]) is not None:
         return None
+    rest = bundles.without(bundle, numbers)
     if rest.waiting:
         ports.hints.send([ref_of(rest)], max(now, rest.due_at or now), now)
     return CheckResult("waiting" if rest.waiting else "gone", Why.of("divided", why))

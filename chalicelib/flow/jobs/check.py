@@ -141,7 +141,7 @@ def _launch(
         )
         return CheckResult("delivered" if sent[0] else "waiting", sent[1]) if sent is not None else None
     if job.is_bundle:
-        return bundles.divide(ports, job, now)
+        return _launch_bundle(ports, job, facts, decision, now)
     route = limit_route.route(decision.asks, job.held, facts.limit_states, now, serving)
     if route.blocked is None:
         return _claim(ports, job, facts, limit_route.prepared(route, ports.clock.now()), decision.why, now)
@@ -150,6 +150,17 @@ def _launch(
         _make_room(ports, job, facts, route.blocked)
         return CheckResult("waiting", why, same=True)
     return _queue(ports, job, facts, route, now, why)
+
+
+def _launch_bundle(ports: Ports, bundle: Job, facts: Facts, decision: Launch, now: Instant) -> CheckResult | None:
+    """Let a bundle join the queue of its policy, which is served in blocks. Divide it if it needs another permit."""
+    paces = limit_route.paces_of(decision.asks)
+    if len(decision.asks) != 1 or len(paces) != 1:
+        return bundles.divide(ports, bundle, now)
+    route = Route((), paces[0])
+    if bundle.queued_in is not None:
+        return CheckResult("waiting", claim.why_blocked(route, facts), same=True)
+    return _queue(ports, bundle, facts, route, now, claim.why_blocked(route, facts))
 
 
 def _claim(ports: Ports, job: Job, facts: Facts, route: Route, why: Why, now: Instant) -> CheckResult | None:

@@ -3,6 +3,7 @@
 A single delivery is a batch of one. Lease the jobs, so that no other invocation sends them too, and wait for their
 instant. Then, for each sub-batch: check the time left, read again what may have been closed, send, record the results.
 A sub-batch has up to five calls of ten messages. Each of them begins soon after the read, or the rest is read again.
+After a slow read, one call is made at once, so that a busy machine slows a burst down and does not stop it.
 What is read again are the schedule states and jobs, and whether the starts of the workflows are counted by now. If the
 count of closings of their namespace is still that from before they were read, nothing was closed since, and only the
 count is read (`core/schedules/closings.py`).
@@ -42,15 +43,17 @@ from chalicelib.flow import lookup
 from chalicelib.flow.definitions import allowed, target_roles
 from chalicelib.flow.jobs.delivery_books import Books
 from chalicelib.flow.jobs.delivery_ends import Answered, Ready
-from chalicelib.flow.jobs.delivery_leases import AGAIN, Leases
+from chalicelib.flow.jobs.delivery_leases import AGAIN, CLOCKS, Leases
 from chalicelib.flow.runs.context import build
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
-# The rows of a job are at most this old when it is sent (C13). A slower read is repeated for one call only. If reads
-# stay slow for SLOW_TABLES, the jobs are handed on. They are not handed on at once, because another invocation would
-# prepare them again, which makes tables slow that are slow from too much work.
+# The rows of a job are at most FRESH old when it is sent (C13). After a slower read of at most OLDEST, one call is made
+# at once, and the next read is for one call. A still slower read is repeated. If reads stay that slow for SLOW_TABLES,
+# the jobs are handed on. They are not handed on at once, because another invocation would prepare them again, which
+# makes tables slow that are slow from too much work.
 FRESH: Millis = 100
+OLDEST: Millis = 2 * SECOND
 SLOW_TABLES: Millis = 10 * SECOND
 PAUSE: Millis = 20  # between slow reads
 TOGETHER: Millis = 50  # the events of a bundle that are due within this time are sent in one call, at the last instant
@@ -183,13 +186,14 @@ def send(ports: Ports, leased: Leased) -> Sent:
     books, leases = Books(ports, leased.leases), leased.leases
     changed: list[Ref] = []
     unread: dict[Ref, Exception] = {}
+    sent_of: set[Ref] = set()  # rows: of a bundle, some events may be left
     batch = _Batch(ports, leases, leased.ready, leased.counts)
     while batch.calls:
         try:
             sub_batch = batch.next()
         except _NoTime as no_time:
             books.keep()
-            _hand_on(ports, leases, books, [each for call in batch.calls for each in call], no_time.until)
+            _hand_on(ports, leases, books, [each for call in batch.calls for each in call], no_time.until, sent_of)
             break
         except Exception as error:  # the tables cannot be read, so none of the remaining jobs was sent
             logger.exception("sub-batch not read", extra={"size": sum(map(len, batch.calls))})
@@ -203,10 +207,11 @@ def send(ports: Ports, leased: Leased) -> Sent:
                 batch.put_back(sub_batch.calls[number:], made=number)
                 break
             books.add(send_call(ports, call, sub_batch.refused))
+            sent_of |= {each.row_ref for each in call}
     books.keep()
     if changed and not books.failed:
         given_up = set(changed)
-        leases.give_up(frozenset(delivery_lease.mark(each.row) for each in leased.ready if each.row_ref in given_up))
+        _give_up(ports, leases, [each for each in leased.ready if each.row_ref in given_up], sent_of)
     if batch.lost:
         _hint(ports, list(batch.lost), ports.clock.now() + AGAIN)
     return Sent(books.ends, tuple(dict.fromkeys(changed)), {**books.failed, **unread}, frozenset(batch.lost))
@@ -253,8 +258,9 @@ class _Batch:
 
     def next(self) -> _SubBatch | None:
         """Take the next sub-batch, and read its rows. Returns None if a namespace has another role now. Then all
-        that is left is split anew. Returns None, too, if the read took longer than ``FRESH``. Then the calls are left,
-        with the revisions that were read, and the next read is for one call.
+        that is left is split anew. Returns None, too, if the read took longer than ``OLDEST``. Then the calls are left,
+        with the revisions that were read, and the next read is for one call. So it is after a read that took longer
+        than ``FRESH``, of whose calls `may_send` allows only the first.
 
         Raises _NoTime if too little time is left, or if reads have been slow for ``SLOW_TABLES``.
         """
@@ -274,20 +280,27 @@ class _Batch:
         refused = refusals(self._ports, part, missing)
         # A stall between this instant and the sends counts as a slow read: the lease may end during it.
         before = self._ports.clock.now()
-        kept = self._leases.keep(_rows(part), longest + FRESH)
+        kept = self._leases.keep(_rows(part), longest + OLDEST)
         held = [each for each in part if delivery_lease.mark(each.row) not in kept.lost]
         if kept.lapsed:
             self._counts = NONE  # others may have sent these jobs, which no count shows
         found = _relied_on(self._ports, held if self._nothing_closed(held) else self._read_again(held))
+        if self._ports.clock.now() - before > FRESH:  # the allow-list and the roles must not get older by that
+            refused = refusals(self._ports, part, missing)
+            if self._is_split_anew(part):
+                return None
         now = self._ports.clock.now()
+        is_slow = now - before > FRESH
         for _ in calls:
             self.calls.popleft()
-        if now - before > FRESH:
+        # A slow read has used time of the invocation.
+        if is_slow and (now - before > OLDEST or not self._has_time(longest)):
             present = {each.ref: each for each in found}
             self.calls.extendleft([present.get(each.ref, each) for each in call] for call in reversed(calls))
             self._pause(now, len(held))
             return None
-        self._width, self._slow_since = min(self._width + 1, sub_batches.MAX_BATCHES), None
+        self._width = 1 if is_slow else min(self._width + 1, sub_batches.MAX_BATCHES)
+        self._slow_since = None
         self.lost |= {each.row_ref: None for each in part if delivery_lease.mark(each.row) in kept.lost}
         going = {each.ref: decided for each in found if (decided := _decided(each, now)) is not None}
         may_go = [[going[each.ref] for each in call if each.ref in going] for call in calls]
@@ -345,24 +358,26 @@ class _Batch:
         self._width = 1
         self._slow_since = self._slow_since if self._slow_since is not None else now
         if now - self._slow_since >= SLOW_TABLES:
-            logger.warning("tables slow", extra={"hint": f"no read of {size} jobs within {FRESH} ms"})
+            logger.warning("tables slow", extra={"hint": f"no read of {size} jobs within {OLDEST} ms"})
             raise _NoTime(now + SECOND)
         self._ports.clock.wait_until(now + PAUSE)
 
 
-def _calls(ready: Iterable[Ready]) -> Iterator[list[Ready]]:
-    """The deliveries of each call. The events of a bundle that are not due within `TOGETHER` are in other calls."""
-    for call in sub_batches.split(ready, run_of):
-        if call[0].bundle is None:
-            yield call
-            continue
-        together: list[Ready] = []
-        for each in call:
-            if together and _due_of([each]) - _due_of(together[:1]) > TOGETHER:
-                yield together
-                together = []
-            together.append(each)
-        yield together
+def _calls(ready: Iterable[Ready]) -> list[list[Ready]]:
+    """The deliveries of each call, in the order of their instants."""
+    calls = (part for call in sub_batches.split(ready, run_of) for part in _together(call))
+    return sorted(calls, key=_due_of)
+
+
+def _together(call: Sequence[Ready]) -> Iterator[list[Ready]]:
+    """The parts of a call whose events are due together: at most `TOGETHER` after the first of them."""
+    together: list[Ready] = []
+    for each in call:
+        if together and _due_of([each]) - _due_of(together[:1]) > TOGETHER:
+            yield together
+            together = []
+        together.append(each)
+    yield together
 
 
 def _due_of(call: Sequence[Ready]) -> Instant:
@@ -548,11 +563,22 @@ def _decided(each: Ready, now: Instant) -> Ready | None:
     return each if decision is not None and not decision.asks else None
 
 
-def _hand_on(ports: Ports, leases: Leases, books: Books, left: Sequence[Ready], until: Instant) -> None:
+def _give_up(ports: Ports, leases: Leases, left: Iterable[Ready], sent_of: Collection[Ref]) -> None:
+    """Give up the leases on rows of which this invocation sends nothing more. Within a second after its instant, a
+    bundle of which it has sent a part stays leased: by a clock that is behind, another invocation could take the lease
+    before the instant, and rely on what it read then."""
+    now = ports.clock.now()
+    rows = [each for each in _rows(left) if ref_of(each) not in sent_of or now >= delivery_lease.due_of(each) + CLOCKS]
+    leases.give_up(frozenset(delivery_lease.mark(row) for row in rows))
+
+
+def _hand_on(
+    ports: Ports, leases: Leases, books: Books, left: Sequence[Ready], until: Instant, sent_of: Collection[Ref]
+) -> None:  # fmt: skip
     """Hint the remaining jobs, for other invocations. If a result was not recorded the lease stays, so that they wait
     until it expires."""
     if not books.failed:
-        leases.give_up(frozenset(delivery_lease.mark(row) for row in _rows(left)))
+        _give_up(ports, leases, left, sent_of)
     logger.warning("handed on", extra={"size": len(left)})
     _hint(ports, [ref_of(row) for row in _rows(left)], until)
 

@@ -7,7 +7,6 @@ nevertheless and replaces the record of a job that never ran.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -29,7 +28,7 @@ from chalicelib.core.targets.answers import Started
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, Delete, DeleteJob, RemoveWaiter, Replace, WakeBackfill, Write
 from chalicelib.flow.jobs import bundle_books
-from chalicelib.flow.jobs.delivery_ends import Answered, Ends, ended, next_of
+from chalicelib.flow.jobs.delivery_ends import MAX_BYTES, Answered, Ends, bytes_of, ended, next_of
 from chalicelib.flow.jobs.delivery_leases import Leases
 from chalicelib.flow.limits import queues
 from chalicelib.flow.notices import notices
@@ -40,8 +39,6 @@ T = TypeVar("T")
 
 MAX_WRITES = 100  # per transaction
 PLAIN_WRITES, QUEUED_WRITES = 2, 4  # of a delivery, and of one from a queue, which may need one for its queue alone
-MAX_BYTES = 3_000_000  # per transaction; DynamoDB allows 4 MB
-ROW_BYTES = 4_000  # of a run and its job, without data and properties
 # Results of quick sends are recorded together, so that recording does not delay a burst. A result waits at most
 # BOOKED_WITHIN. After a send of SLOW or longer it is recorded at once, because recording is short beside such a send. A
 # send that is slower than usual because of too much work is not SLOW: to record each ten alone would add to that work.
@@ -280,7 +277,7 @@ def _groups(answered: Sequence[Answered]) -> Iterator[list[Answered]]:
     group: list[Answered] = []
     size = writes = 0
     for each in answered:
-        more = _bytes(each)
+        more = bytes_of(each)
         job = each.ready.job
         needed = (QUEUED_WRITES if job.queued_in is not None else PLAIN_WRITES) + (job.backfill is not None)
         if group and (writes + needed > MAX_WRITES or size + more > MAX_BYTES):
@@ -290,10 +287,3 @@ def _groups(answered: Sequence[Answered]) -> Iterator[list[Answered]]:
         size, writes = size + more, writes + needed
     if group:
         yield group
-
-
-def _bytes(each: Answered) -> int:
-    """An upper bound for the bytes of a run and its job."""
-    request = each.called.request
-    data = sum(len(str(part)) for part in (request.data or {}).values())
-    return ROW_BYTES + 4 * data + 2 * len(json.dumps(dict(request.properties)))

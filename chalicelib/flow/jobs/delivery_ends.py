@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from chalicelib.core.changes import replace
+from chalicelib.core.fires import bundles
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.rows.job import Job
@@ -20,6 +22,9 @@ from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, Put, Write
 from chalicelib.flow.notices import notices
 from chalicelib.ports import Ports
+
+MAX_BYTES = 3_000_000  # per transaction; DynamoDB allows 4 MB
+ROW_BYTES = 4_000  # of a run and its job, without data and properties
 
 Ends = dict[Ref, Why | None]  # None: the delivery is final; else why it is tried again
 
@@ -44,6 +49,13 @@ class Ready:
     def row(self) -> Job:
         """The stored row: that of the bundle, or of the job."""
         return self.bundle or self.job
+
+    @property
+    def leased(self) -> Job:
+        """What a lease covers: the row, or one event of a bundle, of which several invocations send some each."""
+        if self.bundle is None or self.serving is None:
+            return self.row
+        return bundles.leased_as(self.bundle, self.job.index)
 
     @property
     def row_ref(self) -> Ref:
@@ -111,4 +123,14 @@ def next_of(ports: Ports, each: Answered, now: Instant) -> Next:
         retry_at=after.at,
         leases=0,
     )
-    return Next([] if each.ready.bundle is None else [Create(later)], later, why)
+    if each.ready.bundle is None:
+        return Next([], later, why)
+    later = bundles.alone(later)
+    return Next([Create(later)], later, why)
+
+
+def bytes_of(each: Answered) -> int:
+    """An upper bound for the bytes of a run and its job."""
+    request = each.called.request
+    data = sum(len(str(part)) for part in (request.data or {}).values())
+    return ROW_BYTES + 4 * data + 2 * len(json.dumps(dict(request.properties)))

@@ -66,7 +66,7 @@ def join(ports: Ports, joining: Sequence[Joining]) -> list[Ref]:
     for each in joining:
         by_limit.setdefault(each.pace.limit_name, []).append(each)
     for limit_name, jobs in by_limit.items():
-        if len(jobs) < FEWEST:
+        if sum(each.job.waiting for each in jobs) < FEWEST:
             left += [each.ref for each in jobs]
             continue
         left += _join(ports, limit_name, jobs)

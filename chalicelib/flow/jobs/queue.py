@@ -136,7 +136,8 @@ def _next_plain(ports: Ports, service: _Service, request: Pace, state: LimitStat
     """The next waiters of a policy that may be sent in a block. None if the first one needs a claim; then it acquires a
     permit of its own."""
     wanted = min(blocks.MAX_READ, len(service.sent) + core_blocks.most(request))
-    waiters = [waiter for waiter in queues.head_of(ports, state, wanted) if waiter not in service.sent]
+    head = blocks.expanded(ports, queues.head_of(ports, state, wanted), wanted)
+    waiters = [waiter for waiter in head if waiter not in service.sent]
     plain = blocks.plain_head(ports, waiters[: core_blocks.most(request)])
     return plain if plain or not waiters else None
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from chalicelib.core.fires.fire import fire_event
+from chalicelib.core.fires import bundles
+from chalicelib.core.fires.fire import fire_event, nominal_of
 from chalicelib.core.instants import iso
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
@@ -67,6 +69,9 @@ def without_permits(repair: Repair) -> None:
 def ended(repair: Repair) -> None:
     """Delete the jobs that have a run or a record, then apply again the events that count for no job."""
     for job in list(repair.stock.jobs.values()):
+        if job.is_bundle and job.job_id not in repair.stock.records:
+            _sent(repair, job)
+            continue
         later = (job.job_id, job.attempt) in repair.stock.runs
         later = later or repair.ports.rows.get(Run, job.job_id, job.attempt) is not None
         recorded = job.traits.leaves_record and job.job_id in repair.stock.records
@@ -77,6 +82,21 @@ def ended(repair: Repair) -> None:
         for mark in sorted(repair.again, key=lambda mark: (mark.event.accepted_at, mark.event.id)):
             rows = _subscriptions(repair, mark.event.key, mark.schedule, mark.generation)
             apply.apply_event(repair.ports, mark.event, rows, repair.now)
+
+
+def _sent(repair: Repair, bundle: Job) -> None:
+    """Settle the events of a bundle that its run shows as sent."""
+    run = repair.ports.rows.get(Run, bundle.job_id, bundle.attempt)
+    if run is None:
+        return
+    sent = {*range(run.spread[0], run.spread[0] + run.count), *run.ahead} - {*run.left}
+    later = bundles.settled(bundle, sent, run.left)
+    if later is None:
+        repair.found("job", bundle.job_id, "deleted: its run has all of its events")
+        repair.drop(bundle)
+    elif later.waiting != bundle.waiting:
+        repair.found("job", bundle.job_id, f"its run has {bundle.waiting - later.waiting} of its events already")
+        repair.store(later)
 
 
 def _subscriptions(repair: Repair, key: str, schedule: str, generation: int) -> list[Any]:
@@ -94,6 +114,12 @@ def of_fires(repair: Repair) -> None:
         # Those that were due until an update that kept the trigger belong to the generation before.
         began = row.since + 1 if row.former else row.since
         for fire in missing_fires.since(timer, schedule, max(repair.since, began)):
+            fire_id, number = bundles.fire_id(fire.schedule, fire.generation, nominal_of(fire)), fire.index
+            if repair.stock.has_in_bundle(fire_id, number):
+                continue
+            if timer.bundled:
+                job_id = bundles.event_id(fire_id, number)
+                fire = replace(fire, job_id=job_id, sort_key=sort_keys.detached(fire.created_at, job_id))
             if not repair.stock.has(fire) and not _is_counted(repair, fire):
                 repair.found("fire", fire.job_id, f"written again: nothing shows the fire of {iso(fire.created_at)}")
                 repair.create(fire)

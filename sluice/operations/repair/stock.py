@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from chalicelib.core import states
+from chalicelib.core.fires import bundles
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, Event, Partition, PostedEvent
@@ -26,7 +27,8 @@ Outbox = Partition | CountedObject | PostedEvent
 class Stock:
     """``runs`` are those that have not ended, and those since the instant; ``ended`` are the ids of jobs that have a
     run or a record. ``applied`` are the applied events of each job that is none of these, and of those since.
-    ``backfills`` have not ended, or since; ``reprocesses`` have not ended."""
+    ``in_bundles`` are the numbers of the events of each fire that a bundle has, its run or its record. ``backfills``
+    have not ended, or since; ``reprocesses`` have not ended."""
 
     since: Instant
     schedule_states: dict[str, ScheduleState] = field(default_factory=dict)
@@ -40,6 +42,7 @@ class Stock:
     runs: dict[tuple[str, int], Run] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)
     records: set[str] = field(default_factory=set)
+    in_bundles: dict[str, list[range]] = field(default_factory=lambda: defaultdict(list))
     backfills: list[Backfill] = field(default_factory=list)
     reprocesses: list[Reprocess] = field(default_factory=list)
 
@@ -74,6 +77,9 @@ class Stock:
                 self.reprocesses.append(row)
 
     def _take_work(self, row: Job | AppliedEvent | Run | Record) -> None:
+        place = bundles.place_of(_id_of(row))
+        if place is not None:
+            self.in_bundles[place[0]].append(range(place[1], place[1] + place[2]))
         match row:
             case Job():
                 (self.tombstones.append(row) if row.closed else self.keep(row))
@@ -99,6 +105,10 @@ class Stock:
         known = job.job_id in self.ended or job.job_id in self.records
         return known or any(each.job_id == job.job_id for each in self.of(job.schedule))
 
+    def has_in_bundle(self, fire_id: str, number: int) -> bool:
+        """Whether an event of a fire is in a bundle that waits, has run, or is on record."""
+        return any(number in numbers for numbers in self.in_bundles.get(fire_id, ()))
+
     def of(self, schedule: str) -> list[Job]:
         return [job for job in self.jobs.values() if job.schedule == schedule]
 
@@ -106,3 +116,15 @@ class Stock:
         """The events that are known, by id: of registries, and of the marks that they were applied."""
         found = {row.event.id: row.event for rows in self.applied.values() for row in rows}
         return found | {outbox.event.id: outbox.event for outbox in self.outboxes.values()}
+
+
+def _id_of(row: Job | AppliedEvent | Run | Record) -> str:
+    match row:
+        case Job():
+            return row.job_id
+        case Run():
+            return row.run_id
+        case Record():
+            return row.id
+        case _:
+            return ""

@@ -110,9 +110,9 @@ def test_o11_the_progress_of_a_leaf_keeps_unknown_numbers() -> None:
 
 
 def test_o11_a_row_of_an_unknown_layout_is_refused_not_misread() -> None:
-    item = {**stored(sample(Job)), "format": {"N": str(items.FORMAT + 1)}}
+    item = {**stored(sample(Job)), "format": {"N": str(items.OF_BUNDLES + 1)}}
 
-    with pytest.raises(items.NewerLayout, match=f"layout {items.FORMAT + 1}.*up to {items.FORMAT}"):
+    with pytest.raises(items.NewerLayout, match=f"layout {items.OF_BUNDLES + 1}.*up to {items.OF_BUNDLES}"):
         items.from_item(Job, item)
 
 

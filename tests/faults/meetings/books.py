@@ -9,13 +9,14 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from chalicelib.aws.tables import items
-from chalicelib.core.fires import fire
+from chalicelib.core.fires import bundles, fire
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import DeadLetter, Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.targets.answers import Started
 from tests.faults.meetings.scheduler import Log
+from tests.support import events
 from tests.support.world import World
 
 R = TypeVar("R")
@@ -30,7 +31,9 @@ def rows(world: World, kind: type[R], table: str, *places: str) -> Iterable[R]:
 def accepted(world: World) -> dict[str, Any]:
     """The jobs whose triggers are met. Each must become a run or a record."""
     jobs = rows(world, Job, "Jobs", *JOBS)
-    return {job.job_id: job for job in jobs if job.job_id and job.state != "PENDING_TRIGGER"}
+    met = [job for job in jobs if job.job_id and job.state != "PENDING_TRIGGER"]
+    each = [event for job in met for event in (bundles.events(job) if job.is_bundle else [job])]
+    return {job.job_id: job for job in each}
 
 
 def _again(world: World, job: Job) -> set[str]:
@@ -40,7 +43,15 @@ def _again(world: World, job: Job) -> set[str]:
         return set()
     timers = (Timer(job.schedule, generation, 0, 0, {}) for generation in (*state.former, state.generation))
     due = job.due_at or 0
-    return {fire.fire_of(timer, job.leaf, fire.nominal_of(job), due, job.index).job_id for timer in timers}
+    nominal = fire.nominal_of(job)
+    return {
+        job_id
+        for timer in timers
+        for job_id in (
+            fire.fire_of(timer, job.leaf, nominal, due, job.index).job_id,
+            bundles.event_id(bundles.fire_id(job.schedule, timer.generation, nominal), job.index),
+        )
+    }
 
 
 def _never_came(world: World, job: Job) -> bool:
@@ -51,10 +62,21 @@ def _never_came(world: World, job: Job) -> bool:
     return state.mode not in GATHERING_MODES and fire.nominal_of(job) > state.mode_at
 
 
+def _events_of(record: Record) -> Iterable[str]:
+    """The events of the bundle that a record is of. It counts those that did not run, and does not name them."""
+    if not bundles.is_bundle_id(record.id):
+        return []
+    fire_id, _, numbers = record.id.rpartition("-")
+    first, count = (int(number, 36) for number in numbers.split("_"))
+    return [bundles.event_id(fire_id, number) for number in range(first, first + count)]
+
+
 def check_books(world: World, taken_in: dict[str, Any]) -> None:
     runs = {(run.run_id, run.attempt): run for run in rows(world, Run, "Runs", "A#")}
-    ended = {run_id for run_id, _ in runs} | {record.id for record in rows(world, Record, "Runs", "RECORD")}
-    waiting = {job.job_id for job in rows(world, Job, "Jobs", *JOBS, "REDRIVE#")}
+    ended = {event for run in runs.values() for event in events.of_run(run)}
+    for record in rows(world, Record, "Runs", "RECORD"):
+        ended |= {record.id, *_events_of(record)}
+    waiting = {event for job in rows(world, Job, "Jobs", *JOBS, "REDRIVE#") for event in events.of_job(job)}
     found = ended | waiting
     lost = [
         job_id

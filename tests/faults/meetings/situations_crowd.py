@@ -51,7 +51,8 @@ OTHERS: Mapping[str, Situation] = {
     "expired": runs.EXPIRED, "living": runs.LIVING, "retrying": runs.RETRYING, "ended": runs.ENDED,
     "backfill": runs.BACKFILL, "dag": runs.DAG, "dag_failed": runs.DAG_FAILED, "fire": deliveries.FIRE,
     "fire_refused": deliveries.FIRE_REFUSED, "fire_unanswered": deliveries.FIRE_UNANSWERED, "batch": deliveries.BATCH,
-    "overdue": deliveries.OVERDUE, "overlap": deliveries.OVERLAP, "dead_letter": deliveries.DEAD_LETTER,
+    "overdue": deliveries.OVERDUE, "overlap": deliveries.OVERLAP, "bundle": deliveries.BUNDLE,
+    "bundle_refused": deliveries.BUNDLE_REFUSED, "dead_letter": deliveries.DEAD_LETTER,
     "redriven": deliveries.REDRIVEN,
 }  # fmt: skip
 # The kinds of the acts that are not named after their kind, by situation.

@@ -21,10 +21,12 @@ from tests.faults.meetings.acts import (
 )
 from tests.faults.meetings.situation import Act, Do, Situation
 from tests.faults.meetings.situations_queues import keep_job, made
+from tests.support import events
 from tests.support.schedules import at
-from tests.support.world import EMR, World, flights
+from tests.support.world import EMR, SQS, World, flights
 
 MESSAGE = at("1 12 2 3 *", "notify")  # 12:01, one minute after the clock of these worlds begins
+TAKEN = Started("m1", done=True)
 TO_EMR = Act(define("workflow", "flights.notify", {"target": EMR}), alone=True)
 
 
@@ -107,12 +109,45 @@ OVERDUE = Situation(
     },
 )
 
+TWELVE = at("1 12 2 3 *", "notify", spread={"count": 12})
+EACH = {"notify": {"target": SQS, "delivery": {"records": "each"}}}
+
 # Twelve events of one fire, due some seconds ago. Messages that were repeated name all of them, five, or one.
 OVERLAP = Situation(
-    build=lambda: _batched(flights({"daily": at("1 12 2 3 *", "notify", spread={"count": 12})}), passes("66s")),
+    build=lambda: _batched(flights({"daily": TWELVE}, **EACH), passes("66s")),
     acts={"batch": batch(), "part": batch(5), "check": check_place()},
     small=("batch", "part", "check"),
     spans=(),
+)
+
+# -- a bundle ----------------------------------------------------------------------------------------------------------
+
+
+def _bundled(*before: Do) -> World:
+    return _batched(flights({"daily": TWELVE}), _keep_event, passes("66s"), *before)
+
+
+def _keep_event(world: World) -> None:
+    world.outside.kept["event_id"] = events.waiting(world, "daily")[10]
+
+
+def _of_a_bundle() -> dict[str, Act]:
+    return {
+        "batch": batch(),
+        **_of_a_fire(),
+        "carry": closings.carry(TWELVE),
+        "put": closings.put(TWELVE),
+        "withdraw": withdrawing("event_id"),
+    }
+
+
+# Twelve events of one fire in one row, due some seconds ago.
+BUNDLE = Situation(build=_bundled, acts=_of_a_bundle(), small=("batch", "check", "withdraw"))
+
+# The queue refuses the third event, and does not answer for the fourth.
+BUNDLE_REFUSED = Situation(
+    build=lambda: _bundled(_answers(TAKEN, TAKEN, Never("too large"), NoAnswer("the queue is down"))),
+    acts={name: _of_a_bundle()[name] for name in ("batch", "check", "withdraw", "disable", "tick")},
 )
 
 # -- a dead letter -----------------------------------------------------------------------------------------------------

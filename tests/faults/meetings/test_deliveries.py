@@ -27,6 +27,8 @@ MEETINGS = meetings(
         "batch": here.BATCH,
         "overdue": here.OVERDUE,
         "overlap": here.OVERLAP,
+        "bundle": here.BUNDLE,
+        "bundle_refused": here.BUNDLE_REFUSED,
         "dead_letter": here.DEAD_LETTER,
         "redriven": here.REDRIVEN,
     }

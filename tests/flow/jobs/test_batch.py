@@ -171,7 +171,8 @@ def test_e3_woken_fires_of_a_policy_join_together() -> None:
     world = World()
     spread = {"count": 60, "over": "1ms"}
     schedules = {"a": at(AT_ONE, "notify", spread=spread, coalesce=False, policy="calm")}
-    world.deploy({**flights(schedules), "policies": {"calm": {"max_events": 20, "interval": "1s"}}})
+    each = {"target": SQS, "delivery": EACH}
+    world.deploy({**flights(schedules, notify=each), "policies": {"calm": {"max_events": 20, "interval": "1s"}}})
     world.pause("a")
     world.pass_by("2m")
     world.resume("a")

@@ -132,6 +132,51 @@ def test_c13_a_schedule_closed_before_a_slow_call_sends_nothing() -> None:
     assert sent(world, block) == [("a", 0), ("c", 61)]
 
 
+@pytest.mark.parametrize(("takes", "reads"), [(80, [-40]), (81, [-40, 41])])
+def test_c13_a_slow_read_covers_one_call_of_a_block(takes: Millis, reads: list[Millis]) -> None:
+    """It ends too late for a call within 100 ms. One call is made at once, and the rows of the others read again."""
+    world = waiting("a", "b", "c")
+    block = slots(world, ("a", 0), ("b", 0), ("c", 0))
+    slow = Slow(world, takes)
+    assert blocks.send(world.with_ports(prefetch=slow), block, WIDE) == []
+    assert [instant - block[0].at for instant in slow.at] == reads
+    assert sent(world, block) == [(name, takes - 40) for name in "abc"]
+
+
+def test_c13_one_call_follows_a_closing_during_a_slow_read() -> None:
+    """The schedules of all calls are disabled when their rows have been found."""
+    world = waiting("a", "b", "c")
+    block = slots(world, ("a", 0), ("b", 0), ("c", 0))
+    left = ["abc"]
+    slow = Slow(world, 100, then=lambda: [world.disable(name) for name in left.pop()] if left else None)
+    assert blocks.send(world.with_ports(prefetch=slow), block, WIDE) == [slot.waiter for slot in block[1:]]
+    assert sent(world, block) == [("a", 60)]
+
+
+@pytest.mark.parametrize(("short", "made"), [(0, True), (1, False)])
+def test_e3_a_call_after_a_slow_read_is_made_with_time_for_it(short: Millis, made: bool) -> None:
+    """The invocation had time for the call when the read began."""
+    world = waiting("a")
+    block = slots(world, ("a", 0))
+    ends_at = block[0].at + 60 + sub_batches.longest_call(SQS) + 10 * SECOND - short
+    ports = replace(world.with_ports(prefetch=Slow(world, 100)), ends_at=ends_at)
+    assert blocks.send(ports, block, WIDE) == []
+    assert sent(world, block) == [("a", 60)][:made]
+
+
+@pytest.mark.parametrize("role", [False, True], ids=["list", "role"])
+def test_o10_a_slow_read_of_a_block_makes_no_allow_list_older(role: bool) -> None:
+    """It changes right after it was read. Almost five seconds later, a read of the rows takes one."""
+    world = waiting("a")
+    [slot] = block = slots(world, ("a", 4_500))
+    world.targets.queue.tried.clear()
+    world.ports.catalog.allowed_lately("demo", world.clock.now())
+    world.allow("demo", **({"target_role": ROLE} if role else {"queues": []}))
+    read = Slow(world, 1_000)
+    assert blocks.send(world.with_ports(prefetch=read), block, 2_000) == ([slot.waiter] if role else [])
+    assert world.targets.queue.tried == []
+
+
 def test_e3_a_job_is_decided_again_at_its_call() -> None:
     """Its time window ends while its call waits for another appointment. That one is kept."""
     world = waiting("closing", "a")

@@ -210,14 +210,29 @@ def test_e3_a_row_that_the_sweep_has_leased_is_read_whole_once() -> None:
     assert len(world.targets.queue.messages) == 2
 
 
-@pytest.mark.parametrize(("takes", "reads"), [(80, 1), (81, 2)])
-def test_e3_rows_of_a_slow_read_are_read_again(takes: Millis, reads: int) -> None:
+@pytest.mark.parametrize(("takes", "reads"), [(80, 1), (81, 1), (2_000, 1), (2_001, 2)])
+def test_c13_rows_read_two_seconds_ago_are_read_again(takes: Millis, reads: int) -> None:
+    """The permit would tolerate them."""
     world = queued(1)
     [slot] = slots(world, 0)
     slow = Slow(world, takes)
-    assert blocks.send(world.with_ports(prefetch=slow), [slot], 170) == []
+    assert blocks.send(world.with_ports(prefetch=slow), [slot], 2_000) == []
     assert len(slow.at) == reads
     assert sent_at(world, slot.at) == [takes - 40]
+
+
+@pytest.mark.parametrize(("takes", "sent"), [(300, 12), (1_239, 1), (1_240, 0)])
+def test_e3_slow_reads_do_not_stop_a_policy_that_tolerates_them(takes: Millis, sent: int) -> None:
+    """Each is followed by a call, which begins within the tolerance of its permits, as of 600 starts a minute."""
+    world = queued(12)
+    block = slots(world, *range(0, 1_200, 100))
+    tolerance = 1_200
+    assert blocks.send(world.with_ports(prefetch=Slow(world, *[takes] * 20)), block, tolerance) == []
+    queue, due = world.targets.queue, {slot.waiter.job_id: slot.at for slot in block}
+    late = [at - due[run_id] for at, (run_id, _) in zip(queue.sent_at, queue.messages, strict=True)]
+    assert len(late) == sent
+    assert all(0 <= each < tolerance for each in late)
+    assert world.limit_state(LIMIT).waiters == 12 - sent
 
 
 @pytest.mark.parametrize("where", [0, 1])

@@ -10,18 +10,32 @@ import pytest
 
 from chalicelib import handlers
 from chalicelib.aws.hints import encode
-from chalicelib.core.instants import SECOND
+from chalicelib.core.instants import SECOND, Millis
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.kinds import Key
+from chalicelib.core.targets import sub_batches
 from chalicelib.core.targets.answers import Never
 from chalicelib.core.writes import Write
 from chalicelib.flow.jobs import deliver
 from chalicelib.flow.jobs.batch import prepare
+from chalicelib.flow.schedules import actions
 from chalicelib.flow.system import sweep
 from chalicelib.flow.system.dispatch import dispatch_together
 from chalicelib.ports import Ports
-from tests.support.deliveries_crossed import EACH, TARGETS, Interfering, deploy, due, fires, ids, many, spread
+from tests.support.deliveries_crossed import (
+    EACH,
+    TARGETS,
+    Act,
+    Interfering,
+    deploy,
+    due,
+    fires,
+    ids,
+    many,
+    once,
+    spread,
+)
 from tests.support.ledgers import LedgerBetween
 from tests.support.world import World, flights
 
@@ -87,10 +101,12 @@ def test_an_invocation_out_of_time_passes_single_jobs_on() -> None:
 
 
 class _SlowAhead:
-    """Wraps a read of rows together, so that it takes this long."""
+    """Wraps a read of rows together, so that it takes this long. The action runs when the rows of the first one have
+    been found."""
 
-    def __init__(self, world: World, takes: list[str]) -> None:
+    def __init__(self, world: World, takes: list[str], during: Act = lambda: None) -> None:
         self._world, self._inner, self._takes = world, world.ports.prefetch, takes
+        self._during = once(during)
         self.sizes: list[int] = []
         self.full_reads = 0
 
@@ -100,21 +116,154 @@ class _SlowAhead:
 
     def stamps(self, wanted: list[Key]) -> Any:
         found = self._inner.stamps(wanted)
+        self._during()
         self.sizes.append(sum(kinds.kind_of(key).row is Job for key in wanted))
         if self._takes:
             self._world.clock.pass_by(self._takes.pop(0))
         return found
 
 
-def test_c13_facts_read_too_long_ago_are_read_again() -> None:
+class _SlowCounts:
+    """Wraps the reads of jobs, so that each read of a count of closings takes this long. The action runs when the first
+    one has been found."""
+
+    def __init__(self, world: World, takes: list[str], during: Act) -> None:
+        self._world, self._inner, self._takes, self._during = world, world.ports.jobs, takes, once(during)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def closings(self, namespaces: Any) -> Any:
+        found = self._inner.closings(namespaces)
+        self._during()
+        if self._takes:
+            self._world.clock.pass_by(self._takes.pop(0))
+        return found
+
+
+def _leased(count: int) -> tuple[World, deliver.Leased]:
+    """A world at the instant of a fire of so many jobs, all of them leased."""
     world = World()
-    deploy(world, {"daily": spread(5)}, delivery=EACH)
+    deploy(world, {"daily": spread(count)}, delivery=EACH)
     refs, instant = fires(world), due(world)
-    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
-    slow = _SlowAhead(world, ["101ms", "101ms", "100ms"])
+    return world, deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+
+
+def _leased_ahead(count: int) -> tuple[World, deliver.Leased]:
+    """The same, leased before the instant: the count of closings is read instead of the rows."""
+    world = World()
+    deploy(world, {"daily": spread(count)}, delivery=EACH)
+    refs, instant = fires(world), due(world)
+    world.pass_by("55s")
+    prepared = prepare(world.ports, refs, instant)
+    leased = deliver.lease(world.ports, prepared.ready, instant, prepared.counts)
+    assert leased.counts
+    world.clock.wait_until(instant)
+    return world, leased
+
+
+def test_c13_facts_read_too_long_ago_are_read_again() -> None:
+    world, leased = _leased(5)
+    slow = _SlowAhead(world, ["2001ms", "2001ms", "2000ms"])
     sent = deliver.send(replace(world.ports, prefetch=slow), leased)
     assert slow.sizes == [5, 5, 5]
     assert len(sent.ends) == len(ids(world)) == 5
+
+
+@pytest.mark.parametrize(
+    ("takes", "calls"),
+    [
+        ("100ms", [(100, 10), (100, 10), (100, 5)]),
+        ("101ms", [(101, 10), (101, 10), (101, 5)]),
+        ("1900ms", [(1900, 10), (1900, 10), (1900, 5)]),
+        ("2000ms", [(2000, 10), (2000, 10), (2000, 5)]),
+        ("2001ms", [(2021, 10), (2021, 10), (2021, 5)]),
+        ("2100ms", [(2120, 10), (2120, 10), (2120, 5)]),
+    ],
+)
+def test_c13_a_slow_read_covers_one_call_made_at_once(takes: str, calls: list[tuple[Millis, int]]) -> None:
+    """After a read of at most two seconds. After a longer one nothing is sent, and the next read begins 20 ms later."""
+    world, leased = _leased(25)
+    begin, made = world.clock.now(), []
+    target = Interfering(world, before=lambda: made.append(world.clock.now() - begin))
+    slow = _SlowAhead(world, [takes])
+    deliver.send(replace(world.ports, prefetch=slow), leased)
+    assert list(zip(made, target.sizes, strict=True)) == calls
+    assert slow.sizes == {"100ms": [25], "2001ms": [25, 10, 15], "2100ms": [25, 10, 15]}.get(takes, [25, 10, 5])
+
+
+@pytest.mark.parametrize("takes", ["101ms", "1900ms"])
+def test_a_slow_read_covers_16_parallel_calls(takes: str) -> None:
+    world = World()
+    deploy(world, {"daily": spread(40)}, "http", delivery=EACH)
+    refs, instant = fires(world), due(world)
+    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+    target = Interfering(world)
+    slow = _SlowAhead(world, [takes] * 3)
+    deliver.send(replace(world.ports, prefetch=slow), leased)
+    assert slow.sizes == target.sizes == [16, 16, 8]
+
+
+@pytest.mark.parametrize("counted", [False, True], ids=["rows", "count"])
+def test_c13_a_closing_during_a_slow_read_stops_the_next_call(counted: bool) -> None:
+    """It is acknowledged when the rows, or the count, have been found. One call follows, and the next read sees it."""
+    world, leased = _leased_ahead(120) if counted else _leased(120)
+    takes, close = ["1900ms"] * 3, lambda: world.disable("daily")
+    ports = replace(world.ports, jobs=_SlowCounts(world, takes, close)) if counted else world.ports
+    reads = _SlowAhead(world, [] if counted else takes, (lambda: None) if counted else close)
+    sent = deliver.send(replace(ports, prefetch=reads), leased)
+    assert len(ids(world)) == 10
+    assert len(sent.changed) == 110
+    assert reads.sizes[:2] == ([10, 10] if counted else [50, 10])
+
+
+def test_c13_a_closing_of_another_namespace_during_a_slow_read() -> None:
+    """One count of closings of two has changed when the next read looks at them."""
+    world = World()
+    deploy(world, {"daily": spread(25)}, delivery=EACH)
+    notify = {"notify": {"target": TARGETS["sqs"][0], "delivery": EACH}}
+    world.deploy({"workflows": notify, "schedules": {"daily": spread(25)}}, namespace="second")
+    refs, instant = fires(world), due(world)
+    world.pass_by("55s")
+    prepared = prepare(world.ports, refs, instant)
+    leased = deliver.lease(world.ports, prepared.ready, instant, prepared.counts)
+    assert leased.counts.keys() == {"demo", "second"}
+    world.clock.wait_until(instant)
+    first = [each.job.schedule for each in leased.ready][:10]
+    counts = _SlowCounts(world, ["1900ms"], lambda: actions.disable(world.ports, "second.flights.daily", "tester"))
+    deliver.send(replace(world.ports, jobs=counts), leased)
+    sent = [run_id.partition(".")[0] for run_id in ids(world)]
+    assert sent.count("demo") == 25
+    assert sent.count("second") == sum(name.startswith("second.") for name in first)
+
+
+@pytest.mark.parametrize(("left", "sent"), [(0, 10), (-1, 0)])
+def test_the_call_after_a_slow_read_is_made_with_time_for_it(left: Millis, sent: int) -> None:
+    """The read has used time of the invocation. The results of the call must still be recorded."""
+    world, leased = _leased(10)
+    needed = sub_batches.longest_call(TARGETS["sqs"][0]) + deliver.BOOKS_TIME
+    ports = replace(world.ports, ends_at=world.clock.now() + 1_900 + needed + left)
+    deliver.send(replace(ports, prefetch=_SlowAhead(world, ["1900ms"])), leased)
+    assert len(ids(world)) == sent
+    assert len(world.hints.due(world.clock.now())) == 10 - sent
+
+
+@pytest.mark.parametrize("role", [False, True], ids=["list", "role"])
+def test_o10_a_slow_read_makes_no_allow_list_older(role: bool) -> None:
+    """It changes right after it was read. Almost five seconds later, a read of the rows takes two."""
+    world = World(target_role_arns=("arn:aws:iam::123456789012:role/*",))
+    deploy(world, {"daily": spread(5)})
+    refs, instant = fires(world), due(world)
+    world.clock.wait_until(instant - 3 * SECOND)
+    ready = prepare(world.ports, refs, instant).ready
+    leased = deliver.lease(world.ports, ready, instant)
+    changed = {"target_role": "arn:aws:iam::123456789012:role/sluice-target-one"} if role else {"queues": []}
+    world.allow("demo", **changed)
+    world.clock.wait_until(instant + SECOND)
+    deliver.send(replace(world.ports, prefetch=_SlowAhead(world, ["1900ms"])), leased)
+    assert [call for call, _, _ in world.targets.sts.called_as] == ["start_many"] * 5 * role
+    assert len(ids(world)) == 5 * role
+    assert {run.state for run in world.runs("daily")} == {"SUCCEEDED" if role else "FAILED"}
 
 
 def test_one_read_covers_fifty_messages() -> None:
@@ -128,26 +277,31 @@ def test_one_read_covers_fifty_messages() -> None:
 
 
 def test_after_a_slow_read_the_next_ones_are_smaller() -> None:
-    world = World()
-    deploy(world, {"daily": spread(130)}, delivery=EACH)
-    refs, instant = fires(world), due(world)
-    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
-    slow = _SlowAhead(world, ["1ms", "101ms"])
+    """They grow again with each quick one."""
+    world, leased = _leased(150)
+    slow = _SlowAhead(world, ["1ms", "101ms", "1ms", "1ms", "101ms"])
     sent = deliver.send(replace(world.ports, prefetch=slow), leased)
-    assert slow.sizes == [50, 50, 10, 20, 30, 20]
-    assert len(sent.ends) == len(ids(world)) == 130
+    assert slow.sizes == [50, 50, 10, 20, 30, 10, 20, 20]
+    assert len(sent.ends) == len(ids(world)) == 150
 
 
 def test_c13_permanently_slow_tables_postpone_a_delivery() -> None:
-    world = World()
-    deploy(world, {"daily": spread(5)})
-    refs, instant = fires(world), due(world)
-    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
-    sent = deliver.send(replace(world.ports, prefetch=_SlowAhead(world, ["200ms"] * 100)), leased)
+    world, leased = _leased(5)
+    instant = world.clock.now()
+    sent = deliver.send(replace(world.ports, prefetch=_SlowAhead(world, ["2100ms"] * 100)), leased)
     assert (sent.ends, sent.changed, ids(world)) == ({}, (), [])
-    assert 10 * SECOND <= world.clock.now() - instant <= 11 * SECOND
+    assert 12 * SECOND <= world.clock.now() - instant <= 13 * SECOND
     world.pass_by("2s")
     assert len(ids(world)) == 5
+
+
+def test_a_call_after_slow_reads_begins_their_ten_seconds_anew() -> None:
+    """Ten seconds of reads that are too slow are counted from the last call on."""
+    world, leased = _leased(20)
+    takes = (["2001ms"] * 4 + ["1900ms"]) * 2
+    deliver.send(replace(world.ports, prefetch=_SlowAhead(world, takes)), leased)
+    assert (len(ids(world)), takes) == (20, [])
+    assert world.hints.sent == []
 
 
 def test_a_read_covers_only_the_calls_that_begin_soon_enough() -> None:
@@ -163,27 +317,26 @@ def test_a_read_covers_only_the_calls_that_begin_soon_enough() -> None:
 
 def test_slow_tables_do_not_hand_a_batch_on_at_once() -> None:
     """Another invocation would prepare the jobs again, which makes tables slow that are slow from too much work."""
-    world = World()
-    deploy(world, {"daily": spread(60)})
-    refs, instant = fires(world), due(world)
-    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
-    sent = deliver.send(replace(world.ports, prefetch=_SlowAhead(world, ["200ms"] * 30)), leased)
+    world, leased = _leased(60)
+    instant = world.clock.now()
+    slow = _SlowAhead(world, ["1900ms"] * 30)
+    sent = deliver.send(replace(world.ports, prefetch=slow), leased)
     assert len(sent.ends) == len(ids(world)) == 60
+    assert slow.sizes == [50] + [10] * 5
+    assert world.clock.now() == instant + 6 * 1_900
     assert world.hints.sent == []
 
 
-def test_a_lease_by_the_sweep_costs_one_read_on_slow_tables() -> None:
+@pytest.mark.parametrize(("count", "takes", "sizes"), [(5, ["2001ms"] * 3, [5] * 4), (25, ["101ms"] * 2, [25, 10, 5])])
+def test_a_lease_by_the_sweep_costs_one_read_on_slow_tables(count: int, takes: list[str], sizes: list[int]) -> None:
     """The sweep's lease raises the revision of a job. The rows are read in full once, and then their stamps again."""
-    world = World()
-    deploy(world, {"daily": spread(5)}, delivery=EACH)
-    refs, instant = fires(world), due(world)
-    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+    world, leased = _leased(count)
     world.clock.pass_by("10s")
     sweep.sweep_all(world.ports)
-    slow = _SlowAhead(world, ["101ms"] * 3)
+    slow = _SlowAhead(world, takes)
     deliver.send(replace(world.ports, prefetch=slow), leased)
-    assert (slow.sizes, slow.full_reads) == ([5] * 4, 1)
-    assert len(ids(world)) == 5
+    assert (slow.sizes, slow.full_reads) == (sizes, 1)
+    assert len(ids(world)) == count
 
 
 class _Targets:
