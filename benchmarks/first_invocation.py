@@ -13,6 +13,7 @@ _BEFORE = set(sys.modules)
 
 import json  # noqa: E402 - what comes in from here on is counted only if a handler brings it in
 import os  # noqa: E402 - as above
+from types import SimpleNamespace  # noqa: E402 - as above
 from typing import Any  # noqa: E402 - as above
 
 _EVENT_TIME = "2026-03-02T12:00:00Z"
@@ -23,6 +24,8 @@ REACHED = "chalicelib.aws.tables.dynamo"
 
 class Nothing:
     """A client of any service: every call succeeds with an empty answer."""
+
+    meta = SimpleNamespace(events=SimpleNamespace(register=lambda *_: None))
 
     def __getattr__(self, name: str) -> Any:
         return lambda **_: {"Items": [], "Responses": {}, "jobRun": {}}

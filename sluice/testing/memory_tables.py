@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -20,7 +21,9 @@ MAX_ITEM = 400_000  # bytes of an item, approximately
 
 
 class MemoryTables:
-    """A replacement for the DynamoDB client of boto3."""
+    """A replacement for the DynamoDB client of boto3. It has none of the client's events."""
+
+    meta = SimpleNamespace(events=SimpleNamespace(register=lambda *_: None))
 
     def __init__(self) -> None:
         self._tables: dict[str, _Table] = {}
