@@ -165,7 +165,7 @@ class Plant:
         self.invoke("tick", lambda _: handlers.tick(), {})
 
     def _on_hint(self, queue: str, body: str) -> None:
-        self._from_queue(RECEIVERS[queue], handlers.hints, body)
+        self._from_queue(RECEIVERS.get(queue, "check"), handlers.hints, body)
 
     def _on_run_state(self, job_run_id: str, state: str) -> None:
         detail = {"applicationId": APPLICATION, "jobRunId": job_run_id, "state": state}

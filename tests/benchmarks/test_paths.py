@@ -18,12 +18,17 @@ def test_each_path_of_cost_launches_its_runs(path: Path) -> None:
     assert plant.launched - before == len(path.schedules) * path.each
 
 
-@pytest.mark.parametrize(("name", "receiver"), [("cron_to_sqs", "check"), ("batch_to_sqs", "burst")])
-def test_a_path_is_priced_at_the_lambda_of_its_queue(name: str, receiver: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "events", "receiver"),
+    [("cron_to_sqs", 1, "check"), ("batch_to_sqs", 100, "check"), ("batch_to_sqs", 300, "burst")],
+)
+def test_a_path_is_priced_at_the_lambda_of_its_queue(name: str, events: int, receiver: str) -> None:
     """The two Lambdas have different memory."""
     path = next(path for path in PATHS if path.name == name)
+    (schedule,) = path.schedules.values()
+    spread = {"spread": {"count": events}} if events > 1 else {}
     plant = Plant(*fresh_tables())
-    plant.deploy({**APP, "schedules": path.schedules})
+    plant.deploy({**APP, "schedules": {"notify": schedule | spread}})
     path.repeat(plant, 0)
     path.repeat(plant, 1)
     invoked = {call for call in plant.tally.calls if call.startswith("lambda:")}
