@@ -73,7 +73,7 @@ def test_l6_another_spread_after_another_kind_of_records(
 
 @pytest.mark.parametrize("behind", [1, 900])
 @pytest.mark.parametrize(("old", "new"), [((7, None), (10, None)), ((30, "5s"), (30, "6s")), ((30, "5s"), (60, "5s"))])
-def test_l6_another_spread_as_the_fire_begins_sends_nothing_twice(
+def test_l6_another_spread_at_the_instant_sends_nothing_twice(
     behind: int, old: tuple[int, str | None], new: tuple[int, str | None]
 ) -> None:
     """The clock of the update is behind, or it reads the clock before the fire and is committed after that."""

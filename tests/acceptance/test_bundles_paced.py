@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from chalicelib.core.instants import HOUR, MINUTE, SECOND
+from chalicelib.core.rows.job import Job
 from chalicelib.flow.definitions import store
 from chalicelib.flow.jobs.actions import withdraw
+from chalicelib.flow.jobs.check import check_job
 from tests.acceptance.targets.test_policies import most_in, under
 from tests.support import events
 from tests.support.clock import NOON
@@ -93,3 +95,17 @@ def test_e3_a_slower_policy_divides_what_waits() -> None:
     world.pass_by("10m")
     ids = [run_id for run_id, _ in world.targets.queue.messages]
     assert len(ids) == len(set(ids)) == 100
+
+
+def test_e3_a_bundle_that_is_checked_alone_joins_the_queue() -> None:
+    world = _world(20, 100)
+    [bundle] = [job for job in _prepared(world) if job.is_bundle]
+    world.clock.wait_until(FIRST)
+    assert check_job(world.ports, (bundle.schedule, bundle.generation, bundle.sort_key)).ended == "queued"
+    world.pass_by("3m")
+    assert len({run_id for run_id, _ in world.targets.queue.messages}) == 100
+
+
+def _prepared(world: World) -> list[Job]:
+    world.tick()
+    return world.jobs("batch0")

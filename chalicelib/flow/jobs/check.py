@@ -157,7 +157,7 @@ def _launch_bundle(ports: Ports, bundle: Job, facts: Facts, decision: Launch, no
     paces = limit_route.paces_of(decision.asks)
     if len(decision.asks) != 1 or len(paces) != 1:
         return bundles.divide(ports, bundle, now)
-    route = Route((), paces[0])
+    route = Route((), paces[0], behind=paces[0])  # it joins, too, if a permit is left: its events acquire theirs
     if bundle.queued_in is not None:
         return CheckResult("waiting", claim.why_blocked(route, facts), same=True)
     return _queue(ports, bundle, facts, route, now, claim.why_blocked(route, facts))
