@@ -110,7 +110,7 @@ class Delivery(Document):
     """``tries`` quick tries, ``delay`` apart, then the tries of the ``backoff``.
 
     ``records``: with ``fire``, the events of a large fire that were sent share a record; with ``each``, every event has
-    its own, with the instant of its send and the target's id of its message. That costs eight times as much.
+    its own, with the instant of its send and the target's id of its message. That costs over twenty times as much.
     """
 
     tries: int = Field(default=3, ge=1, le=10)
