@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = [
-    "ContextError", "DagRun", "Data", "Day", "Event", "Increment", "JobError", "Partition", "RegistrationError",
-    "RunContext", "metric", "progress", "register_partition", "run_job", "zone",
+    "ContextError", "DagRun", "Data", "Day", "Event", "Increment", "JobError", "Partition", "Period",
+    "RegistrationError", "RunContext", "metric", "progress", "register_partition", "run_job", "zone",
 ]  # fmt: skip
 
 SCHEMA = 1
@@ -121,6 +121,19 @@ class Partition(Mapping[str, str]):
         return "/".join([root.rstrip("/"), *(f"{key}={_in_folder(value)}" for key, value in self.items()), ""])
 
 
+class Period(NamedTuple):
+    """The period that a partition is: from ``start`` to before ``end``, both in ``zone``. ``label`` is such as
+    ``2026-03-01T07``."""
+
+    start: datetime.datetime
+    end: datetime.datetime
+    zone: str
+    label: str
+
+    def __str__(self) -> str:
+        return self.label
+
+
 class DagRun(NamedTuple):
     """The run of a DAG that a run is a part of. ``node`` is None for the start of the DAG."""
 
@@ -164,7 +177,7 @@ class Event:
     """One event that contributed to the start of the run; ``instant`` in ms since 1970. Fields of other kinds are None.
 
     ``kind`` says which fields an event has: see ``docs/run-context.md``. ``snapshot`` is the commit of an Iceberg
-    table: ``id``, ``parent_id``, ``sequence_number``, ..."""
+    table: ``id``, ``parent_id``, ``sequence_number``, ... ``period`` is that of the partition, if it is one."""
 
     kind: str
     id: str
@@ -184,6 +197,7 @@ class Event:
     state: str | None = None
     previous_state: str | None = None
     reason: str | None = None
+    period: Period | None = None
 
 
 @dataclass(frozen=True)
@@ -273,6 +287,27 @@ class RunContext:
             run = run.upstream
         raise ContextError(self._none_of(keys, "none"))
 
+    def period(self, dataset: str | None = None) -> Period:
+        """The run's only period: that of the partitions (of ``dataset``) among its events, else among those upstream.
+
+        Raises ContextError, with what was found, if none of them is a period, or if they are several."""
+        run: RunContext | None = self
+        while run is not None:
+            found = {event.period for event in run.events if event.period and _is_of(event, dataset)}
+            if len(found) == 1:
+                return found.pop()
+            if found:
+                # Continuing upstream would silently choose one of several.
+                raise ContextError(self._no_period(dataset, ", ".join(sorted(map(str, found))[:10])))
+            run = run.upstream
+        raise ContextError(self._no_period(dataset, "none"))
+
+    def _no_period(self, dataset: str | None, got: str) -> str:
+        return (
+            f"expected one period{f' of {dataset}' if dataset else ''}, got {got}: {self._searched()}; "
+            "give the dataset a period, and the schedule the keys of the period: by"
+        )
+
     def text(self, name: str, default: str | None = None) -> str:
         """The property ``name``, a text that is not empty. Raises ContextError if missing and without a default."""
         value = self.properties.get(name, default)
@@ -299,8 +334,7 @@ class RunContext:
     def partitions(self, dataset: str | None = None) -> tuple[Event, ...]:
         """The run's partition events; only those of ``dataset`` if given, by full name (``demo.flights_raw``) or last
         part."""
-        found = (event for event in self.events if event.kind == "partition")
-        return tuple(e for e in found if dataset is None or dataset in (e.dataset, str(e.dataset).rpartition(".")[2]))
+        return tuple(event for event in self.events if event.kind == "partition" and _is_of(event, dataset))
 
     def path(self, dataset: str | None = None) -> str:
         """The path of the run's only partition (of ``dataset``), with a closing slash. Raises ContextError
@@ -317,8 +351,7 @@ class RunContext:
         """The commits of Iceberg tables that triggered the run, each once, oldest first."""
         found: dict[str, Event] = {}
         for event in self.events:
-            named = dataset is None or dataset in (event.dataset, str(event.dataset).rpartition(".")[2])
-            if named and event.snapshot is not None:
+            if _is_of(event, dataset) and event.snapshot is not None:
                 found[event.snapshot["id"]] = event
         return tuple(sorted(found.values(), key=_committed))
 
@@ -659,7 +692,22 @@ def _event(item: Any, where: str) -> Event:
     identity = _field(item, "id", (str,), where)
     snapshot = _snapshot(item, where) if "snapshot" in item else None
     instant = _field(item, "instant", (int,), where)
-    return Event(kind, identity, instant, partition=partition, snapshot=snapshot, **own)
+    period = _period(item, where) if "period" in item else None
+    return Event(kind, identity, instant, partition=partition, snapshot=snapshot, period=period, **own)
+
+
+def _period(item: Mapping[str, Any], where: str) -> Period:
+    period, at = _field(item, "period", (dict,), where), f"{where}.period"
+    name, label = (_field(period, field, (str,), at) for field in ("zone", "label"))
+    instants = (_field(period, field, (int,), at) for field in ("start", "end"))
+    rules = zone(name)
+    start, end = (datetime.datetime.fromtimestamp(instant / 1000, rules) for instant in instants)
+    return Period(start, end, name, label)
+
+
+def _is_of(event: Event, dataset: str | None) -> bool:
+    """Whether an event is of the dataset with this full name or last part of it; without a name, of any."""
+    return dataset is None or dataset in (event.dataset, str(event.dataset).rpartition(".")[2])
 
 
 def _snapshot(item: Mapping[str, Any], where: str) -> dict[str, Any]:

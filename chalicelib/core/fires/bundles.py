@@ -325,8 +325,10 @@ def leased_as(bundle: Job, number: int) -> Job:
 
 def is_void(bundle: Job, schedule: Schedule, schedule_state: ScheduleState, fire_row: Fire | None) -> bool:
     """Whether the events of a bundle are written again, because an update that kept the generation changed the spread
-    before the fire began. Once they are written, ``fire_row`` names other bundles."""
-    if fire_row is not None and holds(fire_row, bundle.index) != (bundle.index, bundle.count):
+    before the fire began. Once they are written, ``fire_row`` names other bundles. A row from before the bundle, which
+    only a restore brings back, says nothing."""
+    known = fire_row is not None and bundle.index < fire_row.written
+    if fire_row is not None and known and holds(fire_row, bundle.index) != (bundle.index, bundle.count):
         return True
     plan = Plan(*bundle.plan)
     spread = schedule.spread
