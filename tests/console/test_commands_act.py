@@ -91,6 +91,12 @@ class Installation:
         self.world.pass_by("1h")
         return self.world.runs("hourly")[-1].run_id
 
+    def large_fire(self) -> str:
+        spread = {"spread": {"count": 10}}
+        self.world.put("hourly", {**APP["schedules"]["hourly"], **spread})
+        self.world.pass_by("1h")
+        return str(json.loads(ran(f"sluice runs show {self.world.runs('hourly')[-1].run_id} --json"))["fire"])
+
     def message(self) -> str:
         ran("sluice message put demo.flights.beat --due 2h --target " + shlex.quote(json.dumps(SQS)))
         return "demo.flights.beat"
@@ -137,6 +143,7 @@ FILLS: dict[str, Fill] = {
     "cancelRun": the(Installation.running),
     "pingRun": the(Installation.running),
     "rerunRun": the(Installation.ended),
+    "showFire": the(Installation.large_fire),
     "logs": both(the(Installation.ended), names("--attempt 2", "--attempt 1")),
     "redrive": the(Installation.undelivered),
     "dropLetter": the(Installation.undelivered),
