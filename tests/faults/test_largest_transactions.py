@@ -454,6 +454,7 @@ SHORT: dict[str, str] = {
     "flow/fires/zone_rules.py::_prepare_again": "as many fires of one timer as fit; others stay",
     "flow/ingest/fires.py::_count": "one fire, and its record",
     "flow/ingest/snapshots.py::register": "one snapshot, and its size",
+    "flow/fire_events.py::take_out": "one event, its bundle, and its fire",
     "flow/jobs/actions.py::approve": "one job that moves",
     "flow/jobs/bundles.py::_without": "one bundle, and one record",
     "flow/jobs/batch.py::_detached": "as many jobs as fit, with four writes each",

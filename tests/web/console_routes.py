@@ -10,7 +10,7 @@ from typing import Any
 
 from chalicelib.core import ids
 from tests.support.clock import NOON
-from tests.web.many_runs import DAG, LAST_RUN
+from tests.web.many_runs import DAG, LARGE_FIRE, LAST_RUN
 from tests.web.many_schedules import LIMIT, names
 
 PAGE = Path(__file__).parents[2] / "console" / "src"
@@ -51,6 +51,7 @@ class Bounded:
             "workflows",
             "jobs",
             "messages",
+            "fires",
         ):
             path = re.sub(rf"(?<=/{kind}/)[^/]+", "{}", path)
         return re.sub(r"(/dags/\{\}/runs/|/v1/runs/|/reprocess/)[^/]+", r"\1{}", path)
@@ -114,6 +115,8 @@ REQUESTS = (
     Bounded(f"/v1/runs/{LAST_RUN}/why", 10, 20, 20),
     Bounded(f"/v1/runs/{LAST_RUN}/logs?attempt=1&lines=10000", 5, 5, 1_000),
     Bounded(f"/v1/runs/{LAST_RUN}/lineage", 60, 1_500, 100, "at_least"),
+    Bounded(f"/v1/fires/{LARGE_FIRE}", 30, 400, 5),
+    Bounded(f"/v1/fires/{LARGE_FIRE}/events?limit=500", 30, 400, 200, "next_cursor"),
     Bounded(f"{NS}/apps/d/dags?limit=500", 3, 5, 10),
     Bounded(DAG, 10, 20, 10),
     Bounded(f"{DAG}/runs?limit=30", 20, 400, 100, "next_cursor"),

@@ -9,12 +9,15 @@ from dataclasses import asdict
 from chalicelib.core.backfills.reprocess import StoredStep
 from chalicelib.core.definitions.message import Message
 from chalicelib.core.events.build import status_event
+from chalicelib.core.fires import bundles
 from chalicelib.core.instants import HOUR, MINUTE, SECOND, iso
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import AppliedEvent, Event, Partition
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.reprocess import Reprocess
+from chalicelib.core.rows.run import Fire
 from chalicelib.core.rows.schedule import Subscription, Version
+from chalicelib.core.runs import sends
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import status_key
 from chalicelib.core.writes import Put
@@ -31,6 +34,8 @@ RUNS, RECORDS, PARTITIONS, FOLLOWERS = 5_100, 2_100, 5_100, 150
 DATASETS, VERSIONS, BACKFILLS, REPROCESSES, LETTERS, DAG_RUNS = 600, 1_200, 60, 120, 300, 26
 LAST_RUN = f"{ONE}.k.{0:020d}"
 LOG_LINES = 20_000
+EVENTS, IN_A_BUNDLE, OLD = 100_000, 1_667, NOON - 300 * HOUR
+LARGE_FIRE = bundles.fire_id(ONE, 1, OLD)
 DAG = "/v1/namespaces/demo/apps/d/dags/daily"
 
 
@@ -39,7 +44,7 @@ def leave(world: World) -> None:
     _play_dag(world)
     version = world.ports.rows.get(Version, ONE, 1)
     assert version is not None
-    puts = [*_runs(), *_records(), *_data(), *_work()]
+    puts = [*_runs(), *_records(), *_data(), *_work(), *_large_fire()]
     puts += [Put(Version(ONE, number, version.definition, NOON)) for number in range(2, VERSIONS + 1)]
     world.dynamo.put_all(puts)
     _report(world)
@@ -53,6 +58,22 @@ def leave(world: World) -> None:
 def dag_run(world: World) -> str:
     """The id of the last run of the DAG."""
     return world.ports.runs.runs("schedule", "demo.d.daily~", 1, None).items[0].run_id
+
+
+def _large_fire() -> list[Put]:
+    """The runs of the bundles of one fire of 100,000 events."""
+    starts = range(0, EVENTS, IN_A_BUNDLE)
+    fire = Fire(LARGE_FIRE, ONE, 1, OLD, tuple(starts), EVENTS, expires_at=NOON + HOUR)
+    made = [Put(fire)]
+    for first in starts:
+        count = min(IN_A_BUNDLE, EVENTS - first)
+        made.append(Put(rows.run(
+            bundles.bundle_id(LARGE_FIRE, first, count), schedule=ONE, generation=1, workflow="demo.a0.w",
+            state="SUCCEEDED", claimed_at=OLD, created_at=OLD, ended_at=OLD, state_at=OLD, nominal_at=OLD, due_at=OLD,
+            wake_at=None, kind="fire", spread=(first, EVENTS), count=count, plan=(OLD, 0, 0, EVENTS, EVENTS, 0),
+            sends=sends.of((OLD, OLD + 20) for _ in range(count)),
+        )))  # fmt: skip
+    return made
 
 
 def _runs() -> list[Put]:
