@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 Found = Mapping[str, Any]
-# Aims of the first design for the dollars of a million runs. They reckoned without the leases and transactions of
-# deliveries, and without readable rows of runs.
-DOLLARS = {"cron_to_sqs": 10, "batch_to_sqs": 5, "cron_to_emr": 30, "partition_to_emr": 37}
+# Aims for the dollars of a million runs. Those of the first design, all but that of batches, reckoned without the leases
+# and transactions of deliveries, and without readable rows of runs.
+DOLLARS = {"cron_to_sqs": 10, "batch_to_sqs": 1, "cron_to_emr": 30, "partition_to_emr": 37}
 WHY_DEARER = "missed: [each write that it takes, and why it stays](../decisions/0092-writes-that-a-run-keeps.md)"
 # Why an aim is missed, by its name. Empty if all are met.
-MISSED: Mapping[str, str] = {f"a million runs of {path}": WHY_DEARER for path in DOLLARS}
+DEARER = ("cron_to_sqs", "cron_to_emr", "partition_to_emr")
+MISSED: Mapping[str, str] = {f"a million runs of {path}": WHY_DEARER for path in DEARER}
 # Scenarios that are not in the results yet, by what is assumed, group and what they are about, with what was found out
 # so far. The next `make bench ONLY=aws_model` plays them, and a test then demands that they leave this list.
 NOT_PLAYED: Mapping[tuple[str, str, str], str] = {}
