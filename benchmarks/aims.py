@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 Found = Mapping[str, Any]
-# Aims for the dollars of a million runs. Those of the first design, all but that of batches, reckoned without the leases
-# and transactions of deliveries, and without readable rows of runs.
+# Aims for the dollars of a million runs. All but that of batches are those of the first design, which reckoned without
+# the leases and transactions of deliveries, and without readable rows of runs.
 DOLLARS = {"cron_to_sqs": 10, "batch_to_sqs": 1, "cron_to_emr": 30, "partition_to_emr": 37}
 WHY_DEARER = "missed: [each write that it takes, and why it stays](../decisions/0092-writes-that-a-run-keeps.md)"
 # Why an aim is missed, by its name. Empty if all are met.
