@@ -1,7 +1,8 @@
 """The period of a partition, by the ``period`` of its dataset (T24).
 
 A period is an identity: ``hour=7`` and ``hour=07`` name one partition. Its values are those that the format of the
-dataset writes, whatever its folder is called. Nothing stores the period itself: it follows from the values.
+dataset writes, also if its folder is written in another way. Nothing stores the period itself: it follows from the
+values.
 """
 
 from __future__ import annotations

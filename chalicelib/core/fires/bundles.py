@@ -33,8 +33,8 @@ from chalicelib.core.rows.schedule import HISTORY, ScheduleState, Timer
 
 # One invocation sends a bundle. So its events are due within a second, and are no more than it sends in a few seconds.
 WINDOW: Millis = SECOND
-LEAST, USUAL, MOST = 5, 250, 2_500
-BUNDLES = 60  # of a fire whose events are due at one instant, unless they are more than 100,000
+LEAST, USUAL = 5, 250
+BUNDLES = 60  # of a fire whose events are due at one instant, if they are more than `USUAL` each
 LEAF = "0"  # of a spread: its trigger is one time
 _EVENT = "-"  # between the id of a fire and the number of an event
 _COUNT = "_"  # no digit of base 36; between the number of the first event of a bundle and the number of its events
@@ -69,7 +69,7 @@ def size(spread: Spread | None) -> int:
     """How many events of a fire may be in one bundle; 1 if they are too few, or due too far apart."""
     if spread is None:
         return 1
-    most = max(USUAL, min(MOST, -(-spread.count // BUNDLES)))
+    most = max(USUAL, -(-spread.count // BUNDLES))
     if spread.span:
         most = min(most, spread.count * WINDOW // spread.span)
     return most if min(most, spread.count) >= LEAST else 1

@@ -1,8 +1,9 @@
 """Record the deliveries of a bundle: one transaction settles many of its events (`core/fires/bundles.py`).
 
 The run of a bundle says which of its events were sent. It is written with the first of them, in the transaction that
-changes or deletes the bundle: so what was sent has a run, whatever becomes of the rest. Events that the target has not
-taken leave the bundle, in the same transaction: each is a job with a next try, or a failed run with its dead letter.
+changes or deletes the bundle. So what was sent has a run, also if the other events are dropped. Events that the target
+has not taken leave the bundle, in the same transaction: each is a job with a next try, or a failed run with its dead
+letter.
 """
 
 from __future__ import annotations

@@ -165,8 +165,8 @@ def _ran_before(ports: Ports, bundle: Job, schedule_state: ScheduleState) -> lis
     before = continued.double_of(bundles.event_of(bundle, number), schedule_state)
     if before is None:
         return []
-    events = (replace(before, index=each) for each in bundles.numbers(bundle))
-    return [each.index for each in events if fire_events.run_of_fire(ports, each) is not None]
+    each = [continued.double_of(job, schedule_state) for job in bundles.events(bundle)]
+    return fire_events.ran(ports, [job for job in each if job is not None])
 
 
 def divide(ports: Ports, bundle: Job, now: Instant) -> CheckResult | None:
