@@ -38,8 +38,8 @@ from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.aws.targets.sqs import SqsTarget
 from chalicelib.core.instants import SECOND
 from chalicelib.core.writes import Put
+from chalicelib.flow.deliveries.books import Books
 from chalicelib.flow.fires import emit
-from chalicelib.flow.jobs.delivery_books import Books
 from chalicelib.flow.system import dispatch
 
 MESSAGES = int(os.environ.get("SLUICE_BENCH_CPU_MESSAGES", "3000"))

@@ -39,7 +39,8 @@ core.dags core.events core.fires core.runs core.jobs core.schedules core.notices
 collector log settings ports
 aws aws.tables aws.s3 aws.targets
 flow flow.limits flow.facts flow.priority flow.wake flow.shards flow.definitions flow.fires flow.notices flow.ingest
-flow.runs flow.jobs flow.backfills flow.schedules flow.dags flow.deploy flow.views flow.history flow.system
+flow.runs flow.deliveries flow.jobs flow.backfills flow.schedules flow.dags flow.deploy flow.views flow.history
+flow.system
 wiring
 web web.routes
 handlers

@@ -20,8 +20,8 @@ from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.system import bursts
 from chalicelib.flow import shards
+from chalicelib.flow.deliveries import batch
 from chalicelib.flow.fires import emit
-from chalicelib.flow.jobs import batch
 from chalicelib.flow.system import dispatch, sweep
 from chalicelib.flow.system.dispatch import Begun
 from chalicelib.ports import Ports, Targets

@@ -18,9 +18,9 @@ from chalicelib.core.limits import names
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.definitions import store
+from chalicelib.flow.deliveries.batch import prepare
+from chalicelib.flow.deliveries.deliver import lease, send
 from chalicelib.flow.jobs.actions import refuse
-from chalicelib.flow.jobs.batch import prepare
-from chalicelib.flow.jobs.deliver import lease, send
 from chalicelib.flow.schedules import actions, messages
 from chalicelib.flow.system.dispatch import dispatch_together
 from tests.faults.dying import SMALL

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from chalicelib.flow.jobs import actions, deliver
+from chalicelib.flow.deliveries import deliver
+from chalicelib.flow.jobs import actions
 from chalicelib.flow.schedules import pauses
 from tests.faults.dying import SMALL
 from tests.support import events

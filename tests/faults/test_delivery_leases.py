@@ -17,9 +17,9 @@ from chalicelib.core.rows import delivery_lease
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.targets.answers import Never, NoAnswer
 from chalicelib.core.writes import Create, Put, TakeLease, Write
-from chalicelib.flow.jobs.batch import prepare
-from chalicelib.flow.jobs.deliver import lease, send
-from chalicelib.flow.jobs.delivery_leases import Leases
+from chalicelib.flow.deliveries.batch import prepare
+from chalicelib.flow.deliveries.deliver import lease, send
+from chalicelib.flow.deliveries.leases import Leases
 from chalicelib.flow.system import dispatch, sweep
 from chalicelib.flow.system.dispatch import dispatch_together
 from tests.faults import invariants

@@ -15,8 +15,8 @@ import pytest
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.flow import lookup
+from chalicelib.flow.deliveries.deliver import FRESH
 from chalicelib.flow.fires import emit
-from chalicelib.flow.jobs.deliver import FRESH
 from tests.faults import invariants
 from tests.faults.dying import SMALL
 from tests.support.backfills import begin

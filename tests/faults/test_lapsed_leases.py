@@ -17,10 +17,10 @@ from chalicelib.core.rows import delivery_lease
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.writes import TakeLease
-from chalicelib.flow.jobs import deliver
-from chalicelib.flow.jobs.batch import prepare
-from chalicelib.flow.jobs.deliver import Leased, lease, send
-from chalicelib.flow.jobs.delivery_leases import AGAIN, CLOCKS, Kept, Leases
+from chalicelib.flow.deliveries import deliver
+from chalicelib.flow.deliveries.batch import prepare
+from chalicelib.flow.deliveries.deliver import Leased, lease, send
+from chalicelib.flow.deliveries.leases import AGAIN, CLOCKS, Kept, Leases
 from chalicelib.flow.system.dispatch import dispatch_together
 from chalicelib.ports import Ports
 from tests.faults import invariants

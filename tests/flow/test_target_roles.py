@@ -13,7 +13,7 @@ from chalicelib.aws.tables.rows import DynamoRows
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import HOUR, SECOND
 from chalicelib.core.targets.answers import NoAnswer, NotNow
-from chalicelib.flow.jobs import batch, deliver
+from chalicelib.flow.deliveries import batch, deliver
 from chalicelib.flow.runs import dead_letters, follow
 from tests.support.answers import explain
 from tests.support.deliveries_crossed import fires

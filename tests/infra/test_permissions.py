@@ -30,7 +30,7 @@ REASONS = {
     ("Receive", "sqs:DeleteMessage"): "Lambda deletes the messages that the function has handled by its role.",
     ("Receive", "sqs:GetQueueAttributes"): "Lambda reads how long a message stays hidden before it takes any.",
     ("Runs", "dynamodb:DeleteItem"): "`check` takes back the record of a delivery that crossed with a disable "
-    "(`flow/jobs/delivery_books.py`); `faults/meetings/test_deliveries.py` plays that, and no scenario of the tour.",
+    "(`flow/deliveries/books.py`); `faults/meetings/test_deliveries.py` plays that, and no scenario of the tour.",
     ("FindTheStream", "dynamodb:ListStreams"): "Lambda finds the stream of the table by the function's role.",
     ("ReadTheStream", "dynamodb:DescribeStream"): "Lambda learns the shards of the stream by the function's role.",
     ("ReadTheStream", "dynamodb:GetRecords"): "Lambda reads the changes out of the stream by the function's role.",

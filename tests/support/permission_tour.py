@@ -30,9 +30,9 @@ from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.writes import Put
 from chalicelib.flow import shards
+from chalicelib.flow.deliveries import joining
 from chalicelib.flow.fires.zone_rules import Follower
 from chalicelib.flow.ingest.objects import match_object
-from chalicelib.flow.jobs import joining
 from chalicelib.flow.runs import actions
 from chalicelib.flow.schedules.actions import run_now
 from chalicelib.flow.system import sweep

@@ -46,7 +46,12 @@ TABLE_CALLS = {
 Lambdas = frozenset[str]
 ANYBODY: Lambdas = frozenset(roles.LAMBDAS.values())
 # Where an invocation begins without a handler: `World` calls these, as `dispatch_together` does.
-OF_CHECK = ("system.dispatch.dispatch", "jobs.batch.prepare", "jobs.deliver.lease", "jobs.deliver.send")
+OF_CHECK = (
+    "system.dispatch.dispatch",
+    "deliveries.batch.prepare",
+    "deliveries.deliver.lease",
+    "deliveries.deliver.send",
+)
 TESTS = Path(__file__).parents[1]
 # Files of tests whose functions are called between a flow and a port.
 AROUND_PORTS = (

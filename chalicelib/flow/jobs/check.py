@@ -26,10 +26,12 @@ from chalicelib.core.why import Why, joined, mention
 from chalicelib.core.writes import DeleteJob, Put, Replace, Write
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import priority
+from chalicelib.flow.check_result import CheckResult, committed
+from chalicelib.flow.deliveries import bundles
+from chalicelib.flow.deliveries.deliver import deliver
 from chalicelib.flow.ingest import fires
-from chalicelib.flow.jobs import bundles, external
-from chalicelib.flow.jobs.deliver import deliver
-from chalicelib.flow.jobs.drop import CheckResult, committed, drop_job, states_of_held, wake_queues
+from chalicelib.flow.jobs import external
+from chalicelib.flow.jobs.drop import drop_job, states_of_held, wake_queues
 from chalicelib.flow.limits import counting, queues
 from chalicelib.flow.notices import deadlines
 from chalicelib.flow.runs import follow

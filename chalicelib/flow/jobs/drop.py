@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Literal
 
 from chalicelib.core import states
 from chalicelib.core.fires import continued, fire
@@ -22,10 +21,11 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import complete
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.targets.answers import RunUpdate
-from chalicelib.core.why import NONE, Why
+from chalicelib.core.why import Why
 from chalicelib.core.writes import DeleteJob, Put, Replace, WakeBackfill, Write
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import lookup
+from chalicelib.flow.check_result import CheckResult, committed
 from chalicelib.flow.limits import queues
 from chalicelib.flow.notices import notices
 from chalicelib.flow.runs.dead_letters import put_back
@@ -103,23 +103,6 @@ def _close(ports: Ports, job: Job, why: Why) -> int:
         return 0
     wake_queues(ports, held, now)
     return 1 if job.job_id else 0
-
-
-Ended = Literal["gone", "launched", "delivered", "queued", "waiting", "dropped", "aborted", "coalesced", "applied"]
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """The result of a check. ``why`` is the sentence in the log.
-
-    ``overdue`` names a limit whose queue the job joined and which should have been served a while ago. ``same`` means
-    that the check changed nothing, so the log already holds this ``why``.
-    """
-
-    ended: Ended
-    why: Why = NONE
-    overdue: str | None = None
-    same: bool = False
 
 
 def drop_job(
@@ -203,7 +186,3 @@ def wake_queues(ports: Ports, released: Mapping[str, LimitState], now: Instant, 
     woken = [*(limit_ref(limit_name) for limit_name, state in released.items() if state.waiters), *others]
     if woken:
         ports.hints.send(woken, now, now)
-
-
-def committed(ports: Ports, plan: list[Write], ended: Ended, why: Why) -> CheckResult | None:
-    return CheckResult(ended, why) if ports.ledger.commit(plan) is None else None

@@ -22,8 +22,8 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import metrics
 from chalicelib.core.writes import ExpectNotWaiting, RemoveWaiter
 from chalicelib.flow import facts
+from chalicelib.flow.deliveries import blocks
 from chalicelib.flow.each import run_each
-from chalicelib.flow.jobs import blocks
 from chalicelib.flow.jobs.check import check_job
 from chalicelib.flow.jobs.drop import drain
 from chalicelib.flow.limits import queues

@@ -23,7 +23,7 @@ from chalicelib.log import logger
 from chalicelib.ports import Ports
 
 if TYPE_CHECKING:
-    from chalicelib.flow.jobs import joining
+    from chalicelib.flow.deliveries import joining
 
 T = TypeVar("T")
 Found = Any  # a row that wakes: it has a `wake_at`
@@ -138,7 +138,7 @@ def _hint(ports: Ports, found: Sequence[tuple[Ref, Found]], asks: Sequence[Ref],
 
 
 class _Deferred:
-    """Leaves out the jobs that join the queue of their policy later (`flow/jobs/joining.py`)."""
+    """Leaves out the jobs that join the queue of their policy later (`flow/deliveries/joining.py`)."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
@@ -149,7 +149,7 @@ class _Deferred:
         jobs = [row for _, row in found if isinstance(row, Job)]
         if not any(job.traits.timed and job.queued_in is None for job in jobs):
             return found
-        from chalicelib.flow.jobs import joining
+        from chalicelib.flow.deliveries import joining
 
         try:
             self._deferred = self._deferred or joining.Deferred(self._ports)

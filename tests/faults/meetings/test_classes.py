@@ -22,8 +22,8 @@ from chalicelib.core.writes import (
     TakeLease,
     Write,
 )
-from chalicelib.flow.jobs import deliver
-from chalicelib.flow.jobs.delivery_ends import Ready
+from chalicelib.flow.deliveries import deliver
+from chalicelib.flow.deliveries.ends import Ready
 from chalicelib.ports import Ports
 from tests.faults.meetings import situations_deliveries, situations_queues, situations_runs
 from tests.faults.meetings.classes import Classes, Event, class_of

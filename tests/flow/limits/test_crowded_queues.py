@@ -11,8 +11,9 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import is_of_block
 from chalicelib.flow.definitions import store
-from chalicelib.flow.jobs import blocks, queue
-from chalicelib.flow.jobs.delivery_leases import Leases
+from chalicelib.flow.deliveries import blocks
+from chalicelib.flow.deliveries.leases import Leases
+from chalicelib.flow.jobs import queue
 from chalicelib.flow.system import dispatch
 from tests.support.clock import NOON
 from tests.support.schedules import at

@@ -10,7 +10,7 @@ import pytest
 from chalicelib.core.instants import HOUR, MINUTE
 from chalicelib.core.rows.job import Job
 from chalicelib.core.system import sweep as core_sweep
-from chalicelib.flow.jobs import joining
+from chalicelib.flow.deliveries import joining
 from chalicelib.flow.system import sweep
 from chalicelib.ports import Ports
 from tests.support.schedules import at

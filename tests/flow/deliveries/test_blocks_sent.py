@@ -16,10 +16,10 @@ from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.targets import sub_batches
 from chalicelib.core.writes import Replace
 from chalicelib.flow.definitions import store
-from chalicelib.flow.jobs import blocks
-from chalicelib.flow.jobs.blocks import Slot
-from chalicelib.flow.jobs.delivery_leases import Leases
-from tests.flow.jobs.test_delivery_leases import Read
+from chalicelib.flow.deliveries import blocks
+from chalicelib.flow.deliveries.blocks import Slot
+from chalicelib.flow.deliveries.leases import Leases
+from tests.flow.deliveries.test_leases import Read
 from tests.support.schedules import at
 from tests.support.world import SQS, World, flights
 

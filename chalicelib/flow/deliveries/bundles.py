@@ -22,9 +22,9 @@ from chalicelib.core.runs import queued
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, DeleteJob, Put, Replace, Write
 from chalicelib.flow import fire_events
-from chalicelib.flow.jobs.deliver import BUSY, NO_TIME, called_run, lease, send
-from chalicelib.flow.jobs.delivery_ends import Ready
-from chalicelib.flow.jobs.drop import CheckResult, committed
+from chalicelib.flow.check_result import CheckResult, committed
+from chalicelib.flow.deliveries.deliver import BUSY, NO_TIME, called_run, lease, send
+from chalicelib.flow.deliveries.ends import Ready
 from chalicelib.flow.runs.context import build
 from chalicelib.ports import Ports
 

@@ -26,9 +26,10 @@ from chalicelib.core.rows.ref import Ref, block_ref
 from chalicelib.core.runs import queued
 from chalicelib.core.targets import sub_batches
 from chalicelib.flow.definitions import allowed, target_roles
-from chalicelib.flow.jobs.batch import is_paced, prepare_queued
-from chalicelib.flow.jobs.bundles import row_of
-from chalicelib.flow.jobs.deliver import (
+from chalicelib.flow.deliveries.batch import is_paced, prepare_queued
+from chalicelib.flow.deliveries.books import Books
+from chalicelib.flow.deliveries.bundles import row_of
+from chalicelib.flow.deliveries.deliver import (
     BOOKS_TIME,
     FRESH,
     OLDEST,
@@ -40,10 +41,9 @@ from chalicelib.flow.jobs.deliver import (
     unchanged,
     with_roles,
 )
-from chalicelib.flow.jobs.delivery_books import Books
-from chalicelib.flow.jobs.delivery_ends import Ready
-from chalicelib.flow.jobs.delivery_leases import Leases
-from chalicelib.flow.jobs.joining import needs_permit_alone, with_definitions
+from chalicelib.flow.deliveries.ends import Ready
+from chalicelib.flow.deliveries.joining import needs_permit_alone, with_definitions
+from chalicelib.flow.deliveries.leases import Leases
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 

@@ -13,9 +13,9 @@ from chalicelib.core.runs import queued
 from chalicelib.core.targets import sub_batches
 from chalicelib.core.writes import Replace
 from chalicelib.flow.definitions import store
-from chalicelib.flow.jobs import blocks
-from chalicelib.flow.jobs.blocks import Slot
-from tests.flow.jobs.test_blocks_sent import LIMIT, READY, TOLERANCE, Slow, at_instant
+from chalicelib.flow.deliveries import blocks
+from chalicelib.flow.deliveries.blocks import Slot
+from tests.flow.deliveries.test_blocks_sent import LIMIT, READY, TOLERANCE, Slow, at_instant
 from tests.support.answers import explain
 from tests.support.schedules import at, partitions
 from tests.support.world import SQS, World, day, flights, full

@@ -11,8 +11,8 @@ from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.limits.permits import Pace
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import block_ref
-from chalicelib.flow.jobs import blocks
-from chalicelib.flow.jobs.blocks import OnTheirWay, Slot
+from chalicelib.flow.deliveries import blocks
+from chalicelib.flow.deliveries.blocks import OnTheirWay, Slot
 from tests.support.clock import NOON
 from tests.support.schedules import at
 from tests.support.world import World, flights

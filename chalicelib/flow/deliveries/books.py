@@ -27,9 +27,9 @@ from chalicelib.core.runs import queued
 from chalicelib.core.targets.answers import Started
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, Delete, DeleteJob, RemoveWaiter, Replace, WakeBackfill, Write
-from chalicelib.flow.jobs import bundle_books
-from chalicelib.flow.jobs.delivery_ends import MAX_BYTES, Answered, Ends, bytes_of, ended, next_of
-from chalicelib.flow.jobs.delivery_leases import Leases
+from chalicelib.flow.deliveries import bundle_books
+from chalicelib.flow.deliveries.ends import MAX_BYTES, Answered, Ends, bytes_of, ended, next_of
+from chalicelib.flow.deliveries.leases import Leases
 from chalicelib.flow.limits import queues
 from chalicelib.flow.notices import notices
 from chalicelib.log import logger

@@ -21,7 +21,7 @@ from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.runs import queued, sends
 from chalicelib.core.targets.answers import Started
 from chalicelib.core.writes import Create, Delete, DeleteJob, Put, Replace, Write
-from chalicelib.flow.jobs.delivery_ends import MAX_BYTES, Answered, Ends, bytes_of, ended, next_of
+from chalicelib.flow.deliveries.ends import MAX_BYTES, Answered, Ends, bytes_of, ended, next_of
 from chalicelib.flow.notices import notices
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
@@ -30,7 +30,7 @@ LEAVERS = 25  # events that leave their bundle in one transaction; each takes up
 
 @dataclass
 class Settled:
-    """What became of the deliveries of a bundle. ``ends`` as in `delivery_books.Books`. ``alone`` are those of events
+    """What became of the deliveries of a bundle. ``ends`` as in `books.Books`. ``alone`` are those of events
     that had left the bundle before they were recorded."""
 
     ends: Ends = field(default_factory=dict)

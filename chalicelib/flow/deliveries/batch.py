@@ -2,7 +2,7 @@
 
 Fires that waited, and are woken together, are prepared in the same way. Their instant is that of their hint. Rows are
 read a hundred per call. A job that needs a permit or an external answer, or that was tried before, is left to
-the check of single jobs. That check delivers by the same code (`flow/jobs/deliver.py`).
+the check of single jobs. That check delivers by the same code (`flow/deliveries/deliver.py`).
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from chalicelib.core.why import Why
 from chalicelib.core.writes import ExpectOpen
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import fire_events
+from chalicelib.flow.deliveries import bundles
+from chalicelib.flow.deliveries.books import MAX_WRITES
+from chalicelib.flow.deliveries.deliver import called_run
+from chalicelib.flow.deliveries.ends import Ready
+from chalicelib.flow.deliveries.joining import Joining
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.ingest import fires
-from chalicelib.flow.jobs import bundles
-from chalicelib.flow.jobs.deliver import called_run
-from chalicelib.flow.jobs.delivery_books import MAX_WRITES
-from chalicelib.flow.jobs.delivery_ends import Ready
-from chalicelib.flow.jobs.joining import Joining
 from chalicelib.flow.runs import context
 from chalicelib.flow.runs.context import build, partition_of, with_named
 from chalicelib.ports import Ports

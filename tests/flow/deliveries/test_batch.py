@@ -8,7 +8,7 @@ from typing import Any
 
 from chalicelib.core.instants import MINUTE
 from chalicelib.core.writes import Put
-from chalicelib.flow.jobs import batch, deliver
+from chalicelib.flow.deliveries import batch, deliver
 from chalicelib.flow.system.dispatch import dispatch_together
 from tests.acceptance.words import window
 from tests.support.clock import NOON

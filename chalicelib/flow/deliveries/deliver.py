@@ -41,9 +41,9 @@ from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow
 from chalicelib.core.why import Why
 from chalicelib.flow import lookup
 from chalicelib.flow.definitions import allowed, target_roles
-from chalicelib.flow.jobs.delivery_books import Books
-from chalicelib.flow.jobs.delivery_ends import Answered, Ready
-from chalicelib.flow.jobs.delivery_leases import AGAIN, CLOCKS, Leases
+from chalicelib.flow.deliveries.books import Books
+from chalicelib.flow.deliveries.ends import Answered, Ready
+from chalicelib.flow.deliveries.leases import AGAIN, CLOCKS, Leases
 from chalicelib.flow.runs.context import build
 from chalicelib.log import logger
 from chalicelib.ports import Ports

@@ -11,7 +11,7 @@ from chalicelib.core.fires import timer
 from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.writes import Put
-from chalicelib.flow.jobs import batch, deliver
+from chalicelib.flow.deliveries import batch, deliver
 from tests.acceptance.words import elapsed, on, time
 from tests.support import events
 from tests.support.clock import NOON

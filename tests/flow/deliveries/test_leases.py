@@ -12,7 +12,7 @@ from chalicelib.core.rows import delivery_lease as core
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.job import Job
 from chalicelib.core.writes import Conflict, EndLease, TakeLease, Write
-from chalicelib.flow.jobs.delivery_leases import Kept, Leases
+from chalicelib.flow.deliveries.leases import Kept, Leases
 from chalicelib.ports import Ports
 from tests.support import rows
 from tests.support.clock import NOON

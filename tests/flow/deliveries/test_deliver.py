@@ -17,8 +17,8 @@ from chalicelib.core.rows.kinds import Key
 from chalicelib.core.targets import sub_batches
 from chalicelib.core.targets.answers import Never
 from chalicelib.core.writes import Write
-from chalicelib.flow.jobs import deliver
-from chalicelib.flow.jobs.batch import prepare
+from chalicelib.flow.deliveries import deliver
+from chalicelib.flow.deliveries.batch import prepare
 from chalicelib.flow.schedules import actions
 from chalicelib.flow.system import sweep
 from chalicelib.flow.system.dispatch import dispatch_together
