@@ -17,7 +17,7 @@ from benchmarks.loader import load
 from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.core.rows.ref import Ref, events_of
 from chalicelib.flow.deliveries.batch import prepare
-from chalicelib.flow.deliveries.deliver import Leased, lease, send
+from chalicelib.flow.deliveries.send import Leased, lease, send
 from chalicelib.flow.fires import emit
 from chalicelib.flow.system.dispatch import dispatch_together
 from sluice.testing.memory import MemoryHints

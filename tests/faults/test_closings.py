@@ -19,7 +19,7 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deliveries.batch import prepare
-from chalicelib.flow.deliveries.deliver import lease, send
+from chalicelib.flow.deliveries.send import lease, send
 from chalicelib.flow.jobs.actions import refuse
 from chalicelib.flow.schedules import actions, messages
 from chalicelib.flow.system.dispatch import dispatch_together

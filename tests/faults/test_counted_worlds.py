@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.flow.deliveries import deliver
+from chalicelib.flow.deliveries import send
 from chalicelib.flow.jobs import actions
 from chalicelib.flow.schedules import pauses
 from tests.faults.dying import SMALL
@@ -106,5 +106,5 @@ def test_a_closing_that_is_not_counted_is_found() -> None:
 
 
 def test_a_batch_that_does_not_look_at_the_count_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deliver._Batch, "_nothing_closed", lambda batch, part: True)
+    monkeypatch.setattr(send._Sender, "_nothing_closed", lambda batch, part: True)
     assert any("sent after" in problem for problem in _found())

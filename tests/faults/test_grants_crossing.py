@@ -15,7 +15,7 @@ import pytest
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.flow import lookup
-from chalicelib.flow.deliveries.deliver import FRESH
+from chalicelib.flow.deliveries.send import FRESH
 from chalicelib.flow.fires import emit
 from tests.faults import invariants
 from tests.faults.dying import SMALL

@@ -17,10 +17,12 @@ from chalicelib.core.rows import delivery_lease
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.writes import TakeLease
-from chalicelib.flow.deliveries import deliver
+from chalicelib.flow.deliveries import send as sending
+from chalicelib.flow.deliveries import unchanged
 from chalicelib.flow.deliveries.batch import prepare
-from chalicelib.flow.deliveries.deliver import Leased, lease, send
+from chalicelib.flow.deliveries.ends import Ready
 from chalicelib.flow.deliveries.leases import AGAIN, CLOCKS, Kept, Leases
+from chalicelib.flow.deliveries.send import Leased, lease, send
 from chalicelib.flow.system.dispatch import dispatch_together
 from chalicelib.ports import Ports
 from tests.faults import invariants
@@ -61,9 +63,9 @@ def test_jobs_delivered_during_a_stalled_call_are_not_sent() -> None:
 def test_jobs_stay_lost_when_a_read_is_too_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     world, instant, leased = _leased_ahead(30)
     world.clock.pass_by(STALL)
-    plain, slow, stalled = deliver._as_read, once(lambda: world.clock.pass_by("1s")), []
+    plain, slow, stalled = unchanged.as_read, once(lambda: world.clock.pass_by("1s")), []
 
-    def as_read(ports: Ports, part: Sequence[deliver.Ready]) -> list[deliver.Ready]:
+    def as_read(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
         found = plain(ports, part)
         if stalled:
             slow()
@@ -74,7 +76,7 @@ def test_jobs_stay_lost_when_a_read_is_too_slow(monkeypatch: pytest.MonkeyPatch)
         send(world.ports, leased)
         stalled.clear()
 
-    monkeypatch.setattr(deliver, "_as_read", as_read)
+    monkeypatch.setattr(unchanged, "as_read", as_read)
     Interfering(world, after=once(go_on))
     _others_deliver(world, _refs(leased)[:12], instant)
 
@@ -84,7 +86,7 @@ def test_jobs_stay_lost_when_a_read_is_too_slow(monkeypatch: pytest.MonkeyPatch)
 def test_a_stall_in_the_read_of_the_allow_list_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     world, instant, leased = _leased_ahead(30)
     world.clock.wait_until(instant)
-    plain = deliver.refusals
+    plain = sending._refusals
 
     def stall() -> None:
         world.clock.pass_by(STALL)
@@ -96,7 +98,7 @@ def test_a_stall_in_the_read_of_the_allow_list_is_noticed(monkeypatch: pytest.Mo
         stalls()
         return plain(*arguments)
 
-    monkeypatch.setattr(deliver, "refusals", refusals)
+    monkeypatch.setattr(sending, "_refusals", refusals)
     send(world.ports, leased)
 
     _each_sent_once(world, 30)
@@ -162,11 +164,11 @@ def test_the_call_after_a_slow_read_ends_in_its_lease(ahead: Millis, monkeypatch
     In the last moment of the call, another invocation handles the same jobs."""
     world, instant, leased = _leased_ahead(30)
     (held,) = world.ports.jobs.delivery_leases(instant)
-    longest = deliver.longest_of(leased.ready)
+    longest = sending.longest_of(leased.ready)
     world.clock.wait_until(held.leased_until - longest - CLOCKS - 1_500)
-    plain, slow = deliver._relied_on, once(lambda: world.clock.pass_by("2s"))
+    plain, slow = unchanged.relied_on, once(lambda: world.clock.pass_by("2s"))
 
-    def relied_on(ports: Ports, part: Sequence[deliver.Ready]) -> list[deliver.Ready]:
+    def relied_on(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
         found = plain(ports, part)
         slow()
         return found
@@ -175,7 +177,7 @@ def test_the_call_after_a_slow_read_ends_in_its_lease(ahead: Millis, monkeypatch
         world.clock.pass_by(f"{longest - 1}ms")
         dispatch_together(replace(world.ports, clock=_Ahead(world.clock, ahead)), _refs(leased), instant)
 
-    monkeypatch.setattr(deliver, "_relied_on", relied_on)
+    monkeypatch.setattr(unchanged, "relied_on", relied_on)
     Interfering(world, after=once(meet))
     send(world.ports, leased)
 

@@ -13,7 +13,7 @@ from chalicelib.aws.tables.rows import DynamoRows
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import HOUR, SECOND
 from chalicelib.core.targets.answers import NoAnswer, NotNow
-from chalicelib.flow.deliveries import batch, deliver
+from chalicelib.flow.deliveries import batch, send
 from chalicelib.flow.runs import dead_letters, follow
 from tests.support.answers import explain
 from tests.support.deliveries_crossed import fires
@@ -50,12 +50,12 @@ def two_namespaces(other: str = TWO) -> World:
     return world
 
 
-def prepared(world: World) -> deliver.Leased:
+def prepared(world: World) -> send.Leased:
     """The five fires of 12:01, ready to be sent at their instant."""
     world.clock.pass_by("20s")
     refs, instant = fires(world), world.clock.now() + 40 * SECOND
     ready = batch.prepare(world.ports, refs, instant)
-    leased = deliver.lease(world.ports, ready.ready, instant)
+    leased = send.lease(world.ports, ready.ready, instant)
     assert len(leased.ready) == 5
     world.clock.wait_until(instant)
     return leased
@@ -173,7 +173,7 @@ def test_o10_credentials_that_end_in_an_invocation_are_renewed() -> None:
     sessions: dict[Any, Any] = vars(world.targets.roles)["_sessions"]
     for role, session in list(sessions.items()):
         sessions[role] = replace(session, until=world.clock.now())
-    deliver.send(world.ports, leased)
+    send.send(world.ports, leased)
     assert world.targets.sts.expired == []
     assert len(world.targets.sts.assumed) == 2
     assert len(world.targets.queue.messages) == 5
@@ -209,7 +209,7 @@ def test_o10_a_role_that_changes_while_fires_wait_is_used() -> None:
     leased = prepared(world)
     world.allow("demo", target_role=TWO)
     world.clock.pass_by("5s")
-    deliver.send(world.ports, leased)
+    send.send(world.ports, leased)
     assert called(world) == [("start_many", TWO)] * 5
     assert len(world.targets.queue.messages) == 5
 

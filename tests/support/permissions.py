@@ -49,8 +49,8 @@ ANYBODY: Lambdas = frozenset(roles.LAMBDAS.values())
 OF_CHECK = (
     "system.dispatch.dispatch",
     "deliveries.batch.prepare",
-    "deliveries.deliver.lease",
-    "deliveries.deliver.send",
+    "deliveries.send.lease",
+    "deliveries.send.send",
 )
 TESTS = Path(__file__).parents[1]
 # Files of tests whose functions are called between a flow and a port.

@@ -5,8 +5,8 @@ Calls to a target without batches are made in parallel, and count as one call he
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import groupby, islice
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from typing import Any, TypeVar
 
 from chalicelib.core.instants import Millis
@@ -19,6 +19,7 @@ T = TypeVar("T")
 MAX_ENTRIES = 10
 # Calls of one sub-batch: one BatchGetItem reads the 100 rows of 50 deliveries, a job and a schedule state of each.
 MAX_BATCHES = 5
+MAX_SIZE = MAX_BATCHES * MAX_ENTRIES
 # The number of parallel calls to targets that take no batches.
 MAX_CALLS = 16
 
@@ -28,28 +29,30 @@ def longest_call(target: Mapping[str, Any]) -> Millis:
     return registry.of_type(str(target["type"])).longest_call(target)
 
 
-def split(deliveries: Iterable[T], run_of: Callable[[T], Run]) -> Iterator[list[T]]:
-    """The deliveries of each call: to one type of target, with one role and, if the target takes batches, to one
-    address. The deliveries to an address with a role keep their order."""
-    for (kind, *_), group in groupby(sorted(deliveries, key=_address(run_of)), key=_address(run_of)):
-        size = MAX_ENTRIES if registry.of_type(kind).batched_by is not None else MAX_CALLS
-        while part := list(islice(group, size)):
-            yield part
+def first_call(deliveries: Iterable[T], run_of: Callable[[T], Run]) -> list[T]:
+    """The deliveries of the call that has the first one: as many as the target takes, in their order."""
+    left = iter(deliveries)
+    first = next(left)
+    place = address(run_of(first))
+    alike = (each for each in left if address(run_of(each)) == place)
+    return [first, *islice(alike, _most(place[0]) - 1)]
 
 
-def calls_of(target: Mapping[str, Any]) -> int:
-    """The number of calls in a sub-batch. A target without batches has one, because its calls often take long."""
-    return MAX_BATCHES if registry.of_type(str(target["type"])).batched_by is not None else 1
+def _most(kind: str) -> int:
+    """The number of deliveries in one call. Calls to a target without batches are made in parallel."""
+    return MAX_ENTRIES if registry.of_type(kind).batched_by is not None else MAX_CALLS
 
 
-def _address(run_of: Callable[[T], Run]) -> Callable[[T], tuple[str, str, str, str]]:
-    """What the deliveries of a call have in common. A role has a session for each namespace."""
+def size_of(target: Mapping[str, Any]) -> int:
+    """The number of deliveries in a sub-batch. A target without batches has one call, because its calls often take
+    long."""
+    return MAX_SIZE if registry.of_type(str(target["type"])).batched_by is not None else MAX_CALLS
 
-    def address(delivery: T) -> tuple[str, str, str, str]:
-        run = run_of(delivery)
-        field = registry.of_run(run).batched_by
-        place = str(run.request.target[field]) if field is not None else ""
-        role = run.target_role or ""
-        return run.target_kind, role, run.workflow.partition(".")[0] if role else "", place
 
-    return address
+def address(run: Run) -> tuple[str, str, str, str]:
+    """What the deliveries of a call have in common: one type of target, one role and, if the target takes batches, one
+    address. A role has a session for each namespace."""
+    field = registry.of_run(run).batched_by
+    place = str(run.request.target[field]) if field is not None else ""
+    role = run.target_role or ""
+    return run.target_kind, role, run.workflow.partition(".")[0] if role else "", place

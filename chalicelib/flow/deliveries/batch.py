@@ -2,7 +2,7 @@
 
 Fires that waited, and are woken together, are prepared in the same way. Their instant is that of their hint. Rows are
 read a hundred per call. A job that needs a permit or an external answer, or that was tried before, is left to
-the check of single jobs. That check delivers by the same code (`flow/deliveries/deliver.py`).
+the check of single jobs. That check delivers by the same code (`flow/deliveries/send.py`).
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ from chalicelib.flow import facts as facts_of
 from chalicelib.flow import fire_events
 from chalicelib.flow.deliveries import bundles
 from chalicelib.flow.deliveries.books import MAX_WRITES
-from chalicelib.flow.deliveries.deliver import called_run
-from chalicelib.flow.deliveries.ends import Ready
+from chalicelib.flow.deliveries.ends import Ready, called_run, ready_of
 from chalicelib.flow.deliveries.joining import Joining
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.ingest import fires
@@ -101,8 +100,7 @@ def _prepare(ports: Ports, refs: Sequence[Ref], at: Instant, parsed: Parsed) -> 
             if job.is_bundle:
                 yield from bundles.ready(ports, job, facts, decision.why, at)
                 continue
-            run = called_run(ports, job, facts, decision.why, at)
-            yield Ready(ref, job, facts, run, build(ports, run))
+            yield ready_of(ports, job, facts, decision.why, at)
         elif isinstance(decision, Launch) and job.queued_in is None and is_paced(job, facts, decision):
             (pace,) = paces_of(decision.asks)
             yield Joining(ref, job, facts, pace, decision.why)
@@ -186,11 +184,11 @@ class _Decided(NamedTuple):
 def _queued(ports: Ports, job: Job, facts: Facts, why: Why, at: Instant) -> Ready:
     """A job in the queue of a policy as the delivery that it will be."""
     run = replace(called_run(ports, job, facts, why, at), waited_for=claim.waited_for(job, at))
-    if job.traits.timed:
-        return Ready(ref_of(job), job, facts, run, build(ports, run), job.queued_in)
-    run = with_named(ports, run, facts.origin)
-    events = context.events_of(ports, run)
-    run = replace(run, partition=partition_of(run, events))
+    events = None
+    if not job.traits.timed:
+        run = with_named(ports, run, facts.origin)
+        events = context.events_of(ports, run)
+        run = replace(run, partition=partition_of(run, events))
     return Ready(ref_of(job), job, facts, run, build(ports, run, events), job.queued_in)
 
 

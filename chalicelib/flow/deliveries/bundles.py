@@ -23,8 +23,7 @@ from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, DeleteJob, Put, Replace, Write
 from chalicelib.flow import fire_events
 from chalicelib.flow.check_result import CheckResult, committed
-from chalicelib.flow.deliveries.deliver import BUSY, NO_TIME, called_run, lease, send
-from chalicelib.flow.deliveries.ends import Ready
+from chalicelib.flow.deliveries.ends import Ready, called_run
 from chalicelib.flow.runs.context import build
 from chalicelib.ports import Ports
 
@@ -38,7 +37,7 @@ def ready(ports: Ports, bundle: Job, facts: Facts, why: Why, at: Instant) -> lis
     found: list[Ready] = []
     for job in events:
         run = _run_of(ports, like, job, bundle)
-        found.append(Ready(ref_of(job), job, facts, run, build(ports, run), bundle=bundle))
+        found.append(Ready(ref_of(job), job, facts, run, build(ports, run), bundle=bundle, at=job.due_at or 0))
     return found
 
 
@@ -80,22 +79,6 @@ def queued_event(
         likes[found[0]] = called_run(ports, job, facts, why, at)
     run = replace(_run_of(ports, likes[found[0]], job, bundle), waited_for=claim.waited_for(job, at))
     return Ready(ref_of(job), job, facts, run, build(ports, run), bundle.queued_in, bundle)
-
-
-def deliver(ports: Ports, bundle: Job, facts: Facts, why: Why, now: Instant) -> tuple[bool, Why] | None:
-    """Deliver a bundle at once. Returns as `deliver.deliver` does."""
-    leased = lease(ports, ready(ports, bundle, facts, why, now), now)
-    if not leased.ready:
-        return False, BUSY
-    sent, ref = send(ports, leased), ref_of(bundle)
-    if ref in sent.failed:
-        message = f"the events of {bundle.job_id} could not be read or recorded; the sweep will hint the bundle again"
-        raise RuntimeError(message) from sent.failed[ref]
-    if ref in sent.changed:
-        return None
-    if ref in sent.lost:
-        return False, BUSY
-    return (True, why) if len(sent.ends) == len(leased.ready) else (False, NO_TIME)
 
 
 def has_to_change(ports: Ports, bundle: Job, facts: Facts) -> bool:

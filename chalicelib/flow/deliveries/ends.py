@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from chalicelib.core.changes import replace
-from chalicelib.core.fires import bundles
+from chalicelib.core.fires import bundles, fire
 from chalicelib.core.instants import Instant
+from chalicelib.core.jobs import claim
 from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.rows import delivery_lease
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.rows.run import Run
@@ -21,6 +23,7 @@ from chalicelib.core.targets.retries import Delivery, GiveUp
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, Put, Write
 from chalicelib.flow.notices import notices
+from chalicelib.flow.runs.context import build
 from chalicelib.ports import Ports
 
 MAX_BYTES = 3_000_000  # per transaction; DynamoDB allows 4 MB
@@ -34,7 +37,7 @@ class Ready:
     """A job that may be delivered: the ``facts`` of that decision, and the run that it becomes with its ``context``.
 
     ``serving`` names the limit whose queue serves it. ``bundle`` is the bundle of its event, if it is in one. Then no
-    row is stored under ``ref``.
+    row is stored under ``ref``. It is sent ``at`` an instant or later; with a permit of a policy, before ``until``.
     """
 
     ref: Ref
@@ -44,6 +47,8 @@ class Ready:
     context: Mapping[str, Any]
     serving: str | None = None
     bundle: Job | None = None
+    at: Instant = 0
+    until: Instant | None = None
 
     @property
     def row(self) -> Job:
@@ -58,6 +63,15 @@ class Ready:
         return bundles.leased_as(self.bundle, self.job.index)
 
     @property
+    def leased_ref(self) -> Ref:
+        """What has the same ref is under the same lease."""
+        return self.row_ref if self.serving is None else self.ref
+
+    @property
+    def mark(self) -> str:
+        return delivery_lease.mark(self.leased)
+
+    @property
     def row_ref(self) -> Ref:
         return self.ref if self.bundle is None else ref_of(self.bundle)
 
@@ -70,6 +84,29 @@ class Answered:
     called: Run
     answer: Answer
     at: Instant
+
+
+def ready_of(
+    ports: Ports, job: Job, facts: Facts, why: Why, at: Instant, serving: str | None = None
+) -> Ready:  # fmt: skip
+    """A job as the delivery that it is if it is sent at ``at``."""
+    run = called_run(ports, job, facts, why, at)
+    return Ready(ref_of(job), job, facts, run, build(ports, run), serving)
+
+
+def called_run(ports: Ports, job: Job, facts: Facts, why: Why, now: Instant) -> Run:
+    """The run that a job becomes if it is delivered now, with this call counted as its next try."""
+    ready = replace(job, reason=why, event=fire.event_of(job))
+    run = claim.build_run(ready, facts, (), ports.payloads.context_uri(job.job_id), now)
+    return called_at(run, job, now, job.tries + 1)
+
+
+def called_at(run: Run, job: Job, now: Instant, calls: int) -> Run:
+    """The run with its call at ``now``, the instant from which its lateness is measured (T4). It is the call number
+    ``calls``."""
+    first = job.first_try_at if job.first_try_at is not None else now
+    late = job.window_end is not None and now >= job.window_end
+    return replace(run, calls=calls, claimed_at=now, start_requested_at=first, late=late)
 
 
 def ended(run: Run, answer: Started | Never, now: Instant) -> Run:

@@ -28,7 +28,8 @@ from chalicelib.flow import facts as facts_of
 from chalicelib.flow import priority
 from chalicelib.flow.check_result import CheckResult, committed
 from chalicelib.flow.deliveries import bundles
-from chalicelib.flow.deliveries.deliver import deliver
+from chalicelib.flow.deliveries.ends import ready_of
+from chalicelib.flow.deliveries.send import deliver
 from chalicelib.flow.ingest import fires
 from chalicelib.flow.jobs import external
 from chalicelib.flow.jobs.drop import drop_job, states_of_held, wake_queues
@@ -136,11 +137,12 @@ def _launch(
 ) -> CheckResult | None:
     """Deliver the job, claim it with all its permits, or queue it at the limit that blocks it."""
     if job.traits.timed and not decision.asks and facts.workflow and not facts.workflow.target.has_lifecycle:
-        sent = (
-            bundles.deliver(ports, job, facts, decision.why, now)
+        ready = (
+            bundles.ready(ports, job, facts, decision.why, now)
             if job.is_bundle
-            else deliver(ports, job, facts, decision.why, now, serving)
+            else [ready_of(ports, job, facts, decision.why, now, serving)]
         )
+        sent = deliver(ports, ready, decision.why, now)
         return CheckResult("delivered" if sent[0] else "waiting", sent[1]) if sent is not None else None
     if job.is_bundle:
         return _launch_bundle(ports, job, facts, decision, now)

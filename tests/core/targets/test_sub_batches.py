@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from chalicelib.core.instants import SECOND
 from chalicelib.core.rows.delivery_lease import lease_of, mark
 from chalicelib.core.rows.run import Run
-from chalicelib.core.targets.sub_batches import longest_call, split
+from chalicelib.core.targets.sub_batches import first_call, longest_call
 from chalicelib.core.targets.target import MAX_AWS_CALL
 from tests.support import rows
 
@@ -28,6 +29,15 @@ TARGETS: tuple[dict[str, Any], ...] = (
 
 ROLES = (("demo", None), ("demo", "arn:aws:iam::123456789012:role/a"), ("other", "arn:aws:iam::123456789012:role/a"))
 Thing = tuple[int, int, int]
+
+
+def split(things: Sequence[Thing], run_of: Callable[[Thing], Run]) -> list[list[Thing]]:
+    """The calls that are made one after the other."""
+    left, calls = list(things), []
+    while left:
+        calls.append(first_call(left, run_of))
+        left = [thing for thing in left if thing not in calls[-1]]
+    return calls
 
 
 def _run(thing: Thing) -> Run:

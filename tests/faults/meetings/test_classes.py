@@ -22,7 +22,7 @@ from chalicelib.core.writes import (
     TakeLease,
     Write,
 )
-from chalicelib.flow.deliveries import deliver
+from chalicelib.flow.deliveries import send, unchanged
 from chalicelib.flow.deliveries.ends import Ready
 from chalicelib.ports import Ports
 from tests.faults.meetings import situations_deliveries, situations_queues, situations_runs
@@ -314,8 +314,8 @@ def _sees_no_count(batch: Any, part: Sequence[Ready]) -> bool:
     every(
         3,
         [
-            (deliver, "_as_read", _reads_no_rows),
-            (deliver._Batch, "_nothing_closed", _sees_no_count),
+            (unchanged, "as_read", _reads_no_rows),
+            (send._Sender, "_nothing_closed", _sees_no_count),
             # A closing that is counted before the batch reads the job, and committed after that.
             (core_closings, "SETTLED", -MINUTE),
         ],

@@ -8,7 +8,7 @@ from typing import Any
 
 from chalicelib.core.instants import MINUTE
 from chalicelib.core.writes import Put
-from chalicelib.flow.deliveries import batch, deliver
+from chalicelib.flow.deliveries import batch, send
 from chalicelib.flow.system.dispatch import dispatch_together
 from tests.acceptance.words import window
 from tests.support.clock import NOON
@@ -69,7 +69,7 @@ def test_c13_a_schedule_disabled_after_preparation_is_not_sent() -> None:
     world.disable("s003")
     world.clock.wait_until(due)
 
-    sent = deliver.send(world.ports, deliver.lease(world.ports, ready.ready, due))
+    sent = send.send(world.ports, send.lease(world.ports, ready.ready, due))
 
     assert [ref.parts[0] for ref in sent.changed] == ["demo.flights.s003"]
     assert len(world.targets.queue.messages) == 19
@@ -148,7 +148,7 @@ def test_l3_a_woken_fire_of_a_disabled_schedule_is_not_sent() -> None:
     ready = batch.prepare(world.ports, refs, world.clock.now())
     assert len(ready.ready) == 20
     world.disable("a")
-    sent = deliver.send(world.ports, deliver.lease(world.ports, ready.ready, world.clock.now()))
+    sent = send.send(world.ports, send.lease(world.ports, ready.ready, world.clock.now()))
     assert len(sent.changed) == 20
     assert world.targets.queue.messages == []
 
@@ -157,11 +157,11 @@ def test_l4_woken_fires_hinted_twice_are_sent_once() -> None:
     world = held(20)
     world.resume("a")
     refs, now = prepared(world, ["a"]), world.clock.now()
-    first = deliver.lease(world.ports, batch.prepare(world.ports, refs, now).ready, now)
-    again = deliver.lease(world.ports, batch.prepare(world.ports, refs[5:], now).ready, now)
+    first = send.lease(world.ports, batch.prepare(world.ports, refs, now).ready, now)
+    again = send.lease(world.ports, batch.prepare(world.ports, refs[5:], now).ready, now)
     assert (len(first.ready), len(again.ready)) == (20, 0)
-    deliver.send(world.ports, first)
-    deliver.send(world.ports, again)
+    send.send(world.ports, first)
+    send.send(world.ports, again)
     assert len(world.targets.queue.messages) == 20
     assert dispatch_together(world.ports, refs, now) == []
     assert len(world.targets.queue.messages) == 20

@@ -11,7 +11,7 @@ from chalicelib.core.fires import timer
 from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.writes import Put
-from chalicelib.flow.deliveries import batch, deliver
+from chalicelib.flow.deliveries import batch, send
 from tests.acceptance.words import elapsed, on, time
 from tests.support import events
 from tests.support.clock import NOON
@@ -137,7 +137,7 @@ def test_l6_carry_reaches_fires_already_read_by_a_batch(world: World) -> None:
 
     world.put("burst", many(3, **CARRY))
     world.clock.pass_by("3s")
-    sent = deliver.send(world.ports, deliver.lease(world.ports, ready.ready, due))
+    sent = send.send(world.ports, send.lease(world.ports, ready.ready, due))
     assert (sent.ends, len(sent.changed)) == ({}, 1)
     world.pass_by("2m")
     assert len(events.sent(world, "burst")) == 3

@@ -17,7 +17,7 @@ from chalicelib.core.rows.kinds import Key
 from chalicelib.core.targets import sub_batches
 from chalicelib.core.targets.answers import Never
 from chalicelib.core.writes import Write
-from chalicelib.flow.deliveries import deliver
+from chalicelib.flow.deliveries import send
 from chalicelib.flow.deliveries.batch import prepare
 from chalicelib.flow.schedules import actions
 from chalicelib.flow.system import sweep
@@ -141,22 +141,22 @@ class _SlowCounts:
         return found
 
 
-def _leased(count: int) -> tuple[World, deliver.Leased]:
+def _leased(count: int) -> tuple[World, send.Leased]:
     """A world at the instant of a fire of so many jobs, all of them leased."""
     world = World()
     deploy(world, {"daily": spread(count)}, delivery=EACH)
     refs, instant = fires(world), due(world)
-    return world, deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+    return world, send.lease(world.ports, _prepared(world, refs, instant), instant)
 
 
-def _leased_ahead(count: int) -> tuple[World, deliver.Leased]:
+def _leased_ahead(count: int) -> tuple[World, send.Leased]:
     """The same, leased before the instant: the count of closings is read instead of the rows."""
     world = World()
     deploy(world, {"daily": spread(count)}, delivery=EACH)
     refs, instant = fires(world), due(world)
     world.pass_by("55s")
     prepared = prepare(world.ports, refs, instant)
-    leased = deliver.lease(world.ports, prepared.ready, instant, prepared.counts)
+    leased = send.lease(world.ports, prepared.ready, instant, prepared.counts)
     assert leased.counts
     world.clock.wait_until(instant)
     return world, leased
@@ -165,7 +165,7 @@ def _leased_ahead(count: int) -> tuple[World, deliver.Leased]:
 def test_c13_facts_read_too_long_ago_are_read_again() -> None:
     world, leased = _leased(5)
     slow = _SlowAhead(world, ["2001ms", "2001ms", "2000ms"])
-    sent = deliver.send(replace(world.ports, prefetch=slow), leased)
+    sent = send.send(replace(world.ports, prefetch=slow), leased)
     assert slow.sizes == [5, 5, 5]
     assert len(sent.ends) == len(ids(world)) == 5
 
@@ -187,7 +187,7 @@ def test_c13_a_slow_read_covers_one_call_made_at_once(takes: str, calls: list[tu
     begin, made = world.clock.now(), []
     target = Interfering(world, before=lambda: made.append(world.clock.now() - begin))
     slow = _SlowAhead(world, [takes])
-    deliver.send(replace(world.ports, prefetch=slow), leased)
+    send.send(replace(world.ports, prefetch=slow), leased)
     assert list(zip(made, target.sizes, strict=True)) == calls
     assert slow.sizes == {"100ms": [25], "2001ms": [25, 10, 15], "2100ms": [25, 10, 15]}.get(takes, [25, 10, 5])
 
@@ -197,10 +197,10 @@ def test_a_slow_read_covers_16_parallel_calls(takes: str) -> None:
     world = World()
     deploy(world, {"daily": spread(40)}, "http", delivery=EACH)
     refs, instant = fires(world), due(world)
-    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+    leased = send.lease(world.ports, _prepared(world, refs, instant), instant)
     target = Interfering(world)
     slow = _SlowAhead(world, [takes] * 3)
-    deliver.send(replace(world.ports, prefetch=slow), leased)
+    send.send(replace(world.ports, prefetch=slow), leased)
     assert slow.sizes == target.sizes == [16, 16, 8]
 
 
@@ -211,7 +211,7 @@ def test_c13_a_closing_during_a_slow_read_stops_the_next_call(counted: bool) -> 
     takes, close = ["1900ms"] * 3, lambda: world.disable("daily")
     ports = replace(world.ports, jobs=_SlowCounts(world, takes, close)) if counted else world.ports
     reads = _SlowAhead(world, [] if counted else takes, (lambda: None) if counted else close)
-    sent = deliver.send(replace(ports, prefetch=reads), leased)
+    sent = send.send(replace(ports, prefetch=reads), leased)
     assert len(ids(world)) == 10
     assert len(sent.changed) == 110
     assert reads.sizes[:2] == ([10, 10] if counted else [50, 10])
@@ -226,12 +226,12 @@ def test_c13_a_closing_of_another_namespace_during_a_slow_read() -> None:
     refs, instant = fires(world), due(world)
     world.pass_by("55s")
     prepared = prepare(world.ports, refs, instant)
-    leased = deliver.lease(world.ports, prepared.ready, instant, prepared.counts)
+    leased = send.lease(world.ports, prepared.ready, instant, prepared.counts)
     assert leased.counts.keys() == {"demo", "second"}
     world.clock.wait_until(instant)
     first = [each.job.schedule for each in leased.ready][:10]
     counts = _SlowCounts(world, ["1900ms"], lambda: actions.disable(world.ports, "second.flights.daily", "tester"))
-    deliver.send(replace(world.ports, jobs=counts), leased)
+    send.send(replace(world.ports, jobs=counts), leased)
     sent = [run_id.partition(".")[0] for run_id in ids(world)]
     assert sent.count("demo") == 25
     assert sent.count("second") == sum(name.startswith("second.") for name in first)
@@ -241,9 +241,9 @@ def test_c13_a_closing_of_another_namespace_during_a_slow_read() -> None:
 def test_the_call_after_a_slow_read_is_made_with_time_for_it(left: Millis, sent: int) -> None:
     """The read has used time of the invocation. The results of the call must still be recorded."""
     world, leased = _leased(10)
-    needed = sub_batches.longest_call(TARGETS["sqs"][0]) + deliver.BOOKS_TIME
+    needed = sub_batches.longest_call(TARGETS["sqs"][0]) + send.BOOKS_TIME
     ports = replace(world.ports, ends_at=world.clock.now() + 1_900 + needed + left)
-    deliver.send(replace(ports, prefetch=_SlowAhead(world, ["1900ms"])), leased)
+    send.send(replace(ports, prefetch=_SlowAhead(world, ["1900ms"])), leased)
     assert len(ids(world)) == sent
     assert len(world.hints.due(world.clock.now())) == 10 - sent
 
@@ -256,11 +256,11 @@ def test_o10_a_slow_read_makes_no_allow_list_older(role: bool) -> None:
     refs, instant = fires(world), due(world)
     world.clock.wait_until(instant - 3 * SECOND)
     ready = prepare(world.ports, refs, instant).ready
-    leased = deliver.lease(world.ports, ready, instant)
+    leased = send.lease(world.ports, ready, instant)
     changed = {"target_role": "arn:aws:iam::123456789012:role/sluice-target-one"} if role else {"queues": []}
     world.allow("demo", **changed)
     world.clock.wait_until(instant + SECOND)
-    deliver.send(replace(world.ports, prefetch=_SlowAhead(world, ["1900ms"])), leased)
+    send.send(replace(world.ports, prefetch=_SlowAhead(world, ["1900ms"])), leased)
     assert [call for call, _, _ in world.targets.sts.called_as] == ["start_many"] * 5 * role
     assert len(ids(world)) == 5 * role
     assert {run.state for run in world.runs("daily")} == {"SUCCEEDED" if role else "FAILED"}
@@ -270,9 +270,9 @@ def test_one_read_covers_fifty_messages() -> None:
     world = World()
     deploy(world, many(120))
     refs, instant = fires(world), due(world)
-    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+    leased = send.lease(world.ports, _prepared(world, refs, instant), instant)
     reads = _SlowAhead(world, [])
-    deliver.send(replace(world.ports, prefetch=reads), leased)
+    send.send(replace(world.ports, prefetch=reads), leased)
     assert reads.sizes == [50, 50, 20]
 
 
@@ -280,7 +280,7 @@ def test_after_a_slow_read_the_next_ones_are_smaller() -> None:
     """They grow again with each quick one."""
     world, leased = _leased(150)
     slow = _SlowAhead(world, ["1ms", "101ms", "1ms", "1ms", "101ms"])
-    sent = deliver.send(replace(world.ports, prefetch=slow), leased)
+    sent = send.send(replace(world.ports, prefetch=slow), leased)
     assert slow.sizes == [50, 50, 10, 20, 30, 10, 20, 20]
     assert len(sent.ends) == len(ids(world)) == 150
 
@@ -288,7 +288,7 @@ def test_after_a_slow_read_the_next_ones_are_smaller() -> None:
 def test_c13_permanently_slow_tables_postpone_a_delivery() -> None:
     world, leased = _leased(5)
     instant = world.clock.now()
-    sent = deliver.send(replace(world.ports, prefetch=_SlowAhead(world, ["2100ms"] * 100)), leased)
+    sent = send.send(replace(world.ports, prefetch=_SlowAhead(world, ["2100ms"] * 100)), leased)
     assert (sent.ends, sent.changed, ids(world)) == ({}, (), [])
     assert 12 * SECOND <= world.clock.now() - instant <= 13 * SECOND
     world.pass_by("2s")
@@ -299,7 +299,7 @@ def test_a_call_after_slow_reads_begins_their_ten_seconds_anew() -> None:
     """Ten seconds of reads that are too slow are counted from the last call on."""
     world, leased = _leased(20)
     takes = (["2001ms"] * 4 + ["1900ms"]) * 2
-    deliver.send(replace(world.ports, prefetch=_SlowAhead(world, takes)), leased)
+    send.send(replace(world.ports, prefetch=_SlowAhead(world, takes)), leased)
     assert (len(ids(world)), takes) == (20, [])
     assert world.hints.sent == []
 
@@ -308,10 +308,10 @@ def test_a_read_covers_only_the_calls_that_begin_soon_enough() -> None:
     world = World()
     deploy(world, {"daily": spread(130)}, delivery=EACH)
     refs, instant = fires(world), due(world)
-    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+    leased = send.lease(world.ports, _prepared(world, refs, instant), instant)
     Interfering(world, takes="60ms")
     reads = _SlowAhead(world, [])
-    assert len(deliver.send(replace(world.ports, prefetch=reads), leased).ends) == 130
+    assert len(send.send(replace(world.ports, prefetch=reads), leased).ends) == 130
     assert reads.sizes == [50, 20, 30, 20, 30, 20, 10]
 
 
@@ -320,7 +320,7 @@ def test_slow_tables_do_not_hand_a_batch_on_at_once() -> None:
     world, leased = _leased(60)
     instant = world.clock.now()
     slow = _SlowAhead(world, ["1900ms"] * 30)
-    sent = deliver.send(replace(world.ports, prefetch=slow), leased)
+    sent = send.send(replace(world.ports, prefetch=slow), leased)
     assert len(sent.ends) == len(ids(world)) == 60
     assert slow.sizes == [50] + [10] * 5
     assert world.clock.now() == instant + 6 * 1_900
@@ -334,7 +334,7 @@ def test_a_lease_by_the_sweep_costs_one_read_on_slow_tables(count: int, takes: l
     world.clock.pass_by("10s")
     sweep.sweep_all(world.ports)
     slow = _SlowAhead(world, takes)
-    deliver.send(replace(world.ports, prefetch=slow), leased)
+    send.send(replace(world.ports, prefetch=slow), leased)
     assert (slow.sizes, slow.full_reads) == (sizes, 1)
     assert len(ids(world)) == count
 
@@ -379,10 +379,10 @@ def test_sends_below_a_second_are_recorded_together(takes: str, sizes: list[int]
     world = World()
     deploy(world, {"daily": spread(60)}, delivery=EACH)
     refs, instant = fires(world), due(world)
-    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+    leased = send.lease(world.ports, _prepared(world, refs, instant), instant)
     Interfering(world, takes=takes)
     commits = _Commits(world.ports.ledger)
-    assert len(deliver.send(replace(world.ports, ledger=commits), leased).ends) == 60
+    assert len(send.send(replace(world.ports, ledger=commits), leased).ends) == 60
     assert [size for size in commits.sizes if size > 1] == sizes
 
 
