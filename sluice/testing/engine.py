@@ -20,7 +20,7 @@ from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.system import bursts
 from chalicelib.flow import shards
-from chalicelib.flow.deliveries import batch
+from chalicelib.flow.deliveries import prepare
 from chalicelib.flow.fires import emit
 from chalicelib.flow.system import dispatch, sweep
 from chalicelib.flow.system.dispatch import Begun
@@ -114,7 +114,7 @@ class Engine:
         for at, ref in self.hints.sent:
             if at > now and _is_fire(ref):
                 found.setdefault(at, {})[ref] = None
-        return {at: list(refs) for at, refs in found.items() if len(refs) >= batch.MIN_BATCH}
+        return {at: list(refs) for at, refs in found.items() if len(refs) >= prepare.MIN_BATCH}
 
     def _may_begin(self, due: Instant, refs: Sequence[Ref]) -> Instant:
         """The instant from which these fires may be prepared."""

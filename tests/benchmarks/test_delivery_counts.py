@@ -16,7 +16,7 @@ from benchmarks.cost.plant import Plant, fresh_tables
 from benchmarks.loader import load
 from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.core.rows.ref import Ref, events_of
-from chalicelib.flow.deliveries.batch import prepare
+from chalicelib.flow.deliveries.prepare import prepare
 from chalicelib.flow.deliveries.send import Leased, lease, send
 from chalicelib.flow.fires import emit
 from chalicelib.flow.system.dispatch import dispatch_together

@@ -18,7 +18,7 @@ from chalicelib.core.limits import names
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.definitions import store
-from chalicelib.flow.deliveries.batch import prepare
+from chalicelib.flow.deliveries.prepare import prepare
 from chalicelib.flow.deliveries.send import lease, send
 from chalicelib.flow.jobs.actions import refuse
 from chalicelib.flow.schedules import actions, messages

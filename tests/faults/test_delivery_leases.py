@@ -17,8 +17,8 @@ from chalicelib.core.rows import delivery_lease
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.targets.answers import Never, NoAnswer
 from chalicelib.core.writes import Create, Put, TakeLease, Write
-from chalicelib.flow.deliveries.batch import prepare
 from chalicelib.flow.deliveries.leases import Leases
+from chalicelib.flow.deliveries.prepare import prepare
 from chalicelib.flow.deliveries.send import lease, send
 from chalicelib.flow.system import dispatch, sweep
 from chalicelib.flow.system.dispatch import dispatch_together

@@ -19,9 +19,9 @@ from chalicelib.core.rows.ref import Ref
 from chalicelib.core.writes import TakeLease
 from chalicelib.flow.deliveries import send as sending
 from chalicelib.flow.deliveries import unchanged
-from chalicelib.flow.deliveries.batch import prepare
 from chalicelib.flow.deliveries.ends import Ready
 from chalicelib.flow.deliveries.leases import AGAIN, CLOCKS, Kept, Leases
+from chalicelib.flow.deliveries.prepare import prepare
 from chalicelib.flow.deliveries.send import Leased, lease, send
 from chalicelib.flow.system.dispatch import dispatch_together
 from chalicelib.ports import Ports

@@ -10,7 +10,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.targets.answers import NoAnswer, Started
 from chalicelib.flow import fire_events
-from tests.flow.deliveries.test_batch import counted
+from tests.flow.deliveries.test_prepare import counted
 from tests.support.clock import NOON
 from tests.support.schedules import at
 from tests.support.world import SQS, World, flights, full

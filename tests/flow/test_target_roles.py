@@ -13,7 +13,7 @@ from chalicelib.aws.tables.rows import DynamoRows
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import HOUR, SECOND
 from chalicelib.core.targets.answers import NoAnswer, NotNow
-from chalicelib.flow.deliveries import batch, send
+from chalicelib.flow.deliveries import prepare, send
 from chalicelib.flow.runs import dead_letters, follow
 from tests.support.answers import explain
 from tests.support.deliveries_crossed import fires
@@ -54,7 +54,7 @@ def prepared(world: World) -> send.Leased:
     """The five fires of 12:01, ready to be sent at their instant."""
     world.clock.pass_by("20s")
     refs, instant = fires(world), world.clock.now() + 40 * SECOND
-    ready = batch.prepare(world.ports, refs, instant)
+    ready = prepare.prepare(world.ports, refs, instant)
     leased = send.lease(world.ports, ready.ready, instant)
     assert len(leased.ready) == 5
     world.clock.wait_until(instant)

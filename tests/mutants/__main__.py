@@ -68,7 +68,8 @@ TESTS = {
     # Modules of other layers, with tests of these: their names are longer by the layer.
     "flow.deploy.uploaded": "deploy/uploaded*",
     "flow.ingest.snapshots": "ingest/snapshots* tests/acceptance/triggers/test_iceberg.py tests/web/test_tables.py",
-    "flow.deliveries.blocks": "deliveries/blocks* limits/*",
+    "flow.deliveries.appointments": "deliveries/appointments deliveries/send_* limits/*",
+    "flow.deliveries.send": "deliveries/send*",
     "flow.deliveries.leases": "deliveries/leases",
     "flow.system.sweep": "system/sweep*",
     "operations.archive.export": "archive/export*",

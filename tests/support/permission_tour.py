@@ -30,7 +30,7 @@ from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.writes import Put
 from chalicelib.flow import shards
-from chalicelib.flow.deliveries import joining
+from chalicelib.flow.deliveries import join
 from chalicelib.flow.fires.zone_rules import Follower
 from chalicelib.flow.ingest.objects import match_object
 from chalicelib.flow.runs import actions
@@ -161,7 +161,7 @@ def _deferred() -> None:
     world = World()
     many = at("1 12 * * *", "notify", policy="calm", spread={"count": 60})
     world.deploy({**flights({"many": many}), "policies": {"calm": {"max_events": 1, "interval": "1h"}}})
-    with patch.object(joining, "MANY", 30):
+    with patch.object(join, "MANY", 30):
         world.settle()
         world.tick()
         world.clock.pass_by("1m")

@@ -48,7 +48,7 @@ ANYBODY: Lambdas = frozenset(roles.LAMBDAS.values())
 # Where an invocation begins without a handler: `World` calls these, as `dispatch_together` does.
 OF_CHECK = (
     "system.dispatch.dispatch",
-    "deliveries.batch.prepare",
+    "deliveries.prepare.prepare",
     "deliveries.send.lease",
     "deliveries.send.send",
 )

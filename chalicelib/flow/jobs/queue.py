@@ -22,7 +22,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import metrics
 from chalicelib.core.writes import ExpectNotWaiting, RemoveWaiter
 from chalicelib.flow import facts
-from chalicelib.flow.deliveries import blocks
+from chalicelib.flow.deliveries import appointments
 from chalicelib.flow.each import run_each
 from chalicelib.flow.jobs.check import check_job
 from chalicelib.flow.jobs.drop import drain
@@ -63,7 +63,7 @@ class _Service:
     limit_name: str
     lease: Instant
     until: Instant
-    sent: blocks.OnTheirWay
+    sent: appointments.OnTheirWay
     alone: bool = False
     careful: bool = False
     pause: Millis = 0
@@ -73,7 +73,7 @@ def serve(ports: Ports, limit_name: str, longest: Millis = MAX_SERVICE, sent: Se
     """Launch from the head of a queue until no permit is left. Returns how many waiters left the queue, or acquired a
     permit of a block.
 
-    ``sent`` names the jobs whose blocks are on their way (`blocks.OnTheirWay`); None: the caller does not know.
+    ``sent`` names the jobs whose blocks are on their way (`appointments.OnTheirWay`); None: the caller does not know.
     If this invocation crashes, another one serves the queue when the lease ends, a few seconds later. Raises an
     ExceptionGroup with the errors of single waiters, after the others were served.
     """
@@ -90,7 +90,7 @@ def serve(ports: Ports, limit_name: str, longest: Millis = MAX_SERVICE, sent: Se
         return 0  # too early: the write that set this instant sent a hint for it, and the sweep finds it otherwise
     if sent is None and state.wake_at == state.block_at and now - state.wake_at < HINT_LOST:
         return 0  # the hint of the last block is on its way, and knows which jobs have permits
-    service = _Service(limit_name, now + permits.SERVER_LEASE, now + longest, blocks.OnTheirWay(sent or (), now))
+    service = _Service(limit_name, now + permits.SERVER_LEASE, now + longest, appointments.OnTheirWay(sent or (), now))
     if ports.ledger.commit([LeaseQueue(limit_name, state.wake_at, service.lease)]) is not None:
         return 0  # another invocation serves it
     try:
@@ -128,17 +128,17 @@ def _serve_whole(ports: Ports, part: str, longest: Millis) -> int:
 
 def send_block(ports: Ports, ref: Ref) -> None:
     """Send the part of a block that the ref names. Raises an ExceptionGroup with the errors of single waiters."""
-    slots, tolerance = blocks.read_part(ref)
-    run_each(blocks.send(ports, slots, tolerance), lambda waiter: _serve_one(ports, waiter))
+    slots, tolerance = appointments.read_part(ref)
+    run_each(appointments.send_part(ports, slots, tolerance), lambda waiter: _serve_one(ports, waiter))
 
 
 def _next_plain(ports: Ports, service: _Service, request: Pace, state: LimitState) -> list[Waiter] | None:
     """The next waiters of a policy that may be sent in a block. None if the first one needs a claim; then it acquires a
     permit of its own."""
-    wanted = min(blocks.MAX_READ, len(service.sent) + core_blocks.most(request))
-    head = blocks.expanded(ports, queues.head_of(ports, state, wanted), wanted)
+    wanted = min(appointments.MAX_READ, len(service.sent) + core_blocks.most(request))
+    head = appointments.expanded(ports, queues.head_of(ports, state, wanted), wanted)
     waiters = [waiter for waiter in head if waiter not in service.sent]
-    plain = blocks.plain_head(ports, waiters[: core_blocks.most(request)])
+    plain = appointments.plain_head(ports, waiters[: core_blocks.most(request)])
     return plain if plain or not waiters else None
 
 
@@ -150,21 +150,21 @@ def _serve_in_block(
     Returns how many waiters acquired a permit."""
     if state.parts and not waiters and not len(service.sent) and _rests(ports, service, state):
         return 0
-    slots, head = blocks.acquire(ports, request, state.head, waiters)
+    slots, head = appointments.acquire(ports, request, state.head, waiters)
     now = ports.clock.now()
     served_at = max(core_blocks.served_at(head, now), now + (SOON if slots else AGAIN))
-    shares = blocks.parts_of(slots, request.tolerance)
+    shares = appointments.parts_of(slots, request.tolerance)
     if slots:
-        recorded = blocks.RECORDED_IN_PARTS if state.parts else blocks.RECORDED
+        recorded = appointments.RECORDED_IN_PARTS if state.parts else appointments.RECORDED
         service.sent.add(slots, slots[-1].at + request.tolerance + recorded)
     waiting = queues.counted(ports, state).waiters
     ports.metrics.add(metrics.QUEUE_LENGTH, waiting, metrics.wait_reason_of(service.limit_name))
-    hints = [(now, [blocks.ref_of_part(request, part)]) for part in shares[1:]]
+    hints = [(now, [appointments.ref_of_part(request, part)]) for part in shares[1:]]
     if ports.ledger.commit([LeaseQueue(service.limit_name, service.lease, served_at, in_block=True)]) is None:
         hints.append((served_at, [queue_ref(service.limit_name, *service.sent.texts)]))
     if hints:
         ports.hints.send_all(hints, now)
-    alone = blocks.send(ports, shares[0], request.tolerance) if shares else []
+    alone = appointments.send_part(ports, shares[0], request.tolerance) if shares else []
     run_each(alone, lambda waiter: _serve_one(ports, waiter))
     return len(slots)
 
@@ -224,9 +224,9 @@ def _serve_head(ports: Ports, service: _Service) -> int:
         if not fresh and head and head[0] in service.sent:
             service.pause = AGAIN  # a block of a policy that was faster
             break
-        if not fresh or (service.alone and served and blocks.plain_head(ports, fresh[:1])):
+        if not fresh or (service.alone and served and appointments.plain_head(ports, fresh[:1])):
             break
-        if service.careful and blocks.is_leased(ports, fresh[0]):
+        if service.careful and appointments.is_leased(ports, fresh[0]):
             service.pause = LEASED_AGAIN
             break
         rounds[_name(fresh[0])] += 1

@@ -15,8 +15,8 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref, RefKind, shard_part
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
-from chalicelib.flow.deliveries.batch import Batch, prepare
-from chalicelib.flow.deliveries.joining import Joining, announce, join
+from chalicelib.flow.deliveries.join import Joining, announce, join
+from chalicelib.flow.deliveries.prepare import Batch, prepare
 from chalicelib.flow.deliveries.send import Leased, lease, send
 from chalicelib.flow.each import run_each
 from chalicelib.flow.runs import follow as run_follow

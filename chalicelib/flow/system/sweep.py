@@ -23,7 +23,7 @@ from chalicelib.log import logger
 from chalicelib.ports import Ports
 
 if TYPE_CHECKING:
-    from chalicelib.flow.deliveries import joining
+    from chalicelib.flow.deliveries import join
 
 T = TypeVar("T")
 Found = Any  # a row that wakes: it has a `wake_at`
@@ -138,21 +138,21 @@ def _hint(ports: Ports, found: Sequence[tuple[Ref, Found]], asks: Sequence[Ref],
 
 
 class _Deferred:
-    """Leaves out the jobs that join the queue of their policy later (`flow/deliveries/joining.py`)."""
+    """Leaves out the jobs that join the queue of their policy later (`flow/deliveries/join.py`)."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._deferred: joining.Deferred | None = None
+        self._deferred: join.Deferred | None = None
 
     def left_out(self, found: list[tuple[Ref, Found]]) -> list[tuple[Ref, Found]]:
         """The overdue rows without those jobs."""
         jobs = [row for _, row in found if isinstance(row, Job)]
         if not any(job.traits.timed and job.queued_in is None for job in jobs):
             return found
-        from chalicelib.flow.deliveries import joining
+        from chalicelib.flow.deliveries import join
 
         try:
-            self._deferred = self._deferred or joining.Deferred(self._ports)
+            self._deferred = self._deferred or join.Deferred(self._ports)
             deferred = self._deferred.among(jobs)
         except Exception:  # an overdue row must not stay without a hint; a second hint of a deferred job does no harm
             logger.exception("deferred jobs not read", extra={"size": len(jobs)})

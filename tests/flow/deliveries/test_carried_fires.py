@@ -11,7 +11,7 @@ from chalicelib.core.fires import timer
 from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.writes import Put
-from chalicelib.flow.deliveries import batch, send
+from chalicelib.flow.deliveries import prepare, send
 from tests.acceptance.words import elapsed, on, time
 from tests.support import events
 from tests.support.clock import NOON
@@ -132,7 +132,7 @@ def test_l6_carry_reaches_fires_already_read_by_a_batch(world: World) -> None:
     world.pass_by("117s")
     due = NOON + 2 * MINUTE
     refs = [ref for at_, ref in world.hints.sent if at_ == due]
-    ready = batch.prepare(world.ports, refs, due)
+    ready = prepare.prepare(world.ports, refs, due)
     assert len(ready.ready) == 10
 
     world.put("burst", many(3, **CARRY))

@@ -11,7 +11,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import is_of_block
 from chalicelib.flow.definitions import store
-from chalicelib.flow.deliveries import blocks
+from chalicelib.flow.deliveries import appointments
 from chalicelib.flow.deliveries.leases import Leases
 from chalicelib.flow.jobs import queue
 from chalicelib.flow.system import dispatch
@@ -74,8 +74,8 @@ def test_e3_a_leased_head_is_looked_at_once_a_second(monkeypatch: pytest.MonkeyP
     Leases(world.ports).take([job], 30 * SECOND, world.clock.now())  # of an invocation that dies
     store.put(world.ports, "policy", "demo.calm", MINUTELY, "tester")
     looks: list[Waiter] = []
-    is_leased = blocks.is_leased
-    monkeypatch.setattr(blocks, "is_leased", lambda ports, one: looks.append(one) or is_leased(ports, one))
+    is_leased = appointments.is_leased
+    monkeypatch.setattr(appointments, "is_leased", lambda ports, one: looks.append(one) or is_leased(ports, one))
     world.pass_by("20s")
     assert len(world.targets.queue.sent_at) == left
     assert 1 <= len(looks) <= 20
@@ -95,8 +95,8 @@ def test_e3_a_queue_rests_while_its_head_is_on_its_way() -> None:
     world.clock.wait_until(free_at)
     world.hints.sent.clear()
     now = world.clock.now()
-    on_their_way = blocks.OnTheirWay([], now)
-    on_their_way.add([blocks.Slot(now, waiter) for waiter in waiting], now + 2 * SECOND)
+    on_their_way = appointments.OnTheirWay([], now)
+    on_their_way.add([appointments.Slot(now, waiter) for waiter in waiting], now + 2 * SECOND)
 
     queue.serve(world.ports, LIMIT, sent=on_their_way.texts)
 

@@ -10,7 +10,7 @@ import pytest
 from chalicelib.core.instants import HOUR, MINUTE
 from chalicelib.core.rows.job import Job
 from chalicelib.core.system import sweep as core_sweep
-from chalicelib.flow.deliveries import joining
+from chalicelib.flow.deliveries import join
 from chalicelib.flow.system import sweep
 from chalicelib.ports import Ports
 from tests.support.schedules import at
@@ -23,7 +23,7 @@ MINUTELY, HOURLY = {"max_events": 10, "interval": "1m"}, {"max_events": 10, "int
 
 @pytest.fixture
 def crowd(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joining, "MANY", WAITING)
+    monkeypatch.setattr(join, "MANY", WAITING)
 
 
 def due(policy: dict[str, Any], jobs: int = JOBS) -> World:
@@ -90,7 +90,7 @@ def test_w2_a_more_urgent_job_is_not_deferred() -> None:
     world.hints.sent.clear()
     world.clock.pass_by("3m")
     fires = [*world.jobs("urgent"), *world.jobs("usual")]
-    assert [job.schedule for job in joining.Deferred(world.ports).among(fires)] == ["demo.flights.usual"]
+    assert [job.schedule for job in join.Deferred(world.ports).among(fires)] == ["demo.flights.usual"]
 
 
 @pytest.mark.usefixtures("crowd")
@@ -98,13 +98,13 @@ def test_o3_a_sweep_reads_definitions_of_overdue_jobs_once(monkeypatch: pytest.M
     world = crowded(MINUTELY)
     assert len(unjoined(world)) > core_sweep.SLICE
     asked: list[str] = []
-    read = joining.with_definitions
+    read = join.with_definitions
 
     def counted(ports: Ports, names: Sequence[str]) -> Ports:
         asked.extend(names)
         return read(ports, names)
 
-    monkeypatch.setattr(joining, "with_definitions", counted)
+    monkeypatch.setattr(join, "with_definitions", counted)
     world.clock.pass_by("20s")
     swept(world)
     assert asked == ["demo.flights.many"]
@@ -121,7 +121,7 @@ def test_o3_jobs_are_hinted_if_their_policy_cannot_be_read(
     def fails(ports: Ports, names: Sequence[str]) -> Ports:
         raise ConnectionError
 
-    monkeypatch.setattr(joining, "with_definitions", fails)
+    monkeypatch.setattr(join, "with_definitions", fails)
     world.clock.pass_by("20s")
     assert swept(world) >= late
     lines = [vars(record) for record in caplog.records if record.message == "deferred jobs not read"]

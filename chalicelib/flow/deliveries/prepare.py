@@ -38,7 +38,7 @@ from chalicelib.flow import fire_events
 from chalicelib.flow.deliveries import bundles
 from chalicelib.flow.deliveries.books import MAX_WRITES
 from chalicelib.flow.deliveries.ends import Ready, called_run, ready_of
-from chalicelib.flow.deliveries.joining import Joining
+from chalicelib.flow.deliveries.join import Joining
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.ingest import fires
 from chalicelib.flow.runs import context

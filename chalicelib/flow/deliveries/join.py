@@ -1,7 +1,7 @@
 """Put the jobs that are due at one instant into the queue of their policy, many in one transaction (E3).
 
 Each of them would join alone by a dozen calls, which takes longer than a policy of many starts a second takes to start
-it. Once they wait, the queue is served in blocks (`flow/deliveries/blocks.py`).
+it. Once they wait, the queue is served in blocks (`flow/deliveries/appointments.py`).
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def with_definitions(ports: Ports, schedules: Sequence[str]) -> Ports:
 
 def needs_permit_alone(ports: Ports, name: str) -> bool:
     """Whether the jobs of a schedule need a permit of their policy and nothing else, as `is_paced` in
-    `flow/deliveries/batch.py` decides for a job."""
+    `flow/deliveries/prepare.py` decides for a job."""
     schedule = lookup.definition_of(ports, ports.rows.get(ScheduleState, name))
     row = ports.rows.get(Definition, "workflow", schedule.workflow) if schedule is not None else None
     workflow = lookup.workflow_of(ports, schedule.workflow) if schedule is not None else None

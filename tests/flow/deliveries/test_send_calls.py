@@ -13,9 +13,9 @@ from chalicelib.core.runs import queued
 from chalicelib.core.targets import sub_batches
 from chalicelib.core.writes import Replace
 from chalicelib.flow.definitions import store
-from chalicelib.flow.deliveries import blocks
-from chalicelib.flow.deliveries.blocks import Slot
-from tests.flow.deliveries.test_blocks_sent import LIMIT, READY, TOLERANCE, Slow, at_instant
+from chalicelib.flow.deliveries import appointments
+from chalicelib.flow.deliveries.appointments import Slot
+from tests.flow.deliveries.test_send_permits import LIMIT, READY, TOLERANCE, Slow, at_instant
 from tests.support.answers import explain
 from tests.support.schedules import at, partitions
 from tests.support.world import SQS, World, day, flights, full
@@ -80,7 +80,7 @@ def test_e3_calls_to_several_queues_begin_together() -> None:
     """A call waits for the other appointments of its queue within half of the tolerance, and for no others."""
     world = waiting("a", "b", "c", "b", "b")
     block = slots(world, ("a", 0), ("b", 5), ("c", 10), ("b", 15), ("b", 16))
-    assert blocks.send(world.ports, block, TOLERANCE) == []
+    assert appointments.send_part(world.ports, block, TOLERANCE) == []
     assert sent(world, block) == [("a", 0), ("b", 15), ("b", 15), ("c", 15), ("b", 16)]
 
 
@@ -90,7 +90,7 @@ def test_e3_a_call_after_a_slow_one_is_in_time_or_not_made(takes: Millis, late: 
     world = waiting("a", "b")
     world.targets.queue.takes = takes
     block = slots(world, ("a", 0), ("b", 0))
-    assert blocks.send(world.ports, block, TOLERANCE) == []
+    assert appointments.send_part(world.ports, block, TOLERANCE) == []
     assert sent(world, block) == [("a", 0), ("b", takes)][: 1 if late else 2]
     assert world.limit_state(LIMIT).waiters == late
 
@@ -102,7 +102,7 @@ def test_e3_a_late_call_is_made_with_time_for_it_and_its_record(short: Millis, m
     block = slots(world, ("a", 0))
     ends_at = block[0].at + 5 + sub_batches.longest_call(SQS) + 10 * SECOND - short
     ports = replace(world.with_ports(prefetch=Slow(world, 45)), ends_at=ends_at)
-    assert blocks.send(ports, block, TOLERANCE) == []
+    assert appointments.send_part(ports, block, TOLERANCE) == []
     assert sent(world, block) == [("a", 5)][:made]
 
 
@@ -116,7 +116,7 @@ def test_e3_a_call_relies_on_a_read_of_the_last_100_ms(takes: Millis, reads: lis
     world.targets.queue.takes = takes
     block = slots(world, ("a", 0), ("b", 0))
     slow = Slow(world)
-    assert blocks.send(world.with_ports(prefetch=slow), block, WIDE) == []
+    assert appointments.send_part(world.with_ports(prefetch=slow), block, WIDE) == []
     assert [instant - block[0].at for instant in slow.at] == reads
     assert sent(world, block) == [("a", 0), ("b", takes)]
 
@@ -128,7 +128,7 @@ def test_c13_a_schedule_closed_before_a_slow_call_sends_nothing() -> None:
     block = slots(world, ("a", 0), ("b", 0), ("c", 0))
     left = ["b"]
     slow = Slow(world, then=lambda: world.disable(left.pop()) if left else None)
-    assert blocks.send(world.with_ports(prefetch=slow), block, WIDE) == [block[1].waiter]
+    assert appointments.send_part(world.with_ports(prefetch=slow), block, WIDE) == [block[1].waiter]
     assert sent(world, block) == [("a", 0), ("c", 61)]
 
 
@@ -138,7 +138,7 @@ def test_c13_a_slow_read_covers_one_call_of_a_block(takes: Millis, reads: list[M
     world = waiting("a", "b", "c")
     block = slots(world, ("a", 0), ("b", 0), ("c", 0))
     slow = Slow(world, takes)
-    assert blocks.send(world.with_ports(prefetch=slow), block, WIDE) == []
+    assert appointments.send_part(world.with_ports(prefetch=slow), block, WIDE) == []
     assert [instant - block[0].at for instant in slow.at] == reads
     assert sent(world, block) == [(name, takes - 40) for name in "abc"]
 
@@ -149,7 +149,7 @@ def test_c13_one_call_follows_a_closing_during_a_slow_read() -> None:
     block = slots(world, ("a", 0), ("b", 0), ("c", 0))
     left = ["abc"]
     slow = Slow(world, 101, then=lambda: [world.disable(name) for name in left.pop()] if left else None)
-    assert blocks.send(world.with_ports(prefetch=slow), block, WIDE) == [slot.waiter for slot in block[1:]]
+    assert appointments.send_part(world.with_ports(prefetch=slow), block, WIDE) == [slot.waiter for slot in block[1:]]
     assert sent(world, block) == [("a", 61)]
 
 
@@ -160,7 +160,7 @@ def test_e3_a_call_after_a_slow_read_is_made_with_time_for_it(short: Millis, mad
     block = slots(world, ("a", 0))
     ends_at = block[0].at + 61 + sub_batches.longest_call(SQS) + 10 * SECOND - short
     ports = replace(world.with_ports(prefetch=Slow(world, 101)), ends_at=ends_at)
-    assert blocks.send(ports, block, WIDE) == []
+    assert appointments.send_part(ports, block, WIDE) == []
     assert sent(world, block) == [("a", 61)][:made]
 
 
@@ -174,7 +174,7 @@ def test_o10_a_slow_read_of_a_block_makes_no_allow_list_older(role: bool) -> Non
     world.ports.catalog.allowed_lately("demo", world.clock.now())
     world.allow("demo", **({"target_role": ROLE} if role else {"queues": []}))
     read = Slow(world, 1_000)
-    assert blocks.send(world.with_ports(prefetch=read), block, 2_000) == []
+    assert appointments.send_part(world.with_ports(prefetch=read), block, 2_000) == []
     assert len(world.targets.queue.tried) == role
     assert [(call, arn) for call, _, arn in world.targets.sts.called_as] == [("start_many", ROLE)] * role
 
@@ -184,7 +184,7 @@ def test_e3_a_job_is_decided_again_at_its_call() -> None:
     world = waiting("closing", "a")
     world.clock.wait_until(CLOSES - READY - 5)
     block = slots(world, ("closing", 0), ("a", 10))
-    assert blocks.send(world.ports, block, TOLERANCE) == [block[0].waiter]
+    assert appointments.send_part(world.ports, block, TOLERANCE) == [block[0].waiter]
     assert sent(world, block) == [("a", 10)]
 
 
@@ -200,7 +200,7 @@ def test_t16_a_changed_job_is_named_by_the_row_that_it_has_now() -> None:
         assert world.ports.ledger.commit([Replace(replace(job, tries=1, rev=job.rev + 1))]) is None
 
     world.tables.before_call = at_instant(world, block[0].at - 40, change_detached)
-    assert blocks.send(world.ports, block, TOLERANCE) == changed
+    assert appointments.send_part(world.ports, block, TOLERANCE) == changed
     assert changed not in ([], [None], [block[0].waiter])
     assert sent(world, block) == []
 
@@ -218,7 +218,7 @@ def with_role() -> World:
 def test_o10_a_block_gets_the_credentials_of_its_role() -> None:
     world = with_role()
     block = slots(world, ("a", 0), ("b", 100))
-    assert blocks.send(world.ports, block, TOLERANCE) == []
+    assert appointments.send_part(world.ports, block, TOLERANCE) == []
     assert sent(world, block) == [("a", 0), ("b", 100)]
     assert [(call, role) for call, _, role in world.targets.sts.called_as] == [("start_many", ROLE)] * 2
 
@@ -229,7 +229,7 @@ def test_o10_a_block_without_credentials_calls_no_target() -> None:
     world.targets.sts.denied.add(ROLE)
     block = slots(world, ("a", 0), ("b", 100))
     tried = len(world.targets.queue.tried)
-    assert blocks.send(world.ports, block, TOLERANCE) == []
+    assert appointments.send_part(world.ports, block, TOLERANCE) == []
     assert len(world.targets.queue.tried) == tried
     for name in "ab":
         [job] = world.jobs(name)

@@ -18,7 +18,7 @@ from chalicelib.core.targets import sub_batches
 from chalicelib.core.targets.answers import Never
 from chalicelib.core.writes import Write
 from chalicelib.flow.deliveries import send
-from chalicelib.flow.deliveries.batch import prepare
+from chalicelib.flow.deliveries.prepare import prepare
 from chalicelib.flow.schedules import actions
 from chalicelib.flow.system import sweep
 from chalicelib.flow.system.dispatch import dispatch_together

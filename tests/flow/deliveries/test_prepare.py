@@ -8,7 +8,7 @@ from typing import Any
 
 from chalicelib.core.instants import MINUTE
 from chalicelib.core.writes import Put
-from chalicelib.flow.deliveries import batch, send
+from chalicelib.flow.deliveries import prepare, send
 from chalicelib.flow.system.dispatch import dispatch_together
 from tests.acceptance.words import window
 from tests.support.clock import NOON
@@ -53,7 +53,7 @@ def test_nothing_of_a_batch_is_sent_before_its_instant() -> None:
     world.deploy(flights(many(20)))
     names = list(many(20))
     due = world.clock.now() + MINUTE
-    ready = batch.prepare(world.ports, prepared(world, names), due)
+    ready = prepare.prepare(world.ports, prepared(world, names), due)
     assert len(ready.ready) == 20
     assert world.targets.queue.messages == []
 
@@ -65,7 +65,7 @@ def test_c13_a_schedule_disabled_after_preparation_is_not_sent() -> None:
     world = World()
     world.deploy(flights(many(20)))
     due = world.clock.now() + MINUTE
-    ready = batch.prepare(world.ports, prepared(world, list(many(20))), due)
+    ready = prepare.prepare(world.ports, prepared(world, list(many(20))), due)
     world.disable("s003")
     world.clock.wait_until(due)
 
@@ -107,7 +107,7 @@ def test_a_job_with_limits_or_lifecycle_is_checked_singly() -> None:
     limited = at(AT_ONE, "counted", constraints=[{"type": "rate", "max": 5, "per": "hour"}])
     schedules = {**many(3), "limited": limited, "emr": at(AT_ONE)}
     world.deploy(flights(schedules, counted={"target": SQS}))
-    ready = batch.prepare(world.ports, prepared(world, list(schedules)), world.clock.now() + MINUTE)
+    ready = prepare.prepare(world.ports, prepared(world, list(schedules)), world.clock.now() + MINUTE)
     assert len(ready.ready) == 3
     assert sorted(ref.parts[0].rpartition(".")[2] for ref in ready.others) == ["emr", "limited"]
     world.clock.pass_by("60s")
@@ -145,7 +145,7 @@ def test_l3_a_woken_fire_of_a_disabled_schedule_is_not_sent() -> None:
     world = held(20)
     world.resume("a")
     refs = prepared(world, ["a"])
-    ready = batch.prepare(world.ports, refs, world.clock.now())
+    ready = prepare.prepare(world.ports, refs, world.clock.now())
     assert len(ready.ready) == 20
     world.disable("a")
     sent = send.send(world.ports, send.lease(world.ports, ready.ready, world.clock.now()))
@@ -157,8 +157,8 @@ def test_l4_woken_fires_hinted_twice_are_sent_once() -> None:
     world = held(20)
     world.resume("a")
     refs, now = prepared(world, ["a"]), world.clock.now()
-    first = send.lease(world.ports, batch.prepare(world.ports, refs, now).ready, now)
-    again = send.lease(world.ports, batch.prepare(world.ports, refs[5:], now).ready, now)
+    first = send.lease(world.ports, prepare.prepare(world.ports, refs, now).ready, now)
+    again = send.lease(world.ports, prepare.prepare(world.ports, refs[5:], now).ready, now)
     assert (len(first.ready), len(again.ready)) == (20, 0)
     send.send(world.ports, first)
     send.send(world.ports, again)
@@ -176,7 +176,7 @@ def test_e3_woken_fires_of_a_policy_join_together() -> None:
     world.pause("a")
     world.pass_by("2m")
     world.resume("a")
-    ready = batch.prepare(world.ports, prepared(world, ["a"]), world.clock.now())
+    ready = prepare.prepare(world.ports, prepared(world, ["a"]), world.clock.now())
     assert (len(ready.joining), ready.others) == (60, ())
     world.pass_by("2m")
     sent = [run_id for run_id, _ in world.targets.queue.messages]
@@ -192,7 +192,7 @@ def test_e3_woken_matches_of_a_policy_join_together() -> None:
         world.upload(day(number))
     world.settle()
     world.resume("a")
-    ready = batch.prepare(world.ports, prepared(world, ["a"]), world.clock.now())
+    ready = prepare.prepare(world.ports, prepared(world, ["a"]), world.clock.now())
     assert (len(ready.joining), ready.others) == (20, ())
     world.pass_by("2m")
     sent = [run_id for run_id, _ in world.targets.queue.messages]

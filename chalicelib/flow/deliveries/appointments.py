@@ -25,10 +25,10 @@ from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref, block_ref
 from chalicelib.core.runs import queued
 from chalicelib.core.targets import sub_batches
-from chalicelib.flow.deliveries import send as sending
-from chalicelib.flow.deliveries.batch import prepare_queued
 from chalicelib.flow.deliveries.bundles import row_of
-from chalicelib.flow.deliveries.joining import needs_permit_alone, with_definitions
+from chalicelib.flow.deliveries.join import needs_permit_alone, with_definitions
+from chalicelib.flow.deliveries.prepare import prepare_queued
+from chalicelib.flow.deliveries.send import lease, send
 from chalicelib.ports import Ports
 
 # A job is on its way until so long after the last appointment of its block: then it has been sent and recorded, or it
@@ -187,7 +187,7 @@ def read_part(ref: Ref) -> tuple[list[Slot], Millis]:
 # -- send ----------------------------------------------------------------------------------------------------------
 
 
-def send(ports: Ports, slots: Sequence[Slot], tolerance: Millis) -> list[Waiter]:
+def send_part(ports: Ports, slots: Sequence[Slot], tolerance: Millis) -> list[Waiter]:
     """Send each job within its tolerance after its appointment, or not at all. Returns the waiters that need a check of
     their own, because they need more than a delivery or have changed."""
     if not slots:
@@ -196,7 +196,7 @@ def send(ports: Ports, slots: Sequence[Slot], tolerance: Millis) -> list[Waiter]
     others = [slot.waiter for slot in slots if slot.waiter not in prepared]
     timed = [(slot.at, prepared[slot.waiter]) for slot in slots if slot.waiter in prepared]
     ready = [replace(each, at=at, until=at + tolerance) for at, each in timed]
-    sent = sending.send(ports, sending.lease(ports, ready, slots[0].at))
+    sent = send(ports, lease(ports, ready, slots[0].at))
     if sent.error is not None:
         raise sent.error
     rows = {each.row_ref: each.row for each in ready}

@@ -11,8 +11,8 @@ from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.limits.permits import Pace
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import block_ref
-from chalicelib.flow.deliveries import blocks
-from chalicelib.flow.deliveries.blocks import OnTheirWay, Slot
+from chalicelib.flow.deliveries import appointments
+from chalicelib.flow.deliveries.appointments import OnTheirWay, Slot
 from tests.support.clock import NOON
 from tests.support.schedules import at
 from tests.support.world import World, flights
@@ -73,7 +73,7 @@ def test_e3_a_job_with_another_rank_is_not_on_its_way() -> None:
 
 def shares(tolerance: Millis, *at: Instant) -> list[list[Instant]]:
     """The appointments of each invocation, after noon."""
-    return [[slot.at - NOON for slot in part] for part in blocks.parts_of(slots(*at), tolerance)]
+    return [[slot.at - NOON for slot in part] for part in appointments.parts_of(slots(*at), tolerance)]
 
 
 @pytest.mark.parametrize(
@@ -120,17 +120,17 @@ def test_e3_the_hint_of_a_part_has_each_job_and_appointment() -> None:
     """Another version of the code may read the hint."""
     pace = Pace(LIMIT, 20, 1, 170)
     part = [Slot(NOON, waiter(1)), Slot(NOON + 20, waiter(2, "demo.flights.t", f"{LIMIT}/12", "FIRE#y"))]
-    ref = blocks.ref_of_part(pace, part)
+    ref = appointments.ref_of_part(pace, part)
     assert ref == block_ref(
         LIMIT, "170",
         ids.base36(NOON), "R001", "demo.flights.s", "104", "JOB#x", "demo.flights.s!1",
         f"{ids.base36(NOON + 20)}/12", "R002", "demo.flights.t", "104", "FIRE#y", "demo.flights.t!2",
     )  # fmt: skip
-    assert blocks.read_part(ref) == (part, 170)
+    assert appointments.read_part(ref) == (part, 170)
 
 
 def test_e3_the_hint_of_an_empty_part_has_no_job() -> None:
-    assert blocks.read_part(block_ref(LIMIT, "170")) == ([], 170)
+    assert appointments.read_part(block_ref(LIMIT, "170")) == ([], 170)
 
 
 # -- who may be sent in a block ----------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def served(*names: str, **schedules: Any) -> World:
 
 def head(world: World, *waiting: Waiter) -> list[int]:
     """The numbers of the waiters at the head that may be sent in a block."""
-    return [int(one.job_id.rpartition("!")[2]) for one in blocks.plain_head(world.ports, waiting)]
+    return [int(one.job_id.rpartition("!")[2]) for one in appointments.plain_head(world.ports, waiting)]
 
 
 def test_e3_a_block_ends_before_a_job_that_needs_a_claim() -> None:
@@ -191,15 +191,15 @@ def test_e3_a_block_that_another_invocation_acquired_has_no_slot() -> None:
     world = served("a")
     pace, now = Pace(LIMIT, 100, 1), world.clock.now()
     waiting = [waiter(number) for number in range(3)]
-    found, after = blocks.acquire(world.ports, pace, 0, waiting)
+    found, after = appointments.acquire(world.ports, pace, 0, waiting)
     assert [slot.waiter for slot in found] == waiting
     assert [slot.at for slot in found] == [now + 350, now + 450, now + 550]
     assert after == now + 650 == world.limit_state(LIMIT).head
-    assert blocks.acquire(world.ports, pace, 0, waiting) == ([], 0)
+    assert appointments.acquire(world.ports, pace, 0, waiting) == ([], 0)
     assert world.limit_state(LIMIT).head == after
-    assert blocks.acquire(world.ports, pace, after, []) == ([], after)
+    assert appointments.acquire(world.ports, pace, after, []) == ([], after)
     more = [waiter(number) for number in range(6)]
-    found, after = blocks.acquire(world.ports, pace, after, more)
+    found, after = appointments.acquire(world.ports, pace, after, more)
     assert ([slot.waiter for slot in found], after) == (more[:4], now + 1_050), "a block spans 400 ms"
     far = now + 3_600_000
-    assert blocks.acquire(world.ports, pace, far, waiting) == ([], far)
+    assert appointments.acquire(world.ports, pace, far, waiting) == ([], far)

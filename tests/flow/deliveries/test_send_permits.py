@@ -16,8 +16,8 @@ from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.targets import sub_batches
 from chalicelib.core.writes import Replace
 from chalicelib.flow.definitions import store
-from chalicelib.flow.deliveries import blocks
-from chalicelib.flow.deliveries.blocks import Slot
+from chalicelib.flow.deliveries import appointments
+from chalicelib.flow.deliveries.appointments import Slot
 from chalicelib.flow.deliveries.leases import Leases
 from tests.flow.deliveries.test_leases import Read
 from tests.support.schedules import at
@@ -92,7 +92,7 @@ class Slow:
 def test_e3_jobs_of_a_block_are_sent_at_their_appointments() -> None:
     world = queued(4)
     begin = world.clock.now() + READY
-    assert blocks.send(world.ports, slots(world, 0, 100, 200, 300), TOLERANCE) == []
+    assert appointments.send_part(world.ports, slots(world, 0, 100, 200, 300), TOLERANCE) == []
     assert sent_at(world, begin) == [0, 100, 200, 300]
     assert world.limit_state(LIMIT).waiters == 0
     assert [run.state for run in world.runs("s")] == ["SUCCEEDED"] * 5
@@ -102,14 +102,14 @@ def test_e3_appointments_close_together_share_a_call() -> None:
     """The call begins at the last of those that lie within half of the tolerance."""
     world = queued(4)
     begin = world.clock.now() + READY
-    assert blocks.send(world.ports, slots(world, 0, 10, 11, 21), TOLERANCE) == []
+    assert appointments.send_part(world.ports, slots(world, 0, 10, 11, 21), TOLERANCE) == []
     assert sent_at(world, begin) == [10, 10, 21, 21]
 
 
 def test_e3_a_call_of_many_appointments_has_at_most_ten() -> None:
     world = queued(12)
     begin = world.clock.now() + READY
-    assert blocks.send(world.ports, slots(world, *range(12)), 40) == []
+    assert appointments.send_part(world.ports, slots(world, *range(12)), 40) == []
     assert sent_at(world, begin) == [9] * 10 + [11] * 2
 
 
@@ -121,7 +121,7 @@ def test_e3_a_block_without_jobs_sends_nothing() -> None:
         calls[0] += 1
 
     world.tables.before_call = count
-    assert blocks.send(world.ports, [], TOLERANCE) == []
+    assert appointments.send_part(world.ports, [], TOLERANCE) == []
     assert calls == [0], "a block that only warms up reads nothing"
 
 
@@ -137,7 +137,7 @@ def test_e3_a_job_that_missed_its_appointment_stays_in_queue(
     ports = world.with_ports(prefetch=slow)
     world.tables.before_call = _once(lambda: world.clock.wait_until(block[0].at + late))
 
-    assert blocks.send(ports, block, TOLERANCE) == []
+    assert appointments.send_part(ports, block, TOLERANCE) == []
 
     assert len(world.targets.queue.messages) == sent
     assert world.limit_state(LIMIT).waiters == 2 - sent
@@ -163,7 +163,7 @@ def test_e3_a_block_is_sent_with_time_for_call_and_record(short: Millis, sent: i
     world = queued(1)
     [slot] = slots(world, 0)
     ends_at = slot.at + sub_batches.longest_call(SQS) + 10 * SECOND - short
-    assert blocks.send(replace(world.ports, ends_at=ends_at), [slot], TOLERANCE) == []
+    assert appointments.send_part(replace(world.ports, ends_at=ends_at), [slot], TOLERANCE) == []
     assert len(world.targets.queue.messages) == sent
     assert world.limit_state(LIMIT).waiters == 1 - sent
 
@@ -184,7 +184,7 @@ def test_e3_rows_of_a_block_are_read_shortly_before_a_call(
     world = queued(len(after))
     block = slots(world, *after)
     slow = Slow(world)
-    assert blocks.send(world.with_ports(prefetch=slow), block, TOLERANCE) == []
+    assert appointments.send_part(world.with_ports(prefetch=slow), block, TOLERANCE) == []
     assert [instant - block[0].at for instant in slow.at] == reads
     assert slow.sizes == sizes
     assert sent_at(world, block[0].at) == list(after)
@@ -201,10 +201,10 @@ def test_e3_a_row_that_the_sweep_has_leased_is_read_whole_once() -> None:
 
     world.tables.before_call = at_instant(world, block[0].at - 40, lease)
     slow = Slow(world)
-    assert blocks.send(world.with_ports(prefetch=slow), block, TOLERANCE) == []
+    assert appointments.send_part(world.with_ports(prefetch=slow), block, TOLERANCE) == []
     before = queued(2)
     plain = Slow(before)
-    assert blocks.send(before.with_ports(prefetch=plain), slots(before, 0, 60), TOLERANCE) == []
+    assert appointments.send_part(before.with_ports(prefetch=plain), slots(before, 0, 60), TOLERANCE) == []
     assert (slow.sizes, plain.sizes) == ([2, 1], [2, 1])
     assert slow.whole == plain.whole + 1
     assert len(world.targets.queue.messages) == 2
@@ -216,7 +216,7 @@ def test_c13_rows_read_two_seconds_ago_are_read_again(takes: Millis, reads: int)
     world = queued(1)
     [slot] = slots(world, 0)
     slow = Slow(world, takes)
-    assert blocks.send(world.with_ports(prefetch=slow), [slot], 2_000) == []
+    assert appointments.send_part(world.with_ports(prefetch=slow), [slot], 2_000) == []
     assert len(slow.at) == reads
     assert sent_at(world, slot.at) == [takes - 40 + 20 * (reads - 1)]
 
@@ -227,7 +227,7 @@ def test_e3_slow_reads_do_not_stop_a_policy_that_tolerates_them(takes: Millis, s
     world = queued(12)
     block = slots(world, *range(0, 1_200, 100))
     tolerance = 1_200
-    assert blocks.send(world.with_ports(prefetch=Slow(world, *[takes] * 20)), block, tolerance) == []
+    assert appointments.send_part(world.with_ports(prefetch=Slow(world, *[takes] * 20)), block, tolerance) == []
     queue, due = world.targets.queue, {slot.waiter.job_id: slot.at for slot in block}
     late = [at - due[run_id] for at, (run_id, _) in zip(queue.sent_at, queue.messages, strict=True)]
     assert len(late) == sent
@@ -247,7 +247,7 @@ def test_e3_a_job_that_has_changed_is_checked_alone(where: int) -> None:
         assert world.ports.ledger.commit([Replace(replace(job, tries=job.tries + 1, rev=job.rev + 1))]) is None
 
     world.tables.before_call = at_instant(world, block[0].at - 40, change)
-    assert blocks.send(world.ports, block, TOLERANCE) == [gone]
+    assert appointments.send_part(world.ports, block, TOLERANCE) == [gone]
     assert len(world.targets.queue.messages) == 2
 
 
@@ -266,7 +266,7 @@ def test_e3_a_job_that_another_invocation_sends_is_left_to_it() -> None:
     block = slots(world, 0, 100)
     other = Leases(world.ports)
     assert other.take([job_of(world, block[0].waiter)], 30 * SECOND, block[0].at) == {}
-    assert blocks.send(world.ports, block, TOLERANCE) == []
+    assert appointments.send_part(world.ports, block, TOLERANCE) == []
     assert sent_at(world, block[0].at) == [100]
     assert world.limit_state(LIMIT).waiters == 1
 
@@ -277,7 +277,7 @@ def test_e3_the_leases_of_a_block_end_with_it() -> None:
     job = job_of(world, block[0].waiter)
     seen: list[Any] = []
     world.tables.before_call = at_instant(world, block[0].at - 40, lambda: seen.extend(leases(world, job)))
-    assert blocks.send(world.ports, block, TOLERANCE) == []
+    assert appointments.send_part(world.ports, block, TOLERANCE) == []
     [held] = seen
     longest = sub_batches.longest_call(SQS)
     assert held.leased_until == block[1].at + TOLERANCE + longest + delivery_lease.MARGIN
@@ -291,15 +291,15 @@ def test_e3_a_job_is_leased_until_the_end_of_its_lease() -> None:
     world = queued(2)
     one, other = (slot.waiter for slot in slots(world, 0, 100))
     job = job_of(world, one)
-    assert not blocks.is_leased(world.ports, one)
+    assert not appointments.is_leased(world.ports, one)
     Leases(world.ports).take([job], 30 * SECOND, world.clock.now())
     [lease] = leases(world, job)
-    assert blocks.is_leased(world.ports, one)
-    assert not blocks.is_leased(world.ports, other)
+    assert appointments.is_leased(world.ports, one)
+    assert not appointments.is_leased(world.ports, other)
     world.clock.wait_until(lease.leased_until - 1)
-    assert blocks.is_leased(world.ports, one)
+    assert appointments.is_leased(world.ports, one)
     world.clock.wait_until(lease.leased_until)
-    assert not blocks.is_leased(world.ports, one)
+    assert not appointments.is_leased(world.ports, one)
 
 
 def test_e3_the_leases_of_other_single_jobs_are_not_read() -> None:
@@ -307,7 +307,7 @@ def test_e3_the_leases_of_other_single_jobs_are_not_read() -> None:
     world = queued(1)
     [slot] = slots(world, 0)
     read = Read(world.ports.jobs)
-    assert not blocks.is_leased(world.with_ports(jobs=read), slot.waiter)
+    assert not appointments.is_leased(world.with_ports(jobs=read), slot.waiter)
     job = job_of(world, slot.waiter)
     assert read.asked == [(delivery_lease.due_of(job), [delivery_lease.mark(job)])]
 
@@ -316,8 +316,8 @@ def test_e3_a_run_in_a_queue_or_a_job_that_has_gone_has_no_lease() -> None:
     world = queued(1)
     [slot] = slots(world, 0)
     Leases(world.ports).take([job_of(world, slot.waiter)], 30 * SECOND, world.clock.now())
-    assert not blocks.is_leased(world.ports, replace(slot.waiter, job_sort_key="RUNNOW#none"))
-    assert not blocks.is_leased(world.ports, replace(slot.waiter, job_sort_key="A#1"))
+    assert not appointments.is_leased(world.ports, replace(slot.waiter, job_sort_key="RUNNOW#none"))
+    assert not appointments.is_leased(world.ports, replace(slot.waiter, job_sort_key="A#1"))
 
 
 def test_e3_waiters_that_need_a_claim_are_returned_unless_leased() -> None:
@@ -327,6 +327,6 @@ def test_e3_waiters_that_need_a_claim_are_returned_unless_leased() -> None:
     gone = [Slot(slot.at, replace(slot.waiter, rank="elsewhere")) for slot in block]
     Leases(world.ports).take([job_of(world, block[1].waiter)], 30 * SECOND, world.clock.now())
     left = [gone[0].waiter, gone[2].waiter]
-    assert blocks.send(world.ports, gone, TOLERANCE) == left
-    assert blocks.send(world.ports, [*gone[:2], block[2]], TOLERANCE) == left[:1]
+    assert appointments.send_part(world.ports, gone, TOLERANCE) == left
+    assert appointments.send_part(world.ports, [*gone[:2], block[2]], TOLERANCE) == left[:1]
     assert len(world.targets.queue.messages) == 1
