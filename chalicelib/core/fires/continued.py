@@ -68,12 +68,17 @@ def continued(
 
 def is_again(job: Job, schedule_state: ScheduleState, schedule: Schedule) -> bool:
     """Whether the fire of a closed generation is prepared again in the present one, so that it is no lost work."""
-    if not job.traits.timed or job.generation not in schedule_state.former or fire_timer.unwanted(job, schedule):
+    updated_at = _updated_at(job, schedule_state)
+    if not job.traits.timed or updated_at is None or fire_timer.unwanted(job, schedule):
         return False
     goes_on = schedule_state.mode in (*GATHERING_MODES, "completed")
-    chain = (*schedule_state.former, schedule_state.generation)
-    updated_at = chain[chain.index(job.generation) + 1]  # a generation is named after the instant of its update
     return goes_on and job.due_at is not None and job.due_at > updated_at
+
+
+def _updated_at(job: Job, schedule_state: ScheduleState) -> Instant | None:
+    """When an update closed the generation of a job: the next one is named after that instant. None if none has."""
+    chain = (*schedule_state.former, schedule_state.generation)
+    return chain[chain.index(job.generation) + 1] if job.generation in schedule_state.former else None
 
 
 def lost_of(job: Job, schedule_state: ScheduleState, schedule: Schedule) -> Job | None:
@@ -81,13 +86,9 @@ def lost_of(job: Job, schedule_state: ScheduleState, schedule: Schedule) -> Job 
     if nothing is."""
     if not job.is_bundle:
         return None if is_again(job, schedule_state, schedule) else job
-    last = bundles.event_of(job, bundles.numbers(job)[-1])
-    if not is_again(last, schedule_state, schedule) and not bundles.unwanted(job, schedule):
-        return job
-    chain = (*schedule_state.former, schedule_state.generation)
-    if job.generation not in schedule_state.former:
-        return job
-    return bundles.until(job, chain[chain.index(job.generation) + 1], fire.events_of(schedule))
+    last, updated_at = bundles.event_of(job, bundles.numbers(job)[-1]), _updated_at(job, schedule_state)
+    keeps = is_again(last, schedule_state, schedule) or bundles.unwanted(job, schedule)
+    return bundles.until(job, updated_at, fire.events_of(schedule)) if keeps and updated_at is not None else job
 
 
 def double_of(job: Job, schedule_state: ScheduleState) -> Job | None:

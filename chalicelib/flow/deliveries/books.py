@@ -90,9 +90,9 @@ class Books:
         together = [each for each in answered if _is_plain(each)]
         together.sort(key=lambda each: each.ready.job.queued_in or "")
         alone = [each for each in answered if not _is_plain(each)]
-        for group in _groups(together):
+        for group in _parts(together, MAX_WRITES, _weight):
             try:
-                alone += self._commit_patiently(group)
+                alone += self._patiently(group, partial(self._commit, group))
             except Exception as error:
                 self._fail(group, error)
         for each in alone:
@@ -113,9 +113,6 @@ class Books:
             except Exception as error:
                 self._fail(group, error)
         return alone
-
-    def _commit_patiently(self, group: list[Answered]) -> list[Answered]:
-        return self._patiently(group, lambda: self._commit(group))
 
     def _patiently(self, group: Sequence[Answered], record: Callable[[], T]) -> T:
         for tried in count(1):
@@ -281,21 +278,27 @@ def _not_taken(ports: Ports, each: Answered) -> Why | None:
     return after.why
 
 
-def _groups(answered: Sequence[Answered]) -> Iterator[list[Answered]]:
-    """The deliveries in groups that fit into one DynamoDB transaction, by number and by bytes."""
-    group: list[Answered] = []
+def _parts(
+    answered: Sequence[Answered], most: int, weight_of: Callable[[Answered], tuple[int, int]]
+) -> Iterator[list[Answered]]:
+    """The deliveries in parts that fit into one DynamoDB transaction: at most so many writes, and bytes. ``weight_of``
+    says what a delivery adds to both."""
+    part: list[Answered] = []
     size = writes = 0
     for each in answered:
-        more = bytes_of(each)
-        job = each.ready.job
-        needed = (QUEUED_WRITES if job.queued_in is not None else PLAIN_WRITES) + (job.backfill is not None)
-        if group and (writes + needed > MAX_WRITES or size + more > MAX_BYTES):
-            yield group
-            group, size, writes = [], 0, 0
-        group.append(each)
-        size, writes = size + more, writes + needed
-    if group:
-        yield group
+        more, own = weight_of(each)
+        if part and (writes + more > most or size + own > MAX_BYTES):
+            yield part
+            part, writes, size = [], 0, 0
+        part.append(each)
+        writes, size = writes + more, size + own
+    if part:
+        yield part
+
+
+def _weight(each: Answered) -> tuple[int, int]:
+    job = each.ready.job
+    return (QUEUED_WRITES if job.queued_in is not None else PLAIN_WRITES) + (job.backfill is not None), bytes_of(each)
 
 
 # -- the events of a bundle -----------------------------------------------------------------------------------------
@@ -314,24 +317,14 @@ def _settle_bundle(ports: Ports, answered: Sequence[Answered]) -> _Settled:
     """Record the deliveries of one bundle, given in the order of their numbers. Raises RuntimeError after
     ``MAX_CONFLICTS`` conflicts in a row."""
     found = _Settled()
-    for part in _parts_of_bundle(answered):
+    for part in _parts(answered, LEAVERS, _weight_in_bundle):
         _settle(ports, part, found)
     return found
 
 
-def _parts_of_bundle(answered: Sequence[Answered]) -> Iterator[list[Answered]]:
-    part: list[Answered] = []
-    leavers = size = 0
-    for each in answered:
-        leaves = not isinstance(each.answer, Started)
-        more = bytes_of(each) if leaves else 0
-        if leaves and (leavers == LEAVERS or size + more > MAX_BYTES):
-            yield part
-            part, leavers, size = [], 0, 0
-        part.append(each)
-        leavers, size = leavers + leaves, size + more
-    if part:
-        yield part
+def _weight_in_bundle(each: Answered) -> tuple[int, int]:
+    """Of the events of a bundle, only those that leave it have rows of their own."""
+    return (0, 0) if isinstance(each.answer, Started) else (1, bytes_of(each))
 
 
 def _settle(ports: Ports, answered: Sequence[Answered], found: _Settled) -> None:

@@ -307,7 +307,7 @@ class _Sender:
         begin within `FRESH`. After a read that was too old for some, it has as many as were made in time."""
         most = sub_batches.size_of(_target_of(call[0]))
         few = max(self._made, len(call), sub_batches.MAX_ENTRIES)
-        self._width = few if self._covered else min(self._width + sub_batches.MAX_ENTRIES, most)
+        self._width = min(most, few if self._covered else self._width + sub_batches.MAX_ENTRIES)
         latest = max(at, self._ports.clock.now() + FRESH)
         near = takewhile(lambda each: each.at <= latest, islice(self.left.values(), self._width))
         alike = (each for each in near if each.run.target_kind == call[0].run.target_kind)
