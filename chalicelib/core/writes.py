@@ -226,6 +226,14 @@ class ExpectNoRun(Write):
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectNoPartition(Write):
+    """Expect that a partition of a dataset is not registered: what is absent has not come meanwhile."""
+
+    dataset: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteJob(Write):
     """Delete a job if the stored job has the same id. Events that it has gathered since are deleted with it; with
     ``exact``, it must have the revision that was read."""

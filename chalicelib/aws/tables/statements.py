@@ -12,6 +12,7 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.event import Partition
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.kinds import Key
@@ -34,6 +35,7 @@ from chalicelib.core.writes import (
     ExpectGrants,
     ExpectMode,
     ExpectNoneGathering,
+    ExpectNoPartition,
     ExpectNoRun,
     ExpectNotQueued,
     ExpectNotWaiting,
@@ -305,6 +307,7 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     ExpectNotWaiting: _expect_not_waiting,
     ExpectNotQueued: lambda write, _: check(kinds.key_of(write.waiter), ABSENT),
     ExpectNoRun: lambda write, _: check(kinds.key(Run, write.job.job_id, write.job.attempt), ABSENT),
+    ExpectNoPartition: lambda write, _: check(kinds.key(Partition, write.dataset, write.values), ABSENT),
     ExpectOpen: lambda write, _: check(
         _gathering(write), "attribute_not_exists(closed) OR closed = :false", false=False
     ),

@@ -28,7 +28,7 @@ from chalicelib.web.quotas import check_document
 from chalicelib.wiring import ports
 
 # How documents are put, and what they are read with besides their fields, if a kind has more than others.
-PUTS: dict[str, Callable[..., Change]] = {"calendar": calendars.put}
+PUTS: dict[str, Callable[..., Change]] = {"calendar": calendars.put, "dataset": calendars.put_dataset}
 PRESENT: dict[str, Callable[[Ports, Definition], dict[str, Any]]] = {
     "dataset": lambda ports, row: {"ignored": ignored_view(ports.rows.get(IgnoredObjects, row.name))},
     "policy": of_policy,
