@@ -77,6 +77,14 @@ class PutNewest(Write):
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectNewest(Write):
+    """Expect that the newest partition of a dataset is the one that was read (None: none has come)."""
+
+    dataset: str
+    newest: NewestPartition | None
+
+
+@dataclass(frozen=True, slots=True)
 class PutState(Write):
     """Put a schedule state over the one that was read (None: there must be none)."""
 

@@ -49,9 +49,9 @@ class Scenario:
 
     ``messages`` is the number of messages sent, None if any number is right. ``outcome`` returns the state in which EMR
     ends a run, even if its event is lost. ``later`` is called when all is repaired, and as much time passes again.
-    ``holds`` checks the end more closely. ``tuned`` are settings. ``workflows`` are deployed in addition to those of
-    every scenario, and so are ``datasets``. ``execution`` returns the state in which Step Functions ends an execution, even if its event is
-    lost.
+    ``holds`` checks the end more closely. ``tuned`` are settings. ``workflows`` and ``datasets`` are deployed in
+    addition to those of every scenario. ``execution`` returns the state in which Step Functions ends an execution, even
+    if its event is lost.
     """
 
     schedules: dict[str, Any]
