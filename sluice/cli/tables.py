@@ -334,11 +334,12 @@ def ready(dataset: View) -> str:
 
 
 def fresh(dataset: View, now: datetime) -> str:
-    """Whether a dataset with ``fresh`` is late: ``late since 3 h ago`` or ``until in 2 h``."""
+    """Whether a dataset with ``fresh`` is late: ``late for 3 h`` or ``2 h left``."""
     found = dataset.get("freshness")
     if not found:
         return wording.NOTHING
-    return f"{'late since' if found['late'] else 'until'} {wording.ago(found['fresh_until'], now)}"
+    span = wording.ago(found["fresh_until"], now).removeprefix("in ").removesuffix(" ago")
+    return f"late for {span}" if found["late"] else f"{span} left"
 
 
 def rest(answer: View, shown: int, command: str) -> None:
