@@ -104,12 +104,29 @@ def absent(
     *,
     within: str | None = UNSET,
     deadline: str | None = UNSET,
+    period: Literal["today", "yesterday", "current", "last"] | None = UNSET,
+    after: str | None = UNSET,
     zone: str | None = UNSET,
     days: Sequence[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]] = UNSET,
 ) -> Trigger:
-    """No event of ``of`` arrived ``within`` a span, or from one daily ``deadline`` (HH:MM) to the next (T18)."""
+    """No event of ``of`` arrived ``within`` a span, or from one daily ``deadline`` (HH:MM) to the next (T18).
+    With ``period``, the partition of this period has not come by the deadline: of a dataset of days ``today``
+    or ``yesterday``, of longer periods the ``current`` or the ``last`` one. With ``after``, the partition of
+    a period has not come so long after the end of the period (T29).
+    """
     return Trigger(
-        given({"type": "absent", "of": of, "within": within, "deadline": deadline, "zone": zone, "days": days})
+        given(
+            {
+                "type": "absent",
+                "of": of,
+                "within": within,
+                "deadline": deadline,
+                "period": period,
+                "after": after,
+                "zone": zone,
+                "days": days,
+            }
+        )
     )
 
 
@@ -204,7 +221,8 @@ class Dataset(Named):
     file of the table shows it. ``count_overwrites``: for size triggers, an object that is overwritten with
     other content counts again (T9). ``rewritten: again``: the done-flag or manifest of a known partition that
     is written again is a new event (T22). ``period``: the period that each partition is, and how its folders
-    name it (T24). ``priority``: the least priority of the jobs that its data triggers (W2).
+    name it (T24). ``fresh``: the dataset is late when its newest partition came longer ago (T29).
+    ``priority``: the least priority of the jobs that its data triggers (W2).
     """
 
     group = "datasets"
@@ -267,6 +285,10 @@ class Dataset(Named):
         return self._set(
             "period", given_or(value, {"each": each, "format": format, "zone": zone, "week_starts": week_starts})
         )
+
+    def fresh(self, value: str | None) -> Self:
+        """Set ``fresh``."""
+        return self._set("fresh", value)
 
     def priority(self, value: int | None) -> Self:
         """Set ``priority``."""
@@ -993,10 +1015,13 @@ def node(
     )
 
 
-def notify(on: Sequence[Literal["failed", "aborted", "missed_start", "missed_end"]], to: Target) -> Notify:
+def notify(
+    on: Sequence[Literal["failed", "aborted", "missed_start", "missed_end", "data_late", "data_fresh"]], to: Target
+) -> Notify:
     """The kinds of events ``on`` which Sluice sends a notice to the target ``to``. ``failed``: a run failed
     after its last attempt, or a delivery failed. ``aborted``: a job was aborted. ``missed_start``,
-    ``missed_end``: a start or an end missed its deadline.
+    ``missed_end``: a start or an end missed its deadline. ``data_late``, ``data_fresh``: a dataset with
+    ``fresh`` for which a schedule waits is late, and no longer is.
     """
     return Notify(given({"on": on, "to": to}))
 

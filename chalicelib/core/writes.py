@@ -77,6 +77,14 @@ class PutNewest(Write):
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectNewest(Write):
+    """Expect that the newest partition of a dataset is the one that was read (None: none has come)."""
+
+    dataset: str
+    newest: NewestPartition | None
+
+
+@dataclass(frozen=True, slots=True)
 class PutState(Write):
     """Put a schedule state over the one that was read (None: there must be none)."""
 
@@ -223,6 +231,14 @@ class ExpectNoRun(Write):
     """Expect that a job has not become a run. A stalled emitter may have written the job again after its run."""
 
     job: Job
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectNoPartition(Write):
+    """Expect that a partition of a dataset is not registered: what is absent has not come meanwhile."""
+
+    dataset: str
+    values: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,13 +44,13 @@ def stored(ports: Ports, schedule_state: ScheduleState | Timer | None) -> Counte
 
 def _parsed(definition: Mapping[str, Any]) -> Schedule:
     """The schedule of a stored document. Schedules that are made from one template share what is parsed: ten thousand
-    of them that are due at one instant would take a second otherwise. One with holiday calendars is parsed anew, since
-    its triggers learn the holidays."""
+    of them that are due at one instant would take a second otherwise. One with holiday calendars or periods is parsed
+    anew, since its triggers learn them."""
     text = json.dumps(definition)
     found = _PARSED.get(text)
     if found is None:
         found = Schedule.model_validate(definition)
-        if not found.calendars and len(text) <= MAX_KEPT:
+        if not found.calendars and not found.periodic and len(text) <= MAX_KEPT:
             if len(_PARSED) >= MAX_PARSED:
                 _PARSED.clear()
             _PARSED[text] = found

@@ -31,4 +31,4 @@ class Periods:
 
 def _is_snapshot(event: Event) -> bool:
     """Whether the event is that of a snapshot, which is no period: its table need not be read."""
-    return event.payload is not None
+    return event.kind == "partition" and event.payload is not None

@@ -27,6 +27,7 @@ from chalicelib.core.schedules import effect
 from chalicelib.core.states import Mode
 from chalicelib.core.targets.registry import AnyTarget
 from chalicelib.core.views import At
+from chalicelib.flow.views.freshness import FreshnessView
 from chalicelib.flow.views.queues import PartOfQueueView
 from chalicelib.flow.views.views import IgnoredObjectView
 
@@ -62,8 +63,10 @@ class StoredWorkflow(Workflow, StoredFields):
 
 
 class StoredDataset(Dataset, StoredFields):
-    """A stored dataset. ``ignored`` are the last objects in no partition; a list leaves them out."""
+    """A stored dataset. ``freshness`` is its age, null without ``fresh``. ``ignored`` are the last objects in no
+    partition; a list leaves them out."""
 
+    freshness: FreshnessView | None = None
     ignored: list[IgnoredObjectView] | None = None
 
 

@@ -123,6 +123,7 @@ def _dataset(view: Document, _: Parts) -> Pairs:
             ("Iceberg table", tables.location(view)),
             ("counts", f"commits by {' or '.join(view.get('operations', ()))}"),
             ("confirmed by", _confirmed_by(view)),
+            *_fresh(view),
         ]
     keys = "/".join(f"{key}=…" for key in view.get("keys", ()))
     ignored = "\n".join(tables.ignored(view))
@@ -130,8 +131,19 @@ def _dataset(view: Document, _: Parts) -> Pairs:
         ("location", tables.location(view) + keys),
         ("ready at", tables.ready(view)),
         ("period", tables.period(view)),
+        *_fresh(view),
         ("in no partition", ignored),
     ]
+
+
+def _fresh(view: Document) -> Pairs:
+    """The age of a dataset with ``fresh``."""
+    found = view.get("freshness")
+    if not found:
+        return []
+    state = f"{'late since' if found['late'] else 'until'} {wording.both(found['fresh_until'], frame.now())}"
+    newest = f"{wording.pairs(found['newest'])}, {wording.both(found['newest_at'], frame.now())}"
+    return [("fresh", f"for {view['fresh']}; {state}"), ("newest", newest if found["newest"] else "none has come")]
 
 
 def _aging(view: Document) -> str | None:

@@ -40,11 +40,19 @@ def _workflows(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
 
 
 def _datasets(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
+    aged = any(v.get("freshness") for v in views)
     rows: Rows = [
-        (v["name"], "/".join(v.get("keys", ())), ready(v), _changed(v, now), location(v) or wording.NOTHING)
+        (
+            v["name"],
+            "/".join(v.get("keys", ())),
+            ready(v),
+            *((fresh(v, now),) if aged else ()),
+            _changed(v, now),
+            location(v) or wording.NOTHING,
+        )
         for v in views
     ]
-    return ("NAME", "KEYS", "READY AT", "CHANGED", "LOCATION…"), rows
+    return ("NAME", "KEYS", "READY AT", *(("FRESH",) if aged else ()), "CHANGED", "LOCATION…"), rows
 
 
 def _policies(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
@@ -323,6 +331,15 @@ def ready(dataset: View) -> str:
     if dataset.get("format") == "iceberg":
         return "a commit"
     return str((dataset.get("ready") or {}).get("done_flag") or "first object")
+
+
+def fresh(dataset: View, now: datetime) -> str:
+    """Whether a dataset with ``fresh`` is late: ``late for 3 h`` or ``2 h left``."""
+    found = dataset.get("freshness")
+    if not found:
+        return wording.NOTHING
+    span = wording.ago(found["fresh_until"], now).removeprefix("in ").removesuffix(" ago")
+    return f"late for {span}" if found["late"] else f"{span} left"
 
 
 def rest(answer: View, shown: int, command: str) -> None:

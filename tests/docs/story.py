@@ -43,6 +43,8 @@ class Story:
         enabled = {name: {"enabled": True} | document for name, document in schedules.items()}
         app = flights(enabled, report={"target": EMR}, urgent={"target": EMR})
         app["datasets"]["orders"] = iceberg_files.TABLE | {"single_writer": True}
+        period = {"each": "day", "format": "day=%Y-%m-%d", "zone": "Europe/Paris"}
+        app["datasets"]["sales"] = {"bucket": "lake", "prefix": "raw/sales/", "keys": ["day"], "period": period}
         world.deploy(app)
         self._commits: list[Documents] = []
         world.settle()
@@ -60,6 +62,12 @@ class Story:
         """An object of a size is put into a day of a dataset."""
         self._tell(f"{name} comes to day {number} of {dataset}, {size}")
         self.world.upload(day(number, dataset, name), size=parse_bytes(size, "size"))
+        self._settle()
+
+    def comes_for(self, date: str) -> None:
+        """An object is put into the folder of a date of `sales`."""
+        self._tell(f"day={date} of sales is ready")
+        self.world.upload(f"raw/sales/day={date}/part-0.csv")
         self._settle()
 
     def commits(self, operation: str, records: int) -> None:
@@ -271,6 +279,8 @@ def _event(event: Event) -> str:
             return "somebody asked"
         case "elapsed":
             return "its span has elapsed"
+        case "absent" if event.partition:
+            return f"day={event.partition['day']} of {_short(event.dataset or '')} did not come"
         case "absent":
             return "nothing came"
 

@@ -125,6 +125,15 @@ def absent_deadline(story: Story) -> None:
     story.passes("1d")
 
 
+def absent_period(story: Story) -> None:
+    story.why()
+    story.comes_for("2026-02-20")
+    story.passes("17h")
+    story.comes_for("2026-03-03")
+    story.why()
+    story.passes("1d")
+
+
 def any_of(story: Story) -> None:
     story.ready(1, 2)
     story.why()
@@ -170,6 +179,7 @@ STORIES: dict[str, Callable[[Story], None]] = {
     "elapsed": elapsed,
     "absent_within": absent_within,
     "absent_deadline": absent_deadline,
+    "absent_period": absent_period,
     "any": any_of,
     "at_least": at_least,
     "within": within,

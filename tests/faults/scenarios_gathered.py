@@ -29,12 +29,39 @@ def by_ten_past(of: dict[str, Any]) -> dict[str, Any]:
     return {"type": "absent", "of": of, "deadline": "12:10"}
 
 
+DAYS = {"each": "day", "format": "day=%Y-%m-%d"}
+OF_DAYS = {
+    name: {"bucket": "lake", "prefix": f"{name}/", "keys": ["day"], "period": DAYS} for name in ("sales", "stock")
+}
+
+
+def no_day_of(dataset: str) -> dict[str, Any]:
+    """An absent leaf that is due ten minutes after noon, twelve hours and ten minutes after the end of the day."""
+    return {"type": "absent", "of": {"type": "partition", "dataset": dataset}, "after": "12h10m"}
+
+
 def _one_feed_comes(world: World) -> None:
     passes(world, "5m")
     upload(world, 1)
     passes(world, "1m")
     upload(world, 2)
     passes(world, "3m30s", "31s", "1m")
+
+
+def _one_day_comes(world: World) -> None:
+    """The day that is due comes to one dataset, and an old day to the other."""
+    for folder in ("sales/day=2026-03-01", "stock/day=2026-02-20"):
+        redelivered(lambda folder=folder: world.upload(f"{folder}/part-0.parquet", size=5))
+    passes(world, "9m30s", "31s", "1m")
+
+
+def _day_comes_late(world: World) -> None:
+    """The absence of a day is noticed while the schedule is paused; then another day comes, and then this one."""
+    people(world, lambda: world.pause("missing"))
+    passes(world, "9m30s", "31s", "1m")
+    for day in ("2026-02-20", "2026-03-01"):
+        redelivered(lambda day=day: world.upload(f"stock/day={day}/part-0.parquet", size=5))
+    people(world, lambda: world.resume("missing"))
 
 
 def _a_feed_comes_late(world: World) -> None:
@@ -123,6 +150,15 @@ GATHERED = {
     ),
     "a feed that comes after its absence was noticed": Scenario(
         {"missing": on(by_ten_past(PARTITION))}, _a_feed_comes_late, [({"missing": []}, 0)]
+    ),
+    "a day that comes, and one that does not": Scenario(
+        {"arrived": on(no_day_of("sales")), "missing": on(no_day_of("stock"), "join")},
+        _one_day_comes,
+        [({"arrived": [], "missing": ["SUCCEEDED"]}, 1)],
+        datasets=OF_DAYS,
+    ),
+    "a day that comes after its absence was noticed": Scenario(
+        {"missing": on(no_day_of("stock"))}, _day_comes_late, [({"missing": []}, 0)], datasets=OF_DAYS
     ),
     "chunks, and the silence after them": Scenario(
         {"chunks": on(QUIET)},

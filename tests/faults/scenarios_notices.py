@@ -8,12 +8,14 @@ from typing import Any
 from tests.faults.dying import Scenario, finish, passes, upload
 from tests.support.fakes import EmrRun
 from tests.support.schedules import partitions
-from tests.support.world import World
+from tests.support.world import World, flights
 
 TEAM = {"type": "sns", "topic_arn": "arn:aws:sns:eu-west-1:123456789012:team"}
 ALL = [{"on": ["failed", "aborted", "missed_start", "missed_end"], "to": TEAM}]
 ONE = {"constraints": [{"type": "concurrency", "max": 1, "on_unmet": "abort"}]}
 LATE = {"constraints": [{"type": "time_window", "start": "12:20", "end": "12:30"}]}
+OF_DATA = [{"on": ["data_late", "data_fresh"], "to": TEAM}]
+FRESH = {**flights({})["datasets"]["flights"], "fresh": "15m"}
 DEADLINE = {"start_within": "5m", "end_within": "10m"}
 
 
@@ -39,6 +41,14 @@ def _late(world: World) -> None:
     passes(world, "6m", "2s", "5m", "5m", "2s")
 
 
+def _lapses_twice(world: World) -> None:
+    """A dataset is late before its first partition, is fresh with it, and late again."""
+    passes(world, "3m30s", "31s", "16m", "31s", "1m")
+    upload(world, 1)
+    passes(world, "6m", "31s", "15m", "31s", "6m")
+    finish(world)
+
+
 def reported(world: World) -> list[str]:
     """The announced events. A notice that was sent twice under one id counts once."""
     sent: dict[str, Any] = {}
@@ -59,6 +69,14 @@ NOTICES = {
         holds=lambda world: (
             reported(world) == sorted(["aborted"] * len(world.records("daily")) + ["failed"] * len(world.runs("daily")))
         ),
+    ),
+    "a dataset that is late, fresh, and late again": Scenario(
+        {"daily": partitions(1, "clean", notify=OF_DATA)},
+        _lapses_twice,
+        [({"daily": ["SUCCEEDED"]}, 1)],
+        messages=None,
+        datasets={"flights": FRESH},
+        holds=lambda world: reported(world) == ["data_fresh", "data_late", "data_late"],
     ),
     "a start and an end that are not in time": Scenario(
         {"daily": partitions(1, "clean", notify=ALL, deadline=DEADLINE, **LATE)},

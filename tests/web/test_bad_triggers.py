@@ -92,8 +92,8 @@ LEAVES = [
     ({"type": "elapsed"}, "after", NOTHING),
     ({"type": "elapsed", "after": "-4h"}, "after", DURATION + "'-4h'"),
     ({"type": "elapsed", "after": "4h", "of": FLIGHTS}, "of", "unknown field 'of'"),
-    (absent(), "within", "expected either within (a span) or deadline (a time of day), got "),
-    (absent(within="1h", deadline="06:00"), "within", "expected either within (a span) or deadline (a time of day), "),
+    (absent(), "within", "expected either within (a span), deadline (a time of day) or after "),
+    (absent(within="1h", deadline="06:00"), "within", "expected either within (a span), deadline (a time of day) or "),
     (absent(within="soon"), "within", DURATION + "'soon'"),
     (absent(deadline="6:00"), "deadline", CLOCK + "'6:00'"),
     (absent(deadline="24:00"), "deadline", CLOCK + "'24:00'"),
@@ -181,7 +181,7 @@ def test_each_status_and_each_fresh_upstream_counts_as_a_leaf(standing: Api) -> 
 def test_an_event_of_a_timer_belongs_to_no_partition(standing: Api, leaf: Any) -> None:
     error = refused(standing, 400, "PUT", ONE, schedule(trigger={"type": "any", "triggers": [FLIGHTS, leaf]}, by=KEYS))
     assert error["field"] == "by"
-    assert error["hint"] == "a time has no partition; use two schedules"
+    assert error["hint"] == "a time has no partition; use two schedules, or an absent with period or after"
 
 
 @pytest.mark.parametrize("leaf", [size(5), quiet(FLIGHTS)])

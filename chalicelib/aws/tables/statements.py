@@ -12,6 +12,7 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.event import NewestPartition, Partition
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.kinds import Key
@@ -33,7 +34,9 @@ from chalicelib.core.writes import (
     ExpectDefinition,
     ExpectGrants,
     ExpectMode,
+    ExpectNewest,
     ExpectNoneGathering,
+    ExpectNoPartition,
     ExpectNoRun,
     ExpectNotQueued,
     ExpectNotWaiting,
@@ -131,6 +134,11 @@ def _put_newest(write: PutNewest, _: Shards) -> Built:
     values = {"dataset": newest.dataset, "partition": newest.partition, "at": newest.at, "format": items.FORMAT}
     expression = "SET dataset = :dataset, #partition = :partition, #at = :at, #format = :format"
     return update(key, expression, "attribute_not_exists(#at) OR #at < :at", **values)
+
+
+def _expect_newest(write: ExpectNewest, _: Shards) -> Built:
+    key = kinds.key(NewestPartition, write.dataset)
+    return check(key, ABSENT) if write.newest is None else check(key, "#at = :at", at=write.newest.at)
 
 
 def _count_failure(write: CountFailure, _: Shards) -> Built:
@@ -302,9 +310,11 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     ),
     ExpectGrants: _expect_grants,
     ExpectMode: _expect_mode,
+    ExpectNewest: _expect_newest,
     ExpectNotWaiting: _expect_not_waiting,
     ExpectNotQueued: lambda write, _: check(kinds.key_of(write.waiter), ABSENT),
     ExpectNoRun: lambda write, _: check(kinds.key(Run, write.job.job_id, write.job.attempt), ABSENT),
+    ExpectNoPartition: lambda write, _: check(kinds.key(Partition, write.dataset, write.values), ABSENT),
     ExpectOpen: lambda write, _: check(
         _gathering(write), "attribute_not_exists(closed) OR closed = :false", false=False
     ),

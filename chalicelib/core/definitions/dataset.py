@@ -8,8 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from chalicelib.core.definitions.period import PeriodRule
-from chalicelib.core.documents import ONE_LINE, STORED, Described, Document, Sparse
+from chalicelib.core.documents import ONE_LINE, STORED, Described, Document, Duration, Sparse
 from chalicelib.core.errors import invalid
+from chalicelib.core.instants import MINUTE, duration
 from chalicelib.core.time import period_names
 
 BUCKET = r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"  # the name of an S3 bucket
@@ -17,6 +18,12 @@ KEY = r"^[A-Za-z_][A-Za-z0-9_-]{0,62}$"  # a partition key, such as day, _region
 
 
 MAX_PREFIX = 900  # bytes of the 1,024 of an S3 key; the rest is for the partition and the file
+
+
+def _check_fresh(span: str) -> str:
+    if duration(span) < MINUTE:
+        raise invalid("", "a span of at least 1m", span, "such as 26h for a dataset that gets a partition each day")
+    return span
 
 
 FileName = Annotated[str, Field(pattern=r"^[^/]+$", max_length=200), ONE_LINE]
@@ -67,10 +74,11 @@ class Dataset(Described, Sparse):
     ``count_overwrites``: for size triggers, an object that is overwritten with other content counts again (T9).
     ``rewritten: again``: the done-flag or manifest of a known partition that is written again is a new event (T22).
     ``period``: the period that each partition is, and how its folders name it (T24).
+    ``fresh``: the dataset is late when its newest partition came longer ago (T29).
     ``priority``: the least priority of the jobs that its data triggers (W2).
     """
 
-    omitted: ClassVar[Collection[str]] = ("rewritten", "period")
+    omitted: ClassVar[Collection[str]] = ("rewritten", "period", "fresh")
 
     bucket: str = Field(pattern=BUCKET)
     prefix: Prefix
@@ -80,6 +88,7 @@ class Dataset(Described, Sparse):
     count_overwrites: bool = False
     rewritten: Literal["again", "ignore"] = "ignore"
     period: PeriodRule | None = None
+    fresh: Annotated[Duration, AfterValidator(_check_fresh)] | None = None
     priority: int | None = Field(default=None, ge=0, le=9)
     operations: tuple[Operation, ...] = Field(default=(), max_length=4)
     glue_table: str | None = Field(default=None, pattern=r"^[^.\s]{1,255}\.[^.\s]{1,255}$")

@@ -181,8 +181,8 @@ class Schedule(Described, Carried):
         registry.check_together(self.constraints)
         if len(set(self.by)) < len(self.by):
             raise invalid("by", "distinct correlation keys", list(self.by), "write each key once")
-        if self.by and tree.timed_leaves(self.trigger):
-            hint = "a time has no partition; use two schedules"
+        if self.by and not all(leaf.trigger.correlates for leaf in tree.timed_leaves(self.trigger)):
+            hint = "a time has no partition; use two schedules, or an absent with period or after"
             raise invalid("by", "correlation keys only where every leaf counts events", list(self.by), hint)
         self._check_spread()
         return self
@@ -222,6 +222,11 @@ class Schedule(Described, Carried):
     def calendars(self) -> tuple[str, ...]:
         """The holiday calendars that its trigger names, each once."""
         return tree.calendars(self.trigger)
+
+    @property
+    def periodic(self) -> tuple[str, ...]:
+        """The datasets whose periods its trigger has to know, each once."""
+        return tree.periodic(self.trigger)
 
     @property
     def wake_keys(self) -> tuple[str, ...]:

@@ -51,14 +51,15 @@ class Deadline(Document):
 
 
 # The rules for notices (W9, H5). A notice is a message, so it has tries and dead letters as any delivery has.
-What = Literal["failed", "aborted", "missed_start", "missed_end"]
+What = Literal["failed", "aborted", "missed_start", "missed_end", "data_late", "data_fresh"]
 
 
 class Notify(Document):
     """The kinds of events ``on`` which Sluice sends a notice to the target ``to``.
 
     ``failed``: a run failed after its last attempt, or a delivery failed. ``aborted``: a job was aborted.
-    ``missed_start``, ``missed_end``: a start or an end missed its deadline.
+    ``missed_start``, ``missed_end``: a start or an end missed its deadline. ``data_late``, ``data_fresh``: a dataset
+    with ``fresh`` for which a schedule waits is late, and no longer is.
     """
 
     on: Annotated[tuple[What, ...], Field(min_length=1), ONCE_EACH]

@@ -13,6 +13,7 @@ from typing import TypedDict
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant
+from chalicelib.core.time.period_names import Names
 from chalicelib.core.time.periods import Period
 
 
@@ -23,6 +24,22 @@ class PeriodFields(TypedDict):
     end: Instant
     zone: str
     label: str
+
+
+def names_of(dataset: Dataset) -> Names | None:
+    """How the folders of a dataset name its periods; None if it has none, or a partition has other keys besides: then
+    nothing says which partitions a period has."""
+    names = dataset.period.names if dataset.period is not None else None
+    return names if names is not None and set(dataset.keys) == set(names.keys) else None
+
+
+def partitions_of(dataset: Dataset, period: Period) -> tuple[dict[str, str], ...]:
+    """The values of all partitions that a period of a dataset has, in the order of its keys."""
+    names = names_of(dataset)
+    if names is None:
+        return ()
+    written = names.write(period)
+    return ({key: written[key] for key in dataset.keys},)
 
 
 def period_of(dataset: Dataset, values: Mapping[str, str]) -> Period | None:

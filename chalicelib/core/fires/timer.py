@@ -74,11 +74,8 @@ def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant, bundl
         nominal, rule = timer.next.get(leaf.id), rule_of(leaf.trigger)
         if rule is not None:
             nominal = portion.times(leaf.id, rule, nominal)
-        elif nominal is not None and nominal < horizon and portion.capacity():
-            # A leaf that is evaluated when it is due gets one fire: after an outage the past cannot be evaluated, and
-            # the next instant is unknown until this one is due.
-            portion.fires.append(fire.fire_of(timer, leaf.id, nominal, nominal))
-            nominal = _next(leaf.trigger, schedule, timer, max(nominal, now))
+        elif nominal is not None:
+            nominal = portion.evaluated(leaf, nominal)
         if nominal is not None:
             upcoming[leaf.id] = nominal
     begun = tuple(one.stored for one in portion.begun)
@@ -293,6 +290,20 @@ class _Portion:
             nominal = own.after(nominal) if self._left(leaf, rule) != 0 else None
         return nominal
 
+    def evaluated(self, leaf: NumberedLeaf[TimedLeaf], nominal: Instant) -> Instant | None:
+        """Prepare the fires of a leaf that is evaluated when it is due. Returns the first one that is left.
+
+        It is one fire: after an outage the past cannot be evaluated, and the next instant is unknown until this one is
+        due. Whether the partition of a period has come can always be evaluated, so each period has its fire."""
+        following: Instant | None = nominal
+        while following is not None and following < self.horizon and self.capacity():
+            self.fires.append(fire.fire_of(self.timer, leaf.id, following, following))
+            each = leaf.trigger.correlates
+            following = _next(leaf.trigger, self.schedule, self.timer, following if each else max(following, self.now))
+            if not each:
+                break
+        return following
+
     def _write(self, leaf: str, one: Begun) -> None:
         """Prepare the events of one fire that are not written. The fire stays begun while events are not due yet. If
         they are overdue, all that are left are planned anew, so that they do not start all at once."""
@@ -330,11 +341,15 @@ class _Portion:
 
 
 def recounted(timer: Timer, schedule: Schedule, horizon: Instant) -> Timer:
-    """The timer after a change of the holiday calendars of its schedule. A fire that may be prepared stays; from the
-    horizon on, the fires are those of the present calendars."""
+    """The timer after a change of the holiday calendars of its schedule, or of the periods of its datasets. A fire that
+    may be prepared stays; from the horizon on, the fires are those of the present calendars and periods."""
     upcoming = dict(timer.next)
     for leaf in tree.timed_leaves(schedule.trigger):
         nominal, rule = timer.next.get(leaf.id), rule_of(leaf.trigger)
+        if leaf.trigger.correlates and (nominal is None or nominal >= horizon):
+            following = _next(leaf.trigger, schedule, timer, horizon - 1)
+            upcoming = {key: at for key, at in upcoming.items() if key != leaf.id}
+            upcoming |= {} if following is None else {leaf.id: following}
         if nominal is None or rule is None or not leaf.trigger.calendars():
             continue
         own = fire.series(timer, schedule, leaf.id, rule)

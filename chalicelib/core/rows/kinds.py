@@ -40,7 +40,7 @@ from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job, Requested
 from chalicelib.core.rows.limit import LimitState, Waiter
-from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
+from chalicelib.core.rows.notice import DeadlineWatch, FreshnessWatch, NoticeWindow, PendingNotice
 from chalicelib.core.rows.ref import Ref, RefKind
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import DeadLetter, Fire, Offer, Output, Pointer, Record, Run
@@ -200,6 +200,7 @@ KINDS: Final = (
     Kind(Partition, "catalog", "DATASET#{dataset}", "PARTITION#{values}", "dataset", "partition"),
     Kind(ManifestRow, "catalog", "DATASET#{dataset}", "MANIFEST#{values}", "dataset"),
     Kind(NewestPartition, "catalog", "DATASET#{dataset}", "NEWEST", "dataset"),
+    Kind(FreshnessWatch, "catalog", "DATASET#{dataset}", "FRESHNESS", "dataset", "freshness"),
     Kind(IgnoredObjects, "catalog", "DATASET#{dataset}", "IGNORED", "dataset"),
     Kind(CountedObject, "catalog", "OBJECTS#{dataset}#{part}", "OBJECT#{digest}", "dataset", "object",
          by=("dataset", "object_key", "etag"), computed=_of_object),

@@ -1,4 +1,4 @@
-"""The rows of notices (W9): pending notices, notice windows, and deadline watches."""
+"""The rows of notices (W9): pending notices, notice windows, and watches of deadlines and of datasets."""
 
 from __future__ import annotations
 
@@ -64,3 +64,24 @@ class DeadlineWatch(StoredRow):
     leases: int = 0
     wake_at: Instant | None = None
     expires_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FreshnessWatch(StoredRow):
+    """Whether a dataset with ``fresh`` is late (T29). ``since`` is when the watch began: the age counts from then while
+    no partition has come. ``late_since`` is when the newest partition became too old; None while it is fresh.
+
+    ``telling`` is what the subscribers are being told, `LATE` or `FRESH`; None if all know. ``lapse`` is the
+    ``late_since`` that it is about. ``cursor`` is the page of subscriptions that comes next, and ``told`` the last
+    schedule that has its notice."""
+
+    dataset: str
+    since: Instant
+    late_since: Instant | None = None
+    lapse: Instant | None = None
+    telling: str | None = None
+    cursor: str | None = None
+    told: str | None = None
+    rev: int = 1
+    leases: int = 0
+    wake_at: Instant | None = None

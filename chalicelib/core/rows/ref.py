@@ -28,6 +28,7 @@ RefKind = Literal[
     "notice",
     "notice_window",
     "deadline",
+    "freshness",
     "fires",  # the timer of a schedule, to prepare its fires together with those of others
     "shard",  # a part of a shard of a wake index
     "block",  # a block of permits

@@ -39,9 +39,10 @@ WRITE_CONFLICTS = Measure("WriteConflicts", "Count", "writes that were refused b
 THROTTLED_CALLS = Measure("ThrottledCalls", "Count", "table calls that DynamoDB throttled")
 DEAD_LETTERS = Measure("DeadLetters", "Count", "deliveries that became dead letters")
 RUN_COST = Measure("RunCost", "None", "cost of a run in dollars at list price, once its bill is known")
+DATASETS_LATE = Measure("DatasetsLate", "Count", "datasets whose newest partition became older than their `fresh`")
 ALL = (
     *(FIRE_LATENESS, EVENT_TO_START, WAITS_BEGUN, QUEUE_LENGTH, OVERDUE_AGE),
-    *(ROWS_PARKED, WRITE_CONFLICTS, THROTTLED_CALLS, DEAD_LETTERS, RUN_COST),
+    *(ROWS_PARKED, WRITE_CONFLICTS, THROTTLED_CALLS, DEAD_LETTERS, RUN_COST, DATASETS_LATE),
 )
 
 

@@ -20,6 +20,8 @@ from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.time.days import Days
+from chalicelib.core.time.period_names import Names as PeriodNames
+from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers.patterns import Flattened
 
 MAX_COUNT = 1_000_000  # the largest number of events that a leaf may require
@@ -179,6 +181,18 @@ class Leaf(Document):
         """Take over the holidays of a calendar that the leaf names; None if there is no such calendar. They are no part
         of the document: code that computes instants reads them first."""
 
+    def periodic(self) -> tuple[str, ...]:
+        """The datasets whose periods it has to know."""
+        return ()
+
+    def learn_periods(self, dataset: str, names: PeriodNames | None) -> None:
+        """Take over how a dataset names its periods; None if it has none. As for `learn`, that is no part of the
+        document."""
+
+    def ends_by(self, event: Event, progress: Progress | None) -> bool:
+        """Whether an event that `opposes` the leaf ends what the leaf has gathered."""
+        return True
+
     def named(self) -> tuple[Named, ...]:
         """What it names that an allow-list may limit."""
         return ()
@@ -233,6 +247,20 @@ class TimedLeaf(Leaf):
     def has_walls(self) -> bool:
         """Whether the leaf names wall times of that zone, and not instants of which the zone leaves some out."""
         return True
+
+    @property
+    def correlates(self) -> bool:
+        """Whether its fires have the values of a partition, so that ``by`` may group them."""
+        return False
+
+    def period_due_at(self, due: Instant) -> Period | None:
+        """The period about whose partition the leaf is, when it is due at this instant; None if it is about none, or
+        the dataset has no periods."""
+        return None
+
+    def told(self, due: Instant) -> dict[str, Any] | None:
+        """What an event of the leaf that is due at this instant tells a run, besides its partition."""
+        return None
 
     def is_due_at(self, instant: Instant) -> bool:
         """Whether the leaf names exactly this instant, so that a schedule that is enabled then fires at once."""

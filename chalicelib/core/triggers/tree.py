@@ -18,6 +18,7 @@ from chalicelib.core.instants import Instant, Millis, duration, format_duration
 from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.time.days import Days
+from chalicelib.core.time.period_names import Names as PeriodNames
 from chalicelib.core.triggers import patterns
 from chalicelib.core.triggers.event import EventTrigger
 from chalicelib.core.triggers.gathering import NestedLeaf
@@ -132,6 +133,17 @@ def recurrences(trigger: AnyTrigger) -> tuple[TimeTrigger, ...]:
 def calendars(trigger: AnyTrigger) -> tuple[str, ...]:
     """The holiday calendars that its leaves name, each once."""
     return tuple(dict.fromkeys(name for leaf in _walk(trigger) for name in leaf.calendars()))
+
+
+def periodic(trigger: AnyTrigger) -> tuple[str, ...]:
+    """The datasets whose periods its leaves have to know, each once."""
+    return tuple(dict.fromkeys(name for leaf in _walk(trigger) for name in leaf.periodic()))
+
+
+def learn_periods(trigger: AnyTrigger, dataset: str, names: PeriodNames | None) -> None:
+    """Tell each leaf how a dataset names its periods."""
+    for leaf in _walk(trigger):
+        leaf.learn_periods(dataset, names)
 
 
 def learn(trigger: AnyTrigger, calendar: str, holidays: Days | None) -> None:

@@ -13,13 +13,15 @@ from chalicelib.core.definition_kinds import children
 from chalicelib.core.limits.names import admission_limit, policy_limit, workflow_limit
 from chalicelib.core.limits.pools import Pool, limits_of
 from chalicelib.core.limits.writes import AdvancePace, LeaseQueue, NewEdition
+from chalicelib.core.notices import freshness
 from chalicelib.core.rows import authors
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition, Listing
 from chalicelib.core.rows.grants import GrantsRow
+from chalicelib.core.rows.notice import FreshnessWatch
 from chalicelib.core.rows.ref import limit_ref
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.writes import Delete, PutDefinition, RemoveSubscription, Write
+from chalicelib.core.writes import Create, Delete, PutDefinition, RemoveSubscription, Replace, Write
 from chalicelib.flow import wake
 from chalicelib.flow.definitions import addresses, buckets, prefixes
 from chalicelib.flow.definitions.prefixes import Place
@@ -148,10 +150,22 @@ class _Dataset(OfKind):
             check_format(ports, new.name, new.document, old.document)
         place, before = place_of(new.document), place_of(old.document) if old is not None else None
         moved = [] if place == before else prefixes.claimed(ports, new.name, place, before)
-        return new, [_put(new, old), *moved]
+        return new, [_put(new, old), *moved, *self._watched(ports, new, old)]
 
     def released(self, ports: Ports, row: Definition) -> list[Write]:
-        return prefixes.released(ports, row.name, place_of(row.document))
+        watch = [Delete(FreshnessWatch(row.name, 0))] if row.document.get("fresh") else []
+        return [*prefixes.released(ports, row.name, place_of(row.document)), *watch]
+
+    def _watched(self, ports: Ports, new: Definition, old: Definition | None) -> list[Write]:
+        """The watch of a dataset that is to be fresh; it is checked anew if the span changes (T29)."""
+        span, before = new.document.get("fresh"), old.document.get("fresh") if old is not None else None
+        if span == before:
+            return []
+        watch = ports.rows.get(FreshnessWatch, new.name)
+        if span is None:
+            return [Delete(watch)] if watch is not None else []
+        now = ports.clock.now()
+        return [Create(freshness.begun(new.name, now))] if watch is None else [Replace(freshness.again(watch, now))]
 
 
 class _Policy(OfKind):

@@ -10,9 +10,11 @@ from chalicelib.core.access.grants import ForeignUse, GrantKind
 from chalicelib.core.constraints.constraint import Constraint, Use
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions import foreign
+from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.errors import Problems, SluiceError
+from chalicelib.core.events import periods
 from chalicelib.core.jobs.permits import rates_of
 from chalicelib.core.limits import names
 from chalicelib.core.limits.permits import MAX_RATES
@@ -20,6 +22,7 @@ from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import WAKE, ScheduleState, Version
 from chalicelib.core.targets.target import require_lifecycle
+from chalicelib.core.time import period_names
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import DatasetReference, Leaf, Upstream
 from chalicelib.core.triggers.program_status import status_key
@@ -102,6 +105,8 @@ def _check_leaf(ports: Ports, name: str, schedule: Schedule, leaf: Leaf) -> None
     grants.require(ports, foreign.of_leaf(name, leaf), "trigger")
     for dataset in leaf.datasets():
         _check_dataset(ports, name, schedule, dataset)
+    for periodic in leaf.periodic():
+        _check_periodic(ports, leaf, periodic)
     for calendar in leaf.calendars():
         _check_calendar(ports, name, calendar)
     for upstream in leaf.upstreams():
@@ -203,6 +208,23 @@ def _check_dataset(ports: Ports, name: str, schedule: Schedule, dataset: Dataset
         if key not in keys:
             hint = "correct the key, or remove it"
             raise errors.invalid("by", f"partition keys that dataset {dataset.name} has ({', '.join(keys)})", key, hint)
+
+
+def _check_periodic(ports: Ports, leaf: Leaf, name: str) -> None:
+    """Check that a dataset says which partition each of its periods is, and tell the leaf its periods."""
+    row = ports.rows.get(Definition, "dataset", name)
+    dataset = Dataset.model_validate(row.document) if row is not None else None
+    if dataset is None:
+        return  # an error of its own
+    if dataset.period is None:
+        hint = "add period to the dataset, or write within: 26h, which any partition meets"
+        raise errors.invalid("trigger.of.dataset", "a dataset with a period", f"{name}, which has none", hint)
+    names = periods.names_of(dataset)
+    if names is None:
+        keys = ", ".join(key for key in dataset.keys if key not in period_names.keys_of(dataset.period.format))
+        hint = "nothing says which values these have; write within: 26h, or a dataset for each of them"
+        raise errors.invalid("trigger.of.dataset", "a dataset whose keys all name the period", f"also {keys}", hint)
+    leaf.learn_periods(name, names)
 
 
 def _check_calendar(ports: Ports, name: str, calendar: str) -> None:

@@ -202,6 +202,8 @@ def _put(ports: Ports, part: Part, by: str, accepted: Seen) -> None:
         actions.put(ports, part.name, part.dag, by, checked=True, may_put=accepted.may_put)
     elif part.kind == "calendar" and part.document is not None:
         calendars.put(ports, part.name, part.document, by)
+    elif part.kind == "dataset" and part.document is not None:
+        calendars.put_dataset(ports, part.name, part.document, by)
     elif part.kind != "app" and part.kind != "schedule" and part.document is not None:
         store.put(ports, part.kind, part.name, part.document, by)
 

@@ -1,4 +1,4 @@
-"""Put a holiday calendar, and move the timers of the schedules that name it (T30)."""
+"""Put a holiday calendar or a dataset, and move the timers of the schedules that depend on it (T30, T29)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from chalicelib.core import errors
 from chalicelib.core.definitions.calendar import calendar_key
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import timer as fire_timer
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import Timer
+from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.writes import Replace
 from chalicelib.flow import lookup
 from chalicelib.flow.definitions import store
@@ -29,16 +31,29 @@ def put(ports: Ports, name: str, document: Mapping[str, Any], by: str, if_match:
     return change
 
 
+def put_dataset(
+    ports: Ports, name: str, document: Mapping[str, Any], by: str, if_match: int | None = None
+) -> Change:  # fmt: skip
+    """Create or replace a dataset, as `store.put`. Once this returns, the timers of all schedules that wait for its
+    periods follow them (T29). A repeat of the request moves those that a death left out."""
+    before = ports.rows.get(Definition, "dataset", name)
+    change = store.put(ports, "dataset", name, document, by, if_match)
+    if any(each.get("period") for each in (document, before.document if before is not None else {})):
+        named = {row.schedule for row in lookup.every(partial(ports.catalog.subscriptions, partition_key(name)))}
+        run_each(sorted(named), partial(follow, ports))
+    return change
+
+
 def after_change(ports: Ports, name: str, schedule: Schedule) -> None:
-    """Move the timer of a schedule that was put, enabled or resumed, if its calendars were changed meanwhile. A change
-    that comes later finds the schedule in the reverse index."""
-    if schedule.calendars:
+    """Move the timer of a schedule that was put, enabled or resumed, if its calendars, or the periods of its datasets,
+    were changed meanwhile. A change that comes later finds the schedule in the reverse index."""
+    if schedule.calendars or schedule.periodic:
         follow(ports, name)
 
 
 def follow(ports: Ports, name: str) -> None:
-    """Move the timer of a schedule to the fires that its calendars have now. Fires up to the horizon stay, because they
-    may be prepared."""
+    """Move the timer of a schedule to the fires that its calendars and datasets have now. Fires up to the horizon stay,
+    because they may be prepared."""
     for _ in range(MAX_CONFLICTS):
         timer, horizon = ports.rows.get(Timer, name), emit.horizon_of(ports)
         schedule = lookup.definition_of(ports, timer)

@@ -26,7 +26,7 @@ from chalicelib.core.triggers.event import custom_key
 from chalicelib.core.triggers.patterns import MAX_FOREIGN_STEPS, MAX_STEPS, Flattened
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, DeleteJob, ExpectOpen, Put, PutLastArrival, Replace, Write
-from chalicelib.flow import grants, wake
+from chalicelib.flow import calendars, grants, wake
 from chalicelib.flow.each import run_each
 from chalicelib.flow.notices import notices
 from chalicelib.log import logger
@@ -128,7 +128,8 @@ def apply_event(
         if not match.met and not match.against:
             return None
         job = ports.rows.get(Job, *match.job_key)
-        if not _is_open(ports, match, job):
+        match = _ending(match, event, job)
+        if not (match.met or match.against) or not _is_open(ports, match, job):
             return None
         plan = _plan(ports, event, match, job, now)
         refused = ports.ledger.commit([*plan.writes, *along, *plan.notices, *granted.expected])
@@ -185,6 +186,7 @@ def _match(
     schedule = _document(ports, event, rows[0], budget) if rows else None
     if schedule is None:
         return None
+    schedule = calendars.read_periods(ports, schedule)
     row, touched = rows[0], _touched(event, schedule, rows, payload, budget)
     if isinstance(touched, OverBudget):
         return _set_aside(event, row, str(touched), now)
@@ -225,6 +227,16 @@ def _granted(ports: Ports, match: _Match) -> tuple[_Match, UsedGrants]:
     lacking = {leaf for leaf, uses in match.uses.items() if set(uses) & set(granted.missing)}
     met, against = (tuple(leaf for leaf in leaves if leaf not in lacking) for leaves in (match.met, match.against))
     return replace(match, met=met, against=against), granted
+
+
+def _ending(match: _Match, event: Event, job: Job | None) -> _Match:
+    """The match without the leaves whose absence this event does not end: that of another period."""
+    progress = job.leaves if job is not None else {}
+    rules = {leaf: gather.leaf_of(match.schedule, leaf) for leaf in match.against}
+    against = tuple(
+        leaf for leaf, rule in rules.items() if rule is not None and rule.ends_by(event, progress.get(leaf))
+    )
+    return replace(match, against=against)
 
 
 def _is_open(ports: Ports, match: _Match, job: Job | None) -> bool:

@@ -21,9 +21,10 @@ from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import TimedLeaf, timed
 from chalicelib.core.why import Why
-from chalicelib.core.writes import DeleteJob, Put, Replace
+from chalicelib.core.writes import DeleteJob, Put, Replace, Write
 from chalicelib.flow import lookup
 from chalicelib.flow.fires.emit import emit_soon
+from chalicelib.flow.ingest import absences
 from chalicelib.flow.ingest.apply import apply_event, missing_grants
 from chalicelib.ports import Ports
 
@@ -61,10 +62,19 @@ def apply(ports: Ports, job: Job, facts: Facts, now: Instant) -> str:
 def _count(
     ports: Ports, job: Job, schedule_state: ScheduleState, leaf: TimedLeaf, schedule: Schedule, now: Instant
 ) -> str:
-    event = fire.fire_event(job, leaf.type)
+    event, expected = fire.fire_event(job, leaf.type), list[Write]()
+    if leaf.correlates:
+        absence = absences.of_period(ports, leaf, event)
+        if isinstance(absence, str):
+            ports.ledger.commit([DeleteJob(job)])
+            return absence
+        event, expected = absence
+    else:
+        event = absences.described(leaf, event)
     version, detached = schedule_state.version, schedule.own_jobs(schedule_state.mode)
     row = Subscription(event.key, job.schedule, job.generation, version, str(job.leaf), 0, detached=detached)
-    ref = apply_event(ports, event, [row], now, along=[DeleteJob(job)])
+    ref = apply_event(ports, event, [row], now, along=[DeleteJob(job), *expected])
+    # The fire is still there if its event was counted before, has no grant, or the partition came at this instant.
     if (
         ports.rows.get(Job, job.schedule, job.generation, job.sort_key) is not None
         and ports.rows.get(ScheduleState, job.schedule) == schedule_state
@@ -99,7 +109,7 @@ def _postponed_to(
 ) -> Instant | None:
     """The instant to which the last start of the workflow, or the last arrival of the feed, moves a due leaf; None if
     it stays due. Its span goes on over updates that keep the trigger: it counts from the anchor of the timer."""
-    timer = ports.rows.get(Timer, job.schedule) if leaf.moved_by != "clock" else None
+    timer = ports.rows.get(Timer, job.schedule) if leaf.moved_by != "clock" and not leaf.correlates else None
     if job.due_at is None or timer is None:
         return None
     if leaf.moved_by == "last_start":

@@ -120,7 +120,7 @@ def register(
         partition = ports.rows.get(Partition, name, values) or partition
         if partition.wake_at is None:
             return partition  # registered before, and applied to every schedule
-    return apply_outbox(ports, partition)
+    return apply_outbox(ports, partition, watched=dataset.fresh is not None)
 
 
 def register_values(ports: Ports, name: str, dataset: Dataset, content: Mapping[str, Any]) -> Partition:

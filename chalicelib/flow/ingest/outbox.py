@@ -17,23 +17,27 @@ from chalicelib.core.rows.event import Event, PostedEvent, Stored, advanced, new
 from chalicelib.core.writes import Create, Put, PutNewest
 from chalicelib.flow.each import run_each
 from chalicelib.flow.ingest.apply import Budget, apply_to_all
+from chalicelib.flow.notices import freshness
 from chalicelib.log import logger
 from chalicelib.ports import Ports, every_page
 
 PAGE = 200  # subscriptions; the outbox stores the cursor after each page, so a crash repeats at most one page
 
 
-def apply_outbox(ports: Ports, outbox: Stored, budget: Budget | None = None) -> Stored:
+def apply_outbox(ports: Ports, outbox: Stored, budget: Budget | None = None, watched: bool = True) -> Stored:
     """Apply a stored event to all schedules of its key, page by page, then ack it. Returns the acked outbox.
 
     One failure does not stop the other schedules. Then the outbox stays open, the sweep applies the event again, and
-    this call raises an ExceptionGroup. ``budget`` is that of a request.
+    this call raises an ExceptionGroup. ``budget`` is that of a request. Without ``watched`` the dataset of the event is
+    known to have no watch (T29).
     """
     failed: list[ExceptionGroup[Exception]] = []
     newest = newest_by(outbox.event)
     if newest is not None and outbox.cursor is None:
         # Before the jobs that wait for it are woken. A conflict means that a newer one is stored.
         ports.ledger.commit([PutNewest(newest)])
+        if watched:
+            freshness.arrived(ports, newest.dataset)
     for page in every_page(partial(ports.catalog.subscriptions, outbox.event.key), PAGE, outbox.cursor):
         now = ports.clock.now()
         try:

@@ -145,6 +145,7 @@ STEPS: Mapping[RefKind, tuple[str, str]] = {
     "notice": ("notices.notices", "handle_notice"),
     "notice_window": ("notices.notices", "close_window"),
     "deadline": ("notices.deadlines", "judge_deadline"),
+    "freshness": ("notices.freshness", "check"),
     "dag_run": ("dags.runs", "advance"),
 }
 

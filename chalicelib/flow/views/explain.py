@@ -33,6 +33,7 @@ from chalicelib.core.views import At, Code, Sentence, View, shown
 from chalicelib.core.why import NONE, Mention, Why, joined, mention, plain
 from chalicelib.flow import facts, grants, lookup
 from chalicelib.flow.definitions import buckets, store
+from chalicelib.flow.ingest import absences
 from chalicelib.flow.jobs import arrangers
 from chalicelib.flow.runs import failures
 from chalicelib.flow.views import limits, missing, refs
@@ -348,7 +349,25 @@ def _nothing_waits(ports: Ports, name: str, schedule: Schedule, runs: Sequence[R
     else:
         when = "since the last run" if runs else "yet"
         why = plain(f"no event has arrived {when}; trigger: {tree.describe(schedule.trigger)}")
-    return [why, *(_lacking(ports, name, schedule, None) if searches else [])]
+    due = _absences(ports, schedule) if searches else []
+    return [why, *due, *(_lacking(ports, name, schedule, None) if searches else [])]
+
+
+def _absences(ports: Ports, schedule: Schedule) -> list[Why]:
+    """When leaves about the partition of a period are due next, and what keeps them from firing."""
+    found, now = [], ports.clock.now()
+    for leaf in (each.trigger for each in tree.timed_leaves(schedule.trigger) if each.trigger.correlates):
+        [dataset], due = leaf.periodic(), leaf.next_due(now, now)
+        lacking = absences.missing(ports, leaf, due) if due is not None else None
+        of = mention("dataset", dataset)
+        if due is None or lacking is None:
+            found.append(plain("absent never fires, because ", of, " has no periods"))
+        elif lacking:
+            values = "/".join(f"{key}={value}" for key, value in lacking[0].items())
+            found.append(plain(f"absent fires at {iso(due)} unless {values} of ", of, " arrives"))
+        else:
+            found.append(plain("the partition of ", of, f" that is expected by {iso(due)} has come"))
+    return found
 
 
 def _ended(ports: Ports, schedule: str, runs: Sequence[Run]) -> tuple[list[EndedWorkView], str]:

@@ -16,6 +16,7 @@ from chalicelib.flow.definitions import access, namespaces, store
 from chalicelib.flow.definitions.store import Change
 from chalicelib.flow.fires import calendars
 from chalicelib.flow.lookup import require
+from chalicelib.flow.views import freshness
 from chalicelib.flow.views.queues import of_policy, of_pool
 from chalicelib.flow.views.views import definition_view, ignored_view
 from chalicelib.ports import Ports
@@ -28,9 +29,12 @@ from chalicelib.web.quotas import check_document
 from chalicelib.wiring import ports
 
 # How documents are put, and what they are read with besides their fields, if a kind has more than others.
-PUTS: dict[str, Callable[..., Change]] = {"calendar": calendars.put}
+PUTS: dict[str, Callable[..., Change]] = {"calendar": calendars.put, "dataset": calendars.put_dataset}
 PRESENT: dict[str, Callable[[Ports, Definition], dict[str, Any]]] = {
-    "dataset": lambda ports, row: {"ignored": ignored_view(ports.rows.get(IgnoredObjects, row.name))},
+    "dataset": lambda ports, row: {
+        "freshness": freshness.of_dataset(ports, row),
+        "ignored": ignored_view(ports.rows.get(IgnoredObjects, row.name)),
+    },
     "policy": of_policy,
     "pool": of_pool,
 }
@@ -57,6 +61,8 @@ def put_namespace(request: Request, name: str) -> Response:
 
 def list_documents(request: Request, parent: str, kind: DefinitionKind) -> Json:
     _require_parent(kind, parent)
+    if kind == "dataset":
+        return listing(request, partial(freshness.listed, ports(), parent))
     return listing(request, partial(ports().catalog.definitions, kind, parent), definition_view)
 
 

@@ -5,6 +5,8 @@ export interface AbsentTrigger {
   of: PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger;
   within?: string | null;
   deadline?: string | null;
+  period?: "today" | "yesterday" | "current" | "last" | null;
+  after?: string | null;
   zone?: string | null;
   days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
 }
@@ -234,6 +236,7 @@ export interface Dataset {
   count_overwrites?: boolean;
   rewritten?: "again" | "ignore";
   period?: PeriodRule | null;
+  fresh?: string | null;
   priority?: number | null;
   operations?: ("append" | "overwrite" | "delete" | "replace")[];
   glue_table?: string | null;
@@ -482,6 +485,13 @@ export interface Fresh {
   workflows: string[];
   within: string;
   on_unmet: "abort" | "wait";
+}
+
+export interface Freshness {
+  late: boolean;
+  fresh_until: string;
+  newest: Record<string, string> | null;
+  newest_at: string | null;
 }
 
 export interface GivenAlarm {
@@ -916,7 +926,7 @@ export interface NodeOfLineage {
 }
 
 export interface Notify {
-  on: ("failed" | "aborted" | "missed_start" | "missed_end")[];
+  on: ("failed" | "aborted" | "missed_start" | "missed_end" | "data_late" | "data_fresh")[];
   to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
 }
 
@@ -1722,10 +1732,12 @@ export interface StoredDataset {
   count_overwrites?: boolean;
   rewritten?: "again" | "ignore";
   period?: PeriodRule | null;
+  fresh?: string | null;
   priority?: number | null;
   operations?: ("append" | "overwrite" | "delete" | "replace")[];
   glue_table?: string | null;
   single_writer?: boolean;
+  freshness?: Freshness | null;
   ignored?: IgnoredObject[] | null;
 }
 

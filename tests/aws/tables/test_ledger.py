@@ -21,7 +21,7 @@ from chalicelib.core.limits.writes import (
 )
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.delivery_lease import lease_of, renewed
-from chalicelib.core.rows.event import LastArrival, NewestPartition
+from chalicelib.core.rows.event import LastArrival, NewestPartition, Partition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Run
@@ -36,7 +36,9 @@ from chalicelib.core.writes import (
     EndLease,
     EndTimer,
     ExpectMode,
+    ExpectNewest,
     ExpectNoneGathering,
+    ExpectNoPartition,
     ExpectOpen,
     MarkWoken,
     Put,
@@ -169,6 +171,24 @@ def test_c18_an_older_partition_does_not_replace_the_newest(dynamo: Dynamo) -> N
     later = replace(first, partition={"month": "09", "day": "02"}, at=NOON + 1)
     assert ok(dynamo, PutNewest(later))
     assert dynamo.get(kinds.key(NewestPartition, "demo.flights"), NewestPartition) == later
+
+
+def test_t29_a_decision_expects_the_newest_that_was_read(dynamo: Dynamo) -> None:
+    first, run = NewestPartition("demo.flights", {"day": "1"}, NOON), Create(rows.run())
+    assert not ok(dynamo, ExpectNewest("demo.flights", first), run), "it has not come"
+    assert ok(dynamo, ExpectNewest("demo.flights", None), Create(rows.applied_event()))
+    assert ok(dynamo, PutNewest(first))
+    assert not ok(dynamo, ExpectNewest("demo.flights", None), run)
+    assert not ok(dynamo, ExpectNewest("demo.flights", replace(first, at=NOON - 1)), run)
+    assert ok(dynamo, ExpectNewest("demo.flights", first), run)
+
+
+def test_t29_an_absence_expects_that_its_partition_is_missing(dynamo: Dynamo) -> None:
+    partition = Partition("demo.flights", ("1",), rows.event(), "raw/flights/day=1/_SUCCESS")
+    absent = ExpectNoPartition(partition.dataset, partition.values)
+    assert ok(dynamo, absent, Create(rows.applied_event()))
+    assert ok(dynamo, Create(partition))
+    assert not ok(dynamo, absent, Create(rows.run()))
 
 
 def test_l19_parallel_failures_are_counted_and_reset_at_once(dynamo: Dynamo) -> None:

@@ -200,7 +200,7 @@ def test_t19_correlation_keys_exclude_time_leaves() -> None:
     error = refused_schedule(trigger=all_of(PARTITION, TICK), by=["day"])
     assert error.field == "by"
     assert error.message == "expected correlation keys only where every leaf counts events, got ['day']"
-    assert error.hint == "a time has no partition; use two schedules"
+    assert error.hint == "a time has no partition; use two schedules, or an absent with period or after"
     for timed in (ELAPSED, ABSENT):
         assert refused_schedule(trigger=all_of(PARTITION, timed), by=["day"]).field == "by"
     assert Schedule.model_validate(SHORT | {"trigger": all_of(QUIET, SIZE), "by": ["day"]}).by == ("day",)
