@@ -166,6 +166,15 @@ USES: dict[tuple[str, str], tuple[list[tuple[str, str, Body]], str]] = {
         SCHEDULE,
     ),
     ("Workflow", "Workflow.pool"): ([("PUT", f"{APP}/workflows/mine", {**EMR, "pool": "NAME"})], POOL),
+    **{
+        (body, f"Workflow.{field}"): ([("PUT", path, wrapped)], DATASET)
+        for field in ("reads", "produces")
+        for own in ({**EMR, field: ["NAME"]},)
+        for body, path, wrapped in (
+            ("App", APP, {"workflows": {"w": own}}),
+            ("Workflow", f"{APP}/workflows/mine", own),
+        )
+    },
 }
 
 

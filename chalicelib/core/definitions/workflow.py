@@ -11,11 +11,13 @@ from chalicelib.core.constraints.approval import Approval
 from chalicelib.core.documents import ONCE_EACH, Described, Document, Duration, Properties, Reference, Sparse
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, MINUTE, Millis, duration
+from chalicelib.core.names import dataset_name
 from chalicelib.core.targets.registry import AnyTarget
 from chalicelib.core.targets.resources import Resources
 from chalicelib.core.targets.retries import Delivery, Retries
 
 DEFAULT_PRIORITY = 5
+MAX_DATASETS = 20  # that a workflow reads, and that it produces
 
 
 def _check_run_timeout(text: str) -> str:
@@ -83,6 +85,16 @@ def _check_pool(pool: str) -> str:
 PoolReference = Annotated[Reference, AfterValidator(_check_pool)]
 
 
+def _check_dataset(dataset: str) -> str:
+    """Returns the name of a dataset. Raises ``invalid`` for a name with an app: a dataset belongs to a namespace."""
+    if dataset.count(".") > 1:
+        raise invalid("", "a dataset as name or namespace.name", dataset, "such as daily, or demo.daily")
+    return dataset
+
+
+DatasetReference = Annotated[Reference, AfterValidator(_check_dataset)]
+
+
 class Workflow(Described, Sparse):
     """A target with default properties (runtime arguments), retries and a priority (9 is most urgent).
 
@@ -93,10 +105,11 @@ class Workflow(Described, Sparse):
     From ``pool``, a run takes ``slots``, or the vCPUs of its ``resources`` (W3, W13). ``expected`` is the expected
     duration of a run. Of jobs with equal priority, the one that must start first to meet its ``deadline`` goes first
     (W14). A schedule may override these and ``retries``. Each job that runs the workflow waits for its ``approval``,
-    whichever schedule has made it (C16).
+    whichever schedule has made it (C16). Its runs read partitions of the datasets ``reads``, and write partitions of
+    those in ``produces`` (L22).
     """
 
-    omitted: ClassVar[Collection[str]] = ("approval",)
+    omitted: ClassVar[Collection[str]] = ("approval", "reads", "produces")
 
     target: AnyTarget
     properties: Properties = Field(default_factory=dict)
@@ -111,7 +124,17 @@ class Workflow(Described, Sparse):
     expected: Duration | None = None
     notify: tuple[Notify, ...] = Field(default=(), max_length=5)
     approval: Approval | None = None
+    reads: Annotated[tuple[DatasetReference, ...], Field(max_length=MAX_DATASETS), ONCE_EACH] = ()
+    produces: Annotated[tuple[DatasetReference, ...], Field(max_length=MAX_DATASETS), ONCE_EACH] = ()
 
     @property
     def timeout_millis(self) -> Millis | None:
         return None if self.timeout == "never" else duration(self.timeout)
+
+    def datasets_read(self, namespace: str) -> tuple[str, ...]:
+        """The full names of the datasets that its runs read. ``namespace`` is that of the workflow."""
+        return tuple(dataset_name(name, namespace) for name in self.reads)
+
+    def datasets_produced(self, namespace: str) -> tuple[str, ...]:
+        """The full names of the datasets that its runs write."""
+        return tuple(dataset_name(name, namespace) for name in self.produces)
