@@ -1335,7 +1335,8 @@ class Workflow(Named):
     ``resources`` (W3, W13). ``expected`` is the expected duration of a run. Of jobs with equal priority, the
     one that must start first to meet its ``deadline`` goes first (W14). A schedule may override these and
     ``retries``. Each job that runs the workflow waits for its ``approval``, whichever schedule has made it
-    (C16).
+    (C16). Its runs read partitions of the datasets ``reads``, and write partitions of those in ``produces``
+    (L22).
     """
 
     group = "workflows"
@@ -1470,6 +1471,14 @@ class Workflow(Named):
     def approval(self, value: Constraint | None) -> Self:
         """Set ``approval``."""
         return self._set("approval", value)
+
+    def reads(self, *values: str) -> Self:
+        """Set ``reads``."""
+        return self._set("reads", list(values))
+
+    def produces(self, *values: str) -> Self:
+        """Set ``produces``."""
+        return self._set("produces", list(values))
 
 
 __all__ = [

@@ -1932,6 +1932,8 @@ export interface StoredWorkflow {
   expected?: string | null;
   notify?: Notify[];
   approval?: Approval | null;
+  reads?: string[];
+  produces?: string[];
 }
 
 export interface TimeTrigger {
@@ -2101,6 +2103,8 @@ export interface Workflow {
   expected?: string | null;
   notify?: Notify[];
   approval?: Approval | null;
+  reads?: string[];
+  produces?: string[];
 }
 
 /** Operation -> its answer. */
