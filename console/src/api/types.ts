@@ -330,7 +330,7 @@ export interface Edge {
 export interface EdgeOfGraph {
   from: string;
   to: string;
-  kind: "runs" | "counts";
+  kind: "runs" | "counts" | "reads" | "produces";
   text: string;
 }
 
