@@ -915,6 +915,13 @@ export interface NodeOfLineage {
   depth: number;
 }
 
+export interface NotFollowed {
+  schedule: string;
+  dataset: string;
+  workflow: string;
+  why: string;
+}
+
 export interface Notify {
   on: ("failed" | "aborted" | "missed_start" | "missed_end")[];
   to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
@@ -1093,6 +1100,7 @@ export interface PlanOfReprocess {
   partitions: number;
   total: number;
   steps: PlannedStepOfReprocess[];
+  not_followed: NotFollowed[];
 }
 
 export interface PlannedStepOfReprocess {
