@@ -167,9 +167,13 @@ USES: dict[tuple[str, str], tuple[list[tuple[str, str, Body]], str]] = {
     ),
     ("Workflow", "Workflow.pool"): ([("PUT", f"{APP}/workflows/mine", {**EMR, "pool": "NAME"})], POOL),
     **{
-        (body, f"Workflow.{field}"): ([("PUT", path, wrapped)], DATASET)
-        for field in ("reads", "produces")
-        for own in ({**EMR, field: ["NAME"]},)
+        (body, field): ([("PUT", path, wrapped)], DATASET)
+        for field, part in (
+            ("Workflow.reads", {"reads": ["NAME"]}),
+            ("Workflow.produces", {"produces": ["NAME"]}),
+            ("Registered.dataset", {"produces": [{"dataset": "NAME", "register": "on_success"}]}),
+        )
+        for own in ({**EMR, **part},)
         for body, path, wrapped in (
             ("App", APP, {"workflows": {"w": own}}),
             ("Workflow", f"{APP}/workflows/mine", own),

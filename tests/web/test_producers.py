@@ -54,6 +54,15 @@ def test_l22_a_workflow_is_shown_as_it_was_put(api: Api) -> None:
         ({"produces": ["demo.flights.weather"]}, "produces.0", "a dataset as name or namespace.name"),
         ({"reads": "flights"}, "reads", "a list"),
         ({"produces": ["other.daily"]}, "produces.0", "expected a dataset of namespace demo, got 'other.daily'"),
+        (
+            {"produces": [{"dataset": "other.daily", "register": "on_success"}]},
+            "produces.0",
+            "expected a dataset of namespace demo, got 'other.daily'",
+        ),
+        ({"produces": ["flights", "flights"]}, "produces", "expected each dataset once"),
+        ({"produces": [{"dataset": "flights"}]}, "produces.0.register", "expected a value"),
+        ({"produces": [{"dataset": "flights", "register": "always"}]}, "produces.0.register", "'on_success'"),
+        ({"produces": [3]}, "produces.0", "expected"),
     ],
 )
 def test_l22_a_workflow_names_datasets_that_exist(

@@ -393,7 +393,9 @@ def _source(ports: Ports, workflow: str, schedule: str, who: str) -> Source:
 
 def _products(ports: Ports, row: Definition) -> Iterator[Product]:
     workflow = store.of_datasets(row)
-    for name in workflow.datasets_produced(row.name.partition(".")[0]) if workflow is not None else ():
+    space = row.name.partition(".")[0]
+    for name in workflow.datasets_produced(space) if workflow is not None else ():
         stored = ports.rows.get(Definition, "dataset", name)
-        if stored is not None:
-            yield Product(name, Dataset.model_validate(stored.document))
+        if workflow is not None and stored is not None:
+            registers = name in workflow.datasets_registered(space)
+            yield Product(name, Dataset.model_validate(stored.document), registers)

@@ -3,7 +3,7 @@ itself (T10, L17, L22, C1)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from chalicelib.core import errors, ids
 from chalicelib.core.access.allowed import Named
@@ -11,9 +11,11 @@ from chalicelib.core.access.grants import ForeignUse, GrantKind
 from chalicelib.core.constraints.constraint import Constraint, Use
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions import foreign
+from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.errors import Problems
+from chalicelib.core.events import products
 from chalicelib.core.jobs.permits import rates_of
 from chalicelib.core.limits import names
 from chalicelib.core.limits.permits import MAX_RATES
@@ -74,19 +76,25 @@ def check_workflow(ports: Ports, name: str, workflow: Workflow, with_disabled: b
             _existing_dataset(ports, name, dataset, "")
     for number, dataset in enumerate(workflow.datasets_produced(own)):
         with problems.caught(f"produces.{number}"):
-            _check_produced(ports, name, dataset)
+            _check_produced(ports, name, dataset, workflow)
     if not problems:
         with problems.caught():
             cycles.check_workflow(ports, name, workflow, with_disabled)
     problems.end()
 
 
-def _check_produced(ports: Ports, name: str, dataset: str) -> None:
+def _check_produced(ports: Ports, name: str, dataset: str, workflow: Workflow) -> None:
     """A run writes data where its own namespace may, so it produces partitions of datasets of that namespace alone."""
+    registers = dataset in workflow.datasets_registered(_space(name))
     if _space(dataset) != _space(name):
         hint = "name it in reads, or put a dataset of the own namespace"
         raise errors.invalid("", f"a dataset of namespace {_space(name)}", dataset, hint)
-    _existing_dataset(ports, name, dataset, "")
+    definition = _existing_dataset(ports, name, dataset, "")
+    if registers:
+        require_lifecycle(workflow.target, "register", "a target that reports how its runs end")
+        if definition.document.get("format") == "iceberg":
+            hint = "write its name alone: each commit is a partition"
+            raise errors.invalid("register", "a dataset of format files", f"the table {dataset}", hint)
 
 
 def granted_workflow(ports: Ports, name: str, schedule: Schedule) -> Workflow:
@@ -116,6 +124,8 @@ def _check_with_workflow(ports: Ports, name: str, schedule: Schedule, workflow: 
         _check_rates(ports, schedule)
     with problems.caught():
         _check_failures(schedule, workflow)
+    with problems.caught():
+        _check_registered(ports, schedule, workflow)
 
 
 def _check_leaf(ports: Ports, name: str, schedule: Schedule, leaf: Leaf) -> None:
@@ -203,6 +213,26 @@ def _check_failures(schedule: Schedule, workflow: Workflow) -> None:
     if schedule.pause_after_failures is not None:
         got = f"a {workflow.target.type} target, which does not report that"
         require_lifecycle(workflow.target, "pause_after_failures", "a target that reports how its runs end", got)
+
+
+def _check_registered(ports: Ports, schedule: Schedule, workflow: Workflow) -> None:
+    """Check that the runs of a schedule can name the partitions that its workflow registers (L22)."""
+    registered = workflow.datasets_registered(_space(schedule.workflow))
+    counted = _datasets(ports, tree.datasets(schedule.trigger)) if registered else {}
+    for name, dataset in _datasets(ports, registered).items():
+        missing = products.missing_keys(schedule, dataset, counted)
+        if missing:
+            expected = (
+                f"the keys {', '.join(dataset.keys)} of {name}, of which {schedule.workflow} registers partitions"
+            )
+            hint = f"add by: [{', '.join(dataset.keys)}], or remove register from the workflow"
+            raise errors.invalid("by", expected, list(schedule.by), hint)
+
+
+def _datasets(ports: Ports, names: Iterable[str]) -> dict[str, Dataset]:
+    """The datasets of these names that exist."""
+    found = ((name, ports.rows.get(Definition, "dataset", name)) for name in names)
+    return {name: Dataset.model_validate(row.document) for name, row in found if row is not None}
 
 
 def _existing_dataset(ports: Ports, name: str, dataset: str, field: str) -> Definition:
