@@ -63,6 +63,10 @@ class Readiness(Part):
     """A document of the kind Readiness, made by a function of this module."""
 
 
+class Registered(Part):
+    """A document of the kind Registered, made by a function of this module."""
+
+
 class Resources(Part):
     """A document of the kind Resources, made by a function of this module."""
 
@@ -1151,6 +1155,11 @@ def readiness(*, done_flag: str | None = UNSET, manifest: str | None = UNSET) ->
     return Readiness(given({"done_flag": done_flag, "manifest": manifest}))
 
 
+def registered(dataset: str, register: Literal["on_success"]) -> Registered:
+    """A dataset of which each run that succeeds is a partition: Sluice registers it at the end of the run (L22)."""
+    return Registered(given({"dataset": dataset, "register": register}))
+
+
 def resources(
     *,
     workers: int | None = UNSET,
@@ -1476,7 +1485,7 @@ class Workflow(Named):
         """Set ``reads``."""
         return self._set("reads", list(values))
 
-    def produces(self, *values: str) -> Self:
+    def produces(self, *values: str | Registered) -> Self:
         """Set ``produces``."""
         return self._set("produces", list(values))
 
@@ -1526,6 +1535,7 @@ __all__ = [
     "quiet",
     "rate",
     "readiness",
+    "registered",
     "resources",
     "retries",
     "secret_reference",
@@ -1593,6 +1603,7 @@ MADE_BY: dict[str, tuple[Any, ...]] = {
     "QuietTrigger": (quiet,),
     "Rate": (rate,),
     "Readiness": (readiness,),
+    "Registered": (registered,),
     "Resources": (resources,),
     "Retries": (retries,),
     "SecretReference": (secret_reference,),

@@ -1025,6 +1025,12 @@ export interface PartOfTrigger {
   children: PartOfTrigger[];
 }
 
+export interface PartitionOfRun {
+  dataset: string;
+  partition: Record<string, string> | null;
+  why: string;
+}
+
 export interface PartitionRange {
   dataset?: string | null;
   from?: Record<string, string | number> | null;
@@ -1245,6 +1251,11 @@ export interface RefusedUse {
   why: string;
 }
 
+export interface Registered {
+  dataset: string;
+  register: "on_success";
+}
+
 export interface RegisteredPartition {
   dataset: string;
   partition: Record<string, string>;
@@ -1374,6 +1385,7 @@ export interface Run {
   fire: string | null;
   spread: PlaceInFire | null;
   sends: Sends | null;
+  registered?: PartitionOfRun[];
 }
 
 export interface RunInFull {
@@ -1422,6 +1434,7 @@ export interface RunInFull {
   fire: string | null;
   spread: PlaceInFire | null;
   sends: Sends | null;
+  registered?: PartitionOfRun[];
   events: EventOfRun[];
   history: Run[];
 }
@@ -1941,7 +1954,7 @@ export interface StoredWorkflow {
   notify?: Notify[];
   approval?: Approval | null;
   reads?: string[];
-  produces?: string[];
+  produces?: (string | Registered)[];
 }
 
 export interface TimeTrigger {
@@ -2112,7 +2125,7 @@ export interface Workflow {
   notify?: Notify[];
   approval?: Approval | null;
   reads?: string[];
-  produces?: string[];
+  produces?: (string | Registered)[];
 }
 
 /** Operation -> its answer. */
