@@ -63,6 +63,10 @@ class Readiness(Part):
     """A document of the kind Readiness, made by a function of this module."""
 
 
+class Registered(Part):
+    """A document of the kind Registered, made by a function of this module."""
+
+
 class Resources(Part):
     """A document of the kind Resources, made by a function of this module."""
 
@@ -1176,6 +1180,11 @@ def readiness(*, done_flag: str | None = UNSET, manifest: str | None = UNSET) ->
     return Readiness(given({"done_flag": done_flag, "manifest": manifest}))
 
 
+def registered(dataset: str, register: Literal["on_success"]) -> Registered:
+    """A dataset of which each run that succeeds is a partition: Sluice registers it at the end of the run (L22)."""
+    return Registered(given({"dataset": dataset, "register": register}))
+
+
 def resources(
     *,
     workers: int | None = UNSET,
@@ -1360,7 +1369,8 @@ class Workflow(Named):
     ``resources`` (W3, W13). ``expected`` is the expected duration of a run. Of jobs with equal priority, the
     one that must start first to meet its ``deadline`` goes first (W14). A schedule may override these and
     ``retries``. Each job that runs the workflow waits for its ``approval``, whichever schedule has made it
-    (C16).
+    (C16). Its runs read partitions of the datasets ``reads``, and write partitions of those in ``produces``
+    (L22).
     """
 
     group = "workflows"
@@ -1496,6 +1506,14 @@ class Workflow(Named):
         """Set ``approval``."""
         return self._set("approval", value)
 
+    def reads(self, *values: str) -> Self:
+        """Set ``reads``."""
+        return self._set("reads", list(values))
+
+    def produces(self, *values: str | Registered) -> Self:
+        """Set ``produces``."""
+        return self._set("produces", list(values))
+
 
 __all__ = [
     "Dag",
@@ -1542,6 +1560,7 @@ __all__ = [
     "quiet",
     "rate",
     "readiness",
+    "registered",
     "resources",
     "retries",
     "secret_reference",
@@ -1609,6 +1628,7 @@ MADE_BY: dict[str, tuple[Any, ...]] = {
     "QuietTrigger": (quiet,),
     "Rate": (rate,),
     "Readiness": (readiness,),
+    "Registered": (registered,),
     "Resources": (resources,),
     "Retries": (retries,),
     "SecretReference": (secret_reference,),

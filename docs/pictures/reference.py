@@ -27,7 +27,7 @@ from chalicelib.core.definitions.dag import Edge, NewDag, Node
 from chalicelib.core.definitions.dataset import Dataset, Readiness
 from chalicelib.core.definitions.period import PeriodRule
 from chalicelib.core.definitions.schedule import CatchUp, NewSchedule, Spread, Timeout
-from chalicelib.core.definitions.workflow import Deadline, Notify, Workflow
+from chalicelib.core.definitions.workflow import Deadline, Notify, Registered, Workflow
 from chalicelib.core.documents import Document, types_of
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool, Share
@@ -85,6 +85,7 @@ SECTIONS = (
             ("Resources", Resources),
             ("Deadline", Deadline),
             ("Notify", Notify),
+            ("Registered", Registered),
         ),
     ),
     Section(

@@ -254,6 +254,9 @@ def show_plan(plan: Document, console: Console | None = None) -> None:
         for step in plan["steps"]
     ]
     render.table(console, ("STEP", "SCHEDULE", "RUNS", "PARTITIONS", "WHY…"), rows, indent=2)
+    left: list[tuple[render.Cell, ...]] = [(each["schedule"], each["why"]) for each in plan["not_followed"]]
+    if left:
+        render.table(console, ("NOT FOLLOWED", "WHY…"), left, indent=2)
 
 
 def _partitions(step: Document) -> str:

@@ -134,6 +134,7 @@ def _show_facts(console: Console, run: Document) -> None:
             ("fire", run.get("fire")),
             ("event", place(run)),
             ("sends", sends(run.get("sends"))),
+            ("registered", registered(run.get("registered", []))),
             ("attempt", tables.attempt(run)),
             ("waited for", run.get("waited_for")),
             ("billed", _billed(run.get("billed"))),
@@ -160,6 +161,15 @@ def place(run: Document) -> str | None:
     of = "" if spread["count"] is None else f" of {spread['count']:,}"
     many = run.get("count", 1) > 1
     return f"{run['count']:,}{of}, from {spread['index']:,} on" if many else f"{spread['index']:,}{of}"
+
+
+def registered(found: list[Document]) -> str | None:
+    """The partitions that the success of a run has registered, or why there is none of a dataset."""
+    shown = [
+        f"{wording.entry(each['partition'])} of {each['dataset']}" if each["partition"] else each["why"]
+        for each in found
+    ]
+    return ", ".join(shown) or None
 
 
 def sends(known: Document | None) -> str | None:

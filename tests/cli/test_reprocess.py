@@ -65,13 +65,16 @@ def test_l21_a_dry_run_prints_each_step_and_why(api: PlayedApi, sluice: Sluice) 
     why = "counts partitions of demo.flights"
     step = {"step": 0, "schedule": "demo.flights.clean", "workflow": "demo.flights.clean", "after": [], "why": why}
     steps = [step | {"total": 2, "first": [DAY, DAY | {"day": "2"}], "last": []}]
-    api.play("POST", ALL, {"namespace": "demo", "dataset": "demo.flights", "partitions": 2, "total": 2, "steps": steps})
+    left = {"schedule": "demo.flights.bytes", "why": "counts the bytes of demo.daily, and starts by itself"}
+    plan = {"partitions": 2, "total": 2, "steps": steps, "not_followed": [left]}
+    api.play("POST", ALL, {"namespace": "demo", "dataset": "demo.flights", **plan})
     result = sluice("reprocess", "demo.flights", "--from", "year=2013", "--dry-run")
     assert result.exit_code == 0, result.stderr
     assert result.stdout.splitlines()[0].split() == ["re-processing", "of", "demo.flights", "2", "runs"]
     assert "demo.flights.clean" in result.stdout
     assert "year=2013/day=1 to year=2013/day=2" in result.stdout
     assert why in result.stdout
+    assert " ".join(result.stdout.splitlines()[-1].split()) == f"{left['schedule']} {left['why']}"
     assert api.requests[0].body["dry_run"] is True
 
 

@@ -21,7 +21,7 @@ from tests.jobs.test_python_of_emr import needs
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 PAGES = [README, DOCS / "tutorial.md", *sorted((DOCS / "howto").glob("[a-z]*.md"))]
-FOLLOWED = [*PAGES, DOCS / "periods.md"]
+FOLLOWED = [*PAGES, DOCS / "periods.md", DOCS / "producers.md"]
 HOW_TO_TEST = DOCS / "howto" / "test-an-app.md"
 FENCE = re.compile(r"((?:^<!-- \w+(?:: .+?)? -->\n)*)^```(\w*)\n(.*?)^```$", flags=re.S | re.M)
 

@@ -15,7 +15,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.why import Mention
 from chalicelib.flow.backfills import backfill
-from chalicelib.flow.definitions import store
+from chalicelib.flow.definitions import store, workflows
 from chalicelib.flow.deploy import deploy
 from tests.support.answers import explain, present
 from tests.support.crossings import cross
@@ -164,6 +164,19 @@ def test_o9_a_workflow_needs_a_grant_for_a_foreign_pool() -> None:
         store.put(world.ports, "workflow", "demo.flights.own", document, "tester")
     grant(world, pools=["spark"])
     store.put(world.ports, "workflow", "demo.flights.own", document, "tester")
+
+
+def test_o9_a_workflow_reads_foreign_datasets_with_a_grant() -> None:
+    world = owning()
+    document = {"target": EMR, "reads": [f"{OWNER}.landed"]}
+    with pytest.raises(SluiceError, match=f"expected an existing dataset, got '{OWNER}.landed'") as raised:
+        workflows.put(world.ports, "demo.flights.own", document, "tester")
+    assert raised.value.field == "reads.0"
+    with pytest.raises(SluiceError, match=f"expected an existing dataset, got '{OWNER}.landed'"):
+        world.deploy(flights({}, own=document))
+    grant(world, datasets=["landed"])
+    workflows.put(world.ports, "demo.flights.own", document, "tester")
+    world.deploy(flights({}, own=document))
 
 
 def test_o9_the_pool_of_a_granted_workflow_comes_with_it() -> None:

@@ -166,6 +166,19 @@ USES: dict[tuple[str, str], tuple[list[tuple[str, str, Body]], str]] = {
         SCHEDULE,
     ),
     ("Workflow", "Workflow.pool"): ([("PUT", f"{APP}/workflows/mine", {**EMR, "pool": "NAME"})], POOL),
+    **{
+        (body, field): ([("PUT", path, wrapped)], DATASET)
+        for field, part in (
+            ("Workflow.reads", {"reads": ["NAME"]}),
+            ("Workflow.produces", {"produces": ["NAME"]}),
+            ("Registered.dataset", {"produces": [{"dataset": "NAME", "register": "on_success"}]}),
+        )
+        for own in ({**EMR, **part},)
+        for body, path, wrapped in (
+            ("App", APP, {"workflows": {"w": own}}),
+            ("Workflow", f"{APP}/workflows/mine", own),
+        )
+    },
 }
 
 

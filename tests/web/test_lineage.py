@@ -125,6 +125,36 @@ def test_a_graph_shows_what_leads_to_a_schedule_and_follows(chain: Chain) -> Non
     assert view["at_least"] is False
 
 
+def test_l22_a_graph_leads_from_data_through_workflows_to_data(api: Api) -> None:
+    """The schedule on what a workflow writes is downstream of it. Nothing else follows: `clean` reads no `weather`."""
+    emr = {"target": {"type": "emr_serverless", "entry_point": "s3://code/j.py"}}
+    api.put(f"{APP}/workflows/clean", emr | {"reads": ["flights"], "produces": ["weather"]})
+    api.put(f"{APP}/workflows/train", emr | {"reads": ["demo.weather"]})
+    api.schedule("nightly", workflow="clean")
+    api.schedule("report", trigger={"type": "partition", "dataset": "weather"}, enabled=False)
+    view = api.get(f"{NS}/graph?around=schedule:demo.flights.nightly&down=4&up=1")
+    depths = {node["id"]: node["depth"] for node in view["nodes"]}
+    assert depths == {
+        "schedule:demo.flights.nightly": 0,
+        "workflow:demo.flights.clean": 1,
+        "dataset:demo.weather": 2,
+        "schedule:demo.flights.report": 3,
+        "workflow:demo.flights.train": 3,
+        "workflow:demo.flights.notify": 4,
+    }
+    whole = api.get(f"{NS}/graph")
+    kinds = {(edge["from"], edge["to"], edge["kind"]) for edge in whole["edges"]}
+    assert kinds == {
+        ("schedule:demo.flights.nightly", "workflow:demo.flights.clean", "runs"),
+        ("dataset:demo.flights", "workflow:demo.flights.clean", "reads"),
+        ("workflow:demo.flights.clean", "dataset:demo.weather", "produces"),
+        ("dataset:demo.weather", "schedule:demo.flights.report", "counts"),
+        ("schedule:demo.flights.report", "workflow:demo.flights.notify", "runs"),
+    }
+    up = api.get(f"{NS}/graph?around=dataset:demo.weather&up=1&down=0")
+    assert [node["id"] for node in up["nodes"]] == ["dataset:demo.weather", "workflow:demo.flights.clean"]
+
+
 def test_a_graph_is_cut_at_its_limit_the_nearest_first(chain: Chain) -> None:
     view = chain.api.get(f"{NS}/graph?around=dataset:demo.flights&down=10&limit=2")
     assert [node["id"] for node in view["nodes"]] == ["dataset:demo.flights", "schedule:demo.flights.clean"]
@@ -142,9 +172,9 @@ def test_a_graph_reads_a_hundred_schedules_a_call(chain: Chain) -> None:
     chain.api.get(f"{NS}/graph")  # the versions are known after this
     with counted() as tally:
         view = chain.api.get(f"{NS}/graph?around=demo.flights.join")
-    # The namespace; the list of its apps, and of their schedules; one call for all states.
-    assert tally.calls == {"GetItem": 1, "Query": 2, "BatchGetItem": 1}
-    assert tally.units <= 1 + 2 + len(ports().catalog.schedules("demo.flights", 100, None).items)
+    # The namespace; the list of its apps, and of their schedules and workflows; one call for all states.
+    assert tally.calls == {"GetItem": 1, "Query": 3, "BatchGetItem": 1}
+    assert tally.units <= 1 + 3 + len(ports().catalog.schedules("demo.flights", 100, None).items)
     assert view["at_least"] is False
 
 

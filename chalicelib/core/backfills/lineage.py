@@ -1,26 +1,29 @@
 """The plan of a re-processing (L21): which schedules run again, for which partitions, and in which order.
 
-The plan follows from the subscriptions alone. A schedule runs again if its trigger counts the event of the partition,
-or a status of a run that runs again. Its correlation follows from the partition, as it did the first time. A plan may
-also begin with a schedule itself: with one of its runs, or with its fires.
+The plan follows from the subscriptions. A schedule runs again if its trigger counts the event of the partition, a
+status of a run that runs again, or the partition that such a run produces (L22). Its correlation follows from the
+partition, as it did the first time. A plan may also begin with a schedule itself: with one of its runs, or with its
+fires.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import product
+from dataclasses import dataclass, field, replace
 
 from chalicelib.core import ids
-from chalicelib.core.backfills.backfill import MAX_ENTRIES
+from chalicelib.core.backfills.backfill import MAX_ENTRIES, unregistered
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
+from chalicelib.core.events.products import Product, partition_of, why_none
 from chalicelib.core.jobs import gather
 from chalicelib.core.jobs.gather import correlate
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.schedule import Subscription
+from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import status_key
+from chalicelib.core.triggers.size import size_key
 
 # One row can hold this many steps with their names, and a user can still read the plan.
 MAX_STEPS = 100
@@ -34,12 +37,13 @@ Unit = tuple[Values, str]  # what a run is for: a partition, or without one the 
 @dataclass(frozen=True, slots=True)
 class Source:
     """A workflow that runs when a schedule does: its own, or that of a node, if the schedule starts a DAG. ``who`` says
-    in words what runs it, and ``version`` is the present one of its definition."""
+    in words what runs it, ``version`` is the present one of its definition, and ``produces`` are its datasets."""
 
     workflow: str
     schedule: str
     who: str
     version: int = 0
+    produces: tuple[Product, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,7 @@ class Origin:
 
 
 Graph = Mapping[str, Sequence[Follower]]  # the followers of each event key
+Known = Mapping[tuple[str, tuple[str, ...]], bool]  # whether partitions are registered, by dataset and values
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +76,10 @@ class Step:
     """A schedule that runs again, once for each of ``entries``: the values of ``keys``, joined by ``/``, or the instant
     of a fire.
 
-    ``after`` are the numbers of the steps that must have succeeded. ``upstream`` is the workflow whose status starts
-    the schedule, and ``parent`` the number of the step that runs it; None for a first step. ``why`` says the reason in
-    words. ``registered`` is false for a first step whose partition has not been registered.
+    ``after`` are the numbers of the steps that must have succeeded. ``upstream`` is the workflow whose status or whose
+    data starts the schedule, and ``parent`` the number of the step that runs it; None for a first step. ``why`` says
+    the reason in words. ``registered`` is false for a first step whose partition has not been registered. ``dataset``
+    and ``base`` are the name and the address of the dataset whose partitions the entries are, if data starts it.
     """
 
     schedule: str
@@ -87,6 +93,29 @@ class Step:
     why: str
     parent: int | None = None
     registered: bool = True
+    dataset: str = ""
+    base: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NotFollowed:
+    """A schedule that counts data of a dataset that a workflow of the plan produces, and ``why`` the plan does not run
+    it."""
+
+    schedule: str
+    dataset: str
+    workflow: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The steps of a plan, and what it leaves out. ``asked`` are the partitions of which the caller has to say whether
+    they are registered, before the plan is complete."""
+
+    steps: tuple[Step, ...]
+    not_followed: tuple[NotFollowed, ...] = ()
+    asked: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +128,52 @@ class _StepKey:
 
 @dataclass(slots=True)
 class _Found:
-    """The data of a future step: its partitions, and ``causes``, the steps whose runs start it."""
+    """The data of a future step: its partitions, and ``causes``, the steps whose runs start it. Each unit has the event
+    of a partition of ``product``, if one that a run produces has reached it."""
 
     follower: Follower
     upstream: str | None
     why: str
-    units: dict[Unit, None]
+    units: dict[Unit, Event | None]
     causes: dict[_StepKey, None]
     parent: _StepKey | None
+    product: Product | None = None
+
+
+@dataclass(slots=True)
+class _Data:
+    """What a walk learns about the data that runs produce."""
+
+    known: Known
+    asked: dict[tuple[str, tuple[str, ...]], None] = field(default_factory=dict)
+    not_followed: dict[tuple[str, str, str], NotFollowed] = field(default_factory=dict)
+
+    def event(self, product: Product, values: Mapping[str, str]) -> Event | str:
+        """The event of the partition that a run for these values produces, or why no step follows from it."""
+        chosen, name = partition_of(product.dataset, values), product.name
+        if product.dataset.format == "iceberg":
+            return f"the snapshot that a run commits to {name} starts it by itself"
+        if product.dataset.rewritten == "again":
+            return f"a partition of {name} that is written again starts it by itself"
+        if chosen is None:
+            return why_none(name, product.dataset, values)
+        if not product.registers and not self.known.get((name, chosen)):
+            self.asked[name, chosen] = None
+            return f"partition {'/'.join(chosen)} of {name} is not registered, and starts it by itself when it comes"
+        return unregistered(name, product.dataset, chosen, 0)
+
+    def leave_out(self, followers: Iterable[Follower], product: Product, source: Source, why: str) -> None:
+        for each in followers:
+            key = (each.name, product.name, source.workflow)
+            self.not_followed.setdefault(key, NotFollowed(each.name, product.name, source.workflow, why))
 
 
 def announced_keys(follower: Follower) -> tuple[str, ...]:
-    """The event keys under which the runs of a schedule announce that they go well."""
-    return tuple(status_key(source.workflow, status) for source in follower.sources for status in STATUSES)
+    """The event keys under which the runs of a schedule announce that they go well, and those of the data that they
+    produce."""
+    statuses = tuple(status_key(source.workflow, status) for source in follower.sources for status in STATUSES)
+    products = dict.fromkeys(product.name for source in follower.sources for product in source.produces)
+    return (*statuses, *(key for name in products for key in (partition_key(name), size_key(name))))
 
 
 def plan(
@@ -120,66 +182,121 @@ def plan(
     downstream: bool = True,
     upto: str | None = None,
     origin: Origin | None = None,
-) -> tuple[Step, ...]:
+    known: Known | None = None,
+) -> Planned:
     """The steps that run the schedules of these partition events again, or the ``origin``, each after all steps that
-    start it.
+    start it. ``known`` says which of the partitions that runs produce are registered.
 
     Without ``downstream`` the plan has only the schedules that count the events themselves. With ``upto`` it has only
     the steps of that workflow, and those that lead to them. Raises `SluiceError` (``invalid``) if the plan does not
     contain the workflow, and for a plan that is too large.
     """
-    found = _walk(graph, events, origin, downstream)
+    data = _Data(known or {})
+    found = _Walk(graph, data).all(events, origin, downstream)
     numbers = {place: number for number, place in enumerate(_in_order(found))}
     _check_size(found)
     steps = tuple(_step(place, found[place], numbers) for place in numbers)
-    return steps if upto is None else _leading_to(steps, upto)
+    kept = steps if upto is None or data.asked else _leading_to(steps, upto)
+    ran = {step.schedule for step in kept}
+    left = (each for each in data.not_followed.values() if upto is None and each.schedule not in ran)
+    return Planned(kept, tuple(left), tuple(data.asked))
 
 
-def _walk(graph: Graph, events: Sequence[Event], origin: Origin | None, downstream: bool) -> dict[_StepKey, _Found]:
-    """Every place that an event or the origin reaches, with the places that lead to it."""
-    found: dict[_StepKey, _Found] = {}
-    open_ends: deque[tuple[_StepKey, Unit]] = deque()
-    for event in events:
-        why = f"counts partitions of {event.dataset}"
-        open_ends += _reached(graph, event, "", None, why, found)
-    if origin is not None:
-        open_ends += _begun(origin, found)
-    while open_ends and downstream:
-        place, (partition, at) = open_ends.popleft()
-        for source, status in product(found[place].follower.sources, STATUSES):
-            event = status_event(source, status, dict(partition))
-            why = f"counts {status} of {source.workflow}, which {source.who} runs"
-            open_ends += _reached(graph, event, at, place, why, found)
-    return found
+@dataclass(slots=True)
+class _Walk:
+    """Every place that an event or the origin reaches (``found``), with the places that lead to it."""
 
+    graph: Graph
+    data: _Data
+    found: dict[_StepKey, _Found] = field(default_factory=dict)
 
-def _begun(origin: Origin, found: dict[_StepKey, _Found]) -> Iterator[tuple[_StepKey, Unit]]:
-    for unit in origin.units:
-        place = _StepKey(origin.follower.name, tuple(key for key, _ in unit[0]))
-        found.setdefault(place, _Found(origin.follower, None, origin.why, {}, {}, None)).units[unit] = None
-        yield place, unit
+    def all(self, events: Sequence[Event], origin: Origin | None, downstream: bool) -> dict[_StepKey, _Found]:
+        open_ends: deque[tuple[_StepKey, Unit]] = deque()
+        for event in events:
+            why = f"counts partitions of {event.dataset}"
+            open_ends += self._reached(_Cause(event, why), self.graph.get(event.key, ()))
+        if origin is not None:
+            open_ends += self._begun(origin)
+        while open_ends and downstream:
+            place, unit = open_ends.popleft()
+            for source in self.found[place].follower.sources:
+                open_ends += self._after(source, place, unit)
+        return self.found
 
-
-def _reached(
-    graph: Graph, event: Event, at: str, cause: _StepKey | None, why: str, found: dict[_StepKey, _Found]
-) -> Iterator[tuple[_StepKey, Unit]]:
-    """Note the schedules that count an event; ``at`` is the fire from which it follows. Yields each schedule and unit
-    that is new."""
-    for follower in graph.get(event.key, ()):
-        if not gather.touched(follower.schedule, event, follower.rows)[0]:
-            continue
-        by = follower.schedule.by
-        values = correlate(by, event) if by else dict(event.partition or {})
-        if values is None:
-            continue  # the event lacks a correlation key: it did not count the first time either
-        unit = (tuple(values.items()), "" if values else at)
-        place = _StepKey(follower.name, tuple(values))
-        known = found.setdefault(place, _Found(follower, event.workflow, why, {}, {}, cause))
-        if cause is not None:
-            known.causes[cause] = None
-        if unit not in known.units:
-            known.units[unit] = None
+    def _begun(self, origin: Origin) -> Iterator[tuple[_StepKey, Unit]]:
+        for unit in origin.units:
+            place = _StepKey(origin.follower.name, tuple(key for key, _ in unit[0]))
+            self.found.setdefault(place, _Found(origin.follower, None, origin.why, {}, {}, None)).units[unit] = None
             yield place, unit
+
+    def _after(self, source: Source, place: _StepKey, unit: Unit) -> Iterator[tuple[_StepKey, Unit]]:
+        """The schedules that count a status of a run for this unit, or the data that it produces. One that counts both
+        runs once."""
+        values, at = dict(unit[0]), unit[1]
+        by_status: set[str] = set()
+        for status in STATUSES:
+            event = status_event(source, status, values)
+            followers = self.graph.get(event.key, ())
+            by_status |= {each.name for each in followers if self._values(each, event) is not None}
+            why = f"counts {status} of {source.workflow}, which {source.who} runs"
+            yield from self._reached(_Cause(event, why, source.workflow, place, at), followers)
+        for product in source.produces:
+            counting = [each for each in self.graph.get(partition_key(product.name), ()) if each.name not in by_status]
+            event_or_why = self.data.event(product, values)
+            if isinstance(event_or_why, Event):
+                why = f"counts partitions of {product.name}, which {source.workflow} produces"
+                cause = _Cause(event_or_why, why, source.workflow, place, product=product)
+                yield from self._reached(cause, counting)
+            else:
+                counted = [each for each in counting if gather.touched(each.schedule, _any_of(product), each.rows)[0]]
+                self.data.leave_out(counted, product, source, event_or_why)
+            why = f"counts the bytes of {product.name}, and starts by itself when they come"
+            by_size = self.graph.get(size_key(product.name), ())
+            self.data.leave_out((each for each in by_size if each.name not in by_status), product, source, why)
+
+    def _reached(self, cause: _Cause, followers: Iterable[Follower]) -> Iterator[tuple[_StepKey, Unit]]:
+        """Note the schedules that count an event. Yields each schedule and unit that is new."""
+        for follower in followers:
+            values = self._values(follower, cause.event)
+            if values is None:
+                continue
+            unit = (tuple(values.items()), "" if values else cause.at)
+            place = _StepKey(follower.name, tuple(values))
+            begun = _Found(follower, cause.workflow, cause.why, {}, {}, cause.place, cause.product)
+            known = self.found.setdefault(place, begun)
+            if cause.place is not None:
+                known.causes[cause.place] = None
+            is_new, before = unit not in known.units, known.units.get(unit)
+            if is_new or before is not None:  # of the partitions that share the values, the last one counts
+                known.units[unit] = cause.event if cause.product is not None else before
+            if is_new:
+                yield place, unit
+
+    def _values(self, follower: Follower, event: Event) -> dict[str, str] | None:
+        """The values for which a schedule runs when it counts an event. None if it does not count it: by its trigger,
+        or because the event lacks a correlation key. Then it did not count the first time either."""
+        if not gather.touched(follower.schedule, event, follower.rows)[0]:
+            return None
+        by = follower.schedule.by
+        return correlate(by, event) if by else dict(event.partition or {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    """An event that starts schedules, ``why``, and from which run it follows: of a ``workflow``, at a ``place`` of the
+    plan, for the fire ``at``. ``product`` is that whose partition the event is."""
+
+    event: Event
+    why: str
+    workflow: str | None = None
+    place: _StepKey | None = None
+    at: str = ""
+    product: Product | None = None
+
+
+def _any_of(product: Product) -> Event:
+    """An event of any partition of a dataset."""
+    return Event("", "partition", partition_key(product.name), 0, 0, dataset=product.name)
 
 
 def status_event(source: Source, status: str, partition: Mapping[str, str]) -> Event:
@@ -225,7 +342,7 @@ def _in_order(found: Mapping[_StepKey, _Found]) -> list[_StepKey]:
 
 def _step(place: _StepKey, found: _Found, numbers: Mapping[_StepKey, int]) -> Step:
     own = numbers[place]
-    return Step(
+    step = Step(
         schedule=place.schedule,
         workflow=found.follower.schedule.workflow,
         generation=found.follower.generation,
@@ -237,6 +354,14 @@ def _step(place: _StepKey, found: _Found, numbers: Mapping[_StepKey, int]) -> St
         why=found.why,
         parent=None if found.parent is None or numbers[found.parent] > own else numbers[found.parent],
     )
+    product, events = found.product, [event for event in found.units.values() if event is not None]
+    if product is None or [event.dataset for event in events] != [product.name] * len(found.units):
+        return step
+    # The events of whole partitions start its runs, also if it runs once for the partitions of a month.
+    dataset = product.dataset
+    entries = tuple("/".join((event.partition or {}).values()) for event in events)
+    base = f"s3://{dataset.bucket}/{dataset.prefix}"
+    return replace(step, keys=dataset.keys, entries=entries, dataset=product.name, base=base)
 
 
 def _leading_to(steps: Sequence[Step], workflow: str) -> tuple[Step, ...]:

@@ -43,6 +43,8 @@ class StoredStep:
     cancelled: int = 0
     parent: int = -1
     registered: bool = True
+    dataset: str = ""
+    base: str = ""
 
     @property
     def ran(self) -> bool:
@@ -73,6 +75,8 @@ def store(reprocess_id: str, steps: Sequence[Step]) -> tuple[tuple[StoredStep, .
                 why=step.why,
                 parent=-1 if step.parent is None else step.parent,
                 registered=step.registered,
+                dataset=step.dataset,
+                base=step.base,
             )
         )
     return tuple(stored), tuple(rows)
@@ -173,10 +177,10 @@ def backfill_of(row: Reprocess, number: int, now: Instant) -> Backfill:
         properties=row.properties,
         since=row.since if first else None,
         until=row.until if first else None,
-        dataset=(row.dataset or None) if first else None,
+        dataset=(row.dataset if first else step.dataset) or None,
         keys=row.keys if first else step.keys,
-        base=row.base if first else "",
-        upstream=step.upstream or None,
+        base=row.base if first else step.base,
+        upstream=(step.upstream or None) if not step.dataset else None,
         namespace=row.namespace,
         run=(row.run or None) if first else None,
         parent_schedule=steps[step.parent].schedule if has_parent else None,

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, Tag, field_validator, model_validator
 
 from chalicelib.core.constraints.approval import Approval
-from chalicelib.core.documents import ONCE_EACH, Described, Document, Duration, Properties, Reference, Sparse
+from chalicelib.core.documents import ONCE_EACH, Described, Document, Duration, Properties, Reference, Sparse, one_of
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, MINUTE, Millis, duration
+from chalicelib.core.names import dataset_name
 from chalicelib.core.targets.registry import AnyTarget
 from chalicelib.core.targets.resources import Resources
 from chalicelib.core.targets.retries import Delivery, Retries
 
 DEFAULT_PRIORITY = 5
+# That a workflow reads, and that it produces: the transaction at the end of a run registers a partition of each.
+MAX_DATASETS = 20
 
 
 def _check_run_timeout(text: str) -> str:
@@ -84,6 +87,34 @@ def _check_pool(pool: str) -> str:
 PoolReference = Annotated[Reference, AfterValidator(_check_pool)]
 
 
+def _check_dataset(dataset: str) -> str:
+    """Returns the name of a dataset. Raises ``invalid`` for a name with an app: a dataset belongs to a namespace."""
+    if dataset.count(".") > 1:
+        raise invalid("", "a dataset as name or namespace.name", dataset, "such as daily, or demo.daily")
+    return dataset
+
+
+DatasetReference = Annotated[Reference, AfterValidator(_check_dataset)]
+
+
+class Registered(Document):
+    """A dataset of which each run that succeeds is a partition: Sluice registers it at the end of the run (L22)."""
+
+    model_config = ConfigDict(serialize_by_alias=True, populate_by_name=True)
+
+    dataset: DatasetReference
+    when: Literal["on_success"] = Field(alias="register")
+
+
+AnyProduct = Annotated[
+    Annotated[DatasetReference, Tag("@name")] | Annotated[Registered, Tag("@registered")],
+    one_of(
+        lambda value: "@name" if isinstance(value, str) else "@registered",
+        "the name of a dataset, or an object with dataset and register",
+    ),
+]
+
+
 class Workflow(Described, Sparse):
     """A target with default properties (runtime arguments), retries and a priority (9 is most urgent).
 
@@ -94,10 +125,11 @@ class Workflow(Described, Sparse):
     From ``pool``, a run takes ``slots``, or the vCPUs of its ``resources`` (W3, W13). ``expected`` is the expected
     duration of a run. Of jobs with equal priority, the one that must start first to meet its ``deadline`` goes first
     (W14). A schedule may override these and ``retries``. Each job that runs the workflow waits for its ``approval``,
-    whichever schedule has made it (C16).
+    whichever schedule has made it (C16). Its runs read partitions of the datasets ``reads``, and write partitions of
+    those in ``produces`` (L22).
     """
 
-    omitted: ClassVar[Collection[str]] = ("approval",)
+    omitted: ClassVar[Collection[str]] = ("approval", "reads", "produces")
 
     target: AnyTarget
     properties: Properties = Field(default_factory=dict)
@@ -112,7 +144,34 @@ class Workflow(Described, Sparse):
     expected: Duration | None = None
     notify: tuple[Notify, ...] = Field(default=(), max_length=5)
     approval: Approval | None = None
+    reads: Annotated[tuple[DatasetReference, ...], Field(max_length=MAX_DATASETS), ONCE_EACH] = ()
+    produces: Annotated[tuple[AnyProduct, ...], Field(max_length=MAX_DATASETS)] = ()
+
+    @field_validator("produces")
+    @classmethod
+    def _once_each(cls, produces: tuple[AnyProduct, ...]) -> tuple[AnyProduct, ...]:
+        names = [_dataset_of(product) for product in produces]
+        if len(set(names)) < len(names):
+            raise invalid("", "each dataset once", names, "remove one of the two")
+        return produces
 
     @property
     def timeout_millis(self) -> Millis | None:
         return None if self.timeout == "never" else duration(self.timeout)
+
+    def datasets_read(self, namespace: str) -> tuple[str, ...]:
+        """The full names of the datasets that its runs read. ``namespace`` is that of the workflow."""
+        return tuple(dataset_name(name, namespace) for name in self.reads)
+
+    def datasets_produced(self, namespace: str) -> tuple[str, ...]:
+        """The full names of the datasets that its runs write."""
+        return tuple(dataset_name(_dataset_of(product), namespace) for product in self.produces)
+
+    def datasets_registered(self, namespace: str) -> tuple[str, ...]:
+        """Of these, the datasets of which Sluice registers a partition when a run has succeeded."""
+        registered = (product.dataset for product in self.produces if isinstance(product, Registered))
+        return tuple(dataset_name(name, namespace) for name in registered)
+
+
+def _dataset_of(product: AnyProduct) -> str:
+    return product.dataset if isinstance(product, Registered) else product

@@ -129,6 +129,7 @@ def build_run(
         workflow_version=facts.workflow_version,
         approvals=dict(job.approvals or {}) if attempts > job.attempt else None,
         uses=tuple(use.text for use in facts.granted.uses),
+        registers=workflow.datasets_registered(schedule.workflow.partition(".")[0]),
         number=_number(job, facts, names.workflow_limit(schedule.workflow), permits),
         wake_at=now,
     )

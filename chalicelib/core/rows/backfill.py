@@ -31,7 +31,8 @@ class Backfill(StoredRow):
     entries.
 
     ``namespace`` is that of its re-processing, if it is a step of one. Of a first step, ``run`` is the run that runs
-    again, if it begins with a run. Of another, ``upstream`` is the workflow whose status starts the schedule.
+    again, if it begins with a run. Of another, ``upstream`` is the workflow whose status starts the schedule, if it is
+    not started by partitions of ``dataset``.
     ``parent_schedule`` and ``parent`` are the schedule and the id of the backfill that runs it.
     """
 

@@ -172,6 +172,9 @@ class Run(StoredRow):
     ``plan`` says when each of them was due (`core/fires/bundles.py`). ``sends`` has its first and its last send and how
     late they were (`core/runs/sends.py`). The run of one of these events has the ``plan``, but no ``sends``.
 
+    ``registers`` are the datasets of which its success registers a partition, by its workflow at the claim (L22), and
+    ``registered`` are these partitions, or why there is none: ``dataset``, ``partition`` and ``why``.
+
     ``requested_by`` is that of its job. ``leased_by`` is the user or role to which the lease of a worker is bound, and
     ``lease_key`` the digest of the lease's token.
     """
@@ -247,6 +250,8 @@ class Run(StoredRow):
     left: tuple[int, ...] = ()
     plan: tuple[int, ...] = ()
     sends: Mapping[str, Any] | None = None
+    registers: tuple[str, ...] = ()
+    registered: tuple[Mapping[str, Any], ...] = ()
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 

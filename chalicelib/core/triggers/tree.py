@@ -157,6 +157,12 @@ def upstreams(trigger: AnyTrigger) -> tuple[Upstream, ...]:
     return tuple(upstream for leaf in _walk(trigger) for upstream in leaf.upstreams())
 
 
+def datasets(trigger: AnyTrigger) -> tuple[str, ...]:
+    """The datasets whose data it counts, each once. An absence counts none."""
+    counting = (leaf for leaf in _walk(trigger) if not leaf.opposes("partition"))
+    return tuple(dict.fromkeys(dataset.name for leaf in counting for dataset in leaf.datasets()))
+
+
 def waits_for(trigger: AnyTrigger, workflow: str, starter: str, status: str) -> bool:
     """Whether a leaf counts the runs of ``workflow`` that ``starter`` starts, when they reach this status."""
     return any(status in upstream.statuses and upstream.counts(workflow, starter) for upstream in upstreams(trigger))

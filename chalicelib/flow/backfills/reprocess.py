@@ -13,7 +13,7 @@ from functools import partial
 from chalicelib.core import errors, ids
 from chalicelib.core.backfills import backfill as entries
 from chalicelib.core.backfills import lineage, reprocess
-from chalicelib.core.backfills.lineage import Follower, Origin, Source, Step
+from chalicelib.core.backfills.lineage import Follower, NotFollowed, Origin, Planned, Source, Step
 from chalicelib.core.backfills.request import Backfill as BackfillRequest
 from chalicelib.core.backfills.request import FireRange
 from chalicelib.core.backfills.request import Reprocess as NewRequest
@@ -23,6 +23,7 @@ from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.events.products import Product
 from chalicelib.core.events.values import decoded
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.names import dataset_name
@@ -34,9 +35,10 @@ from chalicelib.core.rows.schedule import WAKE, ScheduleState, Subscription
 from chalicelib.core.text import count_of
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.writes import Create, Put, Replace, Write
-from chalicelib.flow import lookup, registered
+from chalicelib.flow import lookup, many, registered
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.backfills import plan as backfill_plan
+from chalicelib.flow.definitions import store
 from chalicelib.flow.runs import actions as of_runs
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
@@ -47,7 +49,8 @@ MAX_READ = 500  # schedules whose subscriptions a walk reads; a plan has fewer
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The steps of a re-processing, and what it begins with: partitions of a ``dataset``, a ``run``, or the fires of a
-    ``schedule`` in ``[since, until)``. ``entries`` are those of its first step."""
+    ``schedule`` in ``[since, until)``. ``entries`` are those of its first step. ``not_followed`` are schedules that it
+    does not run."""
 
     entries: tuple[str, ...]
     steps: tuple[Step, ...]
@@ -58,6 +61,7 @@ class Plan:
     schedule: str = ""
     since: Instant | None = None
     until: Instant | None = None
+    not_followed: tuple[NotFollowed, ...] = ()
 
 
 def preview(ports: Ports, namespace: str, request_data: NewRequest) -> Plan:
@@ -80,11 +84,12 @@ def _of_dataset(ports: Ports, namespace: str, request_data: NewRequest) -> Plan:
     chosen = _partitions(ports, name, dataset, request_data)
     events = [_event(ports, name, dataset, texts) for texts in chosen]
     graph = _graph(ports, [partition_key(name)], request_data.scope == "downstream")
-    found = lineage.plan(graph, events, request_data.scope == "downstream", request_data.upto)
-    if not found:
+    found = _planned(ports, graph, events, request_data)
+    if not found.steps:
         hint = "sluice enable the schedules first; sluice backfill runs a disabled one"
         raise invalid("dataset", f"a dataset whose partitions start an enabled schedule, such as {name}", name, hint)
-    steps = tuple(_of_the_dataset(step, dataset.keys, chosen) if step.upstream is None else step for step in found)
+    first = {step for step in found.steps if step.upstream is None}
+    steps = tuple(_of_the_dataset(step, dataset.keys, chosen) if step in first else step for step in found.steps)
     if request_data.partition is not None and ports.rows.get(Partition, name, tuple(map(decoded, chosen[0]))) is None:
         # Data may lie there from before the dataset was put, but it may also be a typing error.
         steps = tuple(
@@ -92,7 +97,8 @@ def _of_dataset(ports: Ports, namespace: str, request_data: NewRequest) -> Plan:
             for step in steps
         )
     base = f"s3://{dataset.bucket}/{dataset.prefix}"
-    return Plan(tuple("/".join(texts) for texts in chosen), steps, dataset.keys, name, base)
+    chosen_entries = tuple("/".join(texts) for texts in chosen)
+    return Plan(chosen_entries, steps, dataset.keys, name, base, not_followed=found.not_followed)
 
 
 def _of_run(ports: Ports, namespace: str, request_data: NewRequest, run_id: str) -> Plan:
@@ -109,8 +115,9 @@ def _of_run(ports: Ports, namespace: str, request_data: NewRequest, run_id: str)
     nominal = iso(run.nominal_at) if run.nominal_at is not None and not values else ""
     follower = _follower_of(ports, schedule_state, schedule)
     origin = Origin(follower, ((tuple(values.items()), nominal),), f"runs {run_id} again")
-    steps = _steps_from(ports, origin, request_data)
-    return Plan(steps[0].entries, steps, steps[0].keys, run=run_id)
+    found = _planned_from(ports, origin, request_data)
+    first = found.steps[0]
+    return Plan(first.entries, found.steps, first.keys, run=run_id, not_followed=found.not_followed)
 
 
 def _of_fires(ports: Ports, namespace: str, request_data: NewRequest, fires: FireRange) -> Plan:
@@ -129,14 +136,40 @@ def _of_fires(ports: Ports, namespace: str, request_data: NewRequest, fires: Fir
     since, until = plan.since or 0, plan.until or 0
     why = f"fires {count_of(len(plan.entries), 'time')} from {iso(since)} to {iso(until)}"
     units = tuple(((), entry) for entry in plan.entries)
-    steps = _steps_from(ports, Origin(_follower_of(ports, schedule_state, schedule), units, why), request_data)
-    return Plan(plan.entries, steps, schedule=schedule_state.schedule, since=since, until=until)
+    found = _planned_from(ports, Origin(_follower_of(ports, schedule_state, schedule), units, why), request_data)
+    return Plan(
+        plan.entries,
+        found.steps,
+        schedule=schedule_state.schedule,
+        since=since,
+        until=until,
+        not_followed=found.not_followed,
+    )
 
 
-def _steps_from(ports: Ports, origin: Origin, request_data: NewRequest) -> tuple[Step, ...]:
+def _planned_from(ports: Ports, origin: Origin, request_data: NewRequest) -> Planned:
     downstream = request_data.scope == "downstream"
     first = lineage.announced_keys(origin.follower) if downstream else ()
-    return lineage.plan(_graph(ports, first, downstream), (), downstream, request_data.upto, origin)
+    return _planned(ports, _graph(ports, first, downstream), (), request_data, origin)
+
+
+def _planned(
+    ports: Ports,
+    graph: lineage.Graph,
+    events: Sequence[Event],
+    request_data: NewRequest,
+    origin: Origin | None = None,
+) -> Planned:
+    """The plan. Which partitions of the data that its runs produce are registered is read for each workflow downstream
+    of another one."""
+    known: dict[tuple[str, tuple[str, ...]], bool] = {}
+    while True:
+        found = lineage.plan(graph, events, request_data.scope == "downstream", request_data.upto, origin, known)
+        asked = [each for each in found.asked if each not in known]
+        if not asked:
+            return found
+        registered_now = {(row.dataset, row.values) for row in many.rows(ports, Partition, asked)}
+        known |= {each: each in registered_now for each in asked}
 
 
 def _follower_of(ports: Ports, schedule_state: ScheduleState, schedule: Schedule) -> Follower:
@@ -339,18 +372,30 @@ def _followers(ports: Ports, key: str) -> Iterator[Follower]:
 def _sources(ports: Ports, name: str, schedule: Schedule) -> tuple[Source, ...]:
     """The workflows that run when a schedule does. Of a DAG's start: those of the nodes that run if all goes well."""
     if not ids.is_dag_graph(schedule.workflow):
-        return (Source(schedule.workflow, name, name, _version(ports, schedule.workflow)),)
+        return (_source(ports, schedule.workflow, name, name),)
     graph = ports.rows.get(Definition, "dag", schedule.workflow)
     if graph is None:
         return ()
     dag, own = Dag.model_validate(graph.document), ids.dag_of(name)
     runs = [(node, dag.nodes[node].workflow) for node in dag_status.succeeding(dag)]
     return tuple(
-        Source(workflow, ids.dag_node(schedule.workflow, node), f"node {node} of {own}", _version(ports, workflow))
+        _source(ports, workflow, ids.dag_node(schedule.workflow, node), f"node {node} of {own}")
         for node, workflow in runs
     )
 
 
-def _version(ports: Ports, workflow: str) -> int:
-    definition = ports.rows.get(Definition, "workflow", workflow)
-    return definition.version if definition is not None else 0
+def _source(ports: Ports, workflow: str, schedule: str, who: str) -> Source:
+    row = ports.rows.get(Definition, "workflow", workflow)
+    if row is None:
+        return Source(workflow, schedule, who)
+    return Source(workflow, schedule, who, row.version, tuple(_products(ports, row)))
+
+
+def _products(ports: Ports, row: Definition) -> Iterator[Product]:
+    workflow = store.of_datasets(row)
+    space = row.name.partition(".")[0]
+    for name in workflow.datasets_produced(space) if workflow is not None else ():
+        stored = ports.rows.get(Definition, "dataset", name)
+        if workflow is not None and stored is not None:
+            registers = name in workflow.datasets_registered(space)
+            yield Product(name, Dataset.model_validate(stored.document), registers)

@@ -83,13 +83,23 @@ class StoredReprocessView(_StartView, CountsOfReprocessView):
     ended_at: At | None
 
 
+class NotFollowedView(View):
+    """A schedule that counts data which a workflow of the plan produces, and why the plan does not run it."""
+
+    schedule: str
+    dataset: str
+    workflow: str
+    why: str
+
+
 class PlanOfReprocessView(_StartView):
-    """What a re-processing would run, and why."""
+    """What a re-processing would run, and why; and which schedules on data that it produces it does not run."""
 
     namespace: str
     partitions: int
     total: int
     steps: list[PlannedStepOfReprocessView]
+    not_followed: list[NotFollowedView]
 
 
 def shown_view(ports: Ports, row: Reprocess) -> StoredReprocessView:
@@ -138,6 +148,7 @@ def plan_view(namespace: str, plan: Plan) -> PlanOfReprocessView:
             )
             for number, step in enumerate(plan.steps)
         ],
+        "not_followed": [shown(NotFollowedView, each) for each in plan.not_followed],
     }
 
 

@@ -1,8 +1,9 @@
-"""Check that the references of a schedule exist and fit, and that no schedule triggers itself (T10, L17, C1)."""
+"""Check that the references of a schedule, and the datasets of a workflow, exist and fit, and that no schedule triggers
+itself (T10, L17, L22, C1)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from chalicelib.core import errors, ids
 from chalicelib.core.access.allowed import Named
@@ -13,29 +14,23 @@ from chalicelib.core.definitions import foreign
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
-from chalicelib.core.errors import Problems, SluiceError
-from chalicelib.core.events import periods
+from chalicelib.core.errors import Problems
+from chalicelib.core.events import periods, products
 from chalicelib.core.jobs.permits import rates_of
 from chalicelib.core.limits import names
 from chalicelib.core.limits.permits import MAX_RATES
-from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.schedule import WAKE, ScheduleState, Version
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.targets.target import require_lifecycle
 from chalicelib.core.time import period_names
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import DatasetReference, Leaf, Upstream
-from chalicelib.core.triggers.program_status import status_key
-from chalicelib.core.why import joined, mention, plain
 from chalicelib.flow import grants, lookup
-from chalicelib.flow.definitions import addresses, allowed
+from chalicelib.flow.definitions import addresses, allowed, cycles
+from chalicelib.flow.definitions.cycles import Start
 from chalicelib.flow.limits import pools
 from chalicelib.flow.lookup import MAX_KNOWN
 from chalicelib.ports import Kind, Ports
-
-MAX_DOWNSTREAM = 1_000  # schedules that the search for a cycle follows
-
-Start = tuple[str, str]  # a schedule, and the workflow that it starts
 
 
 def check(
@@ -68,8 +63,39 @@ def check(
     if not problems:  # a search for a cycle needs references that exist
         with problems.caught():
             begins = [(name, schedule.workflow)] if starts is None else starts
-            _check_cycle(ports, name, schedule, begins, with_disabled)
+            cycles.check_schedule(ports, name, schedule, begins, with_disabled)
     problems.end()
+
+
+def check_workflow(ports: Ports, name: str, workflow: Workflow, with_disabled: bool = False) -> None:
+    """Raise SluiceError if a workflow reads or produces a dataset that is unknown or not granted, or if its own data
+    leads to its next run (L22). The error has every such problem. ``with_disabled`` is as in `check`."""
+    problems, own = Problems(), _space(name)
+    for number, dataset in enumerate(workflow.datasets_read(own)):
+        with problems.caught(f"reads.{number}"):
+            grants.require(ports, _foreign("datasets", dataset, own), "")
+            _existing_dataset(ports, name, dataset, "")
+    for number, dataset in enumerate(workflow.datasets_produced(own)):
+        with problems.caught(f"produces.{number}"):
+            _check_produced(ports, name, dataset, workflow)
+    if not problems:
+        with problems.caught():
+            cycles.check_workflow(ports, name, workflow, with_disabled)
+    problems.end()
+
+
+def _check_produced(ports: Ports, name: str, dataset: str, workflow: Workflow) -> None:
+    """A run writes data where its own namespace may, so it produces partitions of datasets of that namespace alone."""
+    registers = dataset in workflow.datasets_registered(_space(name))
+    if _space(dataset) != _space(name):
+        hint = "name it in reads, or put a dataset of the own namespace"
+        raise errors.invalid("", f"a dataset of namespace {_space(name)}", dataset, hint)
+    definition = _existing_dataset(ports, name, dataset, "")
+    if registers:
+        require_lifecycle(workflow.target, "register", "a target that reports how its runs end")
+        if definition.document.get("format") == "iceberg":
+            hint = "write its name alone: each commit is a partition"
+            raise errors.invalid("register", "a dataset of format files", f"the table {dataset}", hint)
 
 
 def granted_workflow(ports: Ports, name: str, schedule: Schedule) -> Workflow:
@@ -99,6 +125,8 @@ def _check_with_workflow(ports: Ports, name: str, schedule: Schedule, workflow: 
         _check_rates(ports, schedule)
     with problems.caught():
         _check_failures(schedule, workflow)
+    with problems.caught():
+        _check_registered(ports, schedule, workflow)
 
 
 def _check_leaf(ports: Ports, name: str, schedule: Schedule, leaf: Leaf) -> None:
@@ -190,6 +218,26 @@ def _check_failures(schedule: Schedule, workflow: Workflow) -> None:
         require_lifecycle(workflow.target, "pause_after_failures", "a target that reports how its runs end", got)
 
 
+def _check_registered(ports: Ports, schedule: Schedule, workflow: Workflow) -> None:
+    """Check that the runs of a schedule can name the partitions that its workflow registers (L22)."""
+    registered = workflow.datasets_registered(_space(schedule.workflow))
+    counted = _datasets(ports, tree.datasets(schedule.trigger)) if registered else {}
+    for name, dataset in _datasets(ports, registered).items():
+        missing = products.missing_keys(schedule, dataset, counted)
+        if missing:
+            expected = (
+                f"the keys {', '.join(dataset.keys)} of {name}, of which {schedule.workflow} registers partitions"
+            )
+            hint = f"add by: [{', '.join(dataset.keys)}], or remove register from the workflow"
+            raise errors.invalid("by", expected, list(schedule.by), hint)
+
+
+def _datasets(ports: Ports, names: Iterable[str]) -> dict[str, Dataset]:
+    """The datasets of these names that exist."""
+    found = ((name, ports.rows.get(Definition, "dataset", name)) for name in names)
+    return {name: Dataset.model_validate(row.document) for name, row in found if row is not None}
+
+
 def _existing_dataset(ports: Ports, name: str, dataset: str, field: str) -> Definition:
     definition = ports.rows.get(Definition, "dataset", dataset)
     if definition is None:
@@ -245,85 +293,3 @@ def _check_upstream(ports: Ports, name: str, upstream: str, field: str) -> None:
         )
     got = f"{upstream}, whose {workflow.target.type} target reports none"
     require_lifecycle(workflow.target, field, "a workflow whose target reports the status of its runs", got)
-
-
-def _check_cycle(
-    ports: Ports, name: str, schedule: Schedule, starts: Sequence[Start], with_disabled: bool = False
-) -> None:
-    """Raise ``cycle`` if this schedule triggers itself, by following the subscriptions of enabled schedules. With
-    ``with_disabled`` it follows disabled schedules of the same app, too, which have no subscriptions. So no two
-    schedules can be put that cannot both be enabled.
-
-    The search follows schedules instead of workflows, because some leaves count the runs of one schedule only. It runs
-    at every put and enable, so the request that would close a cycle fails. It follows the nodes of a DAG from its start
-    alone, because the DAG's document was already checked for cycles.
-    """
-    upstreams = tree.upstreams(schedule.trigger)
-    if not upstreams or schedule.by == rounds.BY:
-        return
-    disabled = _disabled(ports, name) if with_disabled else {}
-    trail: dict[Start, tuple[Start, ...]] = {start: (start,) for start in starts}
-    queue = list(trail)
-    while queue and len(trail) < MAX_DOWNSTREAM:
-        starter, workflow = start = queue.pop(0)
-        if any(upstream.counts(workflow, starter) for upstream in upstreams):
-            raise _cycle(name, trail[start], disabled)
-        for downstream in [*_started_by(ports, name, starter, workflow), *_waiting(disabled, starter, workflow)]:
-            if downstream not in trail:
-                trail[downstream] = (*trail[start], downstream)
-                queue.append(downstream)
-
-
-def _cycle(name: str, trail: Sequence[Start], disabled: Mapping[str, Schedule]) -> SluiceError:
-    cycle = joined((mention("other", workflow) for _, workflow in [*trail, trail[0]]), " -> ")
-    hint = plain("break the cycle: trigger one of these by time or by its data")
-    others = [schedule for schedule, _ in trail if schedule in disabled]
-    if others:
-        hint = plain(
-            f"schedule {name} and the disabled ",
-            mention("other", others[0]),
-            " would wait for each other, so only one of them could be enabled: trigger one of the two by time or by "
-            "its data, or delete one",
-        )
-    message = plain("expected triggers without a cycle, got ", cycle)
-    return SluiceError("cycle", message, "trigger", hint)
-
-
-def _disabled(ports: Ports, name: str) -> dict[str, Schedule]:
-    """The other disabled schedules of the app of a schedule that wait for runs, by their names; among the first
-    `MAX_DOWNSTREAM` schedules of the app."""
-    found: dict[str, Schedule] = {}
-    listed = ports.catalog.schedules(name.rpartition(".")[0], MAX_DOWNSTREAM, None).items
-    others = [schedule for schedule in listed if schedule != name and not ids.is_of_dag(schedule)]
-    seen = ports.prefetch.read(ports, [kinds.key(ScheduleState, schedule) for schedule in others])
-    for schedule in others:
-        schedule_state = seen.rows.get(ScheduleState, schedule)
-        if schedule_state is not None and schedule_state.exists and schedule_state.mode == "disabled":
-            definition = lookup.definition_of(ports, schedule_state)
-            if definition is not None and tree.upstreams(definition.trigger):
-                found[schedule] = definition
-    return found
-
-
-def _waiting(disabled: Mapping[str, Schedule], starter: str, workflow: str) -> list[Start]:
-    """The disabled schedules, with their workflows, for which a run of ``workflow`` counts that ``starter`` started."""
-    return [
-        (name, schedule.workflow)
-        for name, schedule in disabled.items()
-        if any(upstream.counts(workflow, starter) for upstream in tree.upstreams(schedule.trigger))
-    ]
-
-
-def _started_by(ports: Ports, name: str, starter: str, workflow: str) -> list[Start]:
-    """The other enabled schedules, with their workflows, that a status of a run triggers: of a run of ``workflow`` that
-    ``starter`` has started."""
-    found: list[Start] = []
-    for status in ("STARTED", "COMPLETED", "FAILED", "KILLED"):
-        rows = ports.catalog.subscriptions(status_key(workflow, status), 1000, None).items
-        for row in rows:
-            starts = row.schedule != name and row.leaf != WAKE  # an event that only meets a constraint starts nothing
-            version = ports.rows.get(Version, row.schedule, row.version) if starts else None
-            schedule = Schedule.model_validate(version.definition) if version is not None else None
-            if schedule is not None and tree.waits_for(schedule.trigger, workflow, starter, status):
-                found.append((row.schedule, schedule.workflow))
-    return found

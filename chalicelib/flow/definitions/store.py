@@ -6,10 +6,11 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, cast, get_args
 
 from chalicelib.core import errors, ids
+from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState, Version
@@ -20,7 +21,7 @@ from chalicelib.core.why import Why, joined, mention, plain
 from chalicelib.core.writes import RemoveDefinition
 from chalicelib.flow import lookup, priority
 from chalicelib.flow.definitions.of_kind import KINDS, messages_of, names_in
-from chalicelib.flow.lookup import every, schedules_of
+from chalicelib.flow.lookup import definitions_in, every, schedules_of
 from chalicelib.ports import MAX_CONFLICTS, Kind, Ports
 
 MAX_DOCUMENT = 100_000  # bytes
@@ -138,8 +139,8 @@ def referrers(
 ) -> dict[str, list[Why]]:
     """The referrers of workflows, datasets and policies, as ``schedule <full name>``, by the name that they refer to.
 
-    ``but`` are schedules to leave out, and apps whose messages to leave out. ``elsewhere`` bounds how many schedules of
-    other namespaces are read. Only requests of admins read so many schedules.
+    ``but`` are schedules to leave out, and apps whose messages to leave out. ``elsewhere`` bounds how many schedules,
+    and how many workflows, of other namespaces are read. Only requests of admins read so many.
     """
     found: dict[str, list[Why]] = {}
     for schedule in sorted(set(_candidates(ports, names, elsewhere)) - set(but)):
@@ -156,7 +157,27 @@ def referrers(
             if row.workflow in names:
                 message = _referrer("message", row.schedule.replace(f".{ids.MESSAGE}", "."))
                 found.setdefault(row.workflow, []).append(message)
+    for workflow, datasets in _with_datasets(ports, names, elsewhere):
+        for name in (each for each in datasets if each in names):
+            found.setdefault(name, []).append(_referrer("workflow", workflow))
     return found
+
+
+def _with_datasets(ports: Ports, names: Collection[str], elsewhere: int) -> Iterator[tuple[str, list[str]]]:
+    """The workflows that may read or produce one of the datasets among these names, with their datasets: all workflows
+    of the same namespaces, and ``elsewhere`` of others."""
+    own = {name.partition(".")[0] for name in names if name.count(".") == 1 and " " not in name}
+    others = [namespace for namespace in names_in(ports, "namespace", "") if namespace not in own] if own else []
+    for row in chain(_workflows_in(ports, own), islice(_workflows_in(ports, others), elsewhere)):
+        if workflow := of_datasets(row):
+            space = row.name.partition(".")[0]
+            yield row.name, list(dict.fromkeys((*workflow.datasets_read(space), *workflow.datasets_produced(space))))
+
+
+def of_datasets(row: Definition) -> Workflow | None:
+    """The workflow of a row, if it reads or produces datasets."""
+    document = row.document
+    return Workflow.model_validate(document) if document.get("reads") or document.get("produces") else None
 
 
 def _named_by(ports: Ports, schedule: str) -> frozenset[str]:
@@ -215,6 +236,11 @@ def _event_keys(name: str) -> list[str]:
     if name.count(".") == 1:
         return [partition_key(name), size_key(name)]
     return [status_key(name, status) for status in get_args(Status)]
+
+
+def _workflows_in(ports: Ports, namespaces: Iterable[str]) -> Iterator[Definition]:
+    apps = (app for namespace in namespaces for app in names_in(ports, "app", namespace))
+    return (row for app in apps for row in definitions_in(ports, "workflow", app))
 
 
 def _schedules_in(ports: Ports, namespaces: Iterable[str]) -> Iterator[str]:

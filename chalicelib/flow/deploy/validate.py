@@ -11,6 +11,7 @@ from chalicelib.core.definition_kinds import plural
 from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.definitions.prefixes import path_of
 from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.errors import Problems, SluiceError
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs.permits import rates_of
@@ -69,10 +70,22 @@ def _check_part(ports: Ports, seen: Ports, plan: Plan, part: Part, removed: Coll
     if part.document is not None and part.kind == "workflow":
         addresses.check_workflow(ports, part.name.partition(".")[0], part.document)
         pools.check_workflow(seen, part.name, part.document)
+        _check_datasets(seen, part, part.document)
     if part.schedule is not None:
         _check_schedule(seen, part, plan.resolved(ports, part), removed)
     if part.dag is not None:
         _check_dag(seen, part, part.dag, removed)
+
+
+def _check_datasets(seen: Ports, part: Part, document: Mapping[str, Any]) -> None:
+    """Check the datasets of a workflow. As for schedules, a cycle is a problem of the workflows that change."""
+    if not (document.get("reads") or document.get("produces")):
+        return
+    try:
+        references.check_workflow(seen, part.name, Workflow.model_validate(document))
+    except SluiceError as error:
+        if error.code != "cycle" or part.action != "kept":
+            raise
 
 
 def _in_document(part: Part, error: SluiceError) -> SluiceError:

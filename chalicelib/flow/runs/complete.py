@@ -12,6 +12,7 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.limits.names import returns_permit
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.backfill import Backfill
+from chalicelib.core.rows.event import Partition
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import limit_ref, ref_of
 from chalicelib.core.rows.run import Pointer, Run
@@ -24,13 +25,13 @@ from chalicelib.core.states import FailureKind
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import NOT_GIVEN, NOT_YET_GIVEN, RunUpdate, StateChange
 from chalicelib.core.text import count_of
-from chalicelib.core.writes import Replace
+from chalicelib.core.writes import Create, Replace
 from chalicelib.flow import lookup, wake
 from chalicelib.flow.definitions.target_roles import adapter_of_begun
 from chalicelib.flow.ingest.apply import apply_to_all
 from chalicelib.flow.limits import pools, queues
 from chalicelib.flow.notices import notices
-from chalicelib.flow.runs import failures
+from chalicelib.flow.runs import failures, products
 from chalicelib.log import logger, run_fields
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
@@ -74,9 +75,10 @@ def advance_run(
             return None
         skipped = [status for status in complete.newly_announced(run, step) if not _is_awaited(ports, step.run, status)]
         step = complete.drop_statuses(step, skipped, now)
+        step, produced = products.of_step(ports, step, now)
         limit_states = {name: ports.jobs.limit_state(name) for name in run.permits} if step.ended else {}
-        if ports.ledger.commit(complete.plan(run, step, limit_states, now)) is None:
-            _follow(ports, run, step, limit_states, now)
+        if ports.ledger.commit([*complete.plan(run, step, limit_states, now), *map(Create, produced)]) is None:
+            _follow(ports, run, step, limit_states, now, produced)
             if _add_awaited(ports, step.run, skipped) or step.run.announce:
                 announce(ports, run_id, attempt)
             return step
@@ -95,11 +97,19 @@ def _step(ports: Ports, run: Run, update: RunUpdate, now: Instant, may_retry: bo
     return Advance(complete.without_announcement(step.run), step.retry if again else None)
 
 
-def _follow(ports: Ports, before: Run, step: Advance, limit_states: Mapping[str, LimitState], now: Instant) -> None:
-    """Measure a run that has moved, and wake what waits for the permits and the job that it leaves."""
+def _follow(
+    ports: Ports,
+    before: Run,
+    step: Advance,
+    limit_states: Mapping[str, LimitState],
+    now: Instant,
+    produced: Sequence[Partition],
+) -> None:
+    """Measure a run that has moved, and wake what waits for the permits, the job and the data that it leaves."""
     logger.info("run moved", extra={**run_fields(before), "state": step.run.state, "why": step.run.reason.text})
     _measure_cost(ports, before, step.run)
     woken = [limit_ref(name) for name, state in limit_states.items() if state.waiters and returns_permit(name)]
+    woken += [kinds.ref(Partition, row.dataset, row.values) for row in produced]
     if before.backfill is not None and step.final:
         woken.append(kinds.ref(Backfill, before.schedule, before.backfill))
     if woken:

@@ -1,18 +1,20 @@
 """How the schedules, workflows and datasets of a namespace trigger each other, as nodes and edges.
 
 A workflow has no index of the schedules that run it, and a schedule that is off has no subscriptions. So the schedules
-of the namespace are read, a hundred per call and a bounded number of them, and the graph follows from their
-definitions. Beyond the bound, subscriptions show the enabled schedules downstream.
+and workflows of the namespace are read, a bounded number of each, and the graph follows from their definitions. Beyond
+the bound, subscriptions show the enabled schedules downstream.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Literal, NamedTuple, cast
 
 from chalicelib.core import errors, ids
 from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import WAKE
@@ -23,6 +25,7 @@ from chalicelib.core.triggers.program_status import status_key
 from chalicelib.core.triggers.size import size_key
 from chalicelib.core.views import FromText, View, shown
 from chalicelib.flow import many
+from chalicelib.flow.definitions import store
 from chalicelib.flow.lookup import definitions_in
 from chalicelib.flow.many import Found
 from chalicelib.ports import Kind, Ports
@@ -46,10 +49,11 @@ class NodeOfGraphView(View):
 
 
 class EdgeOfGraphView(FromText):
-    """A schedule ``runs`` a workflow, or ``counts`` the partitions of a dataset or the statuses of a workflow."""
+    """A schedule ``runs`` a workflow, or ``counts`` the partitions of a dataset or the statuses of a workflow. A
+    workflow ``reads`` a dataset, which is the start of the edge, or ``produces`` one."""
 
     to: str
-    kind: Literal["runs", "counts"]
+    kind: Literal["runs", "counts", "reads", "produces"]
     text: str
 
 
@@ -82,7 +86,7 @@ class Edge(NamedTuple):
 
 @dataclass(slots=True)
 class _Known:
-    """The schedules that were read, and the edges of their definitions by both ends. ``cut``: there are more."""
+    """The schedules that were read, and the edges of what was read, by both ends. ``cut``: there is more."""
 
     schedules: dict[str, Found] = field(default_factory=dict)
     down: dict[Thing, list[Edge]] = field(default_factory=dict)
@@ -94,9 +98,12 @@ class _Known:
         for name, (state, schedule) in found.items():
             if name not in self.schedules:
                 self.schedules[name] = state, schedule
-                for edge in edges_of(name, schedule):
-                    self.down.setdefault(edge.start, []).append(edge)
-                    self.up.setdefault(edge.end, []).append(edge)
+                self.link(edges_of(name, schedule))
+
+    def link(self, edges: Iterable[Edge]) -> None:
+        for edge in edges:
+            self.down.setdefault(edge.start, []).append(edge)
+            self.up.setdefault(edge.end, []).append(edge)
 
 
 def thing_of(text: str) -> Thing:
@@ -127,6 +134,15 @@ def edges_of(name: str, schedule: Schedule) -> Iterator[Edge]:
             yield Edge(Thing("workflow", upstream.workflow), own, "counts", text)
 
 
+def edges_of_workflow(name: str, workflow: Workflow) -> Iterator[Edge]:
+    """The datasets that a workflow reads, and those that it produces."""
+    own, namespace = Thing("workflow", name), name.partition(".")[0]
+    yield from (Edge(Thing("dataset", each), own, "reads", "reads") for each in workflow.datasets_read(namespace))
+    yield from (
+        Edge(own, Thing("dataset", each), "produces", "produces") for each in workflow.datasets_produced(namespace)
+    )
+
+
 def graph(ports: Ports, namespace: str, around: str | None, up: int, down: int, limit: int) -> GraphView:
     """The nodes at most ``up`` steps before ``around`` and ``down`` steps after it, the nearest first. Without
     ``around``, they are the first schedules by name, with what they name. Raises ``not_found`` (404) for an unknown
@@ -154,7 +170,7 @@ def graph(ports: Ports, namespace: str, around: str | None, up: int, down: int, 
 
 
 def _read(ports: Ports, namespace: str, center: Thing | None) -> _Known:
-    """The schedules of a namespace, up to a bound; those of the app of ``center`` come first."""
+    """The schedules and workflows of a namespace, up to a bound; those of the app of ``center`` come first."""
     known, names = _Known(), list[str]()
     own = center.name.rpartition(".")[0] if center is not None and center.kind != "dataset" else ""
     apps = sorted((row.name for row in definitions_in(ports, "app", namespace)), key=lambda app: (app != own, app))
@@ -171,6 +187,11 @@ def _read(ports: Ports, namespace: str, center: Thing | None) -> _Known:
             break
     wanted = dict.fromkeys([*([center.name] if center is not None and center.kind == "schedule" else []), *names])
     known.add(many.schedules(ports, list(wanted)[:MAX_READ]))
+    workflows = list(islice((row for app in apps for row in definitions_in(ports, "workflow", app)), MAX_READ + 1))
+    known.cut |= len(workflows) > MAX_READ
+    for row in workflows[:MAX_READ]:
+        workflow = store.of_datasets(row)
+        known.link(edges_of_workflow(row.name, workflow) if workflow is not None else ())
     return known
 
 
@@ -231,7 +252,11 @@ def _first(known: _Known, limit: int) -> dict[Thing, int | None]:
     found: dict[Thing, int | None] = {}
     for name in sorted(known.schedules):
         own = Thing("schedule", name)
-        found |= dict.fromkeys([own, *_beside(known, own, forward=False), *_beside(known, own, forward=True)])
+        after = _beside(known, own, forward=True)
+        data = [edge.start for thing in after for edge in known.up[thing] if edge.kind == "reads"]
+        data += [thing for workflow in after for thing in _beside(known, workflow, forward=True)]
+        found |= dict.fromkeys([own, *_beside(known, own, forward=False), *after])
+        found |= dict.fromkeys(thing for thing in data if thing.kind == "dataset")
         if len(found) > limit:
             break
     return found

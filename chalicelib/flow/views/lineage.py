@@ -16,7 +16,7 @@ from chalicelib.core.dags import rounds
 from chalicelib.core.events.build import reached, status_event
 from chalicelib.core.ids import parse_job_id
 from chalicelib.core.instants import iso
-from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, RecordKind, Run
 from chalicelib.core.rows.schedule import WAKE, Subscription
@@ -134,12 +134,13 @@ def _before(ports: Ports, found: _Lineage, level: Sequence[Run], depth: int) -> 
 def _after(ports: Ports, found: _Lineage, level: Sequence[Run], depth: int) -> list[Run]:
     """Add what followed from these runs. Returns the runs among it."""
     events = [status_event(run, status) for run in level[:MAX_EXPANDED] for status in reached(run)]
+    events += _registered(ports, level[:MAX_EXPANDED])
     found.cut |= len(level) > MAX_EXPANDED
     followed, cut = counted_by(ports, events)
     found.cut |= cut
     causes: dict[str, list[tuple[str, str]]] = {}
     for event, job_id in followed:
-        causes.setdefault(job_id, []).append((str(event.run_id), str(event.status)))
+        causes.setdefault(job_id, []).append((str(event.run_id), event.status or event.kind))
     wanted = list(causes)[:MAX_NODES]
     runs, jobs, records, cut = became(ports, wanted)
     found.cut |= cut or len(causes) > MAX_NODES
@@ -150,6 +151,14 @@ def _after(ports: Ports, found: _Lineage, level: Sequence[Run], depth: int) -> l
         if row is not None and found.add(_node(row), depth):
             found.edges |= {(start, job_id, text): None for start, text in causes[job_id]}
     return new
+
+
+def _registered(ports: Ports, runs: Sequence[Run]) -> list[Event]:
+    """The events of the partitions that the success of these runs has registered (L22)."""
+    notes = [note for run in runs for note in run.registered if note["partition"] is not None]
+    wanted = [(note["dataset"], tuple(note["partition"].values())) for note in notes]
+    own = {run.run_id for run in runs}
+    return [row.event for row in many.rows(ports, Partition, wanted) if row.event.run_id in own] if wanted else []
 
 
 def counted_by(ports: Ports, events: Sequence[Event]) -> tuple[list[tuple[Event, str]], bool]:

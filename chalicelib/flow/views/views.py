@@ -104,11 +104,20 @@ class SendsView(View):
     late_max: int
 
 
+class PartitionOfRunView(View):
+    """A dataset of which the success of a run registers a partition: the partition, or why there is none."""
+
+    dataset: str
+    partition: dict[str, str] | None
+    why: str
+
+
 class RunView(View):
     """An attempt of a run. Its instants are in the order of its life, from that of its job to ``ended_at``.
 
     ``count`` is how many sent events of a large ``fire`` the run stands for; 1 for any other run. ``sends`` are those
     of several events. In a list, one run stands for all of them on the page. ``spread`` is for an event of a spread.
+    ``registered`` is there if its success has registered partitions, or should have.
     """
 
     run_id: str
@@ -156,6 +165,7 @@ class RunView(View):
     fire: str | None
     spread: PlaceInFireView | None
     sends: SendsView | None
+    registered: NotRequired[list[PartitionOfRunView]]
 
 
 class EventOfRunView(View):
@@ -316,6 +326,7 @@ def schedule_view(schedule_state: ScheduleState, schedule: Schedule) -> dict[str
 
 
 def run_view(run: Run, prices: Prices = LIST) -> RunView:
+    registered = [cast("PartitionOfRunView", dict(each)) for each in run.registered]
     return shown(
         RunView,
         run,
@@ -336,6 +347,7 @@ def run_view(run: Run, prices: Prices = LIST) -> RunView:
         fire=bundles.fire_of(run.run_id),
         spread=None if not run.spread else {"index": run.spread[0], "count": run.spread[1]},
         sends=None if run.sends is None else sends_view(run.sends),
+        **({"registered": registered} if registered else {}),
     )
 
 

@@ -12,7 +12,7 @@ from chalice.app import Request, Response
 from chalicelib.core.definition_kinds import PARENTS, DefinitionKind
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.ignored import IgnoredObjects
-from chalicelib.flow.definitions import access, namespaces, store
+from chalicelib.flow.definitions import access, namespaces, store, workflows
 from chalicelib.flow.definitions.store import Change
 from chalicelib.flow.fires import calendars
 from chalicelib.flow.lookup import require
@@ -29,7 +29,11 @@ from chalicelib.web.quotas import check_document
 from chalicelib.wiring import ports
 
 # How documents are put, and what they are read with besides their fields, if a kind has more than others.
-PUTS: dict[str, Callable[..., Change]] = {"calendar": calendars.put, "dataset": calendars.put_dataset}
+PUTS: dict[str, Callable[..., Change]] = {
+    "calendar": calendars.put,
+    "dataset": calendars.put_dataset,
+    "workflow": workflows.put,
+}
 PRESENT: dict[str, Callable[[Ports, Definition], dict[str, Any]]] = {
     "dataset": lambda ports, row: {
         "freshness": freshness.of_dataset(ports, row),

@@ -333,7 +333,7 @@ export interface Edge {
 export interface EdgeOfGraph {
   from: string;
   to: string;
-  kind: "runs" | "counts";
+  kind: "runs" | "counts" | "reads" | "produces";
   text: string;
 }
 
@@ -925,6 +925,13 @@ export interface NodeOfLineage {
   depth: number;
 }
 
+export interface NotFollowed {
+  schedule: string;
+  dataset: string;
+  workflow: string;
+  why: string;
+}
+
 export interface Notify {
   on: ("failed" | "aborted" | "missed_start" | "missed_end" | "data_late" | "data_fresh")[];
   to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
@@ -1028,6 +1035,12 @@ export interface PartOfTrigger {
   children: PartOfTrigger[];
 }
 
+export interface PartitionOfRun {
+  dataset: string;
+  partition: Record<string, string> | null;
+  why: string;
+}
+
 export interface PartitionRange {
   dataset?: string | null;
   from?: Record<string, string | number> | null;
@@ -1103,6 +1116,7 @@ export interface PlanOfReprocess {
   partitions: number;
   total: number;
   steps: PlannedStepOfReprocess[];
+  not_followed: NotFollowed[];
 }
 
 export interface PlannedStepOfReprocess {
@@ -1247,6 +1261,11 @@ export interface RefusedUse {
   why: string;
 }
 
+export interface Registered {
+  dataset: string;
+  register: "on_success";
+}
+
 export interface RegisteredPartition {
   dataset: string;
   partition: Record<string, string>;
@@ -1376,6 +1395,7 @@ export interface Run {
   fire: string | null;
   spread: PlaceInFire | null;
   sends: Sends | null;
+  registered?: PartitionOfRun[];
 }
 
 export interface RunInFull {
@@ -1424,6 +1444,7 @@ export interface RunInFull {
   fire: string | null;
   spread: PlaceInFire | null;
   sends: Sends | null;
+  registered?: PartitionOfRun[];
   events: EventOfRun[];
   history: Run[];
 }
@@ -1944,6 +1965,8 @@ export interface StoredWorkflow {
   expected?: string | null;
   notify?: Notify[];
   approval?: Approval | null;
+  reads?: string[];
+  produces?: (string | Registered)[];
 }
 
 export interface TimeTrigger {
@@ -2113,6 +2136,8 @@ export interface Workflow {
   expected?: string | null;
   notify?: Notify[];
   approval?: Approval | null;
+  reads?: string[];
+  produces?: (string | Registered)[];
 }
 
 /** Operation -> its answer. */

@@ -275,6 +275,23 @@ function Wizard({ ns }: { ns: string }) {
               ))}
             </tbody>
           </table>
+          {plan.not_followed.length > 0 && (
+            <table>
+              <caption>Not followed</caption>
+              <tbody>
+                {plan.not_followed.map((each) => (
+                  <tr key={`${each.schedule} ${each.dataset} ${each.workflow}`}>
+                    <td className="fit">
+                      <ScheduleLink name={each.schedule} />
+                    </td>
+                    <td>
+                      <Reason text={each.why} />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )}
           <div className="body after">
             <Command text={command(false)} />
             <ReadOnlyNote>dry runs only</ReadOnlyNote>

@@ -44,7 +44,7 @@ def ready(dataset: str = "flights", **values: str) -> Event:
 
 def planned(documents: dict[str, dict[str, Any]], *events: Event, **asked: Any) -> list[tuple[str, list[str]]]:
     """The schedules of a plan in order, each with the partitions for which it runs."""
-    steps = lineage.plan(graph(documents), events or (ready(),), **asked)
+    steps = lineage.plan(graph(documents), events or (ready(),), **asked).steps
     return [(step.schedule.removeprefix("demo.flights."), list(step.entries)) for step in steps]
 
 
@@ -71,7 +71,7 @@ def test_l21_upto_ends_with_the_named_workflow() -> None:
 
 
 def test_l21_a_step_names_what_starts_it() -> None:
-    first, second, _ = lineage.plan(graph(CHAIN), [ready()])
+    first, second, _ = lineage.plan(graph(CHAIN), [ready()]).steps
     assert (first.after, first.upstream, first.why) == ((), None, "counts partitions of demo.flights")
     assert (second.after, second.upstream) == ((0,), "demo.flights.clean")
     assert second.why == "counts COMPLETED of demo.flights.clean, which demo.flights.clean runs"
@@ -84,7 +84,7 @@ def test_l21_a_schedule_of_two_upstreams_runs_once_after_both() -> None:
         "left": partitions(workflow="left", by=BY_DAY),
         "right": after("left", "right", by=BY_DAY),
     }
-    steps = lineage.plan(graph(documents), [ready()])
+    steps = lineage.plan(graph(documents), [ready()]).steps
     assert [step.schedule.rpartition(".")[2] for step in steps] == ["left", "right", "both"]
     assert (steps[2].entries, steps[2].after) == (("2026/3/1",), (0, 1))
 
@@ -129,7 +129,7 @@ def test_l21_statuses_in_a_circle_end_the_plan() -> None:
     documents = {"clean": partitions(by=BY_DAY), "a": after("b", "a", by=BY_DAY)}
     documents |= {"b": {"workflow": "b", "by": BY_DAY, "trigger": {"type": "any", "triggers": [
         after("clean", "b")["trigger"], after("a", "b")["trigger"]]}}}  # fmt: skip
-    steps = lineage.plan(graph(documents), [ready()])
+    steps = lineage.plan(graph(documents), [ready()]).steps
     assert sorted(step.schedule for step in steps) == [f"demo.flights.{name}" for name in ("a", "b", "clean")]
     assert all(cause < number for number, step in enumerate(steps) for cause in step.after)
 
@@ -159,7 +159,7 @@ def test_l21_each_step_comes_after_what_starts_it(edges: list[tuple[int, int]]) 
                 "by": BY_DAY,
                 "trigger": {"type": "any", "triggers": causes},
             }
-    steps = lineage.plan(graph(documents), [ready()])
+    steps = lineage.plan(graph(documents), [ready()]).steps
     place = {step.workflow.rpartition("w")[2]: number for number, step in enumerate(steps)}
     reached = {0}
     for start, end in sorted(ways):
@@ -178,5 +178,5 @@ def test_l21_steps_after_a_failed_one_are_skipped() -> None:
 
 
 def test_l21_a_step_knows_its_generation_and_keys() -> None:
-    [step] = lineage.plan(graph({"clean": partitions(by=["year"])}), [ready()])
+    [step] = lineage.plan(graph({"clean": partitions(by=["year"])}), [ready()]).steps
     assert step == Step("demo.flights.clean", "demo.flights.clean", 1, 1, ("year",), ("2026",), (), None, step.why)

@@ -35,6 +35,9 @@ COVERED = {
 # The others, with the test that shows the grant, or the reason why none is needed.
 ELSEWHERE = {
     "Workflow.pool": "test_o9_a_workflow_needs_a_grant_for_a_foreign_pool",
+    "Workflow.reads": "test_o9_a_workflow_reads_foreign_datasets_with_a_grant",
+    "Workflow.produces": "that of another namespace is refused: test_l22_a_workflow_names_datasets_that_exist",
+    "Registered.dataset": "that of another namespace is refused: test_l22_a_workflow_names_datasets_that_exist",
     "Node.workflow": "a node is a schedule: test_o9_every_way_to_enable_a_schedule_needs_the_grant",
     "TimeTrigger.calendar": "that of another namespace is refused: test_t30_a_calendar_that_does_not_fit_is_refused",
     "Metric.namespace": "the namespace is that of CloudWatch",

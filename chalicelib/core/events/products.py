@@ -1,0 +1,68 @@
+"""The partition of a dataset that a run produces: the one with the values of the run's correlation (L22)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from chalicelib.core.dags import rounds
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.events import build, periods
+from chalicelib.core.events.values import folders
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows.event import Partition
+from chalicelib.core.rows.run import Run
+from chalicelib.core.triggers import tree
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A dataset that a workflow produces. ``registers``: Sluice registers the partition when a run has succeeded."""
+
+    name: str
+    dataset: Dataset
+    registers: bool = False
+
+
+def partition_of(dataset: Dataset, correlation: Mapping[str, str]) -> tuple[str, ...] | None:
+    """The values of the partition that a run with this correlation produces, in the order of the keys. Those of a
+    period are as the format writes them. None if the correlation lacks a key. Further keys of it do not matter."""
+    if not set(dataset.keys) <= correlation.keys():
+        return None
+    return periods.identity(dataset, [correlation[key] for key in dataset.keys])
+
+
+def why_none(name: str, dataset: Dataset, correlation: Mapping[str, str]) -> str:
+    """Why a run with this correlation produces no partition of a dataset that is known."""
+    missing = [key for key in dataset.keys if key not in correlation]
+    of = folders(tuple(correlation), tuple(correlation.values())).rstrip("/") or "nothing"
+    return f"a run for {of} names no {', '.join(missing)}, which a partition of {name} has"
+
+
+def values_of(run: Run) -> dict[str, str]:
+    """The values of the correlation of a run, by which its products are named."""
+    return rounds.without(run.partition) or rounds.without(run.correlation) or {}
+
+
+def missing_keys(schedule: Schedule, dataset: Dataset, counted: Mapping[str, Dataset]) -> list[str]:
+    """The keys of a dataset that no run of a schedule can name. ``counted`` are the datasets of its trigger. Without
+    ``by``, a run has the values that all its events share: those of a partition, or those that a status carries."""
+    if schedule.by == rounds.BY or (not schedule.by and tree.upstreams(schedule.trigger)):
+        return []
+    given = {*schedule.by} if schedule.by else {key for each in counted.values() for key in each.keys}
+    return [key for key in dataset.keys if key not in given]
+
+
+def registration(run: Run, name: str, dataset: Dataset, values: tuple[str, ...], now: Instant) -> Partition:
+    """The row of the partition that a run has produced, which is the outbox of its event."""
+    at = run.ended_at if run.ended_at is not None else now
+    event = replace(build.partition_event(name, dataset, values, at, now), run_id=run.run_id, by=run.requested_by)
+    return Partition(name, values, event, "", wake_at=now)
+
+
+def noted(name: str, dataset: Dataset | None, values: tuple[str, ...] | None, why: str = "") -> dict[str, Any]:
+    """What a run keeps of a dataset of which its success registers a partition."""
+    partition = dict(zip(dataset.keys, values, strict=True)) if dataset is not None and values is not None else None
+    return {"dataset": name, "partition": partition, "why": why}
