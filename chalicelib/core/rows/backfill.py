@@ -18,6 +18,7 @@ BackfillState = Literal["RUNNING", "DONE", "CANCELLED", "ENDED"]
 
 
 BackfillOrder = Literal["oldest", "newest"]
+BackfillOnly = Literal["all", "missing", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,9 @@ class Backfill(StoredRow):
     ``namespace`` is that of its re-processing, if it is a step of one. Of a first step, ``run`` is the run that runs
     again, if it begins with a run. Of another, ``upstream`` is the workflow whose status starts the schedule.
     ``parent_schedule`` and ``parent`` are the schedule and the id of the backfill that runs it.
+
+    ``only`` says which entries of its range the plan has (L23). It has none of the ``left_alone``, which were in flight
+    when it was made; ``in_flight`` names the first of them.
     """
 
     schedule: str
@@ -59,6 +63,9 @@ class Backfill(StoredRow):
     run: str | None = None
     parent_schedule: str | None = None
     parent: str | None = None
+    only: BackfillOnly = "all"
+    left_alone: int = 0
+    in_flight: tuple[str, ...] = ()
     next: int = 0
     live: Mapping[str, int] = field(default_factory=dict)
     succeeded: int = 0
