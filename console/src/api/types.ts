@@ -126,6 +126,7 @@ export interface Backfill {
   from?: string | null;
   to?: string | null;
   partitions?: PartitionRange | null;
+  only?: "all" | "missing" | "failed";
   concurrency?: number;
   order?: "oldest" | "newest";
   properties?: Record<string, unknown>;
@@ -377,6 +378,15 @@ export interface EndedWork {
   code: string | null;
   at: string;
   count: number;
+}
+
+export interface EntryNow {
+  entry: unknown;
+  state: "missing" | "waiting" | "running" | "succeeded" | "failed";
+  runs: boolean;
+  why: string | null;
+  code: string | null;
+  run_id: string | null;
 }
 
 export interface Refusal {
@@ -1083,6 +1093,8 @@ export interface PlanOfBackfill {
   total: number | null;
   first: unknown[];
   last: unknown[];
+  now: Record<string, number>;
+  entries: EntryNow[];
 }
 
 export interface PlanOfReprocess {
@@ -1651,6 +1663,9 @@ export interface StoredBackfill {
   state: "RUNNING" | "DONE" | "CANCELLED" | "ENDED";
   reason: string | null;
   order: "oldest" | "newest";
+  only: "all" | "missing" | "failed";
+  left_alone: number;
+  in_flight: unknown[];
   concurrency: number;
   dataset: string | null;
   total: number | null;
