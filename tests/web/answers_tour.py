@@ -141,6 +141,7 @@ def _runs(api: Api) -> None:
     for path in (f"{NS}/outcomes", f"{NS}/timeline?ids=true", f"{NS}/graph?around=workflow:demo.flights.clean"):
         api.get(path)
     api.get(f"{APP}/schedules/daily/days")
+    api.get(f"{APP}/schedules/nightly/periods")
     for path in (f"{NS}/runs", f"{NS}/records", f"{APP}/schedules/daily/runs", f"{APP}/workflows/clean/runs"):
         api.get(path)
     api.get(f"{NS}/policies/calm")
