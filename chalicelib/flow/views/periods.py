@@ -1,7 +1,7 @@
 """The periods of a schedule, and what became of each (L23).
 
-Expected are the periods of a dataset's calendar, or the instants of a time trigger. For a schedule whose ``by`` has more
-keys than the period, such as a region, each combination of their values that is registered is expected in each period.
+Expected are the periods of a dataset's calendar, or the instants of a time trigger. For a schedule whose ``by`` has
+more keys than the period, such as a region, each combination of their values that is registered is expected in each.
 """
 
 from __future__ import annotations
