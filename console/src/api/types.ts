@@ -1067,6 +1067,21 @@ export interface Period {
   label: string;
 }
 
+export interface PeriodOfSchedule {
+  at: string;
+  period: Period | null;
+  values: Record<string, string> | null;
+  state: "missing" | "waiting" | "running" | "succeeded" | "failed";
+  why: string | null;
+  code: string | null;
+  job_id: string | null;
+  runs: string[];
+  attempts: number;
+  revision: number;
+  since: string | null;
+  ready_at: string | null;
+}
+
 export interface PeriodRule {
   each: "15m" | "20m" | "30m" | "hour" | "2h" | "3h" | "4h" | "6h" | "8h" | "12h" | "day" | "week" | "month" | "quarter" | "year";
   format: string;
@@ -2210,6 +2225,11 @@ export interface Answers {
     next_cursor: string | null;
   };
   "POST /v1/namespaces/{ns}/apps/{app}/schedules/{name}/pause": StoredSchedule;
+  "GET /v1/namespaces/{ns}/apps/{app}/schedules/{name}/periods": {
+    items: PeriodOfSchedule[];
+    next_cursor: string | null;
+    complete_from: string;
+  };
   "GET /v1/namespaces/{ns}/apps/{app}/schedules/{name}/preview": Preview;
   "GET /v1/namespaces/{ns}/apps/{app}/schedules/{name}/records": {
     items: RecordOfWork[];
