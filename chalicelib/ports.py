@@ -234,6 +234,9 @@ class RunTable(Protocol):
         """The newest ``most`` attempts that were claimed in ``[since, until)``, newest first, by eventually consistent
         reads. ``scope`` is as in `runs`; of several names, each has newer attempts than the next."""
 
+    def attempts_between(self, schedule: str, since: Instant, until: Instant, most: int) -> tuple[Run, ...]:
+        """The newest ``most`` attempts of a schedule that were claimed in ``[since, until)``, read as in `spans`."""
+
     def records_between(self, schedule: str, since: Instant, until: Instant, most: int) -> tuple[Record, ...]:
         """The newest ``most`` records of a schedule from ``[since, until)``, read as in `spans`."""
 

@@ -57,6 +57,10 @@ STATE_STYLES = {
     "changed": "green",
     "unchanged": "dim",
     "failed": "bold red",
+    "missing": "bold",
+    "waiting": "yellow",
+    "running": "cyan",
+    "succeeded": "green",
 }
 
 Cell = str | Text | None

@@ -247,6 +247,10 @@ ROUTES = (
     _page(NS + "/limits", "views.list_limits", "read", "Limit", "name"),
     _get(NS + "/timeline", "views.timeline", "read", "Timeline", "from", "to", "schedule", "workflow", "limit", "ids"),
     _get(NS + "/outcomes", "views.show_outcomes", "read", "Outcomes"),
+    _page(
+        *(SCHEDULE + "/periods", "views.schedule_periods", "read", "PeriodOfSchedule", "from", "to"),
+        more=("complete_from",),
+    ),
     _get(SCHEDULE + "/days", "views.schedule_days", "read", "DaysOfSchedule", "from", "to", "zone"),
     _get(NS + "/graph", "views.graph", "read", "Graph", "around", "up", "down", "limit"),
     _get(RUN + "/lineage", "views.run_lineage", "read", "Lineage", "up", "down"),

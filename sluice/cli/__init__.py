@@ -115,6 +115,7 @@ ENTRIES = (
     Entry("dry-run", "dry_run:dry_run", LOOK, "Apply events to a schedule's trigger, and show what fires."),
     Entry("jobs", "jobs:app", LOOK, "List waiting jobs; cancel, approve or refuse one."),
     Entry("runs", "runs:app", LOOK, "List runs, or show one with its attempts."),
+    Entry("periods", "periods:periods", LOOK, "Show the periods of a schedule, oldest first, and what became of each."),
     Entry("fires", "fires:fires", LOOK, "Show a fire of many events: how many were sent, and what became of each."),
     Entry("logs", "logs:logs", LOOK, "Print the last log lines of a run, or of the latest run of a schedule."),
     Entry(

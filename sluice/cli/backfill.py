@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -20,6 +21,13 @@ app = typer.Typer(no_args_is_help=True, help="Run a schedule for the past: begin
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A schedule, such as demo.flights.clean.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a backfill.")]
 COUNTS = ("waiting", "running", "succeeded", "failed", "cancelled")
+MAX_LISTED = 40  # entries of a dry run that are printed; --json has more
+
+
+class Only(StrEnum):
+    all = "all"
+    missing = "missing"
+    failed = "failed"
 
 
 @app.command()
@@ -42,6 +50,9 @@ def begin(
     dataset: Annotated[
         str | None, typer.Option("--dataset", metavar="NAME", help="The dataset, if the schedule waits for several.")
     ] = None,
+    only: Annotated[
+        Only, typer.Option("--only", help="What of the range runs; what waits or runs now never does.")
+    ] = Only.all,
     concurrency: Annotated[
         int, typer.Option("--concurrency", "-c", min=1, metavar="N", help="How many runs at a time.", show_default=True)
     ] = 1,
@@ -62,6 +73,7 @@ def begin(
     path = _path(schedule, namespace, app_name)
     body: Document = {
         **_what(since, until, partitions or [], dataset),
+        "only": only.value,
         "concurrency": concurrency,
         "order": "newest" if newest_first else "oldest",
         "properties": frame.pairs_of("--property", properties or []),
@@ -203,7 +215,28 @@ def _show_plan(plan: Document) -> None:
     first, last = ([wording.entry(entry) for entry in plan[end]] for end in ("first", "last"))
     more = plan["total"] - len(first) - len(last)
     between = [f"({more} more)"] if more > 0 else []
-    render.fields(console, [("runs", "\n".join([*first, *between, *last]))])
+    now = ", ".join(f"{many} {state}" for state, many in plan["now"].items() if many)
+    render.fields(console, [("runs", "\n".join([*first, *between, *last]) or None), ("now", now)])
+    _show_entries(console, plan)
+
+
+def _show_entries(console: Console, plan: Document) -> None:
+    """What became of each entry of the range so far, and what the backfill does with it."""
+    render.heading(console, "The range now")
+    rows: list[tuple[render.Cell, ...]] = [
+        (
+            wording.entry(each["entry"]),
+            render.state(each["state"]),
+            "runs" if each["runs"] else "left alone" if each["state"] in ("waiting", "running") else "-",
+            each["run_id"],
+            each["why"],
+        )
+        for each in plan["entries"][:MAX_LISTED]
+    ]
+    render.table(console, ("OF", "NOW", "THEN", "LAST RUN", "WHY…"), rows, indent=2)
+    more = sum(plan["now"].values()) - len(rows)
+    if more > 0:
+        render.note(f"{more} more; --json has up to 1,000")
 
 
 def _show(view: Document, as_json: bool) -> None:
@@ -219,7 +252,9 @@ def _show(view: Document, as_json: bool) -> None:
         ("reason", view.get("reason")),
         ("dataset", view.get("dataset")),
         ("runs", f"{wording.entry(view['first'])} to {wording.entry(view['last'])}, {view['concurrency']} at a time"),
+        ("only", view["only"] if view["only"] != "all" else None),
         ("counts", counted),
+        ("left alone", _left_alone(view)),
         ("next", wording.entry(view.get("position"))),
         ("properties", wording.pairs(view.get("properties"), "\n")),
         ("begun", f"{wording.both(view['created_at'], now)} by {view['created_by']}"),
@@ -228,6 +263,13 @@ def _show(view: Document, as_json: bool) -> None:
     render.fields(console, facts)
     _show_under_way(console, view["active"])
     tables.failures(console, view.get("failures"))
+
+
+def _left_alone(view: Document) -> str | None:
+    """The entries that were in flight when the backfill began."""
+    named = [wording.entry(entry) for entry in view["in_flight"]]
+    more = view["left_alone"] - len(named)
+    return "\n".join([*named, *([f"({more} more)"] if more > 0 else [])]) or None
 
 
 def _show_under_way(console: Console, jobs: list[Document]) -> None:

@@ -13,7 +13,7 @@ from tests.cli.recorded import CLEAN, JOB, SCHEDULES, backfill
 
 ALL = f"{SCHEDULES}/clean/backfills"
 ONE = f"{ALL}/0a1b2c3d4e5f6071"
-PLAIN = {"concurrency": 1, "order": "oldest", "properties": {}, "dry_run": False}
+PLAIN = {"only": "all", "concurrency": 1, "order": "oldest", "properties": {}, "dry_run": False}
 
 
 def test_l12_an_interval_of_days_is_sent_and_only_the_id_printed(api: PlayedApi, sluice: Sluice) -> None:
@@ -25,6 +25,7 @@ def test_l12_an_interval_of_days_is_sent_and_only_the_id_printed(api: PlayedApi,
     assert request.body == {
         "from": "2026-01-01T00:00:00Z",
         "to": "2026-02-01T00:00:00Z",
+        "only": "all",
         "concurrency": 3,
         "order": "newest",
         "properties": {"deep": "yes"},
@@ -61,16 +62,40 @@ def test_l12_partitions_are_named_like_their_paths(
 
 def test_l12_a_dry_run_prints_how_many_and_the_first_and_last(api: PlayedApi, sluice: Sluice) -> None:
     ends = {"first": [{"year": "2013", "day": "1"}], "last": [{"year": "2013", "day": "9"}]}
-    api.play("POST", ALL, {"schedule": CLEAN, "dataset": "demo.flights", "total": 9, **ends})
-    result = sluice("backfill", "begin", CLEAN, "--from", "year=2013", "--dry-run")
+    now = {"missing": 9, "waiting": 0, "running": 1, "succeeded": 0, "failed": 0}
+    entries = [
+        {"entry": {"day": "1"}, "state": "missing", "runs": True, "why": None, "run_id": None},
+        {"entry": {"day": "2"}, "state": "running", "runs": False, "why": "the target starts it", "run_id": JOB},
+    ]
+    plan = {"schedule": CLEAN, "dataset": "demo.flights", "total": 9, **ends, "now": now, "entries": entries}
+    api.play("POST", ALL, plan)
+    result = sluice("backfill", "begin", CLEAN, "--from", "year=2013", "--only", "missing", "--dry-run")
     assert result.exit_code == 0
-    assert [line.split() for line in result.stdout.splitlines()] == [
+    assert [line.split() for line in result.stdout.splitlines() if line] == [
         ["backfill", "of", CLEAN, "9", "runs"],
         ["runs", "year=2013/day=1"],
         ["(7", "more)"],
         ["year=2013/day=9"],
+        ["now", "9", "missing,", "1", "running"],
+        ["The", "range", "now"],
+        ["OF", "NOW", "THEN", "LAST", "RUN", "WHY"],
+        ["day=1", "missing", "runs", "-", "-"],
+        ["day=2", "running", "left", "alone", JOB, *"the target starts it".split()],
     ]
-    assert api.requests[0].body["dry_run"] is True
+    assert "8 more" in result.stderr
+    assert (api.requests[0].body["dry_run"], api.requests[0].body["only"]) == (True, "missing")
+
+
+def test_l23_a_backfill_shows_what_it_left_alone(api: PlayedApi, sluice: Sluice) -> None:
+    left = {"only": "missing", "left_alone": 3, "in_flight": [{"day": "1"}, {"day": "2"}]}
+    api.play("GET", ONE, backfill(**left))
+    shown = [line.split() for line in sluice("backfill", "show", CLEAN, "0a1b2c3d4e5f6071").stdout.splitlines()]
+    assert ["only", "missing"] in shown
+    assert [line for line in shown if "left" in line or "day=2" in line or "more)" in line] == [
+        ["left", "alone", "day=1"],
+        ["day=2"],
+        ["(1", "more)"],
+    ]
 
 
 def test_l12_a_backfill_is_shown_with_counts_and_active_entries(api: PlayedApi, sluice: Sluice) -> None:

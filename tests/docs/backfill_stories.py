@@ -30,4 +30,20 @@ def range_(story: Story) -> None:
     story.counts(backfill)
 
 
-STORIES: dict[str, Callable[[Story], None]] = {"interval": interval, "range": range_}
+def holes(story: Story) -> None:
+    story.ready(1)
+    story.ends()
+    story.ready(2)
+    story.ends("FAILED")
+    story.ready(3, 4)
+    story.passes("1h")
+    backfill = story.backfills(partitions={}, only="failed")
+    story.counts(backfill)
+    story.passes("5m")
+    story.ends()
+    story.ends()
+    story.ends()
+    story.counts(backfill)
+
+
+STORIES: dict[str, Callable[[Story], None]] = {"interval": interval, "range": range_, "holes": holes}

@@ -158,7 +158,8 @@ class Story:
         """The state and the counts of a backfill."""
         view = backfills.seen(self.world, self.names[0], backfill)
         counts = ", ".join(f"{view[what]} {what}" for what in backfills.COUNTS if view[what])
-        self._tell(f"the backfill is {view['state']}: {counts}")
+        left = ", ".join("/".join(entry.values()) for entry in view["in_flight"])
+        self._tell(f"the backfill is {view['state']}: {counts}{f'; left alone: {left}' if left else ''}")
 
     def passes(self, span: str) -> None:
         """Let a span of time pass. All but its last two minutes pass at once, with one tick: nothing may be due in

@@ -57,6 +57,16 @@ def test_l12_a_dry_run_answers_how_many_and_stores_nothing(api: Api) -> None:
         "total": 31,
         "first": [f"2026-01-0{number}T02:00:00.000Z" for number in (1, 2, 3)],
         "last": [f"2026-01-{number}T02:00:00.000Z" for number in (29, 30, 31)],
+        "now": {"missing": 31, "waiting": 0, "running": 0, "succeeded": 0, "failed": 0},
+        "entries": [
+            {
+                "entry": f"2026-01-{number:02d}T02:00:00.000Z",
+                "state": "missing",
+                "runs": True,
+                **dict.fromkeys(("why", "code", "run_id")),
+            }
+            for number in range(1, 32)
+        ],
     }
     assert api.everything() == before
 
@@ -136,5 +146,7 @@ def test_l12_a_missing_schedule_or_backfill_is_not_found(api: Api) -> None:
 def test_l12_the_body_of_a_backfill_is_described(api: Api) -> None:
     document = api.get("/v1/openapi.json")
     schema = document["components"]["schemas"]["Backfill"]
-    assert {"from", "to", "partitions", "concurrency", "order", "properties", "dry_run"} == set(schema["properties"])
+    assert {"from", "to", "partitions", "only", "concurrency", "order", "properties", "dry_run"} == set(
+        schema["properties"]
+    )
     assert "backfill_id" in json.dumps(document["paths"])

@@ -11,7 +11,7 @@ from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.instants import parse_instant
 from chalicelib.flow.ingest import objects
 from chalicelib.wiring import ports
-from tests.web.conftest import NS, Api, installation, settle_in
+from tests.web.conftest import APP, NS, Api, installation, settle_in
 
 HOURS = {"each": "hour", "format": "dt=%Y-%m-%d/hour=%H", "zone": "Europe/Paris"}
 CLICKS = {"bucket": "lake", "prefix": "raw/clicks/", "keys": ["dt", "hour"], "period": HOURS}
@@ -166,3 +166,26 @@ def test_t24_a_table_has_no_periods(shared: Api) -> None:
     table = {"bucket": "lake", "prefix": "warehouse/clicks/", "format": "iceberg", "single_writer": True}
     error = shared.refused(400, "PUT", f"{NS}/datasets/table", table | {"period": HOURS})
     assert (error["field"], "period only with format: files" in error["message"]) == ("period", True)
+
+
+def test_l23_the_periods_of_a_schedule_are_read_page_by_page(api: Api) -> None:
+    days = {"bucket": "lake", "prefix": "raw/days/", "keys": ["day"]}
+    api.put(f"{NS}/datasets/days", days | {"period": {"each": "day", "format": "day=%Y-%m-%d"}})
+    trigger = {"type": "partition", "dataset": "days"}
+    api.schedule("byday", trigger=trigger, workflow="clean", by=["day"])
+    for day in ("2026-11-15", "2026-11-18"):
+        api.post(f"{NS}/datasets/days/partitions", {"partition": {"day": day}})
+    path = f"{APP}/schedules/byday/periods?to=2026-11-20T00:00:00Z"
+    first = api.get(f"{path}&limit=2")
+    assert [each["values"]["day"] for each in first["items"]] == ["2026-11-15", "2026-11-16"]
+    assert [each["ready_at"] is None for each in first["items"]] == [False, True]
+    rest = api.get(f"{path}&cursor={first['next_cursor']}")
+    assert [each["period"]["label"][8:] for each in rest["items"]] == ["17", "18", "19"]
+    assert rest["next_cursor"] is None
+    assert {each["state"] for each in first["items"] + rest["items"]} == {"missing"}
+    one = api.get(f"{APP}/schedules/byday/periods?from=2026-11-16T00:00:00Z&to=2026-11-17T00:00:00Z")
+    assert [each["period"]["label"] for each in one["items"]] == ["2026-11-16"]
+    assert one["complete_from"] == "2026-11-15T00:00:00.000Z"
+    for query, field in (("from=yesterday", "from"), ("cursor=no", "cursor")):
+        assert api.refused(400, "GET", f"{APP}/schedules/byday/periods?{query}")["field"] == field
+    assert api.refused(404, "GET", f"{APP}/schedules/none/periods")["code"] == "not_found"

@@ -61,6 +61,10 @@ class DynamoRuns:
                 break
         return items.rows_of(RunSpan, self._in_order(wanted, strong=False))
 
+    def attempts_between(self, schedule: str, since: Instant, until: Instant, most: int) -> tuple[Run, ...]:
+        wanted = self._newest("schedule", self._parts(schedule), since, until, most)
+        return items.rows_of(Run, self._in_order(wanted, strong=False))
+
     def records_between(self, schedule: str, since: Instant, until: Instant, most: int) -> tuple[Record, ...]:
         wanted = self._newest("schedule", [f"RECORD#{schedule}"], since, until, most)
         return items.rows_of(Record, self._in_order(wanted, strong=False))

@@ -10,7 +10,7 @@ from chalicelib.core.documents import Document, Properties, Reference, StoredRef
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.events.values import check_value
 from chalicelib.core.instants import parse_instant
-from chalicelib.core.rows.backfill import BackfillOrder
+from chalicelib.core.rows.backfill import BackfillOnly, BackfillOrder
 
 MAX_BATCH = 100  # active runs of one backfill: as many jobs as one transaction can write
 MAX_VALUE = 200  # characters of a partition key's value
@@ -58,13 +58,15 @@ class PartitionRange(Document):
 
 class Backfill(Document):
     """The request for a backfill: ``from`` (included) and ``to`` (excluded) for time triggers, ``partitions`` for data
-    triggers. ``properties`` override those of the schedule. With ``dry_run`` Sluice returns the plan and stores
-    nothing.
+    triggers. ``only: missing`` runs those that have never run, ``failed`` those whose newest run has not succeeded,
+    ``all`` (the default) both and those that have succeeded. What waits or runs at present is left alone.
+    ``properties`` override those of the schedule. With ``dry_run`` Sluice returns the plan and stores nothing.
     """
 
     from_: Moment | None = Field(default=None, alias="from")
     to: Moment | None = None
     partitions: PartitionRange | None = None
+    only: BackfillOnly = "all"
     concurrency: int = Field(default=1, ge=1, le=MAX_BATCH)
     order: BackfillOrder = "oldest"
     properties: Properties = Field(default_factory=dict)

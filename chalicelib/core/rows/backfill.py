@@ -18,6 +18,7 @@ BackfillState = Literal["RUNNING", "DONE", "CANCELLED", "ENDED"]
 
 
 BackfillOrder = Literal["oldest", "newest"]
+BackfillOnly = Literal["all", "missing", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,9 @@ class Backfill(StoredRow):
     again, if it begins with a run. Of another, ``upstream`` is the workflow whose status starts the schedule, if it is
     not started by partitions of ``dataset``.
     ``parent_schedule`` and ``parent`` are the schedule and the id of the backfill that runs it.
+
+    ``only`` says which entries of its range the plan has (L23). It has none of the ``left_alone``, which were in flight
+    when it was made; ``in_flight`` names the first of them.
     """
 
     schedule: str
@@ -60,6 +64,9 @@ class Backfill(StoredRow):
     run: str | None = None
     parent_schedule: str | None = None
     parent: str | None = None
+    only: BackfillOnly = "all"
+    left_alone: int = 0
+    in_flight: tuple[str, ...] = ()
     next: int = 0
     live: Mapping[str, int] = field(default_factory=dict)
     succeeded: int = 0

@@ -12,13 +12,14 @@ from dataclasses import replace
 from chalicelib.core import errors, ids, states
 from chalicelib.core.backfills import backfill, reprocess
 from chalicelib.core.backfills.backfill import EntryState, Step
+from chalicelib.core.backfills.periods import counted
 from chalicelib.core.backfills.request import Backfill as NewRequest
 from chalicelib.core.dags import status as dag_status
 from chalicelib.core.dags.status import UNDER_WAY, DagState
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import claim
 from chalicelib.core.rows import kinds, sort_keys
-from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.backfill import Backfill, BackfillOnly, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import record_of
@@ -31,6 +32,7 @@ from chalicelib.core.states import CLAIMABLE
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, ExpectMode, ExpectNoRun, Put, Replace, WakeBackfill, Write
 from chalicelib.flow import dag_states, lookup
+from chalicelib.flow.backfills import periods
 from chalicelib.flow.backfills import plan as backfill_plan
 from chalicelib.flow.backfills.plan import Entries, Plan
 from chalicelib.flow.dag_states import NodeKey
@@ -39,14 +41,17 @@ from chalicelib.flow.limits import queues
 from chalicelib.flow.runs import follow
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
+MAX_NAMED = 20  # entries in flight that the row of a backfill names; it counts all of them
+
 # The state of an entry whose run has started a DAG, by the state of the DAG run.
 OF_DAG: dict[DagState, EntryState] = {"RUNNING": "running", "SUCCEEDED": "succeeded", "FAILED": "failed"}
 
 
 def preview(ports: Ports, name: str, request_data: NewRequest) -> Plan:
-    """The plan that a backfill would have. Stores nothing."""
+    """The plan that a backfill would have, which may be empty. Stores nothing."""
     schedule_state, schedule = lookup.existing(ports, name)
-    return backfill_plan.make(ports, schedule_state, schedule, request_data, ports.clock.now())
+    plan = backfill_plan.make(ports, schedule_state, schedule, request_data, ports.clock.now())
+    return periods.selected(ports, schedule_state, schedule, plan, request_data.only)
 
 
 def id_of(name: str, request_id: str) -> str:
@@ -55,7 +60,8 @@ def id_of(name: str, request_id: str) -> str:
 
 
 def begin(ports: Ports, name: str, request_data: NewRequest, by: str, request_id: str) -> Backfill:
-    """Store a backfill and create its first jobs. A repeat with the same request id returns the same backfill."""
+    """Store a backfill and create its first jobs. A repeat with the same request id returns the same backfill. Raises
+    ``invalid`` if nothing is left to run."""
     backfill_id = id_of(name, request_id)
     for _ in range(MAX_CONFLICTS):
         schedule_state, schedule = lookup.existing(ports, name)
@@ -63,6 +69,9 @@ def begin(ports: Ports, name: str, request_data: NewRequest, by: str, request_id
             break
         now = ports.clock.now()
         plan = backfill_plan.make(ports, schedule_state, schedule, request_data, now)
+        plan = periods.selected(ports, schedule_state, schedule, plan, request_data.only)
+        if not plan.entries:
+            raise _nothing_left(plan, request_data.only)
         digest, parts = backfill.plan_parts(backfill_id, plan.entries)
         ports.ledger.put_all([Put(part) for part in parts])
         row = Backfill(
@@ -85,6 +94,9 @@ def begin(ports: Ports, name: str, request_data: NewRequest, by: str, request_id
             dataset=plan.dataset,
             keys=plan.keys,
             base=plan.base,
+            only=request_data.only,
+            left_alone=len(plan.in_flight),
+            in_flight=plan.in_flight[:MAX_NAMED],
             wake_at=now,
         )
         create = Create(row)
@@ -95,6 +107,13 @@ def begin(ports: Ports, name: str, request_data: NewRequest, by: str, request_id
         raise errors.changed_meanwhile(f"schedule {name}")
     advance(ports, name, backfill_id)
     return existing(ports, name, backfill_id)
+
+
+def _nothing_left(plan: Plan, only: BackfillOnly) -> errors.SluiceError:
+    counts = ", ".join(f"{count} {state}" for state, count in counted(plan.now.values()).items() if count)
+    wanted = "not in flight" if only == "all" else only
+    hint = "a dry run shows each entry; what waits or runs is left alone"
+    return errors.invalid("only" if only != "all" else "from", f"a range with an entry that is {wanted}", counts, hint)
 
 
 def existing(ports: Ports, name: str, backfill_id: str) -> Backfill:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 from chalicelib.core.backfills import backfill
+from chalicelib.core.backfills.periods import PeriodStatus
 from chalicelib.core.backfills.request import Backfill as NewRequest
 from chalicelib.core.backfills.request import PartitionRange
 from chalicelib.core.definitions import foreign
@@ -24,9 +26,11 @@ from chalicelib.flow import grants, lookup, registered
 from chalicelib.ports import Ports
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
-    """The entries of a plan in the order of their runs: instants of an interval, or partitions of a dataset."""
+    """The entries of a plan in the order of their runs: instants of an interval, or partitions of a dataset. A
+    selection has in ``now`` what became of each entry of the range so far, in the same order, and in ``in_flight`` the
+    entries that it leaves alone (L23)."""
 
     entries: tuple[str, ...]
     since: Instant | None = None
@@ -34,6 +38,12 @@ class Plan:
     dataset: str | None = None
     keys: tuple[str, ...] = ()
     base: str = ""
+    now: Mapping[str, PeriodStatus] = field(default_factory=dict)
+    in_flight: tuple[str, ...] = ()
+
+    @cached_property
+    def chosen(self) -> frozenset[str]:
+        return frozenset(self.entries)
 
 
 def make(

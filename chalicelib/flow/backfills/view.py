@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NotRequired
 
-from chalicelib.core.backfills import backfill
+from chalicelib.core.backfills import backfill, periods
+from chalicelib.core.backfills.periods import PeriodState, PeriodStatus
 from chalicelib.core.dags import rounds
 from chalicelib.core.instants import iso_or_none
 from chalicelib.core.rows import kinds, sort_keys
-from chalicelib.core.rows.backfill import Backfill, BackfillOrder, BackfillState
+from chalicelib.core.rows.backfill import Backfill, BackfillOnly, BackfillOrder, BackfillState
 from chalicelib.core.rows.job import Job
 from chalicelib.core.views import At, Code, FromMaybe, Sentence, View, shown
 from chalicelib.flow.backfills.backfill import entry_states
@@ -21,6 +22,7 @@ from chalicelib.ports import Ports
 EntryView = str | dict[str, str]  # an instant, or a partition by its keys
 SHOWN = 3  # entries at each end of the plan that a dry run shows
 MAX_FAILED = 3  # failed runs that a view shows, with their errors
+MAX_ENTRIES = 1_000  # entries of a range of which a dry run says what became of them
 MAX_SEARCHED = 100  # attempts of a schedule among which they are searched
 
 
@@ -41,13 +43,17 @@ class FailedRunView(View):
 
 class StoredBackfillView(FromMaybe):
     """The progress of a backfill. ``first`` and ``last`` are partitions, ``from`` and ``to`` instants. ``failures`` are
-    the newest failed runs, at most 3; a list of backfills has null in place of failed runs."""
+    the newest failed runs, at most 3; a list of backfills has null in place of failed runs. ``left_alone`` entries of
+    the range were in flight when it began, so it does not run them; ``in_flight`` has the first 20."""
 
     backfill_id: str
     schedule: str
     state: BackfillState
     reason: str | None
     order: BackfillOrder
+    only: BackfillOnly
+    left_alone: int
+    in_flight: list[Any]
     concurrency: int
     dataset: str | None
     total: int | None
@@ -69,14 +75,29 @@ class StoredBackfillView(FromMaybe):
     to: NotRequired[At | None]
 
 
+class EntryNowView(View):
+    """What became of an entry of a range so far, and whether the backfill runs it. Of one that is in flight, ``why``
+    says what it waits for, and of a failed one why it failed."""
+
+    entry: Any
+    state: PeriodState
+    runs: bool
+    why: Sentence | None
+    code: Code | None
+    run_id: str | None
+
+
 class PlanOfBackfillView(View):
-    """What a backfill would run: the first and the last few of its entries."""
+    """What a backfill would run: the first and the last few of its entries. ``now`` counts what became of the entries
+    of the range so far. ``entries`` has the first 1,000 of these, in the order of the plan."""
 
     schedule: str
     dataset: NotRequired[str | None]
     total: int | None
     first: list[Any]
     last: list[Any]
+    now: dict[PeriodState, int]
+    entries: list[EntryNowView]
 
 
 def shown_view(ports: Ports, row: Backfill) -> StoredBackfillView:
@@ -131,6 +152,7 @@ def backfill_view(ports: Ports, row: Backfill) -> StoredBackfillView:
         properties=dict(row.properties),
         first=entry_view(row.first, row.keys),
         last=entry_view(row.last, row.keys),
+        in_flight=[entry_view(entry, row.keys) for entry in row.in_flight],
         position=entry_view(entries[row.next], row.keys) if left and not over else None,
         launched=counts["running"] + succeeded + failed + ended,
         waiting=waiting,
@@ -153,7 +175,7 @@ def backfill_view(ports: Ports, row: Backfill) -> StoredBackfillView:
 
 
 def plan_view(name: str, plan: Plan) -> PlanOfBackfillView:
-    """The plan of a backfill: the number of entries, and the first and last few of them."""
+    """The plan of a backfill: the number of entries, the first and last few of them, and what became of each so far."""
     entries = [entry_view(entry, plan.keys) for entry in plan.entries]
     return {
         "schedule": name,
@@ -161,6 +183,19 @@ def plan_view(name: str, plan: Plan) -> PlanOfBackfillView:
         "total": len(entries),
         "first": entries[:SHOWN],
         "last": entries[SHOWN:][-SHOWN:],
+        "now": periods.counted(plan.now.values()),
+        "entries": [_now_view(plan, entry, plan.now[entry]) for entry in list(plan.now)[:MAX_ENTRIES]],
+    }
+
+
+def _now_view(plan: Plan, entry: str, status: PeriodStatus) -> EntryNowView:
+    return {
+        "entry": entry_view(entry, plan.keys),
+        "state": status.state,
+        "runs": entry in plan.chosen,
+        "why": status.why or None,
+        "code": status.why.code or None,
+        "run_id": status.runs[0] if status.runs else None,
     }
 
 

@@ -130,7 +130,11 @@ HEADERS: dict[str, Json] = {
 }
 NULLABLE: Json = {"type": ["string", "null"]}
 # The fields of some pages besides the items and the cursor.
-MORE: dict[str, Json] = {"at_least": {"type": "boolean"}, "day": {"type": "string", "format": "date"}}
+MORE: dict[str, Json] = {
+    "at_least": {"type": "boolean"},
+    "complete_from": {"type": "string", "format": "date-time"},
+    "day": {"type": "string", "format": "date"},
+}
 FAULT = "An error: what was expected, what was received, and what to do."
 PROBLEM: Json = {
     "type": "object",

@@ -18,7 +18,7 @@ from chalicelib.core.states import Mode
 from chalicelib.flow.lookup import existing, require
 from chalicelib.flow.schedules.bulk import Filters, fits, parse_tag
 from chalicelib.flow.views import graph as graphs
-from chalicelib.flow.views import spans
+from chalicelib.flow.views import periods, spans
 from chalicelib.flow.views.ahead import MAX_FIRES, between
 from chalicelib.flow.views.limits import named, of_namespace
 from chalicelib.flow.views.lineage import lineage
@@ -153,6 +153,24 @@ def show_outcomes(request: Request, ns: str) -> Json:
     there are older ones."""
     require(ports(), "namespace", ns)
     return spans.outcomes(ports(), ns)
+
+
+def schedule_periods(request: Request, name: str) -> Json:
+    """List the periods that a schedule should have run, oldest first, and what became of each: missing, waiting,
+    running, succeeded or failed. They begin from ``from`` to before ``to``. By default they are all from the first
+    registered partition to now. For a time trigger they are the fires of the last 31 days, or of the last day if there
+    are more than 24 a day. Runs that were claimed before ``complete_from`` were not read, so a period before it that is
+    missing may have run."""
+    now = ports().clock.now()
+    until = min(instant(request, "to", now), now)
+    since = instant(request, "from", now) if query(request, "from") is not None else None
+    complete = [now]
+
+    def read(limit: int, cursor: str | None) -> Page[Any]:
+        page, complete[0] = periods.page(ports(), known(name), since, until, limit, cursor)
+        return page
+
+    return {**listing(request, read), "complete_from": iso(complete[0])}
 
 
 def schedule_days(request: Request, name: str) -> Json:

@@ -128,6 +128,7 @@ export interface Backfill {
   from?: string | null;
   to?: string | null;
   partitions?: PartitionRange | null;
+  only?: "all" | "missing" | "failed";
   concurrency?: number;
   order?: "oldest" | "newest";
   properties?: Record<string, unknown>;
@@ -380,6 +381,15 @@ export interface EndedWork {
   code: string | null;
   at: string;
   count: number;
+}
+
+export interface EntryNow {
+  entry: unknown;
+  state: "missing" | "waiting" | "running" | "succeeded" | "failed";
+  runs: boolean;
+  why: string | null;
+  code: string | null;
+  run_id: string | null;
 }
 
 export interface Refusal {
@@ -1080,6 +1090,21 @@ export interface Period {
   label: string;
 }
 
+export interface PeriodOfSchedule {
+  at: string;
+  period: Period | null;
+  values: Record<string, string> | null;
+  state: "missing" | "waiting" | "running" | "succeeded" | "failed";
+  why: string | null;
+  code: string | null;
+  job_id: string | null;
+  runs: string[];
+  attempts: number;
+  revision: number;
+  since: string | null;
+  ready_at: string | null;
+}
+
 export interface PeriodRule {
   each: "15m" | "20m" | "30m" | "hour" | "2h" | "3h" | "4h" | "6h" | "8h" | "12h" | "day" | "week" | "month" | "quarter" | "year";
   format: string;
@@ -1106,6 +1131,8 @@ export interface PlanOfBackfill {
   total: number | null;
   first: unknown[];
   last: unknown[];
+  now: Record<string, number>;
+  entries: EntryNow[];
 }
 
 export interface PlanOfReprocess {
@@ -1682,6 +1709,9 @@ export interface StoredBackfill {
   state: "RUNNING" | "DONE" | "CANCELLED" | "ENDED";
   reason: string | null;
   order: "oldest" | "newest";
+  only: "all" | "missing" | "failed";
+  left_alone: number;
+  in_flight: unknown[];
   concurrency: number;
   dataset: string | null;
   total: number | null;
@@ -2232,6 +2262,11 @@ export interface Answers {
     next_cursor: string | null;
   };
   "POST /v1/namespaces/{ns}/apps/{app}/schedules/{name}/pause": StoredSchedule;
+  "GET /v1/namespaces/{ns}/apps/{app}/schedules/{name}/periods": {
+    items: PeriodOfSchedule[];
+    next_cursor: string | null;
+    complete_from: string;
+  };
   "GET /v1/namespaces/{ns}/apps/{app}/schedules/{name}/preview": Preview;
   "GET /v1/namespaces/{ns}/apps/{app}/schedules/{name}/records": {
     items: RecordOfWork[];

@@ -246,7 +246,8 @@ def test_l12_c13_delete_or_replace_ends_backfills_on_record(world: World) -> Non
 def test_l12_the_same_request_is_the_same_backfill(world: World) -> None:
     nightly(world)
     first, again = (begin(world, "nightly", request="r", **JANUARY) for _ in range(2))
-    other = begin(world, "nightly", request="s", **JANUARY)
+    december = {"from_": "2025-12-01T00:00:00Z", "to": "2026-01-01T00:00:00Z"}
+    other = begin(world, "nightly", request="s", **december)
     world.settle()
     assert first == again
     assert other != first

@@ -1,0 +1,107 @@
+"""Reads what became of the periods of a schedule, and selects those that a backfill runs (L23).
+
+The jobs are read before the runs: a job that is claimed meanwhile has a run then. The list of runs is read from an
+index, which may lack what was claimed a moment ago.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from chalicelib.core.backfills import periods
+from chalicelib.core.backfills.periods import IN_FLIGHT, MISSING, PeriodStatus, Values
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.errors import invalid
+from chalicelib.core.events.periods import period_of
+from chalicelib.core.instants import DAY, Instant, iso, parse_instant
+from chalicelib.core.rows.backfill import BackfillOnly
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.flow import lookup
+from chalicelib.flow.backfills.plan import Entries, Plan
+from chalicelib.ports import Ports
+
+MAX_ATTEMPTS = 10_000  # of a schedule that one request reads: 100 calls
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What became of the periods of a schedule. Runs that were claimed before ``complete_from`` were not read."""
+
+    statuses: Mapping[Values, PeriodStatus]
+    complete_from: Instant
+
+    def of(self, period: Values | None) -> PeriodStatus:
+        return self.statuses.get(period, MISSING) if period is not None else MISSING
+
+
+def known(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, since: Instant = 0) -> Known:
+    """What became of the periods of a schedule, by its newest `MAX_ATTEMPTS` attempts from ``since`` on."""
+    name = schedule_state.schedule
+    jobs = tuple(lookup.every(partial(ports.jobs.jobs, name, schedule_state.generation)))
+    planned = _planned(ports, name, schedule.by)
+    # Clocks of other Lambdas may be ahead.
+    attempts = ports.runs.attempts_between(name, since, ports.clock.now() + DAY, MAX_ATTEMPTS + 1)
+    cut = len(attempts) > MAX_ATTEMPTS
+    complete_from = attempts[-1].claimed_at + 1 if cut else since
+    return Known(periods.statuses(jobs, attempts, planned, schedule.by), complete_from)
+
+
+def _planned(ports: Ports, name: str, by: Values) -> dict[Values, str]:
+    """The periods that backfills of a schedule have yet to run, each with a backfill."""
+    found: dict[Values, str] = {}
+    for row in ports.jobs.backfills(name):
+        left = periods.entries_left(row) if row.run is None else []
+        entries = Entries(ports, row)
+        for number in left:
+            period = periods.period_of_entry(entries[number], row.keys, by)
+            if period is not None:
+                found[period] = row.id
+    return found
+
+
+def selected(
+    ports: Ports, schedule_state: ScheduleState, schedule: Schedule, plan: Plan, only: BackfillOnly
+) -> Plan:  # fmt: skip
+    """The part of a plan that a backfill runs: the missing, the failed, or all entries, without those in flight.
+    Raises ``invalid`` if the runs of the schedule do not say what became of an entry."""
+    if only != "all" and plan.dataset is not None and not schedule.by:
+        hint = f"add by: [{', '.join(plan.keys)}] to the schedule, or leave out only"
+        raise invalid("only", "a schedule with by, whose runs name their partitions", only, hint)
+    begins = _begins(ports, plan)
+    since = max(0, min(begins.values()) - DAY) if plan.dataset is None else 0
+    seen = known(ports, schedule_state, schedule, since)
+    now = {entry: seen.of(periods.period_of_entry(entry, plan.keys, schedule.by)) for entry in plan.entries}
+    if only != "all":
+        _require_complete(now, begins, seen.complete_from)
+    return replace(
+        plan,
+        entries=tuple(entry for entry, status in now.items() if periods.chosen(only, status)),
+        now=now,
+        in_flight=tuple(entry for entry, status in now.items() if status.state in IN_FLIGHT),
+    )
+
+
+def _begins(ports: Ports, plan: Plan) -> dict[str, Instant]:
+    """When each entry of a plan begins: its instant, or the start of its period. 0 if the partition is no period."""
+    if plan.dataset is None:
+        return {entry: parse_instant(entry) for entry in plan.entries}
+    stored = ports.rows.get(Definition, "dataset", plan.dataset)
+    dataset = Dataset.model_validate(stored.document) if stored is not None else None
+    found: dict[str, Instant] = {}
+    for entry in plan.entries:
+        values = periods.period_of_entry(entry, plan.keys, ()) or ()
+        period = period_of(dataset, dict(zip(plan.keys, values, strict=True))) if dataset is not None else None
+        found[entry] = period.start if period is not None else 0
+    return found
+
+
+def _require_complete(now: Mapping[str, PeriodStatus], begins: Mapping[str, Instant], complete_from: Instant) -> None:
+    """Raise ``invalid`` if an entry seems missing, but older runs that were not read may be for it."""
+    doubtful = [entry for entry, status in now.items() if status == MISSING and begins[entry] < complete_from]
+    if complete_from and doubtful:
+        expected = f"entries that begin after {iso(complete_from)}, from when on the {MAX_ATTEMPTS} newest runs are"
+        raise invalid("only", expected, doubtful[0], "begin the range later, or leave out only")
