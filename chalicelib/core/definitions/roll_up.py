@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
@@ -53,10 +54,11 @@ def _check_values(name: str, dataset: Dataset, schedule: Schedule) -> None:
     if per is None or rule is None:
         return
     count = -(-longest(per.each) // _SHORTEST.get(rule.each, length(rule.each)))
+    count *= prod(len(values) for key, values in dataset.values.items() if key not in schedule.by)
     named = period_names.keys_of(rule.format)
     for key in dataset.keys:
-        if key not in named and key not in schedule.by:
-            hint = f"add by: [{key}]; then there is a job for each {key} of a period"
+        if key not in named and key not in schedule.by and key not in dataset.values:
+            hint = f"list them in the dataset: values: {{{key}: [..]}}; or add by: [{key}], for a job for each {key}"
             raise invalid("trigger.dataset", f"a dataset whose values of {key} are known", name, hint)
     if count > MAX_PARTS:
         hint = "write a shorter per, or wait for a dataset of longer periods"

@@ -15,6 +15,7 @@ from chalicelib.core.constraints import registry
 from chalicelib.core.constraints.registry import AnyConstraint
 from chalicelib.core.definitions.calendar import calendar_key
 from chalicelib.core.definitions.data import Carried, refuse_data_uri
+from chalicelib.core.definitions.incomplete import Incomplete
 from chalicelib.core.definitions.per import Per
 from chalicelib.core.definitions.workflow import Deadline, Notify, PoolReference
 from chalicelib.core.documents import (
@@ -29,7 +30,7 @@ from chalicelib.core.documents import (
     one_of,
 )
 from chalicelib.core.errors import SluiceError, invalid
-from chalicelib.core.instants import DAY, Instant, Millis, duration, iso, parse_when
+from chalicelib.core.instants import DAY, Instant, Millis, duration, format_duration, iso, parse_when
 from chalicelib.core.names import Names
 from chalicelib.core.states import Mode
 from chalicelib.core.targets.resources import Resources
@@ -130,15 +131,19 @@ class Schedule(Described, Carried):
     fire (E2). ``notify`` adds notices to those of the workflow (W9). ``retries``, ``pool``, ``slots``, ``resources``,
     ``deadline`` and ``expected`` override those of the workflow.
 
-    ``per``: one job for each period of this length, which waits for the partitions of the period (T25).
+    ``per``: one job for each period of this length, which waits for the partitions of the period (T25). ``incomplete``
+    says when it starts although some are missing. ``late`` says what one does that comes after the start: nothing, on
+    record, or it starts another job of the period (T28).
     """
 
-    omitted: ClassVar[Collection[str]] = (*Carried.omitted, "per")
+    omitted: ClassVar[Collection[str]] = (*Carried.omitted, "per", "incomplete", "late")
 
     workflow: StoredReference
     trigger: AnyTrigger
     by: tuple[str, ...] = Field(default=(), max_length=10)
     per: Per | None = None
+    incomplete: Incomplete | None = None
+    late: Literal["ignore", "again"] = "ignore"
     constraints: tuple[AnyConstraint, ...] = Field(default=(), max_length=20)
     properties: Properties = Field(default_factory=dict)
     priority: int | None = Field(default=None, ge=0, le=9)
@@ -203,6 +208,10 @@ class Schedule(Described, Carried):
             if any(leaf.by_period for leaf in leaves):
                 hint = "add per, such as per: day: then there is one job for each day"
                 raise invalid("per", "a length of periods, because the trigger has of: period", None, hint)
+            for field in ("incomplete", "late"):
+                if getattr(self, field) != type(self).model_fields[field].default:
+                    hint = "add per, such as per: day, or remove the field"
+                    raise invalid(field, f"{field} only with per", getattr(self, field), hint)
             return
         others = [leaf for leaf in leaves if not leaf.by_period]
         if others:
@@ -217,6 +226,16 @@ class Schedule(Described, Carried):
         if self.per.each in self.by:
             hint = "remove it: the job of a period has its label under this key"
             raise invalid("by", f"no key {self.per.each} beside per: {self.per.each}", list(self.by), hint)
+        span = self.incomplete.span if self.incomplete is not None else None
+        if (
+            span is not None
+            and self.timeout != "never"
+            and self.timeout.then == "abort"
+            and span >= self.timeout.millis
+        ):
+            hint = f"write a longer timeout, such as {{after: {format_duration(2 * span)}}}"
+            expected = f"less than the timeout of {self.timeout.after}, which counts from the end of the period, too"
+            raise invalid("incomplete.after", expected, format_duration(span), hint)
         self.per.check(self.zone, info)
 
     def _check_spread(self) -> None:
@@ -270,7 +289,7 @@ class Schedule(Described, Carried):
     def gathering(self) -> tuple[Any, ...]:
         """What decides which events a job gathers. A change of it begins again."""
         per = (self.per, self.per.zone or self.zone) if self.per is not None else None
-        return self.trigger, self.by, per
+        return self.trigger, self.by, per, self.incomplete
 
     @property
     def ends_at(self) -> Instant | None:

@@ -44,7 +44,7 @@ def parts_by_leaf(schedule: Schedule, place: Place, datasets: Mapping[str, Datas
         [name] = (each.name for each in leaf.trigger.datasets())
         if name not in datasets:
             raise invalid("trigger.dataset", "a dataset that exists", name)
-        found[leaf.id] = parts_of(name, datasets[name], leaf.trigger, place.period, fixed)
+        found[leaf.id] = parts_of(name, datasets[name], leaf.trigger, place.period, fixed, schedule.incomplete)
     return found
 
 

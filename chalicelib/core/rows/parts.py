@@ -56,6 +56,18 @@ class Parts:
     def has(self, number: int) -> bool:
         return bool(self.have >> number & 1)
 
+    def is_enough(self, now: Instant) -> bool:
+        """Whether the leaf is met at ``now``: no part is missing, or so many may be."""
+        lacking = self.lacking
+        allowed = self.allow is not None and lacking <= self.allow and now >= self.ended
+        return lacking == 0 or allowed or (self.open_at is not None and now >= self.open_at)
+
+    @property
+    def enough_at(self) -> Instant | None:
+        """When the leaf is met if no further part comes; None: never."""
+        allowed = self.ended if self.allow is not None and self.lacking <= self.allow else None
+        return min((at for at in (allowed, self.open_at) if at is not None), default=None)
+
     @property
     def text(self) -> str:
         """The form in which a row stores the parts; `of_text` reads it."""

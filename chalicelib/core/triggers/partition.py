@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from chalicelib.core.documents import Reference, Sparse
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import Instant
+from chalicelib.core.instants import Instant, iso
 from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
@@ -76,8 +76,13 @@ class PartitionTrigger(GatheringLeaf, Sparse):
         found = progress.parts if progress is not None else None
         if progress is None or found is None:
             return super().evaluate(progress, now)
-        met, arrived = found.lacking == 0, (self.arrived(progress),) if found.count else ()
-        return LeafState(met, arrived, () if met else (parts.words(found),), parts=found)
+        met, at = found.is_enough(now), found.enough_at
+        arrived = (self.arrived(progress),) if found.count or met else ()
+        if met:
+            without = (f"without {parts.named(found)} of {found.dataset}",) if found.lacking else ()
+            return LeafState(met, (*arrived, *without), (), parts=found)
+        starts = f", or until {iso(at)}" if at is not None else ""
+        return LeafState(met, arrived, (f"{parts.words(found)}{starts}",), at, found)
 
     def amounts(self, progress: Progress | None) -> tuple[int, int]:
         found = progress.parts if progress is not None else None
@@ -90,7 +95,8 @@ class PartitionTrigger(GatheringLeaf, Sparse):
 
     def arrived(self, progress: Progress) -> str:
         if progress.parts is not None:
-            return f"{progress.parts.count} of {parts.extent(progress.parts)} came {since(progress)}"
+            when = since(progress) if progress.parts.count else "in time"
+            return f"{progress.parts.count} of {parts.extent(progress.parts)} came {when}"
         return f"{count_of(progress.count, self.type)} of {self.dataset} came {since(progress)}"
 
     def noun(self) -> str:

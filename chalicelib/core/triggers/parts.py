@@ -91,9 +91,9 @@ def came(parts: Parts) -> Iterator[Part]:
     return (part for part in every(parts) if parts.has(part.number))
 
 
-def lacks(parts: Parts) -> tuple[dict[str, str], ...]:
+def lacks(parts: Parts, most: int = SHOWN) -> tuple[dict[str, str], ...]:
     """The values of the first parts that have not come."""
-    return tuple(values_of(parts, part) for part in missing(parts, SHOWN))
+    return tuple(values_of(parts, part) for part in missing(parts, most))
 
 
 def values_of(parts: Parts, part: Part) -> dict[str, str]:
@@ -104,10 +104,15 @@ def values_of(parts: Parts, part: Part) -> dict[str, str]:
 
 def words(parts: Parts) -> str:
     """What is missing, in words: ``2 of 23 hours of 2026-03-29 Europe/Paris in demo.clicks: 05 and 17``."""
-    named = [_short(parts, part) for part in missing(parts, NAMED)]
-    if parts.lacking > len(named):
-        named.append(f"{parts.lacking - len(named)} more")
-    return f"{parts.lacking} of {extent(parts)}: {', '.join(named[:-1])}{' and ' if named[1:] else ''}{named[-1]}"
+    return f"{parts.lacking} of {extent(parts)}: {named(parts)}"
+
+
+def named(parts: Parts) -> str:
+    """The first missing parts, in words: ``05, 06, 07, 08 and 3 more``."""
+    texts = [_short(parts, part) for part in missing(parts, NAMED)]
+    if parts.lacking > len(texts):
+        texts.append(f"{parts.lacking - len(texts)} more")
+    return f"{', '.join(texts[:-1])}{' and ' if texts[1:] else ''}{texts[-1]}"
 
 
 def extent(parts: Parts) -> str:

@@ -57,14 +57,16 @@ def begin(
     is_granted: Callable[[str], bool],
     now: Instant,
 ) -> Begin | Refused | None:
-    """What the job of a period begins with; None if its last run has the part, and a refusal if the part is late.
+    """What the job of a period begins with; None if its last run has the part, and a refusal if the part is late and
+    starts nothing.
 
     ``is_granted`` says of a leaf whether its dataset may be read."""
     number, last = _started(ports, row, gather.gathering_key(place.correlation))
     if last is not None:
         if not _is_rewritten(event) and _has(last, place, event, counting):
             return None
-        return Refused(f"is late: the job of {place.period.label} has started as {last.run_id}")
+        if schedule.late == "ignore":
+            return Refused(f"is late: the job of {place.period.label} has started as {last.run_id}")
     try:
         leaves = _leaves(ports, schedule, place, is_granted, now)
     except SluiceError as refused:

@@ -22,7 +22,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import Version
 from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers import registry, tree
-from chalicelib.core.triggers.parts import came, values_of
+from chalicelib.core.triggers.parts import came, lacks, values_of
 from chalicelib.flow import grants, lookup, many
 from chalicelib.flow.periods import Periods
 from chalicelib.ports import Ports
@@ -30,6 +30,7 @@ from chalicelib.ports import Ports
 SCHEMA = 1
 # Bytes of a run's named events. Its row holds 400 KB; the properties of workflow, schedule and request may have 300 KB.
 MAX_NAMED = 64 * 1024
+MAX_MISSING = 1_000  # missing partitions that the context of a run names
 
 
 def build(ports: Ports, run: Run, events: Sequence[Event] | None = None) -> dict[str, Any]:
@@ -143,9 +144,13 @@ def period_of(ports: Ports, run: Run) -> Period | None:
 
 
 def _of_period(ports: Ports, run: Run) -> dict[str, Any]:
-    """The field about the period of a run; empty if it has none."""
-    period = period_of(ports, run)
-    return {"period": fields_of(period)} if period is not None else {}
+    """The fields about the period of a run, and about the partitions that were missing at its claim; empty without."""
+    period, parts = period_of(ports, run), _parts_of(ports, run) or {}
+    absent = [
+        {"dataset": each.dataset, "partition": values} for each in parts.values() for values in lacks(each, MAX_MISSING)
+    ]
+    own = {"period": fields_of(period)} if period is not None else {}
+    return {**own, "missing": absent[:MAX_MISSING]} if absent else own
 
 
 def stored_events(ports: Ports, run: Run) -> list[dict[str, Any]] | None:

@@ -10,13 +10,13 @@ import pytest
 from pydantic import ValidationError
 
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.instants import parse_instant
+from chalicelib.core.instants import HOUR, parse_instant
 from chalicelib.core.jobs.dry_run import dry_run
 from chalicelib.core.triggers.partition import GivenPartition
 from chalicelib.flow import lookup
 from chalicelib.flow.ingest import roll_up
 from chalicelib.flow.views import partitions
-from tests.acceptance.words import all_of, any_of, doze_until, kinds, on, reasons, why, why_schedule
+from tests.acceptance.words import all_of, any_of, doze, doze_until, kinds, on, partition, reasons, why, why_schedule
 from tests.support.world import World, flights, full
 
 PARIS = "Europe/Paris"
@@ -213,6 +213,145 @@ def test_t25_the_page_of_a_partition_names_the_job(world: World) -> None:
         assert [job["job_id"] for job in found["waiting"]] == [job.job_id for job in world.jobs("s")]
 
 
+# -- listed values -----------------------------------------------------------------------------------------------------
+
+REGIONS = {
+    "keys": ["region", "day"],
+    "period": DAYS,
+    "values": {"region": ["us", "eu", "apac"]},
+}
+
+
+def test_t25_every_listed_value_of_the_day(world: World) -> None:
+    world.deploy(app({"s": per_day()}, **REGIONS))
+    upload(world, "region=us/day=2026-03-02")
+    found = why(world, "s")
+    assert "waits for 2 of 3 partitions of 2026-03-02 Europe/Paris in demo.clicks: eu and apac" in found["why"]
+    assert found["tree"]["lacks"] == [{"region": region, "day": "2026-03-02"} for region in ("eu", "apac")]
+    upload(world, "region=apac/day=2026-03-02", "region=eu/day=2026-03-02")
+    [run] = world.runs("s")
+    assert len(world.context(run)["events"]) == 3
+
+
+def test_t25_hours_for_each_listed_value(world: World) -> None:
+    fields = REGIONS | {"keys": ["region", "dt", "hour"], "period": HOURS}
+    world.deploy(app({"s": per_day()}, **fields))
+    folders = [f"region={region}/{folder}" for region in ("us", "eu", "apac") for folder in hours_of("2026-03-29")]
+    upload(world, *folders[:22], *folders[23:])
+    assert "waits for 1 of 69 partitions" in why(world, "s")["why"] and ": 23/us" in why(world, "s")["why"]
+    upload(world, folders[22])
+    assert len(world.runs("s")) == 1
+
+
+def test_t25_a_value_that_is_not_listed_starts_nothing(world: World) -> None:
+    world.deploy(app({"s": per_day()}, **REGIONS))
+    upload(world, "region=mars/day=2026-03-02")
+    assert world.jobs("s") == []
+    assert "is none of the partitions that 2026-03-02 waits for" in reasons(world, "s")[0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"values": {"region": ["us/eu"]}}, "a value of printable characters without '/'"),
+        ({"values": {"region": ["us", "us"]}}, "distinct values"),
+        ({"values": {"day": ["1"]}}, "keys that do not name the period"),
+        ({"period": None}, "values only with a period"),
+        ({"values": {"region": []}}, "at least 1 item"),
+    ],
+)
+def test_t25_values_that_are_refused(world: World, fields: dict[str, Any], why: str) -> None:
+    with pytest.raises((SluiceError, ValidationError)) as refused:
+        world.deploy(app({}, **REGIONS | fields))
+    assert why in str(refused.value)
+
+
+# -- incomplete and late -----------------------------------------------------------------------------------------------
+
+END = parse_instant("2026-03-02T23:00:00Z")  # of 2 March in Paris
+
+
+def test_t28_one_may_be_missing_once_the_day_has_ended(world: World) -> None:
+    world.deploy(app({"s": per_day(incomplete={"allow": 1})}))
+    upload(world, *(folder for folder in hours_of("2026-03-02") if folder[-2:] != "05"))
+    assert "in demo.clicks: 05, or until 2026-03-02T23:00:00.000Z" in why(world, "s")["why"]
+    doze_until(world, END - 1)
+    assert world.runs("s") == []
+    doze_until(world, END)
+    [run] = world.runs("s")
+    context = world.context(run)
+    assert "without 05 of demo.clicks" in run.fired_by.text
+    assert context["missing"] == [{"dataset": "demo.clicks", "partition": {"dt": "2026-03-02", "hour": "05"}}]
+    assert len(context["events"]) == 23
+
+
+def test_t28_more_than_allowed_wait_until_after(world: World) -> None:
+    world.deploy(app({"s": per_day(incomplete={"allow": 1, "after": "6h"})}))
+    upload(world, *hours_of("2026-03-02")[:2])
+    doze_until(world, END + 6 * HOUR - 1)
+    assert world.runs("s") == []
+    doze_until(world, END + 6 * HOUR)
+    [run] = world.runs("s")
+    assert (len(world.context(run)["events"]), len(world.context(run)["missing"])) == (2, 22)
+    assert "without 02, 03, 04, 05 and 18 more of demo.clicks" in run.fired_by.text
+
+
+def test_t28_a_part_before_the_deadline_completes_the_day(world: World) -> None:
+    world.deploy(app({"s": per_day(incomplete={"after": "6h"})}))
+    first, *others = hours_of("2026-03-02")
+    upload(world, *others)
+    doze_until(world, END + 6 * HOUR - 1_000)
+    upload(world, first)
+    [run] = world.runs("s")
+    assert "missing" not in world.context(run)
+
+
+def test_t28_a_dataset_without_any_partition_after_the_deadline(world: World) -> None:
+    world.deploy(app({"s": per_day(all_of(period(), period("sales")), incomplete={"after": "1h"})}))
+    upload(world, "day=2026-03-02", dataset="sales")
+    doze_until(world, END + HOUR)
+    [run] = world.runs("s")
+    assert [event["dataset"] for event in world.context(run)["events"]] == ["demo.sales"]
+
+
+def test_t28_a_late_part_runs_the_day_again(world: World) -> None:
+    world.deploy(app({"s": per_day(incomplete={"after": "1h"}, late="again")}))
+    first, second, *others = hours_of("2026-03-02")
+    upload(world, *others)
+    doze_until(world, END + HOUR)
+    upload(world, first)
+    upload(world, second)
+    runs = world.runs("s")
+    assert [run.correlation for run in runs] == [{"day": "2026-03-02"}] * 3
+    assert sorted(len(world.context(run)["events"]) for run in runs) == [22, 23, 24]
+    assert len({run.run_id for run in runs}) == 3
+
+
+def test_t28_a_day_that_is_written_again_runs_again_once(world: World) -> None:
+    fields = {"ready": {"done_flag": "_SUCCESS"}, "rewritten": "again"}
+    world.deploy(app({"s": per_day(late="again")}, **fields))
+    for folder in hours_of("2026-03-02"):
+        world.upload(f"raw/clicks/{folder}/_SUCCESS", etag="a")
+    world.settle()
+    doze(world, "5s")
+    for _ in range(2):
+        world.upload("raw/clicks/dt=2026-03-02/hour=05/_SUCCESS", etag="b")
+        world.settle()
+    assert [len(world.context(run)["events"]) for run in world.runs("s")] == [24, 24]
+
+
+def test_t28_a_late_part_is_ignored_by_default(world: World) -> None:
+    world.deploy(app({"s": per_day(incomplete={"after": "1h"})}))
+    first, *others = hours_of("2026-03-02")
+    upload(world, *others)
+    doze_until(world, END + HOUR)
+    upload(world, first)
+    assert len(world.runs("s")) == 1
+    assert "is late: the job of 2026-03-02 has started" in reasons(world, "s")[-1]
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
 QUARTERS = {"each": "15m", "format": "dt=%Y-%m-%d/hour=%H:%M"}
 REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (on(period()), {}, "expected a length of periods"),
@@ -223,6 +362,10 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (per_day() | {"per": {"each": "15m", "zone": "UTC"}}, {}, "not longer than per: 15m"),
     (per_day(coalesce=False), {}, "expected true with per"),
     (per_day(all_of(period(), period("sales"), within="1h")), {}, "no within with per"),
+    (on(period(), per="day", zone=PARIS, incomplete={}), {}, "expected allow, after, or both"),
+    (on(partition("sales"), incomplete={"allow": 1}), {}, "incomplete only with per"),
+    (on(partition("sales"), late="again"), {}, "late only with per"),
+    (per_day(incomplete={"after": "2d"}), {}, "less than the timeout of 1d"),
     (per_day() | {"per": "yearly"}, {}, "expected one of 15m"),
     (per_day(), {"period": None}, "a dataset with a period, because of per: day"),
     (per_day(), {"keys": ["region", "dt", "hour"]}, "whose values of region are known"),
