@@ -20,6 +20,7 @@ from chalicelib.core.time.period_names import Names
 from chalicelib.core.time.periods import Period, Weekday
 
 MAX_PARTS = 10_000  # of one leaf of a job
+MAX_JOBS = 400  # to which one partition may belong: the days of a year to date
 NAMED = 4  # parts that a sentence names
 SHOWN = 100  # parts that a list in an answer has
 
@@ -117,7 +118,7 @@ def named(parts: Parts) -> str:
 
 def extent(parts: Parts) -> str:
     """The set of the parts, in words: ``23 hours of 2026-03-29 Europe/Paris in demo.clicks``."""
-    return f"{parts.need} {_noun(parts)} of {parts.of} in {parts.dataset}"
+    return f"{parts.need} {_noun(parts)} {'for' if parts.around else 'of'} {parts.of} in {parts.dataset}"
 
 
 def _noun(parts: Parts) -> str:
