@@ -131,6 +131,7 @@ def build_run(
         uses=tuple(use.text for use in facts.granted.uses),
         registers=workflow.datasets_registered(schedule.workflow.partition(".")[0]),
         number=_number(job, facts, names.workflow_limit(schedule.workflow), permits),
+        period_parts={leaf: each.parts for leaf, each in job.leaves.items() if each.parts is not None} or None,
         wake_at=now,
     )
 

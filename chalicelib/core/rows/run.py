@@ -13,6 +13,7 @@ from typing import Any, Literal
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.parts import Parts
 from chalicelib.core.rows.stored import StoredRow
 from chalicelib.core.states import TRAITS, FailureKind, JobKind, RunState, Traits
 from chalicelib.core.why import NONE, Why
@@ -174,6 +175,8 @@ class Run(StoredRow):
 
     ``registers`` are the datasets of which its success registers a partition, by its workflow at the claim (L22), and
     ``registered`` are these partitions, or why there is none: ``dataset``, ``partition`` and ``why``.
+    ``period_parts`` has, for each leaf of its job that waited for the partitions of a period, those and which of them
+    had come (T25). The first attempt has them, and its events follow from them.
 
     ``requested_by`` is that of its job. ``leased_by`` is the user or role to which the lease of a worker is bound, and
     ``lease_key`` the digest of the lease's token.
@@ -252,6 +255,7 @@ class Run(StoredRow):
     sends: Mapping[str, Any] | None = None
     registers: tuple[str, ...] = ()
     registered: tuple[Mapping[str, Any], ...] = ()
+    period_parts: Mapping[str, Parts] | None = None
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 

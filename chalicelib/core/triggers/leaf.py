@@ -19,9 +19,10 @@ from chalicelib.core.instants import Instant, Millis, iso
 from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
+from chalicelib.core.rows.parts import Parts
 from chalicelib.core.time.days import Days
 from chalicelib.core.time.period_names import Names as PeriodNames
-from chalicelib.core.time.periods import Period
+from chalicelib.core.time.periods import Calendar, Period
 from chalicelib.core.triggers.patterns import Flattened
 
 MAX_COUNT = 1_000_000  # the largest number of events that a leaf may require
@@ -34,20 +35,23 @@ class LeafState:
     """The state of one leaf: whether it is met, and sentences about the events that arrived and those that are missing.
 
     ``changes_at`` is the instant at which the leaf is met if no event arrives until then; None if time does not meet
-    it."""
+    it. ``parts`` are the partitions that the leaf waits for, if these are certain ones."""
 
     met: bool
     arrived: tuple[str, ...]
     missing: tuple[str, ...]
     changes_at: Instant | None = None
+    parts: Parts | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetReference:
-    """A dataset for which a leaf waits. ``iceberg``: it waits for snapshots, which only Iceberg tables have."""
+    """A dataset for which a leaf waits. ``iceberg``: it waits for snapshots, which only Iceberg tables have.
+    ``by_period``: it waits for the partitions of a period, which only datasets with periods have."""
 
     name: str
     iceberg: bool = False
+    by_period: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,20 @@ class Leaf(Document):
     def needed(self) -> int:
         """How many events meet the leaf."""
         return 1
+
+    @property
+    def by_period(self) -> bool:
+        """Whether it waits for the partitions of the period of a job (T25)."""
+        return False
+
+    def span_of(self, period: Period, calendar: Calendar) -> tuple[Instant, Instant]:
+        """In which span the periods of a dataset begin that the leaf waits for, for the job of ``period``: from the
+        first instant to before the second one. ``calendar`` is that of the dataset."""
+        return period.start, period.end
+
+    def longest_span(self, per: Millis, each: Millis) -> Millis:
+        """The length of this span at most, if jobs have periods of the length ``per``, and the dataset of ``each``."""
+        return per
 
     def event_keys(self) -> tuple[str, ...]:
         """The event keys under which the reverse index lists the leaf (T15); none if a timer alone meets it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from chalicelib.core import ids
@@ -13,10 +13,11 @@ from chalicelib.core.definitions import foreign
 from chalicelib.core.definitions.foreign import UsedGrants
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import DAY, Instant
-from chalicelib.core.jobs import claim, gather, timeout
-from chalicelib.core.jobs.gather import Gathered, Touch
+from chalicelib.core.jobs import claim, gather, of_period, timeout
+from chalicelib.core.jobs.gather import Begin, Gathered, Touch
+from chalicelib.core.jobs.of_period import Place
 from chalicelib.core.rows.event import CLAIMED_LIFE, AppliedEvent, Event, LastArrival
-from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.job import Job, Progress
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.rows.run import Record, Run
@@ -25,9 +26,11 @@ from chalicelib.core.steps import DOCUMENT, OverBudget, Steps, values_in
 from chalicelib.core.triggers.event import custom_key
 from chalicelib.core.triggers.patterns import MAX_FOREIGN_STEPS, MAX_STEPS, Flattened
 from chalicelib.core.why import Why
-from chalicelib.core.writes import Create, DeleteJob, ExpectOpen, Put, PutLastArrival, Replace, Write
+from chalicelib.core.writes import Create, DeleteJob, ExpectNoRun, ExpectOpen, Put, PutLastArrival, Replace, Write
 from chalicelib.flow import calendars, grants, wake
 from chalicelib.flow.each import run_each
+from chalicelib.flow.ingest import roll_up
+from chalicelib.flow.ingest.roll_up import Refused
 from chalicelib.flow.notices import notices
 from chalicelib.log import logger
 from chalicelib.ports import MAX_CONFLICTS, MAX_DELAY, Ports, too_many_conflicts
@@ -85,8 +88,7 @@ def apply_to_all(
 
     def one(group: list[Subscription]) -> None:
         gathering = [row for row in group if row.leaf != WAKE]
-        ref = apply_event(ports, event, gathering, now, payload=payload, budget=budget)
-        refs.extend([ref] if ref else [])
+        refs.extend(apply_event(ports, event, gathering, now, payload=payload, budget=budget))
         if len(gathering) < len(group):
             wake.constrained(ports, group[0].schedule, group[0].generation)
 
@@ -109,20 +111,25 @@ def apply_event(
     along: Sequence[Write] = (),
     payload: Flattened | None = None,
     budget: Budget | None = None,
-) -> Ref | None:
+) -> tuple[Ref, ...]:
     """Apply an event to the leaves of one generation of one schedule, with the writes ``along`` in one transaction.
     ``payload`` is that of the event, for callers that apply it to many schedules.
 
-    Returns the ref of the job if its trigger is met, for a hint. A repeated event, a closed generation and an event
-    accepted before the leaf began to gather change nothing. Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a
-    row. Raises `OverBudget` if the ``budget`` of the request does not suffice.
+    Returns the refs of the jobs whose trigger is met, for a hint: of one job, or of those in whose windows a partition
+    is. A repeated event, a closed generation and an event accepted before the leaf began to gather change nothing.
+    Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row. Raises `OverBudget` if the ``budget`` of the request
+    does not suffice.
     """
     found = _match(ports, event, rows, payload, budget, now)
     if isinstance(found, Record):
         ports.ledger.put_all([Put(found)])
-        return None
-    if found is None:
-        return None
+        return ()
+    refs = (_apply(ports, match.mark(event), match, now, along) for match in found)
+    return tuple(ref for ref in refs if ref is not None)
+
+
+def _apply(ports: Ports, event: Event, found: _Match, now: Instant, along: Sequence[Write]) -> Ref | None:
+    """Apply an event to the job that it belongs to. Returns the ref of the job if its trigger is met."""
     for _ in range(MAX_CONFLICTS):
         match, granted = _granted(ports, found)
         if not match.met and not match.against:
@@ -131,7 +138,13 @@ def apply_event(
         match = _ending(match, event, job)
         if not (match.met or match.against) or not _is_open(ports, match, job):
             return None
-        plan = _plan(ports, event, match, job, now)
+        counted = _of_period(ports, event, match, job, now)
+        if isinstance(counted, Record):
+            ports.ledger.put_all([Put(counted)])
+            return None
+        if not counted.met and not counted.against:
+            return None  # a run of the period has the part
+        plan = _plan(ports, event, counted, job, now)
         refused = ports.ledger.commit([*plan.writes, *along, *plan.notices, *granted.expected])
         if refused is None:
             return _follow(ports, job, plan, now)
@@ -146,7 +159,8 @@ def apply_event(
 class _Match:
     """The leaves of a schedule that an event touches: ``met`` count it, and of ``against`` it ends the absence.
 
-    ``row`` is one of their subscriptions, and ``uses`` is what each leaf uses of other namespaces.
+    ``row`` is one of their subscriptions, and ``uses`` is what each leaf uses of other namespaces. ``place`` is the job
+    of a period (T25), ``parts`` the number of the part for each leaf, and ``begin`` what the job begins with.
     """
 
     schedule: Schedule
@@ -155,6 +169,13 @@ class _Match:
     against: tuple[str, ...]
     correlation: Mapping[str, str] | None
     uses: Mapping[str, tuple[ForeignUse, ...]]
+    place: Place | None = None
+    parts: Mapping[str, int] = field(default_factory=dict)
+    begin: Begin | None = None
+
+    def mark(self, event: Event) -> Event:
+        """The event under the id of its mark."""
+        return self.place.mark(event) if self.place is not None else event
 
     @property
     def job_key(self) -> tuple[str, int, str]:
@@ -180,27 +201,56 @@ def _match(
     payload: Flattened | None,
     budget: Budget | None,
     now: Instant,
-) -> _Match | Record | None:
-    """What an event touches of a schedule; None for nothing, and a record if the event should count but must not."""
+) -> Sequence[_Match] | Record:
+    """What an event touches of a schedule, for each job that it belongs to; empty for nothing, and a record if the
+    event should count but must not."""
     rows = [row for row in rows if gather.counts_for(event, row)]
     schedule = _document(ports, event, rows[0], budget) if rows else None
     if schedule is None:
-        return None
+        return ()
     schedule = calendars.read_periods(ports, schedule)
     row, touched = rows[0], _touched(event, schedule, rows, payload, budget)
     if isinstance(touched, OverBudget):
         return _set_aside(event, row, str(touched), now)
     met, against = touched
     if not met and not against:
-        return None
+        return ()
     correlation = gather.correlate(schedule.by, event)
     if schedule.by == rounds.BY and correlation is None:
-        return None  # a single node that was run again alone; other nodes of the DAG do not react to it
+        return ()  # a single node that was run again alone; other nodes of the DAG do not react to it
     refusal = _refusal(ports, schedule, row.schedule, (*met, *against), correlation)
     if refusal is not None:
         return _dropped(event, row, refusal, now)
     uses = {leaf: _uses_of(schedule, row.schedule, leaf) for leaf in (*met, *against)}
-    return _Match(schedule, row, met, against, correlation, uses)
+    if schedule.per is None:
+        return [_Match(schedule, row, met, against, correlation, uses)]
+    places = roll_up.places(ports, schedule, event, correlation or {}, met)
+    if isinstance(places, Refused):
+        return _dropped(event, row, places.why, now)
+    return [_Match(schedule, row, place.leaves, (), place.correlation, uses, place) for place in places]
+
+
+def _of_period(ports: Ports, event: Event, match: _Match, job: Job | None, now: Instant) -> _Match | Record:
+    """The match with the parts that the event is of the job of a period. It has no leaf if a run has the event already;
+    a record if the event does not count. The match as it is without a period."""
+    if match.place is None:
+        return match
+    schedule, row, place, begin = match.schedule, match.row, replace(match.place, leaves=match.met), None
+    leaves: Mapping[str, Progress] = job.leaves if job is not None else {}
+    if job is None:
+        found = roll_up.begin(
+            ports, schedule, row, place, event, lambda leaf: not missing_grants(ports, schedule, row.schedule, leaf),
+            now,
+        )  # fmt: skip
+        if found is None:
+            return replace(match, met=())
+        if isinstance(found, Refused):
+            return _dropped(event, row, found.why, now)
+        begin, leaves = found, found.leaves
+    parts = of_period.numbers(place, event, {leaf: each.parts for leaf, each in leaves.items()})
+    if not parts:
+        return _dropped(event, row, f"is none of the partitions that {place.period.label} waits for", now)
+    return replace(match, met=tuple(parts), parts=parts, begin=begin)
 
 
 def _touched(
@@ -250,12 +300,15 @@ def _plan(ports: Ports, event: Event, match: _Match, job: Job | None, now: Insta
     """The writes that apply an event to the gathering job as it was read."""
     schedule, row = match.schedule, match.row
     over = _has_timed_out(ports, job, schedule, event)
-    gathered = gather.gather(job, [Touch(event, match.met)], schedule, row, match.correlation, now, match.against, over)
-    own = gathered.job.job_id if match.met and gathered.job is not None else NO_JOB
+    touches = [Touch(event, match.met, match.parts)]
+    gathered = gather.gather(job, touches, schedule, row, match.correlation, now, match.against, over, match.begin)
+    counted = gathered.job or (job if match.place is not None else None)
+    own = counted.job_id if match.met and counted is not None else NO_JOB
     applied = AppliedEvent(row.schedule, row.generation, event, own, _expiry(schedule, now))
     seen = _arrivals(ports, event, row, match.against)
     grown, changes = _changes(job, gathered, row)
     writes = [Create(applied), *changes, *seen, *_beside(row, changes)]
+    writes += [ExpectNoRun(grown)] if match.begin is not None and grown is not None else []
     dropped = gathered.dropped
     aborted = dropped if dropped is not None and dropped.kind == "ABORTED" else None
     due = notices.of_job(ports, job, "aborted", aborted.reason, now) if job is not None and aborted is not None else []

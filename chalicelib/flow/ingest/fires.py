@@ -73,15 +73,15 @@ def _count(
         event = absences.described(leaf, event)
     version, detached = schedule_state.version, schedule.own_jobs(schedule_state.mode)
     row = Subscription(event.key, job.schedule, job.generation, version, str(job.leaf), 0, detached=detached)
-    ref = apply_event(ports, event, [row], now, along=[DeleteJob(job), *expected])
+    refs = apply_event(ports, event, [row], now, along=[DeleteJob(job), *expected])
     # The fire is still there if its event was counted before, has no grant, or the partition came at this instant.
     if (
         ports.rows.get(Job, job.schedule, job.generation, job.sort_key) is not None
         and ports.rows.get(ScheduleState, job.schedule) == schedule_state
     ):
         ports.ledger.commit([DeleteJob(job), *_record(ports, job, event.id, schedule, now)])
-    if ref is not None:
-        ports.hints.send([ref], now, now)
+    if refs:
+        ports.hints.send(refs, now, now)
     return f"fire of {iso(event.instant)} counted"
 
 

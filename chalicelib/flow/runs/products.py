@@ -11,8 +11,9 @@ from chalicelib.core.changes import replace
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.events import products
-from chalicelib.core.events.values import check_value, folders
+from chalicelib.core.events.values import folders
 from chalicelib.core.instants import Instant
+from chalicelib.core.partition_values import check_value
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Partition
 from chalicelib.core.rows.run import Run
