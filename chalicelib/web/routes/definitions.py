@@ -19,7 +19,7 @@ from chalicelib.flow.lookup import require
 from chalicelib.flow.views import freshness
 from chalicelib.flow.views.queues import of_policy, of_pool
 from chalicelib.flow.views.views import definition_view, ignored_view
-from chalicelib.ports import Ports
+from chalicelib.ports import Page, Ports
 from chalicelib.web import unseen
 from chalicelib.web.access import sees, visibility
 from chalicelib.web.bodies import BODIES
@@ -28,12 +28,13 @@ from chalicelib.web.paging import listing
 from chalicelib.web.quotas import check_document
 from chalicelib.wiring import ports
 
-# How documents are put, and what they are read with besides their fields, if a kind has more than others.
+# How documents are put and listed, and what they are read with besides their fields, if a kind has more than others.
 PUTS: dict[str, Callable[..., Change]] = {
     "calendar": calendars.put,
     "dataset": calendars.put_dataset,
     "workflow": workflows.put,
 }
+LISTS: dict[str, Callable[[Ports, str, int, str | None], Page[Any]]] = {"dataset": freshness.listed}
 PRESENT: dict[str, Callable[[Ports, Definition], dict[str, Any]]] = {
     "dataset": lambda ports, row: {
         "freshness": freshness.of_dataset(ports, row),
@@ -65,8 +66,8 @@ def put_namespace(request: Request, name: str) -> Response:
 
 def list_documents(request: Request, parent: str, kind: DefinitionKind) -> Json:
     _require_parent(kind, parent)
-    if kind == "dataset":
-        return listing(request, partial(freshness.listed, ports(), parent))
+    if kind in LISTS:
+        return listing(request, partial(LISTS[kind], ports(), parent))
     return listing(request, partial(ports().catalog.definitions, kind, parent), definition_view)
 
 

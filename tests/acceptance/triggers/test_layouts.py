@@ -155,6 +155,7 @@ def test_l12_a_folder_that_no_object_can_be_in_is_refused(padded: World, partiti
 def test_l12_of_two_folders_of_one_number_both_are_named(padded: World) -> None:
     padded.upload("raw/days/month=1/day=5/part-0.parquet")
     padded.settle()
+    padded.finish()
     with pytest.raises(SluiceError, match="month=01/day=05 or month=1/day=5, got 'month=001/day=5'"):
         preview(padded, "s", partitions={"values": [{"month": "001", "day": 5}]})
     exact = preview(padded, "s", partitions={"values": [{"month": 1, "day": 5}]})

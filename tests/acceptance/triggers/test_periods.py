@@ -335,11 +335,11 @@ def test_t24_partitions_older_than_the_period_count_once(world: World) -> None:
     upload(world, "dt=2026-03-02/hour=7")
     assert (len(world.runs("s")), registered(world)) == (2, ["2026-03-02/7", "x/1"])
     named = [{"dt": "2026-03-02", "hour": "07"}, {"dt": "x", "hour": "1"}]
+    world.finish()
     assert preview(world, "s", partitions={"values": named})["first"] == [
         {"dt": "2026-03-02", "hour": "7"},
         {"dt": "x", "hour": "1"},
     ]
-    world.finish()
     actions.run_now(world.ports, full("s"), {}, "r1", None, named[0])
     world.settle()
     [run] = [each for each in world.runs("s") if each.kind == "run_now"]
