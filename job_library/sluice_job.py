@@ -205,7 +205,8 @@ class RunContext:
     """One run's context. ``logical_start_time`` in ms since 1970, UTC; ``upstream`` the run that triggered it.
 
     ``rerun_of`` is the run that this one repeats, ``dag`` the DAG run that it is a part of, ``data`` what it carries.
-    ``spread`` is its place among the events of its fire, if the schedule has a spread.
+    ``spread`` is its place among the events of its fire, if the schedule has a spread. ``own_period`` is the period of
+    its job, if the schedule has one for each period.
     """
 
     run_id: str
@@ -221,6 +222,7 @@ class RunContext:
     dag: DagRun | None = None
     data: Data | None = None
     spread: Spread | None = None
+    own_period: Period | None = None
 
     @classmethod
     def load(cls, spark: SparkSession, uri: str) -> RunContext:
@@ -261,6 +263,7 @@ class RunContext:
             dag=_dag(document, where),
             data=_data(document, where),
             spread=_spread(document, where),
+            own_period=_period(document, where) if "period" in document else None,
         )
 
     @property
@@ -288,11 +291,14 @@ class RunContext:
         raise ContextError(self._none_of(keys, "none"))
 
     def period(self, dataset: str | None = None) -> Period:
-        """The run's only period: that of the partitions (of ``dataset``) among its events, else among those upstream.
+        """The run's only period: that of its job; else that of the partitions (of ``dataset``) among its events, else
+        among those upstream.
 
         Raises ContextError, with what was found, if none of them is a period, or if they are several."""
         run: RunContext | None = self
         while run is not None:
+            if dataset is None and run.own_period is not None:
+                return run.own_period
             found = {event.period for event in run.events if event.period and _is_of(event, dataset)}
             if len(found) == 1:
                 return found.pop()

@@ -23,11 +23,11 @@ from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.definitions.workflow import Namespace, Workflow
 from chalicelib.core.documents import LINES, ONE_LINE, Document, Name, Properties, Reference, StoredReference
 from chalicelib.core.errors import invalid
-from chalicelib.core.events.values import check_value
 from chalicelib.core.instants import parse_instant, parse_when
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.names import name_in
+from chalicelib.core.partition_values import check_value
 from chalicelib.core.quotas.document import Quotas
 from chalicelib.core.triggers.event import Payload
 from chalicelib.core.triggers.registry import AnyGiven

@@ -8,8 +8,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 
 from chalicelib.core.documents import Document, Properties, Reference, StoredReference
 from chalicelib.core.errors import SluiceError, invalid
-from chalicelib.core.events.values import check_value
 from chalicelib.core.instants import parse_instant
+from chalicelib.core.partition_values import check_value
 from chalicelib.core.rows.backfill import BackfillOrder
 
 MAX_BATCH = 100  # active runs of one backfill: as many jobs as one transaction can write

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from chalicelib.core.definitions.period import PeriodRule
 from chalicelib.core.documents import ONE_LINE, STORED, Described, Document, Sparse
 from chalicelib.core.errors import invalid
+from chalicelib.core.partition_values import check_value
 from chalicelib.core.time import period_names
 
 BUCKET = r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"  # the name of an S3 bucket
@@ -67,10 +68,11 @@ class Dataset(Described, Sparse):
     ``count_overwrites``: for size triggers, an object that is overwritten with other content counts again (T9).
     ``rewritten: again``: the done-flag or manifest of a known partition that is written again is a new event (T22).
     ``period``: the period that each partition is, and how its folders name it (T24).
+    ``values``: which values its other keys have, so that it is known which partitions a period has (T25).
     ``priority``: the least priority of the jobs that its data triggers (W2).
     """
 
-    omitted: ClassVar[Collection[str]] = ("rewritten", "period")
+    omitted: ClassVar[Collection[str]] = ("rewritten", "period", "values")
 
     bucket: str = Field(pattern=BUCKET)
     prefix: Prefix
@@ -80,6 +82,9 @@ class Dataset(Described, Sparse):
     count_overwrites: bool = False
     rewritten: Literal["again", "ignore"] = "ignore"
     period: PeriodRule | None = None
+    values: dict[str, Annotated[tuple[str, ...], Field(min_length=1, max_length=1_000)]] = Field(
+        default={}, max_length=10
+    )
     priority: int | None = Field(default=None, ge=0, le=9)
     operations: tuple[Operation, ...] = Field(default=(), max_length=4)
     glue_table: str | None = Field(default=None, pattern=r"^[^.\s]{1,255}\.[^.\s]{1,255}$")
@@ -113,7 +118,7 @@ class Dataset(Described, Sparse):
         if not self.operations:
             hint = "leave it out to count every operation, or name one"
             raise invalid("operations", "at least one operation, such as append", "none", hint)
-        for field in ("ready", "count_overwrites", "rewritten", "period"):
+        for field in ("ready", "count_overwrites", "rewritten", "period", "values"):
             if getattr(self, field) != type(self).model_fields[field].get_default(call_default_factory=True):
                 expected = f"{field} only with format: files"
                 hint = "remove the field, or the format"
@@ -123,12 +128,29 @@ class Dataset(Described, Sparse):
         return self
 
     def _check_period(self) -> None:
+        self._check_values()
         if self.period is None:
             return
         named = period_names.keys_of(self.period.format)
         if named != tuple(key for key in self.keys if key in named):
             hint = "write the folders in the order of keys; leave out those that are no part of the period"
             raise invalid("period.format", f"folders of the keys {', '.join(self.keys)}", self.period.format, hint)
+
+    def _check_values(self) -> None:
+        """Raises ``invalid`` unless the listed values are those of keys that do not name the period."""
+        if self.values and self.period is None:
+            hint = "add period, or remove values: without a period, no set of partitions is complete"
+            raise invalid("values", "values only with a period", sorted(self.values), hint)
+        named = period_names.keys_of(self.period.format) if self.period is not None else ()
+        others = [key for key in self.keys if key not in named]
+        for key, values in self.values.items():
+            if key not in others:
+                expected = f"keys that do not name the period: {', '.join(others) or 'there are none'}"
+                raise invalid(f"values.{key}", expected, key, "correct the key, or remove it")
+            for value in values:
+                check_value(value, f"values.{key}")
+            if len(set(values)) < len(values):
+                raise invalid(f"values.{key}", "distinct values", list(values), "write each value once")
 
     @field_validator("keys")
     @classmethod

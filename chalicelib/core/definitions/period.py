@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from functools import lru_cache
+from collections.abc import Collection
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
@@ -11,36 +10,19 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 from chalicelib.core import instants, zones
 from chalicelib.core.documents import ONE_LINE, STORED, Sparse, Zone
 from chalicelib.core.errors import SluiceError, invalid, meant
-from chalicelib.core.instants import DAY, HOUR, MINUTE, Millis
+from chalicelib.core.instants import DAY, HOUR, MINUTE
 from chalicelib.core.time import period_names
-from chalicelib.core.time.period_names import Names
-from chalicelib.core.time.periods import Calendar, Unit, Weekday, shown_twice
+from chalicelib.core.time.period_names import LENGTHS, Names
+from chalicelib.core.time.periods import Weekday, shown_twice
 
 Each = Literal[
     "15m", "20m", "30m", "hour", "2h", "3h", "4h", "6h", "8h", "12h", "day", "week", "month", "quarter", "year"
 ]
-LENGTHS: Mapping[str, tuple[Unit, int, Millis | None]] = {
-    "15m": ("minute", 15, 15 * MINUTE),
-    "20m": ("minute", 20, 20 * MINUTE),
-    "30m": ("minute", 30, 30 * MINUTE),
-    "hour": ("hour", 1, HOUR),
-    "2h": ("hour", 2, 2 * HOUR),
-    "3h": ("hour", 3, 3 * HOUR),
-    "4h": ("hour", 4, 4 * HOUR),
-    "6h": ("hour", 6, 6 * HOUR),
-    "8h": ("hour", 8, 8 * HOUR),
-    "12h": ("hour", 12, 12 * HOUR),
-    "day": ("day", 1, DAY),
-    "week": ("week", 1, 7 * DAY),
-    "month": ("month", 1, None),
-    "quarter": ("quarter", 1, None),
-    "year": ("year", 1, None),
-}
 # The years whose changes of the clocks are asked about. Zones have changed their rules before, and data is written now.
 SINCE, UNTIL = 2020, 2037
 
 
-def _check_each(each: object) -> object:
+def check_each(each: object) -> object:
     """Raise ``invalid`` for a text that is no length of a period, with the lengths that are near."""
     if isinstance(each, str) and each not in LENGTHS:
         raise invalid("", f"one of {', '.join(LENGTHS)}", each, _near(each))
@@ -70,7 +52,7 @@ class PeriodRule(Sparse):
 
     omitted: ClassVar[Collection[str]] = ("week_starts",)
 
-    each: Annotated[Each, BeforeValidator(_check_each, json_schema_input_type=Each)]
+    each: Annotated[Each, BeforeValidator(check_each, json_schema_input_type=Each)]
     format: Annotated[str, Field(min_length=1, max_length=200), ONE_LINE]
     zone: Zone = "UTC"
     week_starts: Weekday = "mon"
@@ -102,13 +84,4 @@ class PeriodRule(Sparse):
     @property
     def names(self) -> Names | None:
         """How folders name the periods; None if the present rules of time zones have no such zone."""
-        return _names(self.each, self.format, self.zone, self.week_starts, zones.version())
-
-
-@lru_cache(maxsize=256)
-def _names(each: str, text: str, zone: str, week_starts: Weekday, _version: str) -> Names | None:
-    tz, form = zones.zone(zone), period_names.parse(text)
-    if tz is None:
-        return None
-    unit, count, _ = LENGTHS[each]
-    return Names(Calendar(unit, count, zone, tz, week_starts, period_names.has_offset(form)), form)
+        return period_names.of(self.each, self.format, self.zone, self.week_starts)

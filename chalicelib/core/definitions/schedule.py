@@ -6,7 +6,8 @@ makes names full, so that every stored row holds full names.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, Tag, ValidationInfo, model_validator
 
@@ -14,6 +15,8 @@ from chalicelib.core.constraints import registry
 from chalicelib.core.constraints.registry import AnyConstraint
 from chalicelib.core.definitions.calendar import calendar_key
 from chalicelib.core.definitions.data import Carried, refuse_data_uri
+from chalicelib.core.definitions.incomplete import Incomplete
+from chalicelib.core.definitions.per import Per
 from chalicelib.core.definitions.workflow import Deadline, Notify, PoolReference
 from chalicelib.core.documents import (
     STORED,
@@ -26,12 +29,13 @@ from chalicelib.core.documents import (
     Zone,
     one_of,
 )
-from chalicelib.core.errors import invalid
-from chalicelib.core.instants import DAY, Instant, Millis, duration, iso, parse_when
+from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.instants import DAY, Instant, Millis, duration, format_duration, iso, parse_when
 from chalicelib.core.names import Names
 from chalicelib.core.states import Mode
 from chalicelib.core.targets.resources import Resources
 from chalicelib.core.targets.retries import Retries
+from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.tree import AnyTrigger
 
@@ -126,11 +130,20 @@ class Schedule(Described, Carried):
     keeps a schedule after its last fire, as completed, or deletes it (L10). ``spread`` makes several events of each
     fire (E2). ``notify`` adds notices to those of the workflow (W9). ``retries``, ``pool``, ``slots``, ``resources``,
     ``deadline`` and ``expected`` override those of the workflow.
+
+    ``per``: one job for each period of this length, which waits for the partitions of the period (T25). ``incomplete``
+    says when it starts although some are missing. ``late`` says what one does that comes after the start: nothing, on
+    record, or it starts another job of the period (T28).
     """
+
+    omitted: ClassVar[Collection[str]] = (*Carried.omitted, "per", "incomplete", "late")
 
     workflow: StoredReference
     trigger: AnyTrigger
     by: tuple[str, ...] = Field(default=(), max_length=10)
+    per: Per | None = None
+    incomplete: Incomplete | None = None
+    late: Literal["ignore", "again"] = "ignore"
     constraints: tuple[AnyConstraint, ...] = Field(default=(), max_length=20)
     properties: Properties = Field(default_factory=dict)
     priority: int | None = Field(default=None, ge=0, le=9)
@@ -185,7 +198,45 @@ class Schedule(Described, Carried):
             hint = "a time has no partition; use two schedules"
             raise invalid("by", "correlation keys only where every leaf counts events", list(self.by), hint)
         self._check_spread()
+        self._check_per(info)
         return self
+
+    def _check_per(self, info: ValidationInfo) -> None:
+        """Raises ``invalid`` unless every leaf waits for the partitions of a period, if there is one job for each."""
+        leaves = [leaf.trigger for leaf in tree.leaves(self.trigger)]
+        if self.per is None:
+            if any(leaf.by_period for leaf in leaves):
+                hint = "add per, such as per: day: then there is one job for each day"
+                raise invalid("per", "a length of periods, because the trigger has of: period", None, hint)
+            for field in ("incomplete", "late"):
+                if getattr(self, field) != type(self).model_fields[field].default:
+                    hint = "add per, such as per: day, or remove the field"
+                    raise invalid(field, f"{field} only with per", getattr(self, field), hint)
+            return
+        others = [leaf for leaf in leaves if not leaf.by_period]
+        if others:
+            hint = "add of: period to each partition leaf, and give other leaves a schedule of their own"
+            expected = f"only partition leaves with of: period, because of per: {self.per.each}"
+            raise invalid("trigger", expected, others[0].describe(), hint)
+        if tree.window_of(self.trigger) is not None:
+            raise invalid("trigger.within", "no within with per", self.per.each, "write a timeout for the job instead")
+        if not self.coalesce:
+            hint = "remove coalesce: each period has one job"
+            raise invalid("coalesce", "true with per", got=False, hint=hint)
+        if self.per.each in self.by:
+            hint = "remove it: the job of a period has its label under this key"
+            raise invalid("by", f"no key {self.per.each} beside per: {self.per.each}", list(self.by), hint)
+        span = self.incomplete.span if self.incomplete is not None else None
+        if (
+            span is not None
+            and self.timeout != "never"
+            and self.timeout.then == "abort"
+            and span >= self.timeout.millis
+        ):
+            hint = f"write a longer timeout, such as {{after: {format_duration(2 * span)}}}"
+            expected = f"less than the timeout of {self.timeout.after}, which counts from the end of the period, too"
+            raise invalid("incomplete.after", expected, format_duration(span), hint)
+        self.per.check(self.zone, info)
 
     def _check_spread(self) -> None:
         """Raises ``invalid`` unless a spread has a trigger that is one time (E2)."""
@@ -235,13 +286,30 @@ class Schedule(Described, Carried):
         return None if self.timeout == "never" else self.timeout.millis
 
     @property
+    def gathering(self) -> tuple[Any, ...]:
+        """What decides which events a job gathers. A change of it begins again."""
+        per = (self.per, self.per.zone or self.zone) if self.per is not None else None
+        return self.trigger, self.by, per, self.incomplete
+
+    @property
     def ends_at(self) -> Instant | None:
         """The last instant of the schedule; None without a ``ttl``. The document must be resolved."""
         return None if self.ttl is None else parse_when(self.ttl, 0, "ttl")
 
     def own_jobs(self, mode: Mode) -> bool:
-        """Whether each match and each fire has a job of its own (C11): with ``coalesce: false``, and in a backlog."""
-        return mode == "backlog" or not self.coalesce
+        """Whether each match and each fire has a job of its own (C11): with ``coalesce: false``, and in a backlog. The
+        one job of a period is its own in every mode."""
+        return self.per is None and (mode == "backlog" or not self.coalesce)
+
+    def period_of(self, correlation: Mapping[str, str] | None) -> Period | None:
+        """The period of the job, or run, with this correlation; None if it has none."""
+        names = self.per.names(self.zone) if self.per is not None else None
+        if names is None or not correlation or not correlation.keys() >= set(names.keys):
+            return None
+        try:
+            return names.read(correlation)
+        except SluiceError:
+            return None
 
     def resolved(self, namespace: str, app: str, now: Instant | None = None) -> Schedule:
         """The same schedule with full names and zones and, if ``now`` is given, with instants in place of the spans

@@ -11,9 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 from chalicelib.core.definitions.dataset import Dataset
-from chalicelib.core.errors import SluiceError
+from chalicelib.core.definitions.incomplete import Incomplete
+from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.instants import Instant
+from chalicelib.core.rows.parts import Parts
+from chalicelib.core.time import period_names
 from chalicelib.core.time.periods import Period
+from chalicelib.core.triggers import parts
+from chalicelib.core.triggers.leaf import Leaf
 
 
 class PeriodFields(TypedDict):
@@ -35,6 +40,42 @@ def period_of(dataset: Dataset, values: Mapping[str, str]) -> Period | None:
         return names.read(values)
     except SluiceError:
         return None
+
+
+def parts_of(
+    name: str,
+    dataset: Dataset,
+    leaf: Leaf,
+    period: Period,
+    fixed: Mapping[str, str],
+    incomplete: Incomplete | None = None,
+) -> Parts:
+    """The parts of a dataset that a leaf needs for the job of a period, none of which have come. ``fixed`` are the
+    values by which jobs are told apart besides their period. Raises ``invalid`` if the dataset does not determine
+    them."""
+    rule = dataset.period
+    if rule is None:
+        hint = "give the dataset a period, which says how its folders name hours or days"
+        raise invalid("trigger.dataset", "a dataset with a period, because of of: period", name, hint)
+    named = period_names.keys_of(rule.format)
+    values: dict[str, tuple[str, ...]] = {}
+    for key in dataset.keys:
+        if key in fixed and key not in named:
+            values[key] = (fixed[key],)
+        elif key in dataset.values:
+            values[key] = dataset.values[key]
+        elif key not in named:
+            hint = f"list its values in the dataset, or add it to by: then there is a job for each {key} of a period"
+            raise invalid("trigger.dataset", f"a dataset whose values of {key} are known", name, hint)
+    span = incomplete.span if incomplete is not None else None
+    of, (start, end) = f"{period.label} {period.zone}", leaf.span_of(period)
+    return parts.begun(
+        Parts(
+            name, dataset.keys, rule.each, rule.format, rule.zone, rule.week_starts, values, start, end, of, need=0,
+            ended=period.end, allow=incomplete.allow if incomplete is not None else None,
+            open_at=period.end + span if span is not None else None,
+        )
+    )  # fmt: skip
 
 
 def fields_of(period: Period) -> PeriodFields:

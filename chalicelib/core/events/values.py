@@ -8,34 +8,17 @@ same two bounds as 9.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from urllib.parse import unquote
 
-from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.partition_values import check_value
 
-# Spark expands these in a path, so a job that builds a path from the value would read other partitions, too. Spark and
-# Hive themselves escape them in the names of folders.
-GLOB = frozenset("*?{}[]\\")
 ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 WHOLE = re.compile(r"-?[0-9]+")
 MAX_ZEROS = 50  # leading zeros of a number in the name of a folder
 
 Rank = tuple[tuple[int, int, str], ...]  # the parts of a value: numbers (0, number, "") before texts (1, 0, text)
-
-
-def check_value(value: str, field: str) -> None:
-    """Raise ``invalid`` for a value of a partition key that jobs could read as a pattern or as another folder. Also for
-    a value that is not in the normal form C of Unicode: two forms of one text would be two partitions."""
-    if not value or "/" in value or not value.isprintable():
-        hint = "write the value as it stands in the folder, such as 2026-01-31"
-        raise invalid(field, "a value of printable characters without '/'", value, hint)
-    if GLOB & set(value) or value in (".", ".."):
-        hint = "Spark reads them as patterns; escape them in the name of the folder, such as %2A for *"
-        raise invalid(field, "a value without * ? { } [ ] \\, other than . and ..", value, hint)
-    if not unicodedata.is_normalized("NFC", value):
-        hint = "write the name of the folder, and the value, in the normal form C: unicodedata.normalize('NFC', text)"
-        raise invalid(field, "a value in the normal form C of Unicode", ascii(value), hint)
 
 
 def decoded(text: str) -> str:

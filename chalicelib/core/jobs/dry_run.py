@@ -5,18 +5,21 @@ Nothing is stored. Constraints are left out, since they depend on what else runs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from chalicelib.core import ids, instants
+from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.events.periods import period_of
 from chalicelib.core.instants import Instant
-from chalicelib.core.jobs import gather, timeout
-from chalicelib.core.jobs.gather import Touch
+from chalicelib.core.jobs import gather, of_period, timeout
+from chalicelib.core.jobs.gather import Begin, Touch
 from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
-from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.job import Job, Progress
+from chalicelib.core.rows.parts import Parts
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.core.steps import Steps
 from chalicelib.core.triggers import tree
@@ -28,6 +31,7 @@ from chalicelib.core.why import Why, plain
 # What a dry run may take: 0.4 s on a core, and 1.5 ms for each event.
 MAX_STEPS, STEPS_OF_AN_EVENT = 1_000_000, 3_750
 STEPS_OF_A_LEAF = 90  # to evaluate and describe it
+STEPS_OF_A_PART = 90  # to compute it for the job of a period
 STEPS_OF_A_TIME = 60  # to ask whether it has an occurrence at an instant
 
 
@@ -50,9 +54,12 @@ class _Waiting(NamedTuple):
     changes_at: Instant | None
 
 
-def dry_run(name: str, schedule: Schedule, given: Sequence[Given], now: Instant) -> tuple[list[Step], list[Job]]:
+def dry_run(
+    name: str, schedule: Schedule, given: Sequence[Given], now: Instant, datasets: Mapping[str, Dataset] | None = None
+) -> tuple[list[Step], list[Job]]:
     """Apply events, in the order of their instants, to an empty trigger. Returns the steps, and the jobs that still
-    wait. Raises `OverBudget` if that takes more steps than a dry run of so many events may.
+    wait. Raises `OverBudget` if that takes more steps than a dry run of so many events may. ``datasets`` are those of
+    the trigger, if there is one job for each period.
 
     Time passes between the events, and may complete a match by itself. It ends with the last event.
     """
@@ -61,6 +68,7 @@ def dry_run(name: str, schedule: Schedule, given: Sequence[Given], now: Instant)
     rows = list(_rows(name, schedule))
     budget = Steps(MAX_STEPS + STEPS_OF_AN_EVENT * len(given))
     size = len(tree.leaves(schedule.trigger)) * STEPS_OF_A_LEAF
+    known: dict[str, dict[str, Parts]] = {}
     rules = [(leaf, rule_of(leaf.trigger)) for leaf in tree.timed_leaves(schedule.trigger)]
     for number, (at, event, description, timed) in enumerate(
         sorted(_events(name, schedule, given, now), key=lambda item: item[0])
@@ -71,7 +79,9 @@ def dry_run(name: str, schedule: Schedule, given: Sequence[Given], now: Instant)
         payload = Flattened(event.payload, budget)
         touched, against = gather.touched(schedule, event, found, payload)
         touched = (*touched, *(leaf.id for leaf, rule in rules if leaf.trigger.type == timed and _fires(rule, at)))
-        steps.append(_play(schedule, waiting, event, description, (touched, against), f"{number}"))
+        place = _place(schedule, event, datasets or {}, touched, known)
+        budget.spend(place.cost)
+        steps.append(_play(schedule, waiting, event, description, (touched, against), f"{number}", place))
     return steps, [each.job for each in waiting.values()]
 
 
@@ -82,18 +92,21 @@ def _play(
     description: str,
     leaves_met: tuple[tuple[str, ...], tuple[str, ...]],
     number: str,
+    place: _Placed,
 ) -> Step:
     touched, against = leaves_met
     at = event.accepted_at
-    correlation = gather.correlate(schedule.by, event)
-    lost = bool(schedule.by) and correlation is None
+    correlation, lost = place.correlation, place.lost is not None
     sort_key = gather.gathering_key(correlation)
     row = Subscription(event.key, "demo.dry.run", 0, 0, number, 0)
     before = waiting.get(sort_key)
     job = before.job if before is not None else None
     over = job is not None and timeout.is_over(job, schedule, None, at)
-    touches = [Touch(event, () if lost else touched)]
-    gathered = gather.gather(job, touches, schedule, row, correlation, at, against, over)
+    begin = Begin({leaf: Progress(0, at, at, parts=parts) for leaf, parts in place.leaves.items()}, sort_key)
+    touches = [Touch(event, () if lost else tuple(place.parts) or touched, place.parts)]
+    gathered = gather.gather(
+        job, touches, schedule, row, correlation, at, against, over, begin if place.leaves else None
+    )
     after = gathered.job if gathered.job is not None else None if gathered.dropped else job
     verdict = tree.evaluate(schedule.trigger, after.leaves if after else {}, at)
     fires = after is not None and verdict.met
@@ -104,9 +117,48 @@ def _play(
         unseen = plain("no leaf of the trigger counts this event")
         return Step(at, description, verdict, unseen, touched=False, fires=fires)
     if lost:
-        lacks = plain(f"the event does not carry a value of every correlation key ({', '.join(schedule.by)})")
-        return Step(at, description, verdict, lacks, touched=False, fires=fires)
+        return Step(at, description, verdict, plain(place.lost or ""), touched=False, fires=fires)
     return Step(at, description, verdict, verdict.why, touched=True, fires=fires)
+
+
+class _Placed(NamedTuple):
+    """The job to which an event belongs: its correlation; for the job of a period also the parts that its ``leaves``
+    wait for, and those (``parts``) that the event is. ``lost`` says why the event belongs to none; None: to one.
+    ``cost`` are the steps that it took to compute the parts."""
+
+    correlation: Mapping[str, str] | None
+    leaves: Mapping[str, Parts] = {}
+    parts: Mapping[str, int] = {}
+    lost: str | None = None
+    cost: int = 0
+
+
+def _place(
+    schedule: Schedule,
+    event: Event,
+    datasets: Mapping[str, Dataset],
+    touched: Sequence[str],
+    known: dict[str, dict[str, Parts]],
+) -> _Placed:
+    """The job to which an event belongs. ``known`` are the parts of the jobs before, by their sort keys."""
+    by = gather.correlate(schedule.by, event)
+    if schedule.by and by is None:
+        keys = f"the event does not carry a value of every correlation key ({', '.join(schedule.by)})"
+        return _Placed(None, lost=keys)
+    if schedule.per is None or not touched:
+        return _Placed(by)
+    dataset = datasets.get(event.key.partition(":")[2])
+    period = period_of(dataset, event.partition or {}) if dataset is not None else None
+    place = of_period.place_of(schedule, period, by or {}) if period is not None else None
+    if place is None:
+        return _Placed(None, lost="the partition names no period of its dataset")
+    sort_key = gather.gathering_key(place.correlation)
+    cost = 0 if sort_key in known else STEPS_OF_A_PART
+    leaves = known.setdefault(sort_key, {}) or of_period.parts_by_leaf(schedule, place, datasets)
+    known[sort_key] = leaves
+    parts = of_period.numbers(place, event, leaves, touched)
+    lost = None if parts else f"it is none of the partitions that {place.period.label} waits for"
+    return _Placed(place.correlation, leaves, parts, lost, cost * sum(each.need for each in leaves.values()))
 
 
 def _let_time_pass(

@@ -7,7 +7,7 @@ time is over, it also returns the record or the detached job.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
 from chalicelib.core import ids
@@ -24,7 +24,7 @@ from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.core.rows.sort_keys import GATHERING
-from chalicelib.core.triggers import tree
+from chalicelib.core.triggers import parts, tree
 from chalicelib.core.triggers.leaf import Leaf
 from chalicelib.core.triggers.patterns import Flattened
 from chalicelib.core.why import Why
@@ -32,10 +32,21 @@ from chalicelib.core.why import Why
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """One event, and the leaves of one schedule that count it."""
+    """One event, and the leaves of one schedule that count it. ``parts`` has the number of the part that the event is,
+    for leaves that wait for certain ones."""
 
     event: Event
     leaves: tuple[str, ...]
+    parts: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """What the job of a period begins with (T25): the parts that its leaves wait for, with those that have come, and
+    ``source``, from which its id follows."""
+
+    leaves: Mapping[str, Progress]
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +113,11 @@ def gather(
     now: Instant,
     against: tuple[str, ...] = (),
     timed_out: bool = False,
+    begin: Begin | None = None,
 ) -> Gathered:
     """Apply events to a gathering job, or to a new one if there is none. ``against`` are the absent leaves whose
     absence the events end. ``timed_out``: the events were accepted after the job's timeout, so they begin the next
-    job."""
+    job. ``begin`` is what the job of a period begins with, if there is no job."""
     touches = tuple(touch for touch in touches if touch.leaves)
     # The match of a queued job is locked: the job holds permits and has a waiter, which no event removes with it.
     against = () if job is not None and job.queued_in is not None else against
@@ -113,8 +125,8 @@ def gather(
         if not touches:
             return Gathered(None)
         dropped = expiry(job, schedule, now) if job is not None else None
-        return Gathered(_begun(job, touches, schedule, subscription, correlation, now), dropped)
-    if timed_out and touches:
+        return Gathered(_begun(job, touches, schedule, subscription, correlation, now, begin), dropped)
+    if timed_out and touches and schedule.per is None:  # a period has one job at a time
         begun = _begun(job, touches, schedule, subscription, correlation, now)
         if begun.job_id != job.job_id:  # a DAG's node has one job per round: its events stay together
             if job.met_at is None and not timeout.runs_anyway(schedule):
@@ -128,6 +140,8 @@ def gather(
     if not progress:
         over = Why.of("absence_over", "the absent event arrived before the job was launched")
         return Gathered(None, record_of(job, "DROPPED", over, now))
+    if progress == job.leaves:
+        return Gathered(None)  # the part has come before
     requester = _requester(touches, subscription) or job.requested_by
     grown = replace(job, leaves=progress, requested_by=requester, rev=job.rev + 1)
     if touches and job.approvals:
@@ -147,10 +161,12 @@ def _begun(
     subscription: Subscription,
     correlation: Mapping[str, str] | None,
     now: Instant,
+    begin: Begin | None = None,
 ) -> Job:
     """A new match with these events. It replaces the row of ``over``, the match that ended, if there was one."""
-    first = _new_job(touches[0].event, subscription, correlation, now)
-    progress: dict[str, Progress] = {}
+    source = begin.source if begin is not None else rounds.which(correlation) or touches[0].event.id
+    first = _new_job(source, subscription, correlation, now)
+    progress: dict[str, Progress] = dict(begin.leaves) if begin is not None else {}
     for touch in touches:
         _count(progress, touch)
     rev = over.rev + 1 if over is not None else first.rev
@@ -182,9 +198,8 @@ def refresh(job: Job, schedule: Schedule, now: Instant) -> Job:
         return replace(
             job, state="PENDING_CONSTRAINTS", met_at=met_at, accepted_at=accepted, reason=verdict.why, wake_at=now
         )
-    span = schedule.timeout_millis
     instants_due = [
-        job.created_at + span if span is not None else None,
+        timeout.deadline_of(job, schedule),
         tree.expires_at(schedule.trigger, job.leaves),
         verdict.changes_at,
     ]
@@ -235,17 +250,29 @@ def _count(progress: dict[str, Progress], touch: Touch) -> None:
     at, amount = touch.event.accepted_at, touch.event.size or 0
     for leaf in touch.leaves:
         before = progress.get(leaf)
+        if before is not None and before.parts is not None:
+            progress[leaf] = _with_part(before, touch.parts[leaf], at)
+            continue
         progress[leaf] = before.plus(1, at, amount) if before else Progress(1, at, at, amount)
 
 
-def _new_job(first: Event, subscription: Subscription, correlation: Mapping[str, str] | None, now: Instant) -> Job:
-    # A node of a DAG has one job per round, whichever upstream ends first. So the job's id depends on the round (W4).
-    begins = rounds.which(correlation) or first.id
+def _with_part(before: Progress, number: int, at: Instant) -> Progress:
+    """The progress with a part that has come, which counts once."""
+    known = before.parts
+    if known is None or known.has(number):
+        return before
+    grown = before.plus(1, at) if before.count else replace(before, count=1, first_at=at, last_at=at)
+    return replace(grown, parts=parts.having(known, number))
+
+
+def _new_job(source: str, subscription: Subscription, correlation: Mapping[str, str] | None, now: Instant) -> Job:
+    """The job that begins by ``source``. A node of a DAG has one job per round, whichever upstream ends first (W4), and
+    a period has one job, whichever part comes first. Any other job begins by its first event."""
     return Job(
         schedule=subscription.schedule,
         generation=subscription.generation,
         sort_key=gathering_key(correlation),
-        job_id=ids.job_id(subscription.schedule, subscription.generation, begins),
+        job_id=ids.job_id(subscription.schedule, subscription.generation, source),
         kind="gathering",
         state="PENDING_TRIGGER",
         created_at=now,

@@ -52,11 +52,13 @@ def _timeout_of(job: Job, schedule: Schedule, schedule_state: ScheduleState | No
     """When the timeout ends. A repeated job has none, since it was launched in time before.
 
     A pause that stops timeouts (L4) postpones the end; during such a pause there is no end. A fire that an outage
-    delayed has its whole timeout from the instant at which it was prepared."""
+    delayed has its whole timeout from the instant at which it was prepared, and the job of a period from its end."""
     span = schedule.timeout_millis
     if span is None or is_repeated(job):
         return None
     created_at = job.created_at if job.prepared_at is None else job.prepared_at
+    period = schedule.period_of(job.correlation) if job.traits.of_events else None
+    created_at = max(created_at, period.end) if period is not None else created_at
     deadline = created_at + span
     for began, ended in schedule_state.pauses if schedule_state else ():
         start = max(began, created_at)

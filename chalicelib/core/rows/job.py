@@ -14,6 +14,7 @@ from typing import Any
 from chalicelib.core import ids
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.parts import Parts
 from chalicelib.core.rows.stored import StoredRow
 from chalicelib.core.states import TRAITS, JobKind, JobState, Traits
 from chalicelib.core.why import NONE, Why
@@ -22,31 +23,35 @@ from chalicelib.core.why import NONE, Why
 @dataclass(frozen=True, slots=True)
 class Progress:
     """What one leaf has gathered: the number of events, when the first and last were accepted, and bytes (``amount``).
+    ``parts`` has which parts of a period have come, if the leaf waits for all of them (T25).
 
-    ``unknown`` are numbers that newer code has stored behind these; a write keeps them as they are (O11).
+    ``unknown`` is what newer code has stored behind these; a write keeps it as it is (O11).
     """
 
     count: int
     first_at: Instant
     last_at: Instant
     amount: int = 0
-    unknown: tuple[int, ...] = field(default=(), compare=False, repr=False)
+    parts: Parts | None = None
+    unknown: tuple[Any, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
-    def of(cls, numbers: Sequence[int]) -> Progress:
-        """Progress from its stored numbers, in order."""
-        count, first_at, last_at, amount, *unknown = numbers
-        return cls(count, first_at, last_at, amount, tuple(unknown))
+    def of(cls, numbers: Sequence[Any]) -> Progress:
+        """Progress from its stored numbers, in order, and the text of its parts."""
+        count, first_at, last_at, amount, *more = numbers
+        parts = Parts.of_text(more[0]) if more and more[0] else None
+        return cls(count, first_at, last_at, amount, parts, tuple(more[1:]))
 
     @property
-    def numbers(self) -> list[int]:
+    def numbers(self) -> list[Any]:
         """The form in which a row stores the progress; `of` reads it."""
-        return [self.count, self.first_at, self.last_at, self.amount, *self.unknown]
+        more = [self.parts.text if self.parts is not None else "", *self.unknown] if self.parts or self.unknown else []
+        return [self.count, self.first_at, self.last_at, self.amount, *more]
 
     def plus(self, more: int, at: Instant, amount: int = 0) -> Progress:
         """Progress with ``more`` events, the last of them accepted at ``at``."""
         first, last = min(self.first_at, at), max(self.last_at, at)
-        return Progress(self.count + more, first, last, self.amount + amount, self.unknown)
+        return Progress(self.count + more, first, last, self.amount + amount, self.parts, self.unknown)
 
 
 @dataclass(frozen=True, slots=True)

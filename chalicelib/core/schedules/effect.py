@@ -75,7 +75,7 @@ def of_put(
         return Effect("ended" if mode == "completed" else "described", mode, keeps_trigger=True, keeps_jobs=True)
     if mode in ("disabled", "drain"):
         return Effect("idle", mode)
-    if (old.trigger, old.by) != (new.trigger, new.by):
+    if old.gathering != new.gathering:
         return Effect("begins_again", "enabled" if mode == "completed" else mode)
     if mode == "completed" and not _has_fires(new, old, schedule_state, now, carry, timer, prepared):
         return Effect("ended", mode, keeps_trigger=True, keeps_jobs=carry)

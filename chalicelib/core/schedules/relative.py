@@ -52,7 +52,7 @@ def kept(sent: Schedule, name: str, old: Counted, now: Instant) -> Counted | Non
         new = _resolved(sent, name, old.trigger_from)
     except SluiceError:
         return None  # bounds that leave no instant, counted from then: another trigger
-    if (new.trigger, new.by) != (old.definition.trigger, old.definition.by):
+    if new.gathering != old.definition.gathering:
         return None
     if sent.ttl is None:
         return Counted(new, old.trigger_from, old.trigger_from)

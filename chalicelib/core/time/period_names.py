@@ -13,8 +13,10 @@ from datetime import date, datetime, time, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
+from chalicelib.core import zones
 from chalicelib.core.errors import invalid
-from chalicelib.core.time.periods import FIRST_YEAR, LAST_YEAR, WEEKDAYS, Calendar, Period, Unit, quarter_of
+from chalicelib.core.instants import DAY, HOUR, MINUTE, Millis
+from chalicelib.core.time.periods import FIRST_YEAR, LAST_YEAR, WEEKDAYS, Calendar, Period, Unit, Weekday, quarter_of
 
 FIELDS = {
     "Y": ("year", 4),
@@ -27,6 +29,24 @@ FIELDS = {
     "H": ("hour", 2),
     "M": ("minute", 2),
     "z": ("offset", 5),
+}
+# The lengths of periods: unit, count, and ms if every one is as long, apart from changes of the clocks.
+LENGTHS: Mapping[str, tuple[Unit, int, Millis | None]] = {
+    "15m": ("minute", 15, 15 * MINUTE),
+    "20m": ("minute", 20, 20 * MINUTE),
+    "30m": ("minute", 30, 30 * MINUTE),
+    "hour": ("hour", 1, HOUR),
+    "2h": ("hour", 2, 2 * HOUR),
+    "3h": ("hour", 3, 3 * HOUR),
+    "4h": ("hour", 4, 4 * HOUR),
+    "6h": ("hour", 6, 6 * HOUR),
+    "8h": ("hour", 8, 8 * HOUR),
+    "12h": ("hour", 12, 12 * HOUR),
+    "day": ("day", 1, DAY),
+    "week": ("week", 1, 7 * DAY),
+    "month": ("month", 1, None),
+    "quarter": ("quarter", 1, None),
+    "year": ("year", 1, None),
 }
 # The sets of fields that determine a period, the usual one first.
 _DAYS = ("Ymd", "Yj")
@@ -167,6 +187,21 @@ class Names:
         if unit == "week":
             return f"the first day of a week, a {_DAY_NAMES[WEEKDAYS.index(self.calendar.week_starts)]}"
         return f"the beginning of a period of {_length(unit, count)}"
+
+
+def of(each: str, text: str, zone: str, week_starts: Weekday = "mon") -> Names | None:
+    """How folders of the format ``text`` name periods of the length ``each``; None if the present rules of time zones
+    have no such zone."""
+    return _of(each, text, zone, week_starts, zones.version())
+
+
+@lru_cache(maxsize=256)
+def _of(each: str, text: str, zone: str, week_starts: Weekday, _version: str) -> Names | None:
+    tz, form = zones.zone(zone), parse(text)
+    if tz is None:
+        return None
+    unit, count, _ = LENGTHS[each]
+    return Names(Calendar(unit, count, zone, tz, week_starts, has_offset(form)), form)
 
 
 _DAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

@@ -106,6 +106,57 @@ class Calendar:
         end = self._end(wall, offset, start)
         return Period(start, end, self.zone, self._label(wall, offset), wall, offset)
 
+    def slot(self, period: Period) -> int:
+        """The number of a period: it grows with the names, and counts those that the clocks skip, too. In a calendar
+        with offsets, each wall time has two numbers: one for each time that the clocks may show it."""
+        step = self._step(period.wall)
+        return step if period.offset is None else 2 * step + (period.offset != self._first_offset(period.wall))
+
+    def of_slot(self, slot: int) -> Period | None:
+        """The period with a number; None if the clocks never show its name."""
+        if not self.offsets:
+            return self.named(self._wall_of(slot))
+        step, second = divmod(slot, 2)
+        wall = self._wall_of(step)
+        offset, other = (wall.replace(tzinfo=self.tz, fold=fold).utcoffset() for fold in (0, 1))
+        if not second:
+            return self.named(wall, offset)
+        if other != offset:
+            return self.named(wall, other)
+        if self._after(wall).replace(tzinfo=self.tz, fold=1).utcoffset() == offset:
+            return None
+        first = self.named(wall, offset)
+        follows = self.next(first) if first is not None else None
+        return follows if follows is not None and follows.wall == wall else None
+
+    def _first_offset(self, wall: datetime) -> timedelta | None:
+        return wall.replace(tzinfo=self.tz, fold=0).utcoffset()
+
+    def _step(self, wall: datetime) -> int:
+        if self.minutes is not None:
+            return (wall.toordinal() * 24 * 60 + wall.hour * 60 + wall.minute) // self.minutes
+        if self.unit == "day":
+            return wall.toordinal()
+        if self.unit == "week":
+            return (wall.toordinal() - self._first_ordinal) // 7
+        return (wall.year * 12 + wall.month - 1) // _MONTHS[self.unit]
+
+    def _wall_of(self, step: int) -> datetime:
+        if self.minutes is not None:
+            day, minute = divmod(step * self.minutes, 24 * 60)
+            return datetime.combine(date.fromordinal(day), time(minute // 60, minute % 60))
+        if self.unit == "day":
+            return datetime.combine(date.fromordinal(step), time())
+        if self.unit == "week":
+            return datetime.combine(date.fromordinal(step * 7 + self._first_ordinal), time())
+        year, month = divmod(step * _MONTHS[self.unit], 12)
+        return datetime.combine(date(year, month + 1, 1), time())
+
+    @property
+    def _first_ordinal(self) -> int:
+        """The ordinal of the first day of a week; that of Monday, 1 January of the year 1, is 1."""
+        return 1 + WEEKDAYS.index(self.week_starts)
+
     def floor(self, wall: datetime) -> datetime:
         """The wall time of the name of the period with this wall time."""
         if self.minutes is not None:

@@ -19,7 +19,9 @@ from chalicelib.core.instants import Instant, Millis, iso
 from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
+from chalicelib.core.rows.parts import Parts
 from chalicelib.core.time.days import Days
+from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers.patterns import Flattened
 
 MAX_COUNT = 1_000_000  # the largest number of events that a leaf may require
@@ -32,20 +34,23 @@ class LeafState:
     """The state of one leaf: whether it is met, and sentences about the events that arrived and those that are missing.
 
     ``changes_at`` is the instant at which the leaf is met if no event arrives until then; None if time does not meet
-    it."""
+    it. ``parts`` are the partitions that the leaf waits for, if these are certain ones."""
 
     met: bool
     arrived: tuple[str, ...]
     missing: tuple[str, ...]
     changes_at: Instant | None = None
+    parts: Parts | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetReference:
-    """A dataset for which a leaf waits. ``iceberg``: it waits for snapshots, which only Iceberg tables have."""
+    """A dataset for which a leaf waits. ``iceberg``: it waits for snapshots, which only Iceberg tables have.
+    ``by_period``: it waits for the partitions of a period, which only datasets with periods have."""
 
     name: str
     iceberg: bool = False
+    by_period: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +122,16 @@ class Leaf(Document):
     def needed(self) -> int:
         """How many events meet the leaf."""
         return 1
+
+    @property
+    def by_period(self) -> bool:
+        """Whether it waits for the partitions of the period of a job (T25)."""
+        return False
+
+    def span_of(self, period: Period) -> tuple[Instant, Instant]:
+        """In which span the periods begin that the leaf waits for, for the job of ``period``: from the first instant to
+        before the second one."""
+        return period.start, period.end
 
     def event_keys(self) -> tuple[str, ...]:
         """The event keys under which the reverse index lists the leaf (T15); none if a timer alone meets it."""

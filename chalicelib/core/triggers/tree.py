@@ -17,6 +17,7 @@ from chalicelib.core.errors import invalid
 from chalicelib.core.instants import Instant, Millis, duration, format_duration
 from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Progress
+from chalicelib.core.rows.parts import Parts
 from chalicelib.core.time.days import Days
 from chalicelib.core.triggers import patterns
 from chalicelib.core.triggers.event import EventTrigger
@@ -85,7 +86,8 @@ class Verdict:
     leaves. A leaf needs events, of a ``size`` leaf bytes; a combination needs ``need`` of its ``children``.
 
     ``changes_at`` is the first instant at which the part may be met without a further event (by a quiet leaf). ``have``
-    may exceed ``need``. ``leaf`` is the number of a leaf; None for a combination.
+    may exceed ``need``. ``leaf`` is the number of a leaf; None for a combination. ``parts`` are the partitions
+    that a leaf waits for, if these are certain ones.
     """
 
     part: AnyTrigger
@@ -97,6 +99,7 @@ class Verdict:
     need: int
     leaf: str | None = None
     children: tuple[Verdict, ...] = ()
+    parts: Parts | None = None
 
     @property
     def type(self) -> str:
@@ -193,7 +196,9 @@ def _evaluate(
         gathered = progress.get(number)
         state = trigger.evaluate(gathered, now)
         amounts = trigger.amounts(gathered)
-        return Verdict(trigger, state.met, state.arrived, state.missing, state.changes_at, *amounts, number)
+        return Verdict(
+            trigger, state.met, state.arrived, state.missing, state.changes_at, *amounts, number, parts=state.parts
+        )
     children = tuple(_evaluate(child, progress, now, numbered) for child in trigger.triggers)
     # An event that several leaves count is named once.
     arrived = tuple(dict.fromkeys(text for child in children for text in child.arrived))

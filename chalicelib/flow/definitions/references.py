@@ -9,7 +9,8 @@ from chalicelib.core.access.allowed import Named
 from chalicelib.core.access.grants import ForeignUse, GrantKind
 from chalicelib.core.constraints.constraint import Constraint, Use
 from chalicelib.core.dags import rounds
-from chalicelib.core.definitions import foreign
+from chalicelib.core.definitions import foreign, roll_up
+from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.errors import Problems, SluiceError
@@ -199,6 +200,8 @@ def _check_dataset(ports: Ports, name: str, schedule: Schedule, dataset: Dataset
         hint = "wait for partitions of it, or name a dataset of format iceberg"
         raise errors.invalid("trigger.dataset", "a dataset of format iceberg", dataset.name, hint)
     keys = definition.document["keys"]
+    if dataset.by_period and schedule.per is not None:
+        roll_up.check(dataset.name, Dataset.model_validate(definition.document), schedule)
     for key in schedule.by:
         if key not in keys:
             hint = "correct the key, or remove it"

@@ -142,7 +142,8 @@ def prepare_queued(ports: Ports, waiters: Sequence[Waiter], at: Instant) -> list
     """The same for jobs in the queue of a policy, as if they had their permits for the instant ``at``. Returns those
     that may be delivered without a claim, in the given order.
 
-    Detaches the jobs that still gather events: an event that comes while a job is sent begins the next job."""
+    Detaches the jobs that still gather events: an event that comes while a job is sent begins the next job. The job of
+    a period is claimed, and keeps its key until then."""
     rows = {waiter: bundles.row_of(waiter) for waiter in waiters}
     named = {row: (row.job_schedule, row.job_generation, row.job_sort_key) for row in rows.values()}
     wanted: list[Key] = [kinds.key(Job, *key) for key in named.values()]
@@ -158,7 +159,8 @@ def prepare_queued(ports: Ports, waiters: Sequence[Waiter], at: Instant) -> list
         if job.closed or (job.is_bundle and bundles.has_to_change(ports, job, facts)):
             continue
         decision = check.decide(job, facts, at, row.limit_name)
-        if isinstance(decision, Launch) and is_paced(job, facts, decision):
+        of_period = facts.schedule is not None and facts.schedule.per is not None and job.traits.gathers
+        if isinstance(decision, Launch) and is_paced(job, facts, decision) and not of_period:
             decided[row] = _Decided(job, facts, decision.why)
     detached = _detached(ports, [each.job for each in decided.values() if each.job.traits.gathers])
     ready: list[tuple[Waiter, Ready]] = []

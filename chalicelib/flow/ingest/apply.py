@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from chalicelib.core import ids
@@ -13,10 +13,11 @@ from chalicelib.core.definitions import foreign
 from chalicelib.core.definitions.foreign import UsedGrants
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import DAY, Instant
-from chalicelib.core.jobs import claim, gather, timeout
-from chalicelib.core.jobs.gather import Gathered, Touch
+from chalicelib.core.jobs import claim, gather, of_period, timeout
+from chalicelib.core.jobs.gather import Begin, Gathered, Touch
+from chalicelib.core.jobs.of_period import Place
 from chalicelib.core.rows.event import CLAIMED_LIFE, AppliedEvent, Event, LastArrival
-from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.job import Job, Progress
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.rows.run import Record, Run
@@ -25,9 +26,11 @@ from chalicelib.core.steps import DOCUMENT, OverBudget, Steps, values_in
 from chalicelib.core.triggers.event import custom_key
 from chalicelib.core.triggers.patterns import MAX_FOREIGN_STEPS, MAX_STEPS, Flattened
 from chalicelib.core.why import Why
-from chalicelib.core.writes import Create, DeleteJob, ExpectOpen, Put, PutLastArrival, Replace, Write
+from chalicelib.core.writes import Create, DeleteJob, ExpectNoRun, ExpectOpen, Put, PutLastArrival, Replace, Write
 from chalicelib.flow import grants, wake
 from chalicelib.flow.each import run_each
+from chalicelib.flow.ingest import roll_up
+from chalicelib.flow.ingest.roll_up import Refused
 from chalicelib.flow.notices import notices
 from chalicelib.log import logger
 from chalicelib.ports import MAX_CONFLICTS, MAX_DELAY, Ports, too_many_conflicts
@@ -130,7 +133,13 @@ def apply_event(
         job = ports.rows.get(Job, *match.job_key)
         if not _is_open(ports, match, job):
             return None
-        plan = _plan(ports, event, match, job, now)
+        counted = _of_period(ports, event, match, job, now)
+        if isinstance(counted, Record):
+            ports.ledger.put_all([Put(counted)])
+            return None
+        if not counted.met and not counted.against:
+            return None  # a run of the period has the part
+        plan = _plan(ports, event, counted, job, now)
         refused = ports.ledger.commit([*plan.writes, *along, *plan.notices, *granted.expected])
         if refused is None:
             return _follow(ports, job, plan, now)
@@ -145,7 +154,8 @@ def apply_event(
 class _Match:
     """The leaves of a schedule that an event touches: ``met`` count it, and of ``against`` it ends the absence.
 
-    ``row`` is one of their subscriptions, and ``uses`` is what each leaf uses of other namespaces.
+    ``row`` is one of their subscriptions, and ``uses`` is what each leaf uses of other namespaces. ``place`` is the job
+    of a period (T25), ``parts`` the number of the part for each leaf, and ``begin`` what the job begins with.
     """
 
     schedule: Schedule
@@ -154,6 +164,9 @@ class _Match:
     against: tuple[str, ...]
     correlation: Mapping[str, str] | None
     uses: Mapping[str, tuple[ForeignUse, ...]]
+    place: Place | None = None
+    parts: Mapping[str, int] = field(default_factory=dict)
+    begin: Begin | None = None
 
     @property
     def job_key(self) -> tuple[str, int, str]:
@@ -198,7 +211,35 @@ def _match(
     if refusal is not None:
         return _dropped(event, row, refusal, now)
     uses = {leaf: _uses_of(schedule, row.schedule, leaf) for leaf in (*met, *against)}
-    return _Match(schedule, row, met, against, correlation, uses)
+    if schedule.per is None:
+        return _Match(schedule, row, met, against, correlation, uses)
+    place = roll_up.place(ports, schedule, event, correlation or {})
+    if isinstance(place, Refused):
+        return _dropped(event, row, place.why, now)
+    return _Match(schedule, row, met, against, place.correlation, uses, place)
+
+
+def _of_period(ports: Ports, event: Event, match: _Match, job: Job | None, now: Instant) -> _Match | Record:
+    """The match with the parts that the event is of the job of a period. It has no leaf if a run has the event already;
+    a record if the event does not count. The match as it is without a period."""
+    schedule, row, place, begin = match.schedule, match.row, match.place, None
+    leaves: Mapping[str, Progress] = job.leaves if job is not None else {}
+    if place is None:
+        return match
+    if job is None:
+        found = roll_up.begin(
+            ports, schedule, row, place, event, match.met,
+            lambda leaf: not missing_grants(ports, schedule, row.schedule, leaf), now,
+        )  # fmt: skip
+        if found is None:
+            return replace(match, met=())
+        if isinstance(found, Refused):
+            return _dropped(event, row, found.why, now)
+        begin, leaves = found, found.leaves
+    parts = of_period.numbers(place, event, {leaf: each.parts for leaf, each in leaves.items()}, match.met)
+    if not parts:
+        return _dropped(event, row, f"is none of the partitions that {place.period.label} waits for", now)
+    return replace(match, met=tuple(parts), parts=parts, begin=begin)
 
 
 def _touched(
@@ -238,12 +279,15 @@ def _plan(ports: Ports, event: Event, match: _Match, job: Job | None, now: Insta
     """The writes that apply an event to the gathering job as it was read."""
     schedule, row = match.schedule, match.row
     over = _has_timed_out(ports, job, schedule, event)
-    gathered = gather.gather(job, [Touch(event, match.met)], schedule, row, match.correlation, now, match.against, over)
-    own = gathered.job.job_id if match.met and gathered.job is not None else NO_JOB
+    touches = [Touch(event, match.met, match.parts)]
+    gathered = gather.gather(job, touches, schedule, row, match.correlation, now, match.against, over, match.begin)
+    counted = gathered.job or (job if match.place is not None else None)
+    own = counted.job_id if match.met and counted is not None else NO_JOB
     applied = AppliedEvent(row.schedule, row.generation, event, own, _expiry(schedule, now))
     seen = _arrivals(ports, event, row, match.against)
     grown, changes = _changes(job, gathered, row)
     writes = [Create(applied), *changes, *seen, *_beside(row, changes)]
+    writes += [ExpectNoRun(grown)] if match.begin is not None and grown is not None else []
     dropped = gathered.dropped
     aborted = dropped if dropped is not None and dropped.kind == "ABORTED" else None
     due = notices.of_job(ports, job, "aborted", aborted.reason, now) if job is not None and aborted is not None else []

@@ -10,9 +10,9 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.events import build, partitions, versions
 from chalicelib.core.events.partitions import NotCounted, ObjectCreated
-from chalicelib.core.events.values import check_value
 from chalicelib.core.events.versions import ObjectVersion
 from chalicelib.core.instants import SECOND, Instant, iso
+from chalicelib.core.partition_values import check_value
 from chalicelib.core.rows.event import CountedObject, Outbox, Partition
 from chalicelib.core.rows.ignored import IgnoredObjects, noted
 from chalicelib.core.triggers.size import size_key

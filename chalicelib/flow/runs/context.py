@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from chalicelib.core import ids
@@ -16,17 +17,20 @@ from chalicelib.core.events.build import reached, status_event
 from chalicelib.core.events.periods import fields_of
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Event, Partition
+from chalicelib.core.rows.parts import Parts
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import Version
 from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers import registry, tree
-from chalicelib.flow import grants, lookup
+from chalicelib.core.triggers.parts import came, lacks, values_of
+from chalicelib.flow import grants, lookup, many
 from chalicelib.flow.periods import Periods
 from chalicelib.ports import Ports
 
 SCHEMA = 1
 # Bytes of a run's named events. Its row holds 400 KB; the properties of workflow, schedule and request may have 300 KB.
 MAX_NAMED = 64 * 1024
+MAX_MISSING = 1_000  # missing partitions that the context of a run names
 
 
 def build(ports: Ports, run: Run, events: Sequence[Event] | None = None) -> dict[str, Any]:
@@ -79,6 +83,7 @@ def _build(ports: Ports, run: Run, known: Sequence[Event] | None) -> dict[str, A
         "manifest": None if inline else ports.payloads.put_manifest(run.run_id, described),
         "upstream": upstream,
         **({"data": dict(run.request.data)} if run.request.data is not None else {}),
+        **_of_period(ports, run),
         **_of_dag(run),
         **_of_spread(run),
         **({"rerun_of": run.rerun_of} if run.rerun_of is not None else {}),
@@ -107,11 +112,45 @@ def events_of(ports: Ports, run: Run, most: int | None = None) -> tuple[Event, .
     """The events that a run has counted, in the order in which they were accepted; with ``most`` only that many."""
     if run.event is not None:
         return (run.event, *(run.named if run.named is not None else _named(ports, run, run.event)))
+    parts = _parts_of(ports, run)
+    if parts is not None:
+        return _of_parts(ports, parts.values(), most)
     # A redrive may have another generation than the job that gathered the events. The id of that job names its own.
     gatherer = run.rerun_of or run.run_id
     gathered = ids.parse_job_id(gatherer)
     found = ports.jobs.events_of(gatherer, run.schedule, gathered.generation if gathered else run.generation, most)
     return tuple(sorted(found, key=lambda event: (event.accepted_at, event.path or "", event.id)))
+
+
+def _parts_of(ports: Ports, run: Run) -> Mapping[str, Parts] | None:
+    """The parts of a period that the job of a run had; None for any other run."""
+    if run.parts is not None or not run.correlation or (run.attempt == 1 and run.rerun_of is None):
+        return run.parts
+    first = ports.rows.get(Run, run.rerun_of or run.run_id, 1)
+    return first.parts if first is not None else None
+
+
+def _of_parts(ports: Ports, found: Iterable[Parts], most: int | None) -> tuple[Event, ...]:
+    """The events of the parts that have come: those of their registered partitions."""
+    keys = ((each.dataset, tuple(values_of(each, part).values())) for each in found for part in came(each))
+    rows = many.rows(ports, Partition, islice(dict.fromkeys(keys), most))
+    return tuple(sorted((row.event for row in rows), key=lambda event: (event.accepted_at, event.path or "")))
+
+
+def period_of(ports: Ports, run: Run) -> Period | None:
+    """The period of a run, whose job was that of a period; None if it has none."""
+    version = ports.rows.get(Version, run.schedule, run.version) if run.correlation else None
+    return Schedule.model_validate(version.definition).period_of(run.correlation) if version is not None else None
+
+
+def _of_period(ports: Ports, run: Run) -> dict[str, Any]:
+    """The fields about the period of a run, and about the partitions that were missing at its claim; empty without."""
+    period, parts = period_of(ports, run), _parts_of(ports, run) or {}
+    absent = [
+        {"dataset": each.dataset, "partition": values} for each in parts.values() for values in lacks(each, MAX_MISSING)
+    ]
+    own = {"period": fields_of(period)} if period is not None else {}
+    return {**own, "missing": absent[:MAX_MISSING]} if absent else own
 
 
 def stored_events(ports: Ports, run: Run) -> list[dict[str, Any]] | None:

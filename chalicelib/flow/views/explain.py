@@ -28,7 +28,7 @@ from chalicelib.core.rows.run import Record, RecordKind, Run
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.states import GATHERING_MODES, JobState, Mode, RunState
 from chalicelib.core.text import count_of
-from chalicelib.core.triggers import tree
+from chalicelib.core.triggers import parts, tree
 from chalicelib.core.views import At, Code, Sentence, View, shown
 from chalicelib.core.why import NONE, Mention, Why, joined, mention, plain
 from chalicelib.flow import facts, grants, lookup
@@ -47,7 +47,8 @@ MAX_ENDED = 5  # in the explanation of a schedule; the lists of records and of r
 
 class PartOfTriggerView(View):
     """A part of a trigger. A leaf needs events, of a ``size`` leaf bytes; a combination needs ``need`` of its children.
-    ``leaf`` is the number of a leaf; ``changes_at`` is when the part is met without a further event."""
+    ``leaf`` is the number of a leaf; ``changes_at`` is when the part is met without a further event. ``lacks`` has the
+    first partitions that a leaf lacks, if it waits for certain ones."""
 
     type: str
     text: str
@@ -56,6 +57,7 @@ class PartOfTriggerView(View):
     met: bool
     arrived: list[str]
     missing: list[str]
+    lacks: list[dict[str, str]]
     changes_at: At | None
     leaf: str | None
     children: list[PartOfTriggerView]
@@ -207,7 +209,8 @@ def _tree_of(
 def _part(part: tree.Verdict) -> PartOfTriggerView:
     """A part of a trigger. Only its leaves show what has arrived and is missing."""
     phrases: dict[str, list[str]] = {"arrived": [], "missing": []} if part.leaf is None else {}
-    return shown(PartOfTriggerView, part, children=[_part(child) for child in part.children], **phrases)
+    lacks = list(parts.lacks(part.parts)) if part.parts is not None else []
+    return shown(PartOfTriggerView, part, lacks=lacks, children=[_part(child) for child in part.children], **phrases)
 
 
 def _attempt_before(ports: Ports, job: Job) -> Run | None:
@@ -299,7 +302,10 @@ def _searched(ports: Ports, job: Job, known: Facts, lacks: bool, now: Instant) -
 
 def _lacking(ports: Ports, name: str, schedule: Schedule, job: Job | None) -> list[Why]:
     """What a search finds about what a trigger waits for, for a job or for a schedule without a waiting one."""
-    of_manifests = missing.manifests(ports, name, schedule, job.correlation if job is not None else None)
+    own = job.correlation if job is not None else None
+    if own is not None and schedule.per is not None:  # the folders of its partitions have other values than its period
+        own = {key: own[key] for key in schedule.by}
+    of_manifests = missing.manifests(ports, name, schedule, own)
     return [*missing.upstreams(ports, name, schedule, job, ports.clock.now()), *map(plain, of_manifests)]
 
 

@@ -11,13 +11,15 @@ from chalicelib.core import ids
 from chalicelib.core.backfills import backfill
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.events.periods import period_of
 from chalicelib.core.events.values import decoded, has_known_spellings, rank
 from chalicelib.core.instants import iso
-from chalicelib.core.jobs import gather
+from chalicelib.core.jobs import gather, of_period
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import WAKE
 from chalicelib.core.states import JobState, RunState
+from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.views import At, Code, Sentence, View, shown
 from chalicelib.flow import many, registered
@@ -140,7 +142,7 @@ def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) ->
     followed, cut = lineage.counted_by(ports, [event]) if row is not None else ([], False)
     counted = list(dict.fromkeys(job_id for _, job_id in followed))
     runs, jobs, records, cut_too = lineage.became(ports, counted[: lineage.MAX_NODES])
-    awaiting = _awaiting(ports, living, counted, event)
+    awaiting = _awaiting(ports, living, counted, event, period_of(dataset, values))
     found: OnePartitionView = {
         "dataset": name,
         "values": list(values.values()),
@@ -163,14 +165,18 @@ def _missing(name: str, values: Mapping[str, str]) -> Event:
     return Event(event_id, "partition", partition_key(name), 0, 0, partition=dict(values), dataset=name)
 
 
-def _awaiting(ports: Ports, schedules: Iterable[str], counted: Iterable[str], event: Event) -> list[Job]:
+def _awaiting(
+    ports: Ports, schedules: Iterable[str], counted: Iterable[str], event: Event, period: Period | None
+) -> list[Job]:
     """The gathering jobs that this event would join, read a hundred per call: those of the schedules of which no job
-    has counted it."""
+    has counted it. ``period`` is that of the partition."""
     seen = {parsed.schedule for job_id in counted if (parsed := ids.parse_job_id(job_id)) is not None}
     names = [name for name in schedules if name not in seen]
     wanted = []
     for name, (state, schedule) in many.schedules(ports, names).items():
         values = gather.correlate(schedule.by, event) if schedule.by else None
-        if values is not None or not schedule.by:
+        place = of_period.place_of(schedule, period, values or {}) if period is not None else None
+        values = dict(place.correlation) if place is not None else values
+        if values is not None or not (schedule.by or schedule.per):
             wanted.append((name, state.generation, gather.gathering_key(values)))
     return [job for job in many.rows(ports, Job, wanted) if not job.closed and job.met_at is None]

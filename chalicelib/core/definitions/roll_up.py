@@ -1,0 +1,75 @@
+"""Whether the periods of a dataset make up those of a schedule (T25)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.errors import invalid
+from chalicelib.core.instants import DAY, HOUR, Millis
+from chalicelib.core.time import period_names
+from chalicelib.core.time.period_names import LENGTHS
+from chalicelib.core.triggers.parts import MAX_PARTS
+
+# The longest and the shortest of those whose length varies. A change of the clocks adds an hour to a day or longer.
+_LONGEST: Mapping[str, Millis] = {"month": 31 * DAY, "quarter": 92 * DAY, "year": 366 * DAY}
+_SHORTEST: Mapping[str, Millis] = {"month": 28 * DAY, "quarter": 90 * DAY, "year": 365 * DAY}
+
+
+def check(name: str, dataset: Dataset, schedule: Schedule) -> None:
+    """Raise ``invalid`` unless the partitions of a dataset that a period of the schedule has are known."""
+    per, rule = schedule.per, dataset.period
+    if per is None:
+        return
+    if rule is None:
+        hint = "give the dataset a period, which says how its folders name hours or days"
+        raise invalid("trigger.dataset", f"a dataset with a period, because of per: {per.each}", name, hint)
+    if length(rule.each) > length(per.each):
+        hint = f"write per: {rule.each}, or a longer one"
+        expected = f"a dataset of periods that are not longer than per: {per.each}"
+        raise invalid("trigger.dataset", expected, f"{name}, each: {rule.each}", hint)
+    _check_zone(name, rule.each, rule.zone, schedule)
+    _check_values(name, dataset, schedule)
+
+
+def _check_zone(name: str, each: str, zone: str, schedule: Schedule) -> None:
+    """Raise ``invalid`` if it is not clear whose days are meant."""
+    per = schedule.per
+    if per is None or zone == (own := per.zone or schedule.zone):
+        return
+    if per.zone is None and own == "UTC":
+        hint = f"write zone: {zone} in the schedule; or per: {{each: {per.each}, zone: UTC}}, for those of UTC"
+        raise invalid("zone", f"a zone, because the periods of {name} are those of {zone}", own, hint)
+    if length(each) >= DAY:
+        hint = "give both the same zone; hours may have another one"
+        expected = f"a dataset of days in {own}, of which the periods of the schedule consist"
+        raise invalid("trigger.dataset", expected, f"{name}, each: {each} in {zone}", hint)
+
+
+def _check_values(name: str, dataset: Dataset, schedule: Schedule) -> None:
+    """Raise ``invalid`` if the values of a key are not known, or there are too many parts."""
+    per, rule = schedule.per, dataset.period
+    if per is None or rule is None:
+        return
+    count = -(-longest(per.each) // _SHORTEST.get(rule.each, length(rule.each)))
+    count *= prod(len(values) for key, values in dataset.values.items() if key not in schedule.by)
+    named = period_names.keys_of(rule.format)
+    for key in dataset.keys:
+        if key not in named and key not in schedule.by and key not in dataset.values:
+            hint = f"list them in the dataset: values: {{{key}: [..]}}; or add by: [{key}], for a job for each {key}"
+            raise invalid("trigger.dataset", f"a dataset whose values of {key} are known", name, hint)
+    if count > MAX_PARTS:
+        hint = "write a shorter per, or wait for a dataset of longer periods"
+        raise invalid("per", f"at most {MAX_PARTS:,} partitions of {name} for a job", f"up to {count:,}", hint)
+
+
+def length(each: str) -> Millis:
+    """The length of a period, of a varying one the longest."""
+    return LENGTHS[each][2] or _LONGEST[each]
+
+
+def longest(each: str) -> Millis:
+    """The longest period of this length, with a change of the clocks."""
+    return length(each) + (HOUR if length(each) >= DAY else 0)

@@ -1,0 +1,163 @@
+"""The parts that a period needs of a dataset: which they are, which number each has, and which are missing (T25).
+
+The parts of a day are the hours that begin in it: 23, 24 or 25. With listed values, such as regions, they are those
+hours for each region. All of this follows from the calendar and the lists; nothing is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import islice, product
+from math import prod
+from typing import NamedTuple, cast
+
+from chalicelib.core.changes import replace
+from chalicelib.core.errors import invalid
+from chalicelib.core.rows.parts import Parts
+from chalicelib.core.time import period_names
+from chalicelib.core.time.period_names import Names
+from chalicelib.core.time.periods import Period, Weekday
+
+MAX_PARTS = 10_000  # of one leaf of a job
+NAMED = 4  # parts that a sentence names
+SHOWN = 100  # parts that a list in an answer has
+
+
+class Part(NamedTuple):
+    """A part: its number among those of its leaf, its period, and the values of the other keys of its dataset."""
+
+    number: int
+    period: Period
+    others: tuple[str, ...]
+
+
+def begun(parts: Parts) -> Parts:
+    """The parts with their number. Raises ``invalid`` for more than `MAX_PARTS`, and if no part exists."""
+    need = sum(1 for _ in islice(every(parts), MAX_PARTS + 1))
+    if not 0 < need <= MAX_PARTS:
+        got = f"{'more' if need else 'none'} of {parts.dataset} in {parts.of}"
+        raise invalid("of", f"1 to {MAX_PARTS:,} parts of a period", got, "use shorter periods, or longer parts")
+    return replace(parts, need=need)
+
+
+def names_of(parts: Parts) -> Names:
+    """How folders name the periods. Raises ``invalid`` if the present rules of time zones have no such zone."""
+    names = period_names.of(parts.each, parts.format, parts.zone, cast("Weekday", parts.week_starts))
+    if names is None:
+        raise invalid("zone", "a zone of the present rules", parts.zone)
+    return names
+
+
+def number_of(parts: Parts, period: Period, values: Mapping[str, str]) -> int | None:
+    """The number of the part with this period and these values; None if it is none of the parts."""
+    if not parts.start <= period.start < parts.end:
+        return None
+    number = names_of(parts).calendar.slot(period) - _first(parts)
+    for key, known in parts.values.items():
+        if values.get(key) not in known:
+            return None
+        number = number * len(known) + known.index(values[key])
+    return number
+
+
+def having(parts: Parts, number: int) -> Parts:
+    return replace(parts, have=parts.have | 1 << number)
+
+
+def missing(parts: Parts, most: int) -> list[Part]:
+    """The first ``most`` parts that have not come."""
+    return list(islice(_lacking(parts), most))
+
+
+def _lacking(parts: Parts) -> Iterator[Part]:
+    """The parts that have not come, in the order of their numbers. Those that have come cost nothing."""
+    calendar, size = names_of(parts).calendar, prod(map(len, parts.values.values()))
+    first, last = _first(parts), calendar.slot(calendar.at(parts.end - 1))
+    unset = ~parts.have & (1 << (last - first + 1) * size) - 1
+    others, slot, period = list(product(*parts.values.values())), -1, None
+    while unset:
+        number = (unset & -unset).bit_length() - 1
+        unset &= unset - 1
+        if number // size != slot:
+            slot = number // size
+            period = calendar.of_slot(first + slot)
+        if period is not None and parts.start <= period.start < parts.end:
+            yield Part(number, period, others[number % size])
+
+
+def came(parts: Parts) -> Iterator[Part]:
+    """The parts that have come."""
+    return (part for part in every(parts) if parts.has(part.number))
+
+
+def lacks(parts: Parts, most: int = SHOWN) -> tuple[dict[str, str], ...]:
+    """The values of the first parts that have not come."""
+    return tuple(values_of(parts, part) for part in missing(parts, most))
+
+
+def values_of(parts: Parts, part: Part) -> dict[str, str]:
+    """The values of the partition that is this part, in the order of the keys of its dataset."""
+    known = {**names_of(parts).write(part.period), **dict(zip(parts.values, part.others, strict=True))}
+    return {key: known[key] for key in parts.keys}
+
+
+def words(parts: Parts) -> str:
+    """What is missing, in words: ``2 of 23 hours of 2026-03-29 Europe/Paris in demo.clicks: 05 and 17``."""
+    return f"{parts.lacking} of {extent(parts)}: {named(parts)}"
+
+
+def named(parts: Parts) -> str:
+    """The first missing parts, in words: ``05, 06, 07, 08 and 3 more``."""
+    texts = [_short(parts, part) for part in missing(parts, NAMED)]
+    if parts.lacking > len(texts):
+        texts.append(f"{parts.lacking - len(texts)} more")
+    return f"{', '.join(texts[:-1])}{' and ' if texts[1:] else ''}{texts[-1]}"
+
+
+def extent(parts: Parts) -> str:
+    """The set of the parts, in words: ``23 hours of 2026-03-29 Europe/Paris in demo.clicks``."""
+    return f"{parts.need} {_noun(parts)} of {parts.of} in {parts.dataset}"
+
+
+def _noun(parts: Parts) -> str:
+    if _told_apart(parts, tuple(parts.values)):
+        return "partition" if parts.need == 1 else "partitions"
+    if parts.each in ("hour", "day", "week", "month", "quarter", "year"):
+        return parts.each if parts.need == 1 else f"{parts.each}s"
+    return f"{'period' if parts.need == 1 else 'periods'} of {parts.each}"
+
+
+def _short(parts: Parts, part: Part) -> str:
+    """The name of a part within its period: ``05`` of the hours of a day."""
+    whole, _, zone = parts.of.partition(" ")
+    label, texts = part.period.label, _told_apart(parts, part.others)
+    inside = label.removeprefix(whole) if zone == parts.zone else label
+    if inside or not texts:
+        texts.insert(0, inside[1:] if inside != label and inside[:1] in ("T", "-") else label)
+    return "/".join(texts)
+
+
+def _told_apart(parts: Parts, others: Sequence[str]) -> list[str]:
+    """Those of the other keys, or of their values, that tell parts apart: of which several values are listed."""
+    return [text for text, listed in zip(others, parts.values.values(), strict=True) if len(listed) > 1]
+
+
+def every(parts: Parts) -> Iterator[Part]:
+    """The parts in the order of their numbers."""
+    calendar, others = names_of(parts).calendar, list(product(*parts.values.values()))
+    first, size = _first(parts), prod(map(len, parts.values.values()))
+    for period in calendar.between(parts.start, parts.end):
+        number = (calendar.slot(period) - first) * size
+        for offset, values in enumerate(others):
+            yield Part(number + offset, period, values)
+
+
+def _first(parts: Parts) -> int:
+    return _first_slot(names_of(parts), parts.start)
+
+
+@lru_cache(maxsize=1024)
+def _first_slot(names: Names, start: int) -> int:
+    """The lowest number that a period can have which begins at ``start`` or later."""
+    return names.calendar.slot(names.calendar.at(start))

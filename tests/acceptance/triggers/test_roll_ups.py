@@ -1,0 +1,382 @@
+"""One job for each period, which waits for exactly the partitions that the period has (T25)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from pydantic import ValidationError
+
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import HOUR, parse_instant
+from chalicelib.core.jobs.dry_run import dry_run
+from chalicelib.core.triggers.partition import GivenPartition
+from chalicelib.flow import lookup
+from chalicelib.flow.ingest import roll_up
+from chalicelib.flow.views import partitions
+from tests.acceptance.words import all_of, any_of, doze, doze_until, kinds, on, partition, reasons, why, why_schedule
+from tests.support.world import World, flights, full
+
+PARIS = "Europe/Paris"
+HOURS = {"each": "hour", "format": "dt=%Y-%m-%d/hour=%H", "zone": PARIS}
+DAYS = {"each": "day", "format": "day=%Y-%m-%d", "zone": PARIS}
+
+
+def period(dataset: str = "clicks") -> dict[str, Any]:
+    return {"type": "partition", "dataset": dataset, "of": "period"}
+
+
+def app(schedules: dict[str, Any], **clicks: Any) -> dict[str, Any]:
+    """An app with the hours ``clicks`` and the days ``sales``."""
+    datasets = {
+        "clicks": {"bucket": "lake", "prefix": "raw/clicks/", "keys": ["dt", "hour"], "period": HOURS} | clicks,
+        "sales": {"bucket": "lake", "prefix": "raw/sales/", "keys": ["day"], "period": DAYS},
+    }
+    return flights(schedules) | {"datasets": datasets}
+
+
+def per_day(trigger: dict[str, Any] | None = None, *constraints: Any, **fields: Any) -> dict[str, Any]:
+    return on(trigger or period(), "clean", *constraints, per="day", zone=PARIS, **fields)
+
+
+def hours_of(day: str, form: str = "dt=%Y-%m-%d/hour=%H", zone: str = PARIS) -> list[str]:
+    """The folders of the hours that begin in a day of Paris, as a producer in ``zone`` writes them."""
+    paris = ZoneInfo(PARIS)
+    begun = datetime.fromisoformat(day).replace(tzinfo=paris).timestamp()
+    instants = [begun + 3_600 * number for number in range(26)]
+    own = [at for at in instants if f"{datetime.fromtimestamp(at, paris):%Y-%m-%d}" == day]
+    written = (f"{datetime.fromtimestamp(at, ZoneInfo(zone)):{form}}" for at in own)
+    return list(dict.fromkeys(written))
+
+
+def upload(world: World, *folders: str, dataset: str = "clicks") -> None:
+    for folder in folders:
+        world.upload(f"raw/{dataset}/{folder}/part-0.parquet", size=5)
+    world.settle()
+
+
+@pytest.mark.parametrize(("day", "count"), [("2026-03-29", 23), ("2026-10-25", 24), ("2026-10-26", 24)])
+def test_t25_a_local_day_needs_its_hours(world: World, day: str, count: int) -> None:
+    world.deploy(app({"s": per_day()}))
+    first, *others = hours_of(day)
+    upload(world, *reversed(others))
+    assert world.runs("s") == []
+    upload(world, first)
+    [run] = world.runs("s")
+    context = world.context(run)
+    assert run.correlation == context["correlation"] == {"day": day}
+    assert len({event["path"] for event in context["events"]}) == count
+    period = context["period"]
+    assert (period["label"], period["zone"]) == (day, PARIS)
+    assert (period["end"] - period["start"]) // 3_600_000 == {"2026-03-29": 23, "2026-10-25": 25}.get(day, 24)
+
+
+def test_t25_why_names_the_missing_hours(world: World) -> None:
+    world.deploy(app({"s": per_day()}))
+    upload(world, *(folder for folder in hours_of("2026-03-29") if folder[-2:] not in ("05", "17")))
+    found = why(world, "s")
+    assert "waits for 2 of 23 hours of 2026-03-29 Europe/Paris in demo.clicks: 05 and 17" in found["why"]
+    assert found["tree"]["lacks"] == [{"dt": "2026-03-29", "hour": hour} for hour in ("05", "17")]
+    assert (found["tree"]["have"], found["tree"]["need"]) == (21, 23)
+
+
+def test_t25_a_producer_in_utc_fills_local_days(world: World) -> None:
+    world.deploy(app({"s": per_day()}, period=HOURS | {"zone": "UTC"}))
+    folders = hours_of("2026-10-25", zone="UTC")
+    assert (folders[0], len(folders)) == ("dt=2026-10-24/hour=22", 25)
+    upload(world, *folders[:-1])
+    assert world.runs("s") == []
+    assert "1 of 25 hours of 2026-10-25 Europe/Paris in demo.clicks: 2026-10-25T22" in why(world, "s")["why"]
+    upload(world, folders[-1])
+    [run] = world.runs("s")
+    assert run.correlation == {"day": "2026-10-25"}
+
+
+def test_t25_parts_before_the_job_count(world: World) -> None:
+    world.deploy(app({"s": per_day()}))
+    world.disable("s")
+    folders = hours_of("2026-03-02")
+    upload(world, *folders[:20])
+    world.enable("s")
+    upload(world, *folders[20:])
+    [run] = world.runs("s")
+    assert len(world.context(run)["events"]) == 24
+
+
+@pytest.mark.parametrize("trees", ["all", "any"])
+def test_t25_two_datasets_of_one_day(world: World, trees: str) -> None:
+    both = {"all": all_of, "any": any_of}[trees](period(), period("sales"))
+    world.deploy(app({"s": per_day(both)}))
+    upload(world, "day=2026-03-02", dataset="sales")
+    if trees == "all":
+        assert "waits for 24 of 24 hours of 2026-03-02" in why(world, "s")["why"]
+        upload(world, *hours_of("2026-03-02"))
+    [run] = world.runs("s")
+    found = [event["dataset"] for event in world.context(run)["events"]]
+    assert (found.count("demo.sales"), found.count("demo.clicks")) == (1, 24 if trees == "all" else 0)
+
+
+def test_t25_days_gather_side_by_side(world: World) -> None:
+    world.deploy(app({"s": per_day()}))
+    for pair in zip(hours_of("2026-03-02"), hours_of("2026-03-03"), strict=True):
+        upload(world, *pair)
+    assert [run.correlation for run in world.runs("s")] == [{"day": "2026-03-02"}, {"day": "2026-03-03"}]
+    assert all(len(world.context(run)["events"]) == 24 for run in world.runs("s"))
+
+
+def test_t25_the_timeout_counts_from_the_end_of_the_day(world: World) -> None:
+    world.deploy(app({"s": per_day()}))
+    upload(world, *hours_of("2026-03-02")[1:])
+    doze_until(world, parse_instant("2026-03-03T22:59:00Z"))
+    [job] = world.jobs("s")
+    doze_until(world, parse_instant("2026-03-03T23:01:00Z"))
+    assert (world.jobs("s"), kinds(world, "s")) == ([], ["ABORTED"])
+    upload(world, hours_of("2026-03-02")[0])
+    [run] = world.runs("s")
+    assert run.run_id != job.job_id and len(world.context(run)["events"]) == 24
+
+
+def test_t25_a_part_after_the_start_is_ignored_on_record(world: World) -> None:
+    either = any_of(period(), period("sales"))
+    world.deploy(app({"s": per_day(either)}))
+    upload(world, "day=2026-03-02", dataset="sales")
+    upload(world, "dt=2026-03-02/hour=05")
+    assert len(world.runs("s")) == 1 and world.jobs("s") == []
+    assert "is late: the job of 2026-03-02 has started" in reasons(world, "s")[0]
+    assert "is late" in why_schedule(world, "s")["ended"][0]["reason"]
+
+
+def test_t25_a_job_that_is_met_and_waits_takes_more(world: World) -> None:
+    either = any_of(period(), period("sales"))
+    world.deploy(app({"s": per_day(either)}))
+    world.pause("s")
+    upload(world, "day=2026-03-02", dataset="sales")
+    upload(world, "dt=2026-03-02/hour=05")
+    world.resume("s")
+    world.settle()
+    [run] = world.runs("s")
+    assert {event["dataset"] for event in world.context(run)["events"]} == {"demo.sales", "demo.clicks"}
+
+
+def test_t25_keys_beside_the_period(world: World) -> None:
+    period_of = HOURS | {"format": "dt=%Y-%m-%d/hour=%H"}
+    world.deploy(app({"s": per_day(by=["region"])}, keys=["region", "dt", "hour"], period=period_of))
+    for folder in hours_of("2026-03-02"):
+        upload(world, f"region=eu/{folder}", f"region=us/{folder}")
+    found = [run.correlation for run in world.runs("s")]
+    assert sorted(found, key=str) == [{"day": "2026-03-02", "region": region} for region in ("eu", "us")]
+    assert [len(world.context(run)["events"]) for run in world.runs("s")] == [24, 24]
+
+
+@pytest.mark.parametrize("carry", [True, False])
+def test_t25_an_update_while_a_day_gathers(world: World, carry: bool) -> None:
+    world.deploy(app({"s": per_day()}))
+    upload(world, *hours_of("2026-03-02")[:-1])
+    world.put("s", per_day(priority=7) | ({"on_update": "carry"} if carry else {}))
+    assert len(world.jobs("s")) == carry
+    upload(world, hours_of("2026-03-02")[-1])
+    [run] = world.runs("s")
+    assert len(world.context(run)["events"]) == 24
+
+
+def test_t25_a_day_that_ran_is_late_after_an_update(world: World) -> None:
+    world.deploy(app({"s": per_day(any_of(period(), period("sales")))}))
+    upload(world, "day=2026-03-02", dataset="sales")
+    world.put("s", per_day(any_of(period(), period("sales")), priority=7))
+    upload(world, "dt=2026-03-02/hour=05")
+    assert len(world.runs("s")) == 1
+    assert "is late" in reasons(world, "s")[-1]
+
+
+def test_t25_a_dry_run_of_a_day(world: World) -> None:
+    world.deploy(app({"s": per_day()}))
+    schedule = lookup.existing(world.ports, full("s"))[1]
+    values = [dict(part.split("=") for part in folder.split("/")) for folder in hours_of("2026-03-29")]
+    given = [GivenPartition(type="partition", dataset="clicks", partition=each) for each in values]
+    datasets = roll_up.datasets_of(world.ports, schedule)
+    steps, left = dry_run(full("s"), schedule, given, world.clock.now(), datasets)
+    assert [step.fires for step in steps] == [False] * 22 + [True]
+    assert "waits for 22 of 23 hours of 2026-03-29" in steps[0].why.text and left == []
+    stray = GivenPartition(type="partition", dataset="clicks", partition={"dt": "2026-03-29", "hour": "02"})
+    [step], _ = dry_run(full("s"), schedule, [stray], world.clock.now(), datasets)
+    assert step.why.text == "the partition names no period of its dataset"
+
+
+def test_t25_the_page_of_a_partition_names_the_job(world: World) -> None:
+    world.deploy(app({"s": per_day()}))
+    upload(world, "dt=2026-03-02/hour=05")
+    dataset = roll_up.datasets_of(world.ports, lookup.existing(world.ports, full("s"))[1])["demo.clicks"]
+    for hour in ("05", "06"):
+        found = partitions.one(world.ports, "demo.clicks", dataset, {"dt": "2026-03-02", "hour": hour})
+        assert [job["job_id"] for job in found["waiting"]] == [job.job_id for job in world.jobs("s")]
+
+
+# -- listed values -----------------------------------------------------------------------------------------------------
+
+REGIONS = {
+    "keys": ["region", "day"],
+    "period": DAYS,
+    "values": {"region": ["us", "eu", "apac"]},
+}
+
+
+def test_t25_every_listed_value_of_the_day(world: World) -> None:
+    world.deploy(app({"s": per_day()}, **REGIONS))
+    upload(world, "region=us/day=2026-03-02")
+    found = why(world, "s")
+    assert "waits for 2 of 3 partitions of 2026-03-02 Europe/Paris in demo.clicks: eu and apac" in found["why"]
+    assert found["tree"]["lacks"] == [{"region": region, "day": "2026-03-02"} for region in ("eu", "apac")]
+    upload(world, "region=apac/day=2026-03-02", "region=eu/day=2026-03-02")
+    [run] = world.runs("s")
+    assert len(world.context(run)["events"]) == 3
+
+
+def test_t25_hours_for_each_listed_value(world: World) -> None:
+    fields = REGIONS | {"keys": ["region", "dt", "hour"], "period": HOURS}
+    world.deploy(app({"s": per_day()}, **fields))
+    folders = [f"region={region}/{folder}" for region in ("us", "eu", "apac") for folder in hours_of("2026-03-29")]
+    upload(world, *folders[:22], *folders[23:])
+    assert "waits for 1 of 69 partitions" in why(world, "s")["why"] and ": 23/us" in why(world, "s")["why"]
+    upload(world, folders[22])
+    assert len(world.runs("s")) == 1
+
+
+def test_t25_a_value_that_is_not_listed_starts_nothing(world: World) -> None:
+    world.deploy(app({"s": per_day()}, **REGIONS))
+    upload(world, "region=mars/day=2026-03-02")
+    assert world.jobs("s") == []
+    assert "is none of the partitions that 2026-03-02 waits for" in reasons(world, "s")[0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"values": {"region": ["us/eu"]}}, "a value of printable characters without '/'"),
+        ({"values": {"region": ["us", "us"]}}, "distinct values"),
+        ({"values": {"day": ["1"]}}, "keys that do not name the period"),
+        ({"period": None}, "values only with a period"),
+        ({"values": {"region": []}}, "at least 1 item"),
+    ],
+)
+def test_t25_values_that_are_refused(world: World, fields: dict[str, Any], why: str) -> None:
+    with pytest.raises((SluiceError, ValidationError)) as refused:
+        world.deploy(app({}, **REGIONS | fields))
+    assert why in str(refused.value)
+
+
+# -- incomplete and late -----------------------------------------------------------------------------------------------
+
+END = parse_instant("2026-03-02T23:00:00Z")  # of 2 March in Paris
+
+
+def test_t28_one_may_be_missing_once_the_day_has_ended(world: World) -> None:
+    world.deploy(app({"s": per_day(incomplete={"allow": 1})}))
+    upload(world, *(folder for folder in hours_of("2026-03-02") if folder[-2:] != "05"))
+    assert "in demo.clicks: 05, or until 2026-03-02T23:00:00.000Z" in why(world, "s")["why"]
+    doze_until(world, END - 1)
+    assert world.runs("s") == []
+    doze_until(world, END)
+    [run] = world.runs("s")
+    context = world.context(run)
+    assert "without 05 of demo.clicks" in run.fired_by.text
+    assert context["missing"] == [{"dataset": "demo.clicks", "partition": {"dt": "2026-03-02", "hour": "05"}}]
+    assert len(context["events"]) == 23
+
+
+def test_t28_more_than_allowed_wait_until_after(world: World) -> None:
+    world.deploy(app({"s": per_day(incomplete={"allow": 1, "after": "6h"})}))
+    upload(world, *hours_of("2026-03-02")[:2])
+    doze_until(world, END + 6 * HOUR - 1)
+    assert world.runs("s") == []
+    doze_until(world, END + 6 * HOUR)
+    [run] = world.runs("s")
+    assert (len(world.context(run)["events"]), len(world.context(run)["missing"])) == (2, 22)
+    assert "without 02, 03, 04, 05 and 18 more of demo.clicks" in run.fired_by.text
+
+
+def test_t28_a_part_before_the_deadline_completes_the_day(world: World) -> None:
+    world.deploy(app({"s": per_day(incomplete={"after": "6h"})}))
+    first, *others = hours_of("2026-03-02")
+    upload(world, *others)
+    doze_until(world, END + 6 * HOUR - 1_000)
+    upload(world, first)
+    [run] = world.runs("s")
+    assert "missing" not in world.context(run)
+
+
+def test_t28_a_dataset_without_any_partition_after_the_deadline(world: World) -> None:
+    world.deploy(app({"s": per_day(all_of(period(), period("sales")), incomplete={"after": "1h"})}))
+    upload(world, "day=2026-03-02", dataset="sales")
+    doze_until(world, END + HOUR)
+    [run] = world.runs("s")
+    assert [event["dataset"] for event in world.context(run)["events"]] == ["demo.sales"]
+
+
+def test_t28_a_late_part_runs_the_day_again(world: World) -> None:
+    world.deploy(app({"s": per_day(incomplete={"after": "1h"}, late="again")}))
+    first, second, *others = hours_of("2026-03-02")
+    upload(world, *others)
+    doze_until(world, END + HOUR)
+    upload(world, first)
+    upload(world, second)
+    runs = world.runs("s")
+    assert [run.correlation for run in runs] == [{"day": "2026-03-02"}] * 3
+    assert sorted(len(world.context(run)["events"]) for run in runs) == [22, 23, 24]
+    assert len({run.run_id for run in runs}) == 3
+
+
+def test_t28_a_day_that_is_written_again_runs_again_once(world: World) -> None:
+    fields = {"ready": {"done_flag": "_SUCCESS"}, "rewritten": "again"}
+    world.deploy(app({"s": per_day(late="again")}, **fields))
+    for folder in hours_of("2026-03-02"):
+        world.upload(f"raw/clicks/{folder}/_SUCCESS", etag="a")
+    world.settle()
+    doze(world, "5s")
+    for _ in range(2):
+        world.upload("raw/clicks/dt=2026-03-02/hour=05/_SUCCESS", etag="b")
+        world.settle()
+    assert [len(world.context(run)["events"]) for run in world.runs("s")] == [24, 24]
+
+
+def test_t28_a_late_part_is_ignored_by_default(world: World) -> None:
+    world.deploy(app({"s": per_day(incomplete={"after": "1h"})}))
+    first, *others = hours_of("2026-03-02")
+    upload(world, *others)
+    doze_until(world, END + HOUR)
+    upload(world, first)
+    assert len(world.runs("s")) == 1
+    assert "is late: the job of 2026-03-02 has started" in reasons(world, "s")[-1]
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+QUARTERS = {"each": "15m", "format": "dt=%Y-%m-%d/hour=%H:%M"}
+REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    (on(period()), {}, "expected a length of periods"),
+    (per_day({"type": "partition", "dataset": "clicks"}), {}, "only partition leaves with of: period"),
+    (per_day(period() | {"count": 3}), {}, "either count or of"),
+    (per_day() | {"zone": "UTC"}, {}, "expected a zone, because the periods of demo.clicks are those of Europe/Paris"),
+    (per_day() | {"per": "15m"}, {}, "periods whose names the clocks of Europe/Paris show once"),
+    (per_day() | {"per": {"each": "15m", "zone": "UTC"}}, {}, "not longer than per: 15m"),
+    (per_day(coalesce=False), {}, "expected true with per"),
+    (per_day(all_of(period(), period("sales"), within="1h")), {}, "no within with per"),
+    (on(period(), per="day", zone=PARIS, incomplete={}), {}, "expected allow, after, or both"),
+    (on(partition("sales"), incomplete={"allow": 1}), {}, "incomplete only with per"),
+    (on(partition("sales"), late="again"), {}, "late only with per"),
+    (per_day(incomplete={"after": "2d"}), {}, "less than the timeout of 1d"),
+    (per_day() | {"per": "yearly"}, {}, "expected one of 15m"),
+    (per_day(), {"period": None}, "a dataset with a period, because of per: day"),
+    (per_day(), {"keys": ["region", "dt", "hour"]}, "whose values of region are known"),
+    (per_day(), {"keys": ["dt"], "period": {"each": "week", "format": "dt=%G-W%V", "zone": PARIS}}, "each: week"),
+    (per_day(period("sales")) | {"zone": "Asia/Tokyo"}, {}, "expected a dataset of days in Asia/Tokyo"),
+    (per_day() | {"per": {"each": "year", "zone": "UTC"}}, {"period": QUARTERS}, "at most 10,000 partitions"),
+]
+
+
+@pytest.mark.parametrize(("schedule", "clicks", "why"), REFUSED, ids=[why[:30] for _, _, why in REFUSED])
+def test_t25_what_is_refused(world: World, schedule: dict[str, Any], clicks: dict[str, Any], why: str) -> None:
+    with pytest.raises((SluiceError, ValidationError)) as refused:
+        world.deploy(app({"s": schedule}, **clicks))
+    assert why in str(refused.value)
