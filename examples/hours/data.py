@@ -19,8 +19,10 @@ class Hour(NamedTuple):
     origin: str
     start: datetime
 
-    def folder(self, prefix: str) -> str:
-        return f"{prefix}origin={self.origin}/dt={self.start:%Y-%m-%d}/hour={self.start:%H}/"
+    @property
+    def folder(self) -> str:
+        """The folder below the prefix of the dataset."""
+        return f"origin={self.origin}/dt={self.start:%Y-%m-%d}/hour={self.start:%H}"
 
 
 def hours_of(day: date) -> list[datetime]:

@@ -44,11 +44,11 @@ def test_h4_a_day_of_any_length_agrees_with_the_raw_lines(run: Any, lake: Any, d
     """The day before lies in the same folders of UTC; one hour comes twice, in files of two names."""
     for at in (day - timedelta(days=1), day):
         for hour, body in readings(at).items():
-            lake.put_object(Bucket="lake", Key=hour.folder("raw/") + "part-0.csv", Body=body)
+            lake.put_object(Bucket="lake", Key=f"raw/{hour.folder}/part-0.csv", Body=body)
     twice = next(iter(readings(day)))
-    lake.put_object(Bucket="lake", Key=twice.folder("raw/") + "part-1.csv", Body=readings(day)[twice])
+    lake.put_object(Bucket="lake", Key=f"raw/{twice.folder}/part-1.csv", Body=readings(day)[twice])
     for hour in missing(day):
-        lake.put_object(Bucket="lake", Key=hour.folder("raw/") + "part-0.csv", Body=without_a_reading(day))
+        lake.put_object(Bucket="lake", Key=f"raw/{hour.folder}/part-0.csv", Body=without_a_reading(day))
 
     properties = {"weather": lake.root("raw"), "output": lake.root("daily")}
     summary = run(work, properties, correlation=None, events=[event(period_of(day))])
