@@ -11,6 +11,10 @@ from typing import Any, Literal, Self
 from sluice.builder_base import UNSET, Constrained, Named, Part, given, given_or
 
 
+class Around(Part):
+    """A document of the kind Around, made by a function of this module."""
+
+
 class Backoff(Part):
     """A document of the kind Backoff, made by a function of this module."""
 
@@ -35,6 +39,14 @@ class Edge(Part):
     """A document of the kind Edge, made by a function of this module."""
 
 
+class Incomplete(Part):
+    """A document of the kind Incomplete, made by a function of this module."""
+
+
+class Last(Part):
+    """A document of the kind Last, made by a function of this module."""
+
+
 class Measured(Part):
     """A document of the kind Measured, made by a function of this module."""
 
@@ -49,6 +61,10 @@ class Node(Part):
 
 class Notify(Part):
     """A document of the kind Notify, made by a function of this module."""
+
+
+class Per(Part):
+    """A document of the kind Per, made by a function of this module."""
 
 
 class PeriodRule(Part):
@@ -139,6 +155,13 @@ def approval(
     )
 
 
+def around(from_: str, *, to: Literal["period", "before"] = UNSET) -> Around:
+    """The periods that begin between two instants of the calendar: from ``since`` (``from``) before the period
+    of the job, or from the beginning of its month, to the end of the period, or to before it.
+    """
+    return Around(given({"from": from_, "to": to}))
+
+
 def at_least(count: int, *triggers: Trigger, within: str | None = UNSET) -> Trigger:
     """Met when ``count`` of its triggers are met. ``within`` is as for ``all``."""
     return Trigger(given({"type": "at_least", "count": count, "triggers": list(triggers), "within": within}))
@@ -204,7 +227,8 @@ class Dataset(Named):
     file of the table shows it. ``count_overwrites``: for size triggers, an object that is overwritten with
     other content counts again (T9). ``rewritten: again``: the done-flag or manifest of a known partition that
     is written again is a new event (T22). ``period``: the period that each partition is, and how its folders
-    name it (T24). ``priority``: the least priority of the jobs that its data triggers (W2).
+    name it (T24). ``values``: which values its other keys have, so that it is known which partitions a period
+    has (T25). ``priority``: the least priority of the jobs that its data triggers (W2).
     """
 
     group = "datasets"
@@ -267,6 +291,10 @@ class Dataset(Named):
         return self._set(
             "period", given_or(value, {"each": each, "format": format, "zone": zone, "week_starts": week_starts})
         )
+
+    def values(self, values: Mapping[str, Sequence[str]] | None = None, /, **more: Sequence[str]) -> Self:
+        """Add to ``values``."""
+        return self._merge("values", values, more)
 
     def priority(self, value: int | None) -> Self:
         """Set ``priority``."""
@@ -433,6 +461,13 @@ def http(
     )
 
 
+def incomplete(*, allow: int | None = UNSET, after: str | None = UNSET) -> Incomplete:
+    """Once the period has ended, a leaf may lack ``allow`` partitions. When ``after`` has passed since its end,
+    it may lack any number.
+    """
+    return Incomplete(given({"allow": allow, "after": after}))
+
+
 def lambda_probe(function: str) -> Probe:
     """A Lambda function that Sluice invokes."""
     return Probe(given({"type": "lambda", "function": function}))
@@ -443,6 +478,11 @@ def lambda_function(function: str, *, wait: bool = UNSET) -> Target:
     is synchronous, and Sluice reads the answer.
     """
     return Target(given({"type": "lambda", "function": function, "wait": wait}))
+
+
+def last(periods: int, *, ending: Literal["period", "before"] = UNSET) -> Last:
+    """The last ``periods`` of the dataset, the last of which begins in the period of the job, or before it."""
+    return Last(given({"periods": periods, "ending": ending}))
 
 
 def load(
@@ -662,6 +702,30 @@ class Schedule(Constrained):
     def by(self, *values: str) -> Self:
         """Set ``by``."""
         return self._set("by", list(values))
+
+    def per(
+        self,
+        value: Per | None = UNSET,
+        /,
+        *,
+        each: Literal[
+            "15m", "20m", "30m", "hour", "2h", "3h", "4h", "6h", "8h", "12h", "day", "week", "month", "quarter", "year"
+        ] = UNSET,
+        zone: str | None = UNSET,
+        week_starts: Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"] = UNSET,
+    ) -> Self:
+        """Set ``per``: to a value, or to one of these fields."""
+        return self._set("per", given_or(value, {"each": each, "zone": zone, "week_starts": week_starts}))
+
+    def incomplete(
+        self, value: Incomplete | None = UNSET, /, *, allow: int | None = UNSET, after: str | None = UNSET
+    ) -> Self:
+        """Set ``incomplete``: to a value, or to one of these fields."""
+        return self._set("incomplete", given_or(value, {"allow": allow, "after": after}))
+
+    def late(self, value: Literal["ignore", "again"]) -> Self:
+        """Set ``late``."""
+        return self._set("late", value)
 
     def where(self, *values: Constraint) -> Self:
         """Set ``constraints``."""
@@ -1001,14 +1065,34 @@ def notify(on: Sequence[Literal["failed", "aborted", "missed_start", "missed_end
     return Notify(given({"on": on, "to": to}))
 
 
-def partition(dataset: str, count: int = UNSET) -> Trigger:
-    """``count`` new partitions of a dataset, each counted once (T7). For an Iceberg table: its snapshots (T21)."""
-    return Trigger(given({"type": "partition", "dataset": dataset, "count": count}))
+def partition(dataset: str, count: int = UNSET, *, of: Literal["period"] | Last | Around | None = UNSET) -> Trigger:
+    """``count`` new partitions of a dataset, each counted once (T7). For an Iceberg table: its snapshots (T21).
+    With ``of: period``, all partitions that the period of the job has (T25), or those of a window around it
+    (T26).
+    """
+    return Trigger(given({"type": "partition", "dataset": dataset, "count": count, "of": of}))
 
 
-def snapshot(dataset: str, count: int = UNSET) -> Trigger:
-    """``count`` new partitions of a dataset, each counted once (T7). For an Iceberg table: its snapshots (T21)."""
-    return Trigger(given({"type": "snapshot", "dataset": dataset, "count": count}))
+def snapshot(dataset: str, count: int = UNSET, *, of: Literal["period"] | Last | Around | None = UNSET) -> Trigger:
+    """``count`` new partitions of a dataset, each counted once (T7). For an Iceberg table: its snapshots (T21).
+    With ``of: period``, all partitions that the period of the job has (T25), or those of a window around it
+    (T26).
+    """
+    return Trigger(given({"type": "snapshot", "dataset": dataset, "count": count, "of": of}))
+
+
+def per(
+    each: Literal[
+        "15m", "20m", "30m", "hour", "2h", "3h", "4h", "6h", "8h", "12h", "day", "week", "month", "quarter", "year"
+    ],
+    *,
+    zone: str | None = UNSET,
+    week_starts: Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"] = UNSET,
+) -> Per:
+    """One job for each period of this length, in ``zone``; None: in that of the schedule. A text in place of the
+    object is ``each``.
+    """
+    return Per(given({"each": each, "zone": zone, "week_starts": week_starts}))
 
 
 def period_rule(
@@ -1485,6 +1569,7 @@ __all__ = [
     "all_of",
     "any_of",
     "approval",
+    "around",
     "at_least",
     "backoff",
     "calendar",
@@ -1503,14 +1588,17 @@ __all__ = [
     "fresh",
     "http",
     "http_probe",
+    "incomplete",
     "lambda_function",
     "lambda_probe",
+    "last",
     "load",
     "measured",
     "metric",
     "node",
     "notify",
     "partition",
+    "per",
     "period_rule",
     "probe",
     "program_status",
@@ -1542,6 +1630,7 @@ MADE_BY: dict[str, tuple[Any, ...]] = {
     "AllTrigger": (all_of,),
     "AnyOfTrigger": (any_of,),
     "Approval": (approval,),
+    "Around": (around,),
     "AtLeastTrigger": (at_least,),
     "Backoff": (backoff,),
     "Calendar": (calendar,),
@@ -1562,8 +1651,10 @@ MADE_BY: dict[str, tuple[Any, ...]] = {
     "HolidayCalendar": (HolidayCalendar,),
     "HttpProbe": (http_probe,),
     "HttpTarget": (http,),
+    "Incomplete": (incomplete,),
     "LambdaProbe": (lambda_probe,),
     "LambdaTarget": (lambda_function,),
+    "Last": (last,),
     "Load": (load,),
     "Measured": (measured,),
     "Message": (Message,),
@@ -1576,6 +1667,7 @@ MADE_BY: dict[str, tuple[Any, ...]] = {
         partition,
         snapshot,
     ),
+    "Per": (per,),
     "PeriodRule": (period_rule,),
     "Policy": (Policy,),
     "Pool": (Pool,),

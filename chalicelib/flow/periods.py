@@ -20,13 +20,17 @@ class Periods:
     def of(self, event: Event) -> Period | None:
         """The period of the partition that an event is about. None if it is about none, if its dataset is gone or has
         no periods, or if the partition is older than the format of the dataset and names none."""
+        dataset = self.dataset(event)
+        return period_of(dataset, event.partition or {}) if dataset is not None else None
+
+    def dataset(self, event: Event) -> Dataset | None:
+        """The dataset of the partition that an event is about; None if it is about none, or its dataset is gone."""
         if event.dataset is None or not event.partition or _is_snapshot(event):
             return None
         if event.dataset not in self._read:
             row = self._ports.rows.get(Definition, "dataset", event.dataset)
             self._read[event.dataset] = Dataset.model_validate(row.document) if row is not None else None
-        dataset = self._read[event.dataset]
-        return period_of(dataset, event.partition) if dataset is not None else None
+        return self._read[event.dataset]
 
 
 def _is_snapshot(event: Event) -> bool:

@@ -25,6 +25,8 @@ from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.calendar import HolidayCalendar
 from chalicelib.core.definitions.dag import Edge, NewDag, Node
 from chalicelib.core.definitions.dataset import Dataset, Readiness
+from chalicelib.core.definitions.incomplete import Incomplete
+from chalicelib.core.definitions.per import Per
 from chalicelib.core.definitions.period import PeriodRule
 from chalicelib.core.definitions.schedule import CatchUp, NewSchedule, Spread, Timeout
 from chalicelib.core.definitions.workflow import Deadline, Notify, Workflow
@@ -37,6 +39,7 @@ from chalicelib.core.targets.retries import Backoff, Delivery, Retries
 from chalicelib.core.targets.secrets import SecretReference, SecretUrl
 from chalicelib.core.triggers.registry import LEAVES
 from chalicelib.core.triggers.tree import AllTrigger, AnyOfTrigger, AtLeastTrigger
+from chalicelib.core.triggers.windows import Around, Last
 from chalicelib.core.why import CODES
 from sluice import yaml12
 
@@ -90,9 +93,24 @@ SECTIONS = (
     Section(
         "Schedule",
         "lifecycle.md",
-        (("Schedule document", NewSchedule), ("Timeout", Timeout), ("Catch-up", CatchUp), ("Spread", Spread)),
+        (
+            ("Schedule document", NewSchedule),
+            ("Timeout", Timeout),
+            ("Catch-up", CatchUp),
+            ("Spread", Spread),
+            ("Jobs of periods", Per),
+            ("Incomplete periods", Incomplete),
+        ),
     ),
-    Section("Trigger", "triggers.md", _by_type("Trigger", (*LEAVES, AllTrigger, AnyOfTrigger, AtLeastTrigger))),
+    Section(
+        "Trigger",
+        "triggers.md",
+        (
+            *_by_type("Trigger", (*LEAVES, AllTrigger, AnyOfTrigger, AtLeastTrigger)),
+            ("Last periods", Last),
+            ("Window", Around),
+        ),
+    ),
     Section(
         "Constraint",
         "constraints.md",

@@ -228,7 +228,7 @@ def _made_form(kind: type[Any]) -> _Form:
     found = [each for each in fields(kind) if each.name != _CARRIED]
     names = frozenset(each.name for each in found)
     reasons = frozenset(each.name for each in found if each.type == "Why")
-    special = names & _JSON_FIELDS | names & {"leaves", "parts", "wake_at"}
+    special = names & _JSON_FIELDS | names & {"leaves", "period_parts", "wake_at"}
     known = names | {"pk", "sk", "format"}
     known |= {"wake_shard"} if "wake_at" in names else set()
     known |= {"ttl"} if "expires_at" in names else set()
@@ -281,7 +281,7 @@ def _encode(name: str, content: Any) -> Any:
         return _json([_whole(event) for event in content] if name == "named" else _whole(content))
     if name == "leaves":
         return {leaf: progress.numbers for leaf, progress in content.items()}
-    if name == "parts":
+    if name == "period_parts":
         return {leaf: parts.text for leaf, parts in content.items()}
     return content.kept() if isinstance(content, Why) else content
 
@@ -306,7 +306,7 @@ def _decode(name: str, content: dict[str, Any]) -> Any:
         return _part(_PARTS[name], document) if name in _PARTS else document
     if name == "leaves":
         return {leaf: Progress.of(numbers) for leaf, numbers in _read(content).items()}
-    if name == "parts":
+    if name == "period_parts":
         return {leaf: Parts.of_text(text) for leaf, text in _read(content).items()}
     return _read(content)
 

@@ -11,14 +11,15 @@ from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, HOUR, Millis
 from chalicelib.core.time import period_names
 from chalicelib.core.time.period_names import LENGTHS
-from chalicelib.core.triggers.parts import MAX_PARTS
+from chalicelib.core.triggers.leaf import Leaf
+from chalicelib.core.triggers.parts import MAX_JOBS, MAX_PARTS
 
 # The longest and the shortest of those whose length varies. A change of the clocks adds an hour to a day or longer.
 _LONGEST: Mapping[str, Millis] = {"month": 31 * DAY, "quarter": 92 * DAY, "year": 366 * DAY}
 _SHORTEST: Mapping[str, Millis] = {"month": 28 * DAY, "quarter": 90 * DAY, "year": 365 * DAY}
 
 
-def check(name: str, dataset: Dataset, schedule: Schedule) -> None:
+def check(name: str, dataset: Dataset, schedule: Schedule, leaf: Leaf) -> None:
     """Raise ``invalid`` unless the partitions of a dataset that a period of the schedule has are known."""
     per, rule = schedule.per, dataset.period
     if per is None:
@@ -31,7 +32,7 @@ def check(name: str, dataset: Dataset, schedule: Schedule) -> None:
         expected = f"a dataset of periods that are not longer than per: {per.each}"
         raise invalid("trigger.dataset", expected, f"{name}, each: {rule.each}", hint)
     _check_zone(name, rule.each, rule.zone, schedule)
-    _check_values(name, dataset, schedule)
+    _check_values(name, dataset, schedule, leaf)
 
 
 def _check_zone(name: str, each: str, zone: str, schedule: Schedule) -> None:
@@ -48,12 +49,13 @@ def _check_zone(name: str, each: str, zone: str, schedule: Schedule) -> None:
         raise invalid("trigger.dataset", expected, f"{name}, each: {each} in {zone}", hint)
 
 
-def _check_values(name: str, dataset: Dataset, schedule: Schedule) -> None:
+def _check_values(name: str, dataset: Dataset, schedule: Schedule, leaf: Leaf) -> None:
     """Raise ``invalid`` if the values of a key are not known, or there are too many parts."""
     per, rule = schedule.per, dataset.period
     if per is None or rule is None:
         return
-    count = -(-longest(per.each) // _SHORTEST.get(rule.each, length(rule.each)))
+    span = leaf.longest_span(longest(per.each), length(rule.each))
+    count = -(-span // _SHORTEST.get(rule.each, length(rule.each)))
     count *= prod(len(values) for key, values in dataset.values.items() if key not in schedule.by)
     named = period_names.keys_of(rule.format)
     for key in dataset.keys:
@@ -61,8 +63,12 @@ def _check_values(name: str, dataset: Dataset, schedule: Schedule) -> None:
             hint = f"list them in the dataset: values: {{{key}: [..]}}; or add by: [{key}], for a job for each {key}"
             raise invalid("trigger.dataset", f"a dataset whose values of {key} are known", name, hint)
     if count > MAX_PARTS:
-        hint = "write a shorter per, or wait for a dataset of longer periods"
-        raise invalid("per", f"at most {MAX_PARTS:,} partitions of {name} for a job", f"up to {count:,}", hint)
+        hint = "write a shorter period or window, or wait for a dataset of longer periods"
+        raise invalid("trigger.of", f"at most {MAX_PARTS:,} partitions of {name} for a job", f"up to {count:,}", hint)
+    jobs = span // _SHORTEST.get(per.each, length(per.each))
+    if jobs > MAX_JOBS:
+        hint = "write a shorter window, or a longer per"
+        raise invalid("trigger.of", f"windows in which a partition is at most {MAX_JOBS} times", jobs, hint)
 
 
 def length(each: str) -> Millis:

@@ -68,12 +68,15 @@ def parts_of(
             hint = f"list its values in the dataset, or add it to by: then there is a job for each {key} of a period"
             raise invalid("trigger.dataset", f"a dataset whose values of {key} are known", name, hint)
     span = incomplete.span if incomplete is not None else None
-    of, (start, end) = f"{period.label} {period.zone}", leaf.span_of(period)
+    names = rule.names
+    if names is None:
+        raise invalid("zone", "a zone of the present rules", rule.zone)
+    of, (start, end) = f"{period.label} {period.zone}", leaf.span_of(period, names.calendar)
     return parts.begun(
         Parts(
             name, dataset.keys, rule.each, rule.format, rule.zone, rule.week_starts, values, start, end, of, need=0,
             ended=period.end, allow=incomplete.allow if incomplete is not None else None,
-            open_at=period.end + span if span is not None else None,
+            open_at=period.end + span if span is not None else None, around=(start, end) != (period.start, period.end),
         )
     )  # fmt: skip
 

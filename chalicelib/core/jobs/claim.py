@@ -130,7 +130,7 @@ def build_run(
         approvals=dict(job.approvals or {}) if attempts > job.attempt else None,
         uses=tuple(use.text for use in facts.granted.uses),
         number=_number(job, facts, names.workflow_limit(schedule.workflow), permits),
-        parts={leaf: each.parts for leaf, each in job.leaves.items() if each.parts is not None} or None,
+        period_parts={leaf: each.parts for leaf, each in job.leaves.items() if each.parts is not None} or None,
         wake_at=now,
     )
 

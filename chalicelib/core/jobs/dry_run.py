@@ -79,9 +79,11 @@ def dry_run(
         payload = Flattened(event.payload, budget)
         touched, against = gather.touched(schedule, event, found, payload)
         touched = (*touched, *(leaf.id for leaf, rule in rules if leaf.trigger.type == timed and _fires(rule, at)))
-        place = _place(schedule, event, datasets or {}, touched, known)
-        budget.spend(place.cost)
-        steps.append(_play(schedule, waiting, event, description, (touched, against), f"{number}", place))
+        played = []
+        for place in _places(schedule, event, datasets or {}, touched, known):
+            budget.spend(place.cost)
+            played.append(_play(schedule, waiting, event, description, (touched, against), f"{number}", place))
+        steps += [step for step in played if step.fires] or played[:1]
     return steps, [each.job for each in waiting.values()]
 
 
@@ -133,32 +135,35 @@ class _Placed(NamedTuple):
     cost: int = 0
 
 
-def _place(
+def _places(
     schedule: Schedule,
     event: Event,
     datasets: Mapping[str, Dataset],
     touched: Sequence[str],
     known: dict[str, dict[str, Parts]],
-) -> _Placed:
-    """The job to which an event belongs. ``known`` are the parts of the jobs before, by their sort keys."""
+) -> list[_Placed]:
+    """The jobs to which an event belongs. ``known`` are the parts of the jobs before, by their sort keys."""
     by = gather.correlate(schedule.by, event)
     if schedule.by and by is None:
         keys = f"the event does not carry a value of every correlation key ({', '.join(schedule.by)})"
-        return _Placed(None, lost=keys)
+        return [_Placed(None, lost=keys)]
     if schedule.per is None or not touched:
-        return _Placed(by)
+        return [_Placed(by)]
     dataset = datasets.get(event.key.partition(":")[2])
     period = period_of(dataset, event.partition or {}) if dataset is not None else None
-    place = of_period.place_of(schedule, period, by or {}) if period is not None else None
-    if place is None:
-        return _Placed(None, lost="the partition names no period of its dataset")
-    sort_key = gather.gathering_key(place.correlation)
-    cost = 0 if sort_key in known else STEPS_OF_A_PART
-    leaves = known.setdefault(sort_key, {}) or of_period.parts_by_leaf(schedule, place, datasets)
-    known[sort_key] = leaves
-    parts = of_period.numbers(place, event, leaves, touched)
-    lost = None if parts else f"it is none of the partitions that {place.period.label} waits for"
-    return _Placed(place.correlation, leaves, parts, lost, cost * sum(each.need for each in leaves.values()))
+    if dataset is None or period is None:
+        return [_Placed(None, lost="the partition names no period of its dataset")]
+    found = []
+    for place in of_period.places_of(schedule, dataset, period, by or {}, touched):
+        sort_key = gather.gathering_key(place.correlation)
+        cost = 0 if sort_key in known else STEPS_OF_A_PART
+        leaves = known.setdefault(sort_key, {}) or of_period.parts_by_leaf(schedule, place, datasets)
+        known[sort_key] = leaves
+        parts = of_period.numbers(place, event, leaves)
+        lost = None if parts else f"it is none of the partitions that {place.period.label} waits for"
+        cost *= sum(each.need for each in leaves.values())
+        found.append(_Placed(place.correlation, leaves, parts, lost, cost))
+    return found or [_Placed(None, lost="the partition is in no window")]
 
 
 def _let_time_pass(

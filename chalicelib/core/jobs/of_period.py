@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from chalicelib.core.changes import replace
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
@@ -13,27 +14,47 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.parts import Parts
 from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers import tree
-from chalicelib.core.triggers.parts import number_of
+from chalicelib.core.triggers.parts import MAX_JOBS, number_of
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The job of a period to which a partition belongs: the ``period`` of the job, that of the partition (``part``),
-    and the correlation of the job."""
+    """A job of a period to which a partition belongs: the ``period`` of the job, that of the partition (``part``), the
+    correlation of the job, and the leaves that wait for the partition. ``number`` counts the jobs to which it belongs.
+    """
 
     period: Period
     part: Period
     correlation: Mapping[str, str]
+    leaves: tuple[str, ...]
+    number: int = 0
+
+    def mark(self, event: Event) -> Event:
+        """The event under the id of its mark: each job to which it belongs has one."""
+        return replace(event, id=f"{event.id}@{self.period.label}") if self.number else event
 
 
-def place_of(schedule: Schedule, part: Period, by: Mapping[str, str]) -> Place | None:
-    """The job to which a partition belongs: that of the period in which its own period begins. ``by`` are the values of
-    the other correlation keys. None if the schedule has no job for each period."""
+def places_of(
+    schedule: Schedule, dataset: Dataset, part: Period, by: Mapping[str, str], counting: Sequence[str]
+) -> tuple[Place, ...]:
+    """The jobs to which a partition of a dataset belongs, by the leaves ``counting``: that of the period in which its
+    own period begins, and those in whose windows it does. ``by`` are the values of the other correlation keys. Empty if
+    the schedule has no job for each period."""
     names = schedule.per.names(schedule.zone) if schedule.per is not None else None
-    if names is None:
-        return None
-    period = names.calendar.at(part.start)
-    return Place(period, part, {**names.write(period), **by})
+    own = dataset.period.names if dataset.period is not None else None
+    if names is None or own is None:
+        return ()
+    rules = {leaf.id: leaf.trigger for leaf in tree.leaves(schedule.trigger) if leaf.id in counting}
+    period, found = names.calendar.at(part.start), list[Place]()
+    for _ in range(MAX_JOBS):
+        spans = {leaf: rule.span_of(period, own.calendar) for leaf, rule in rules.items()}
+        if all(part.start < start for start, _ in spans.values()):
+            break
+        leaves = tuple(leaf for leaf, (start, end) in spans.items() if start <= part.start < end)
+        if leaves:
+            found.append(Place(period, part, {**names.write(period), **by}, leaves, len(found)))
+        period = names.calendar.next(period)
+    return tuple(found)
 
 
 def parts_by_leaf(schedule: Schedule, place: Place, datasets: Mapping[str, Dataset]) -> dict[str, Parts]:
@@ -48,10 +69,10 @@ def parts_by_leaf(schedule: Schedule, place: Place, datasets: Mapping[str, Datas
     return found
 
 
-def numbers(place: Place, event: Event, leaves: Mapping[str, Parts | None], counting: Sequence[str]) -> dict[str, int]:
-    """The number of the part that a partition is, for each of the leaves ``counting`` to whose parts it belongs."""
+def numbers(place: Place, event: Event, leaves: Mapping[str, Parts | None]) -> dict[str, int]:
+    """The number of the part that a partition is, for each leaf of its place to whose parts it belongs."""
     values, found = event.partition or {}, {}
-    for leaf in counting:
+    for leaf in place.leaves:
         known = leaves.get(leaf)
         number = number_of(known, place.part, values) if known is not None else None
         if number is not None:

@@ -22,6 +22,8 @@ class Parts:
     and ``keys`` its keys, when the job began. The parts are the periods that begin from ``start`` to before ``end``,
     for each combination of ``values``. ``need`` is how many there are, and ``of`` the label of the job's period.
 
+    ``around``: they are those of a window, and not of the period itself.
+
     The leaf may lack ``allow`` of them from ``ended`` on, when the period is over, and any from ``open_at`` on; None:
     it may lack none.
 
@@ -41,6 +43,7 @@ class Parts:
     ended: Instant
     allow: int | None = None
     open_at: Instant | None = None
+    around: bool = False
     have: int = 0
     unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -89,5 +92,5 @@ class Parts:
 
 _FIELDS = (
     "dataset", "keys", "each", "format", "zone", "week_starts", "values", "start", "end", "of", "need", "ended",
-    "allow", "open_at", "have",
+    "allow", "open_at", "around", "have",
 )  # fmt: skip

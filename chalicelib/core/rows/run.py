@@ -173,8 +173,8 @@ class Run(StoredRow):
     ``plan`` says when each of them was due (`core/fires/bundles.py`). ``sends`` has its first and its last send and how
     late they were (`core/runs/sends.py`). The run of one of these events has the ``plan``, but no ``sends``.
 
-    ``parts`` has, for each leaf of its job that waited for the partitions of a period, those and which of them had come
-    (T25). The first attempt has them, and its events follow from them.
+    ``period_parts`` has, for each leaf of its job that waited for the partitions of a period, which these are and which
+    had come (T25). The first attempt has them, and its events follow from them.
 
     ``requested_by`` is that of its job. ``leased_by`` is the user or role to which the lease of a worker is bound, and
     ``lease_key`` the digest of the lease's token.
@@ -251,7 +251,7 @@ class Run(StoredRow):
     left: tuple[int, ...] = ()
     plan: tuple[int, ...] = ()
     sends: Mapping[str, Any] | None = None
-    parts: Mapping[str, Parts] | None = None
+    period_parts: Mapping[str, Parts] | None = None
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 

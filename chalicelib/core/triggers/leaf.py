@@ -21,7 +21,7 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.rows.parts import Parts
 from chalicelib.core.time.days import Days
-from chalicelib.core.time.periods import Period
+from chalicelib.core.time.periods import Calendar, Period
 from chalicelib.core.triggers.patterns import Flattened
 
 MAX_COUNT = 1_000_000  # the largest number of events that a leaf may require
@@ -128,10 +128,14 @@ class Leaf(Document):
         """Whether it waits for the partitions of the period of a job (T25)."""
         return False
 
-    def span_of(self, period: Period) -> tuple[Instant, Instant]:
-        """In which span the periods begin that the leaf waits for, for the job of ``period``: from the first instant to
-        before the second one."""
+    def span_of(self, period: Period, calendar: Calendar) -> tuple[Instant, Instant]:
+        """In which span the periods of a dataset begin that the leaf waits for, for the job of ``period``: from the
+        first instant to before the second one. ``calendar`` is that of the dataset."""
         return period.start, period.end
+
+    def longest_span(self, per: Millis, each: Millis) -> Millis:
+        """The length of this span at most, if jobs have periods of the length ``per``, and the dataset of ``each``."""
+        return per
 
     def event_keys(self) -> tuple[str, ...]:
         """The event keys under which the reverse index lists the leaf (T15); none if a timer alone meets it."""

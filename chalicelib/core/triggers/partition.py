@@ -9,11 +9,12 @@ from pydantic import Field, model_validator
 
 from chalicelib.core.documents import Reference, Sparse
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import Instant, iso
+from chalicelib.core.instants import Instant, Millis, iso
 from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.text import count_of
+from chalicelib.core.time.periods import Calendar, Period
 from chalicelib.core.triggers import parts
 from chalicelib.core.triggers.leaf import (
     Count,
@@ -24,6 +25,7 @@ from chalicelib.core.triggers.leaf import (
     LeafState,
     since,
 )
+from chalicelib.core.triggers.windows import Around, Last, Of
 
 
 def partition_key(dataset: str) -> str:
@@ -46,14 +48,14 @@ class GivenPartition(Given):
 class PartitionTrigger(GatheringLeaf, Sparse):
     """``count`` new partitions of a dataset, each counted once (T7). For an Iceberg table: its snapshots (T21).
 
-    With ``of: period``, all partitions that the period of the job has (T25)."""
+    With ``of: period``, all partitions that the period of the job has (T25), or those of a window around it (T26)."""
 
     omitted: ClassVar[Collection[str]] = ("of",)
 
     type: Literal["partition", "snapshot"]
     dataset: Reference
     count: Count = 1
-    of: Literal["period"] | None = None
+    of: Of | None = None
 
     given: ClassVar[GivenType | None] = GivenPartition
 
@@ -68,6 +70,18 @@ class PartitionTrigger(GatheringLeaf, Sparse):
     @property
     def by_period(self) -> bool:
         return self.of is not None
+
+    def span_of(self, period: Period, calendar: Calendar) -> tuple[Instant, Instant]:
+        window = self._window
+        return window.span(period, calendar) if window is not None else super().span_of(period, calendar)
+
+    def longest_span(self, per: Millis, each: Millis) -> Millis:
+        window = self._window
+        return window.longest(per, each) if window is not None else super().longest_span(per, each)
+
+    @property
+    def _window(self) -> Last | Around | None:
+        return self.of if isinstance(self.of, Last | Around) else None
 
     def event_keys(self) -> tuple[str, ...]:
         return (partition_key(self.dataset),)
@@ -90,7 +104,8 @@ class PartitionTrigger(GatheringLeaf, Sparse):
 
     def missing(self, progress: Progress | None) -> str:
         if self.of is not None:
-            return f"every partition of {self.dataset} of a period"
+            window = f", {self._window.text}" if self._window is not None else ""
+            return f"every partition of {self.dataset} for a period{window}"
         return f"{count_of(self.lacking(progress), self.type)} of {self.dataset}"
 
     def arrived(self, progress: Progress) -> str:

@@ -213,8 +213,7 @@ def _apply_upstreams(
         status = dag_status.status_of(run)
         if status is not None:
             event = _event_of_round(run, status, round_, rerun)
-            ref = apply_event(ports, event, [row for row in index if row.event_key == event.key], now)
-            refs += [ref] if ref is not None else []
+            refs += apply_event(ports, event, [row for row in index if row.event_key == event.key], now)
     if refs:
         ports.hints.send(refs, now, now)
 

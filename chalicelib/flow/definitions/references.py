@@ -102,7 +102,7 @@ def _check_with_workflow(ports: Ports, name: str, schedule: Schedule, workflow: 
 def _check_leaf(ports: Ports, name: str, schedule: Schedule, leaf: Leaf) -> None:
     grants.require(ports, foreign.of_leaf(name, leaf), "trigger")
     for dataset in leaf.datasets():
-        _check_dataset(ports, name, schedule, dataset)
+        _check_dataset(ports, name, schedule, dataset, leaf)
     for calendar in leaf.calendars():
         _check_calendar(ports, name, calendar)
     for upstream in leaf.upstreams():
@@ -194,14 +194,14 @@ def _existing_dataset(ports: Ports, name: str, dataset: str, field: str) -> Defi
     return definition
 
 
-def _check_dataset(ports: Ports, name: str, schedule: Schedule, dataset: DatasetReference) -> None:
+def _check_dataset(ports: Ports, name: str, schedule: Schedule, dataset: DatasetReference, leaf: Leaf) -> None:
     definition = _existing_dataset(ports, name, dataset.name, "trigger")
     if dataset.iceberg and definition.document.get("format") != "iceberg":
         hint = "wait for partitions of it, or name a dataset of format iceberg"
         raise errors.invalid("trigger.dataset", "a dataset of format iceberg", dataset.name, hint)
     keys = definition.document["keys"]
     if dataset.by_period and schedule.per is not None:
-        roll_up.check(dataset.name, Dataset.model_validate(definition.document), schedule)
+        roll_up.check(dataset.name, Dataset.model_validate(definition.document), schedule, leaf)
     for key in schedule.by:
         if key not in keys:
             hint = "correct the key, or remove it"

@@ -88,8 +88,7 @@ def apply_to_all(
 
     def one(group: list[Subscription]) -> None:
         gathering = [row for row in group if row.leaf != WAKE]
-        ref = apply_event(ports, event, gathering, now, payload=payload, budget=budget)
-        refs.extend([ref] if ref else [])
+        refs.extend(apply_event(ports, event, gathering, now, payload=payload, budget=budget))
         if len(gathering) < len(group):
             wake.constrained(ports, group[0].schedule, group[0].generation)
 
@@ -112,20 +111,25 @@ def apply_event(
     along: Sequence[Write] = (),
     payload: Flattened | None = None,
     budget: Budget | None = None,
-) -> Ref | None:
+) -> tuple[Ref, ...]:
     """Apply an event to the leaves of one generation of one schedule, with the writes ``along`` in one transaction.
     ``payload`` is that of the event, for callers that apply it to many schedules.
 
-    Returns the ref of the job if its trigger is met, for a hint. A repeated event, a closed generation and an event
-    accepted before the leaf began to gather change nothing. Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a
-    row. Raises `OverBudget` if the ``budget`` of the request does not suffice.
+    Returns the refs of the jobs whose trigger is met, for a hint: of one job, or of those in whose windows a partition
+    is. A repeated event, a closed generation and an event accepted before the leaf began to gather change nothing.
+    Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row. Raises `OverBudget` if the ``budget`` of the request
+    does not suffice.
     """
     found = _match(ports, event, rows, payload, budget, now)
     if isinstance(found, Record):
         ports.ledger.put_all([Put(found)])
-        return None
-    if found is None:
-        return None
+        return ()
+    refs = (_apply(ports, match.mark(event), match, now, along) for match in found)
+    return tuple(ref for ref in refs if ref is not None)
+
+
+def _apply(ports: Ports, event: Event, found: _Match, now: Instant, along: Sequence[Write]) -> Ref | None:
+    """Apply an event to the job that it belongs to. Returns the ref of the job if its trigger is met."""
     for _ in range(MAX_CONFLICTS):
         match, granted = _granted(ports, found)
         if not match.met and not match.against:
@@ -168,6 +172,10 @@ class _Match:
     parts: Mapping[str, int] = field(default_factory=dict)
     begin: Begin | None = None
 
+    def mark(self, event: Event) -> Event:
+        """The event under the id of its mark."""
+        return self.place.mark(event) if self.place is not None else event
+
     @property
     def job_key(self) -> tuple[str, int, str]:
         return self.row.schedule, self.row.generation, gather.gathering_key(self.correlation)
@@ -192,51 +200,52 @@ def _match(
     payload: Flattened | None,
     budget: Budget | None,
     now: Instant,
-) -> _Match | Record | None:
-    """What an event touches of a schedule; None for nothing, and a record if the event should count but must not."""
+) -> Sequence[_Match] | Record:
+    """What an event touches of a schedule, for each job that it belongs to; empty for nothing, and a record if the
+    event should count but must not."""
     rows = [row for row in rows if gather.counts_for(event, row)]
     schedule = _document(ports, event, rows[0], budget) if rows else None
     if schedule is None:
-        return None
+        return ()
     row, touched = rows[0], _touched(event, schedule, rows, payload, budget)
     if isinstance(touched, OverBudget):
         return _set_aside(event, row, str(touched), now)
     met, against = touched
     if not met and not against:
-        return None
+        return ()
     correlation = gather.correlate(schedule.by, event)
     if schedule.by == rounds.BY and correlation is None:
-        return None  # a single node that was run again alone; other nodes of the DAG do not react to it
+        return ()  # a single node that was run again alone; other nodes of the DAG do not react to it
     refusal = _refusal(ports, schedule, row.schedule, (*met, *against), correlation)
     if refusal is not None:
         return _dropped(event, row, refusal, now)
     uses = {leaf: _uses_of(schedule, row.schedule, leaf) for leaf in (*met, *against)}
     if schedule.per is None:
-        return _Match(schedule, row, met, against, correlation, uses)
-    place = roll_up.place(ports, schedule, event, correlation or {})
-    if isinstance(place, Refused):
-        return _dropped(event, row, place.why, now)
-    return _Match(schedule, row, met, against, place.correlation, uses, place)
+        return [_Match(schedule, row, met, against, correlation, uses)]
+    places = roll_up.places(ports, schedule, event, correlation or {}, met)
+    if isinstance(places, Refused):
+        return _dropped(event, row, places.why, now)
+    return [_Match(schedule, row, place.leaves, (), place.correlation, uses, place) for place in places]
 
 
 def _of_period(ports: Ports, event: Event, match: _Match, job: Job | None, now: Instant) -> _Match | Record:
     """The match with the parts that the event is of the job of a period. It has no leaf if a run has the event already;
     a record if the event does not count. The match as it is without a period."""
-    schedule, row, place, begin = match.schedule, match.row, match.place, None
-    leaves: Mapping[str, Progress] = job.leaves if job is not None else {}
-    if place is None:
+    if match.place is None:
         return match
+    schedule, row, place, begin = match.schedule, match.row, replace(match.place, leaves=match.met), None
+    leaves: Mapping[str, Progress] = job.leaves if job is not None else {}
     if job is None:
         found = roll_up.begin(
-            ports, schedule, row, place, event, match.met,
-            lambda leaf: not missing_grants(ports, schedule, row.schedule, leaf), now,
+            ports, schedule, row, place, event, lambda leaf: not missing_grants(ports, schedule, row.schedule, leaf),
+            now,
         )  # fmt: skip
         if found is None:
             return replace(match, met=())
         if isinstance(found, Refused):
             return _dropped(event, row, found.why, now)
         begin, leaves = found, found.leaves
-    parts = of_period.numbers(place, event, {leaf: each.parts for leaf, each in leaves.items()}, match.met)
+    parts = of_period.numbers(place, event, {leaf: each.parts for leaf, each in leaves.items()})
     if not parts:
         return _dropped(event, row, f"is none of the partitions that {place.period.label} waits for", now)
     return replace(match, met=tuple(parts), parts=parts, begin=begin)

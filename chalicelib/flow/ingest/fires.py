@@ -64,14 +64,14 @@ def _count(
     event = fire.fire_event(job, leaf.type)
     version, detached = schedule_state.version, schedule.own_jobs(schedule_state.mode)
     row = Subscription(event.key, job.schedule, job.generation, version, str(job.leaf), 0, detached=detached)
-    ref = apply_event(ports, event, [row], now, along=[DeleteJob(job)])
+    refs = apply_event(ports, event, [row], now, along=[DeleteJob(job)])
     if (
         ports.rows.get(Job, job.schedule, job.generation, job.sort_key) is not None
         and ports.rows.get(ScheduleState, job.schedule) == schedule_state
     ):
         ports.ledger.commit([DeleteJob(job), *_record(ports, job, event.id, schedule, now)])
-    if ref is not None:
-        ports.hints.send([ref], now, now)
+    if refs:
+        ports.hints.send(refs, now, now)
     return f"fire of {iso(event.instant)} counted"
 
 

@@ -16,7 +16,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import gather
 from chalicelib.core.jobs.gather import Begin
-from chalicelib.core.jobs.of_period import Place, numbers, parts_by_leaf, place_of
+from chalicelib.core.jobs.of_period import Place, numbers, parts_by_leaf, places_of
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Progress
@@ -40,11 +40,15 @@ class Refused:
     why: str
 
 
-def place(ports: Ports, schedule: Schedule, event: Event, by: Mapping[str, str]) -> Place | Refused:
-    """The job to which a partition belongs, by the present document of its dataset."""
-    part = Periods(ports).of(event)
-    found = place_of(schedule, part, by) if part is not None else None
-    return found if found is not None else Refused("names no period and does not count")
+def places(
+    ports: Ports, schedule: Schedule, event: Event, by: Mapping[str, str], counting: Sequence[str]
+) -> tuple[Place, ...] | Refused:
+    """The jobs to which a partition belongs by the leaves ``counting``, and by the present document of its dataset."""
+    known = Periods(ports)
+    part, dataset = known.of(event), known.dataset(event)
+    if part is None or dataset is None:
+        return Refused("names no period and does not count")
+    return places_of(schedule, dataset, part, by, counting)
 
 
 def begin(
@@ -53,7 +57,6 @@ def begin(
     row: Subscription,
     place: Place,
     event: Event,
-    counting: Sequence[str],
     is_granted: Callable[[str], bool],
     now: Instant,
 ) -> Begin | Refused | None:
@@ -63,7 +66,7 @@ def begin(
     ``is_granted`` says of a leaf whether its dataset may be read."""
     number, last = _started(ports, row, gather.gathering_key(place.correlation))
     if last is not None:
-        if not _is_rewritten(event) and _has(last, place, event, counting):
+        if not _is_rewritten(event) and _has(last, place, event):
             return None
         if schedule.late == "ignore":
             return Refused(f"is late: the job of {place.period.label} has started as {last.run_id}")
@@ -134,13 +137,14 @@ def _of_former(ports: Ports, row: Subscription, sort_key: str) -> Run | None:
     return max(ports.runs.several(places), key=lambda run: run.claimed_at, default=None) if places else None
 
 
-def _has(run: Run, place: Place, event: Event, counting: Sequence[str]) -> bool:
+def _has(run: Run, place: Place, event: Event) -> bool:
     """Whether a run has a part, for each leaf that counts it."""
-    known = run.parts or {}
-    found = numbers(place, event, known, counting)
-    return all(leaf in found and known[leaf].has(found[leaf]) for leaf in counting)
+    known = run.period_parts or {}
+    found = numbers(place, event, known)
+    return all(leaf in found and known[leaf].has(found[leaf]) for leaf in place.leaves)
 
 
 def _is_rewritten(event: Event) -> bool:
     """Whether a partition that was known before was written again."""
-    return event.id != ids.event_id("partition", event.dataset, *(event.partition or {}).values())
+    own = ids.event_id("partition", event.dataset, *(event.partition or {}).values())
+    return event.id.partition("@")[0] != own  # a mark of a further job has its label behind the id

@@ -124,10 +124,10 @@ def events_of(ports: Ports, run: Run, most: int | None = None) -> tuple[Event, .
 
 def _parts_of(ports: Ports, run: Run) -> Mapping[str, Parts] | None:
     """The parts of a period that the job of a run had; None for any other run."""
-    if run.parts is not None or not run.correlation or (run.attempt == 1 and run.rerun_of is None):
-        return run.parts
+    if run.period_parts is not None or not run.correlation or (run.attempt == 1 and run.rerun_of is None):
+        return run.period_parts
     first = ports.rows.get(Run, run.rerun_of or run.run_id, 1)
-    return first.parts if first is not None else None
+    return first.period_parts if first is not None else None
 
 
 def _of_parts(ports: Ports, found: Iterable[Parts], most: int | None) -> tuple[Event, ...]:

@@ -19,7 +19,7 @@ from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import WAKE
 from chalicelib.core.states import JobState, RunState
-from chalicelib.core.time.periods import Period
+from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.views import At, Code, Sentence, View, shown
 from chalicelib.flow import many, registered
@@ -142,7 +142,7 @@ def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) ->
     followed, cut = lineage.counted_by(ports, [event]) if row is not None else ([], False)
     counted = list(dict.fromkeys(job_id for _, job_id in followed))
     runs, jobs, records, cut_too = lineage.became(ports, counted[: lineage.MAX_NODES])
-    awaiting = _awaiting(ports, living, counted, event, period_of(dataset, values))
+    awaiting = _awaiting(ports, living, counted, event, dataset)
     found: OnePartitionView = {
         "dataset": name,
         "values": list(values.values()),
@@ -166,17 +166,20 @@ def _missing(name: str, values: Mapping[str, str]) -> Event:
 
 
 def _awaiting(
-    ports: Ports, schedules: Iterable[str], counted: Iterable[str], event: Event, period: Period | None
+    ports: Ports, schedules: Iterable[str], counted: Iterable[str], event: Event, dataset: Dataset
 ) -> list[Job]:
     """The gathering jobs that this event would join, read a hundred per call: those of the schedules of which no job
-    has counted it. ``period`` is that of the partition."""
+    has counted it."""
+    period = period_of(dataset, event.partition or {})
     seen = {parsed.schedule for job_id in counted if (parsed := ids.parse_job_id(job_id)) is not None}
     names = [name for name in schedules if name not in seen]
     wanted = []
     for name, (state, schedule) in many.schedules(ports, names).items():
         values = gather.correlate(schedule.by, event) if schedule.by else None
-        place = of_period.place_of(schedule, period, values or {}) if period is not None else None
-        values = dict(place.correlation) if place is not None else values
-        if values is not None or not (schedule.by or schedule.per):
+        if schedule.per is not None and period is not None:
+            counting = [leaf.id for leaf in tree.leaves(schedule.trigger) if event.key in leaf.trigger.event_keys()]
+            places = of_period.places_of(schedule, dataset, period, values or {}, counting)
+            wanted += [(name, state.generation, gather.gathering_key(place.correlation)) for place in places]
+        elif values is not None or not (schedule.by or schedule.per):
             wanted.append((name, state.generation, gather.gathering_key(values)))
     return [job for job in many.rows(ports, Job, wanted) if not job.closed and job.met_at is None]

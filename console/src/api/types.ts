@@ -96,6 +96,11 @@ export interface ApprovalsNow {
   jobs: Job[];
 }
 
+export interface Around {
+  from: string;
+  to?: "period" | "before";
+}
+
 export interface AtLeastTrigger {
   type: "at_least";
   count: number;
@@ -234,6 +239,7 @@ export interface Dataset {
   count_overwrites?: boolean;
   rewritten?: "again" | "ignore";
   period?: PeriodRule | null;
+  values?: Record<string, string[]>;
   priority?: number | null;
   operations?: ("append" | "overwrite" | "delete" | "replace")[];
   glue_table?: string | null;
@@ -652,6 +658,11 @@ export interface IgnoredObject {
   of: string;
 }
 
+export interface Incomplete {
+  allow?: number | null;
+  after?: string | null;
+}
+
 export interface Job {
   job_id: string;
   schedule: string;
@@ -698,6 +709,11 @@ export interface LambdaTarget {
   type: "lambda";
   function: string;
   wait?: boolean;
+}
+
+export interface Last {
+  periods: number;
+  ending?: "period" | "before";
 }
 
 export interface LastRun {
@@ -862,6 +878,9 @@ export interface NewSchedule {
   workflow: string;
   trigger: TimeTrigger | PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger | QuietTrigger | ElapsedTrigger | AbsentTrigger | AllTrigger | AnyOfTrigger | AtLeastTrigger;
   by?: string[];
+  per?: Per | null;
+  incomplete?: Incomplete | null;
+  late?: "ignore" | "again";
   constraints?: (Concurrency | Delay | TimeWindow | SinceLastRun | Rate | Fresh | Load | Approval | Probe | Calendar | DatasetFresh)[];
   properties?: Record<string, unknown>;
   priority?: number | null;
@@ -1013,6 +1032,7 @@ export interface PartOfTrigger {
   met: boolean;
   arrived: string[];
   missing: string[];
+  lacks: Record<string, string>[];
   changes_at: string | null;
   leaf: string | null;
   children: PartOfTrigger[];
@@ -1029,6 +1049,7 @@ export interface PartitionTrigger {
   type: "partition" | "snapshot";
   dataset: string;
   count?: number;
+  of?: "period" | Last | Around | null;
 }
 
 export interface Pause {
@@ -1048,6 +1069,12 @@ export interface PausedSchedule {
   since: string;
   reason: string;
   by: string;
+}
+
+export interface Per {
+  each: "15m" | "20m" | "30m" | "hour" | "2h" | "3h" | "4h" | "6h" | "8h" | "12h" | "day" | "week" | "month" | "quarter" | "year";
+  zone?: string | null;
+  week_starts?: "mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun";
 }
 
 export interface Period {
@@ -1722,6 +1749,7 @@ export interface StoredDataset {
   count_overwrites?: boolean;
   rewritten?: "again" | "ignore";
   period?: PeriodRule | null;
+  values?: Record<string, string[]>;
   priority?: number | null;
   operations?: ("append" | "overwrite" | "delete" | "replace")[];
   glue_table?: string | null;
@@ -1861,6 +1889,9 @@ export interface StoredSchedule {
   workflow: string;
   trigger: TimeTrigger | PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger | QuietTrigger | ElapsedTrigger | AbsentTrigger | AllTrigger | AnyOfTrigger | AtLeastTrigger;
   by?: string[];
+  per?: Per | null;
+  incomplete?: Incomplete | null;
+  late?: "ignore" | "again";
   constraints?: (Concurrency | Delay | TimeWindow | SinceLastRun | Rate | Fresh | Load | Approval | Probe | Calendar | DatasetFresh)[];
   properties?: Record<string, unknown>;
   priority?: number | null;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -350,6 +350,74 @@ def test_t28_a_late_part_is_ignored_by_default(world: World) -> None:
     assert "is late: the job of 2026-03-02 has started" in reasons(world, "s")[-1]
 
 
+# -- windows -----------------------------------------------------------------------------------------------------------
+
+
+def window(dataset: str = "sales", **of: Any) -> dict[str, Any]:
+    return {"type": "partition", "dataset": dataset, "of": of}
+
+
+def days_of(first: str, count: int) -> list[str]:
+    begun = date.fromisoformat(first)
+    return [f"day={begun + timedelta(days=number)}" for number in range(count)]
+
+
+def found(world: World) -> dict[str, list[str]]:
+    """The days that each run got, by the label of its period."""
+    runs = {next(iter((run.correlation or {}).values())): world.context(run)["events"] for run in world.runs("s")}
+    return {label: [event["partition"]["day"] for event in events] for label, events in sorted(runs.items())}
+
+
+def test_t26_a_week_needs_its_seven_days(world: World) -> None:
+    world.deploy(app({"s": per_day(window(periods=7, ending="period")) | {"per": "week"}}))
+    upload(world, *days_of("2026-03-02", 6), dataset="sales")
+    assert "waits for 1 of 7 days of 2026-W10 Europe/Paris in demo.sales: 2026-03-08" in why(world, "s")["why"]
+    upload(world, "day=2026-03-08", dataset="sales")
+    assert list(found(world)) == ["2026-W10"]
+
+
+@pytest.mark.parametrize("of", [{"from": "-6d", "to": "period"}, {"periods": 7, "ending": "period"}])
+def test_t26_seven_days_up_to_each_day(world: World, of: dict[str, Any]) -> None:
+    world.deploy(app({"s": per_day(window(**of))}))
+    folders = days_of("2026-03-26", 9)  # the clocks change within
+    upload(world, *reversed(folders[:7]), dataset="sales")
+    assert list(found(world)) == ["2026-04-01"]
+    upload(world, *folders[7:], dataset="sales")
+    assert list(found(world)) == ["2026-04-01", "2026-04-02", "2026-04-03"]
+    assert sorted(found(world)["2026-04-03"]) == [folder.removeprefix("day=") for folder in folders[2:]]
+
+
+def test_t26_one_part_joins_each_job_of_its_windows(world: World) -> None:
+    world.deploy(app({"s": per_day(window(**{"from": "-2d"}))}))
+    upload(world, "day=2026-03-05", dataset="sales")
+    labels = [job.correlation for job in world.jobs("s")]
+    assert labels == [{"day": f"2026-03-0{number}"} for number in (5, 6, 7)]
+    assert [job.leaves["0"].count for job in world.jobs("s")] == [1, 1, 1]
+    world.upload("raw/sales/day=2026-03-05/part-1.parquet", size=5)
+    world.settle()
+    assert [job.leaves["0"].count for job in world.jobs("s")] == [1, 1, 1]
+
+
+def test_t26_the_day_before(world: World) -> None:
+    both = all_of(period("sales"), window(periods=1, ending="before"))
+    world.deploy(app({"s": per_day(both)}))
+    upload(world, "day=2026-03-05", dataset="sales")
+    assert (
+        "waits for 1 of 1 day for 2026-03-05 Europe/Paris in demo.sales: 2026-03-04" in why_schedule(world, "s")["why"]
+    )
+    upload(world, "day=2026-03-04", dataset="sales")
+    assert sorted(found(world)["2026-03-05"]) == ["2026-03-04", "2026-03-05"]
+
+
+def test_t26_month_to_date(world: World) -> None:
+    world.deploy(app({"s": per_day(window(**{"from": "month", "to": "period"}))}))
+    upload(world, *days_of("2026-03-30", 4), dataset="sales")
+    assert {label: sorted(days) for label, days in found(world).items()} == {
+        "2026-04-01": ["2026-04-01"],
+        "2026-04-02": ["2026-04-01", "2026-04-02"],
+    }
+
+
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 QUARTERS = {"each": "15m", "format": "dt=%Y-%m-%d/hour=%H:%M"}
@@ -366,6 +434,11 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (on(partition("sales"), incomplete={"allow": 1}), {}, "incomplete only with per"),
     (on(partition("sales"), late="again"), {}, "late only with per"),
     (per_day(incomplete={"after": "2d"}), {}, "less than the timeout of 1d"),
+    (per_day(window(periods=20_000)), {}, "less than or equal to 10000"),
+    (per_day(window("clicks", **{"from": "-20000h"})), {}, "at most 10,000 partitions of demo.clicks"),
+    (per_day(window(**{"from": "-500d"})), {}, "windows in which a partition is at most 400 times"),
+    (per_day(window(**{"from": "6d"})), {}, "a span back such as -6d"),
+    (per_day(period() | {"of": "day"}), {}, "expected period, {periods: 7, ending: period}"),
     (per_day() | {"per": "yearly"}, {}, "expected one of 15m"),
     (per_day(), {"period": None}, "a dataset with a period, because of per: day"),
     (per_day(), {"keys": ["region", "dt", "hour"]}, "whose values of region are known"),
