@@ -68,7 +68,7 @@ lock: $(STAMP) ## write the pins and hashes of all requirements, after a require
 demo: $(STAMP) ## the flights pipeline on the local cloud, from nothing to a finished day
 	$(BIN)/python -m examples.flights.demo
 
-example: $(STAMP) ## run one example: NAME=flights.demo, features.build, retraining.retrain or backups.run
+example: $(STAMP) ## run one example: NAME=flights.demo, hours.run, features.build, retraining.retrain or backups.run
 	$(BIN)/python -m examples.$(NAME)
 
 lint: $(STAMP) ## style, formatting and types, and whether generated files are current

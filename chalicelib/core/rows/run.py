@@ -175,7 +175,7 @@ class Run(StoredRow):
 
     ``registers`` are the datasets of which its success registers a partition, by its workflow at the claim (L22), and
     ``registered`` are these partitions, or why there is none: ``dataset``, ``partition`` and ``why``.
-    ``period_parts`` has, for each leaf of its job that waited for the partitions of a period, those and which of them
+    ``period_parts`` has, for each leaf of its job that waited for the partitions of a period, which these are and which
     had come (T25). The first attempt has them, and its events follow from them.
 
     ``requested_by`` is that of its job. ``leased_by`` is the user or role to which the lease of a worker is bound, and

@@ -121,13 +121,9 @@ class Calendar:
         offset, other = (wall.replace(tzinfo=self.tz, fold=fold).utcoffset() for fold in (0, 1))
         if not second:
             return self.named(wall, offset)
-        if other != offset:
-            return self.named(wall, other)
-        if self._after(wall).replace(tzinfo=self.tz, fold=1).utcoffset() == offset:
-            return None
-        first = self.named(wall, offset)
-        follows = self.next(first) if first is not None else None
-        return follows if follows is not None and follows.wall == wall else None
+        if other == offset:  # the clocks may go back within the period, or just after it
+            other = self._after(wall).replace(tzinfo=self.tz, fold=1).utcoffset()
+        return self.named(wall, other) if other != offset else None
 
     def _first_offset(self, wall: datetime) -> timedelta | None:
         return wall.replace(tzinfo=self.tz, fold=0).utcoffset()
@@ -199,10 +195,10 @@ class Calendar:
 
     def _start_at_offset(self, wall: datetime, offset: timedelta) -> Instant | None:
         first, last = (_utc(each - offset) for each in (wall, self._after(wall)))
-        if self._offset(first) == offset:
+        if self.offset_at(first) == offset:
             return first
         changed = self._change(first, last)
-        return changed if changed is not None and self._offset(changed) == offset else None
+        return changed if changed is not None and self.offset_at(changed) == offset else None
 
     def _end(self, wall: datetime, offset: timedelta | None, start: Instant) -> Instant:
         if offset is not None:
@@ -219,18 +215,19 @@ class Calendar:
         """The instant after ``first``, and before ``last``, at which the offset changes; None if it does not. They are
         less than a day apart, in which no zone changes its offset twice."""
         low, high = first // 1000, last // 1000 - 1
-        before = self._offset(first)
-        if self._offset(high * 1000) == before:
+        before = self.offset_at(first)
+        if self.offset_at(high * 1000) == before:
             return None
         while high - low > 1:
             middle = (low + high) // 2
-            if self._offset(middle * 1000) == before:
+            if self.offset_at(middle * 1000) == before:
                 low = middle
             else:
                 high = middle
         return high * 1000
 
-    def _offset(self, instant: Instant) -> timedelta:
+    def offset_at(self, instant: Instant) -> timedelta:
+        """The offset of the zone from UTC."""
         return datetime.fromtimestamp(instant // 1000, self.tz).utcoffset() or timedelta()
 
     def _label(self, wall: datetime, offset: timedelta | None) -> str:

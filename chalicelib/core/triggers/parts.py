@@ -14,10 +14,11 @@ from typing import NamedTuple, cast
 
 from chalicelib.core.changes import replace
 from chalicelib.core.errors import invalid
+from chalicelib.core.instants import DAY, Instant
 from chalicelib.core.rows.parts import Parts
 from chalicelib.core.time import period_names
 from chalicelib.core.time.period_names import Names
-from chalicelib.core.time.periods import Period, Weekday
+from chalicelib.core.time.periods import Calendar, Period, Weekday
 
 MAX_PARTS = 10_000  # of one leaf of a job
 MAX_JOBS = 400  # to which one partition may belong: the days of a year to date
@@ -34,7 +35,7 @@ class Part(NamedTuple):
 
 
 def begun(parts: Parts) -> Parts:
-    """The parts with their number. Raises ``invalid`` for more than `MAX_PARTS`, and if no part exists."""
+    """The parts with their number. Raises ``invalid`` for more than `MAX_PARTS`, and if there is none."""
     need = sum(1 for _ in islice(every(parts), MAX_PARTS + 1))
     if not 0 < need <= MAX_PARTS:
         got = f"{'more' if need else 'none'} of {parts.dataset} in {parts.of}"
@@ -42,19 +43,20 @@ def begun(parts: Parts) -> Parts:
     return replace(parts, need=need)
 
 
-def names_of(parts: Parts) -> Names:
-    """How folders name the periods. Raises ``invalid`` if the present rules of time zones have no such zone."""
-    names = period_names.of(parts.each, parts.format, parts.zone, cast("Weekday", parts.week_starts))
-    if names is None:
-        raise invalid("zone", "a zone of the present rules", parts.zone)
-    return names
+def names_of(parts: Parts) -> Names | None:
+    """How folders name the periods; None if the present rules of time zones have no such zone. Then no part is named,
+    and none counts."""
+    return period_names.of(parts.each, parts.format, parts.zone, cast("Weekday", parts.week_starts))
 
 
 def number_of(parts: Parts, period: Period, values: Mapping[str, str]) -> int | None:
     """The number of the part with this period and these values; None if it is none of the parts."""
     if not parts.start <= period.start < parts.end:
         return None
-    number = names_of(parts).calendar.slot(period) - _first(parts)
+    names = names_of(parts)
+    if names is None:
+        return None
+    number = names.calendar.slot(period) - _slots(parts)[0]
     for key, known in parts.values.items():
         if values.get(key) not in known:
             return None
@@ -73,8 +75,10 @@ def missing(parts: Parts, most: int) -> list[Part]:
 
 def _lacking(parts: Parts) -> Iterator[Part]:
     """The parts that have not come, in the order of their numbers. Those that have come cost nothing."""
-    calendar, size = names_of(parts).calendar, prod(map(len, parts.values.values()))
-    first, last = _first(parts), calendar.slot(calendar.at(parts.end - 1))
+    names, size = names_of(parts), prod(map(len, parts.values.values()))
+    if names is None:
+        return
+    calendar, (first, last) = names.calendar, _slots(parts)
     unset = ~parts.have & (1 << (last - first + 1) * size) - 1
     others, slot, period = list(product(*parts.values.values())), -1, None
     while unset:
@@ -99,7 +103,11 @@ def lacks(parts: Parts, most: int = SHOWN) -> tuple[dict[str, str], ...]:
 
 def values_of(parts: Parts, part: Part) -> dict[str, str]:
     """The values of the partition that is this part, in the order of the keys of its dataset."""
-    known = {**names_of(parts).write(part.period), **dict(zip(parts.values, part.others, strict=True))}
+    names = names_of(parts)
+    known = {
+        **(names.write(part.period) if names is not None else {}),
+        **dict(zip(parts.values, part.others, strict=True)),
+    }
     return {key: known[key] for key in parts.keys}
 
 
@@ -146,19 +154,32 @@ def _told_apart(parts: Parts, others: Sequence[str]) -> list[str]:
 
 def every(parts: Parts) -> Iterator[Part]:
     """The parts in the order of their numbers."""
-    calendar, others = names_of(parts).calendar, list(product(*parts.values.values()))
-    first, size = _first(parts), prod(map(len, parts.values.values()))
+    names, others = names_of(parts), list(product(*parts.values.values()))
+    if names is None:
+        return
+    calendar, first, size = names.calendar, _slots(parts)[0], prod(map(len, parts.values.values()))
     for period in calendar.between(parts.start, parts.end):
         number = (calendar.slot(period) - first) * size
         for offset, values in enumerate(others):
             yield Part(number + offset, period, values)
 
 
-def _first(parts: Parts) -> int:
-    return _first_slot(names_of(parts), parts.start)
+def _slots(parts: Parts) -> tuple[int, int]:
+    """The lowest and the highest number of a period that can begin in the span of the parts."""
+    names = names_of(parts)
+    return _bounds(names, parts.start, parts.end) if names is not None else (0, 0)
 
 
 @lru_cache(maxsize=1024)
-def _first_slot(names: Names, start: int) -> int:
-    """The lowest number that a period can have which begins at ``start`` or later."""
-    return names.calendar.slot(names.calendar.at(start))
+def _bounds(names: Names, start: Instant, end: Instant) -> tuple[int, int]:
+    calendar = names.calendar
+    first, last = calendar.slot(calendar.at(start)), calendar.slot(calendar.at(end - 1))
+    # Where the clocks go back over midnight, as in St. John's before 2011, a later hour has a lower number.
+    a_day = 0 if calendar.minutes is None else 24 * 60 // calendar.minutes * (2 if calendar.offsets else 1)
+    before = a_day if _goes_back(calendar, start, start + DAY) else 0
+    after = a_day if _goes_back(calendar, end - DAY, end) else 0
+    return first - before, last + after
+
+
+def _goes_back(calendar: Calendar, since: Instant, until: Instant) -> bool:
+    return calendar.offset_at(since) > calendar.offset_at(until)
