@@ -49,9 +49,9 @@ class Scenario:
 
     ``messages`` is the number of messages sent, None if any number is right. ``outcome`` returns the state in which EMR
     ends a run, even if its event is lost. ``later`` is called when all is repaired, and as much time passes again.
-    ``holds`` checks the end more closely. ``tuned`` are settings. ``workflows`` are deployed in addition to those of
-    every scenario. ``execution`` returns the state in which Step Functions ends an execution, even if its event is
-    lost.
+    ``holds`` checks the end more closely. ``tuned`` are settings. ``workflows`` and ``datasets`` are deployed in
+    addition to those of every scenario. ``execution`` returns the state in which Step Functions ends an execution, even
+    if its event is lost.
     """
 
     schedules: dict[str, Any]
@@ -63,6 +63,7 @@ class Scenario:
     holds: Callable[[World], bool] = lambda world: True
     tuned: Mapping[str, Any] = field(default_factory=dict)
     workflows: Mapping[str, Any] = field(default_factory=dict)
+    datasets: Mapping[str, Any] = field(default_factory=dict)
     execution: Callable[[Execution], str] = lambda execution: "SUCCEEDED"
 
 
@@ -88,7 +89,8 @@ def deploy(scenario: Scenario, world: World) -> World:
     retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
     pulled = {"target": PULLED, "retries": {"attempts": 2, "delay": "30s"}}
     parts = flights(scenario.schedules, twice=retried, pulled=pulled, **scenario.workflows)
-    world.deploy({**parts, "policies": POLICIES, "pools": POOLS})
+    datasets = {**parts["datasets"], **scenario.datasets}
+    world.deploy({**parts, "datasets": datasets, "policies": POLICIES, "pools": POOLS})
     return world
 
 
