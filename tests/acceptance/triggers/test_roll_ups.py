@@ -15,6 +15,7 @@ from chalicelib.core.jobs.dry_run import dry_run
 from chalicelib.core.triggers.partition import GivenPartition
 from chalicelib.flow import lookup
 from chalicelib.flow.ingest import roll_up
+from chalicelib.flow.schedules import actions
 from chalicelib.flow.views import partitions
 from tests.acceptance.words import all_of, any_of, doze, doze_until, kinds, on, partition, reasons, why, why_schedule
 from tests.support.world import World, flights, full
@@ -211,6 +212,21 @@ def test_t25_the_page_of_a_partition_names_the_job(world: World) -> None:
     for hour in ("05", "06"):
         found = partitions.one(world.ports, "demo.clicks", dataset, {"dt": "2026-03-02", "hour": hour})
         assert [job["job_id"] for job in found["waiting"]] == [job.job_id for job in world.jobs("s")]
+
+
+def test_t25_a_run_now_of_a_day_gets_what_there_is(world: World) -> None:
+    world.deploy(app({"s": per_day()}))
+    upload(world, *hours_of("2026-03-02")[:3])
+    actions.run_now(world.ports, full("s"), {}, "r1", None, {"day": "2026-3-2"})
+    world.settle()
+    [run] = world.runs("s")
+    context = world.context(run)
+    assert (run.correlation, context["period"]["label"]) == ({"day": "2026-03-02"}, "2026-03-02")
+    assert [event["kind"] for event in context["events"]] == ["run_now", *["partition"] * 3]
+    for wrong in ({"day": "2026-02-30"}, {"dt": "2026-03-02"}):
+        with pytest.raises(SluiceError) as refused:
+            actions.run_now(world.ports, full("s"), {}, "r2", None, wrong)
+        assert refused.value.field == "partition"
 
 
 # -- listed values -----------------------------------------------------------------------------------------------------
