@@ -287,13 +287,13 @@ def test_t25_values_that_are_refused(world: World, fields: dict[str, Any], why: 
 END = parse_instant("2026-03-02T23:00:00Z")  # of 2 March in Paris
 
 
-def test_t28_one_may_be_missing_once_the_day_has_ended(world: World) -> None:
+def test_t28_one_may_be_missing_an_hour_after_the_day(world: World) -> None:
     world.deploy(app({"s": per_day(incomplete={"allow": 1})}))
     upload(world, *(folder for folder in hours_of("2026-03-02") if folder[-2:] != "05"))
-    assert "in demo.clicks: 05, or until 2026-03-02T23:00:00.000Z" in why(world, "s")["why"]
-    doze_until(world, END - 1)
+    assert "in demo.clicks: 05, or until 2026-03-03T00:00:00.000Z" in why(world, "s")["why"]
+    doze_until(world, END + HOUR - 1)
     assert world.runs("s") == []
-    doze_until(world, END)
+    doze_until(world, END + HOUR)
     [run] = world.runs("s")
     context = world.context(run)
     assert "without 05 of demo.clicks" in run.fired_by.text
@@ -310,6 +310,18 @@ def test_t28_more_than_allowed_wait_until_after(world: World) -> None:
     [run] = world.runs("s")
     assert (len(world.context(run)["events"]), len(world.context(run)["missing"])) == (2, 22)
     assert "without 02, 03, 04, 05 and 18 more of demo.clicks" in run.fired_by.text
+
+
+def test_t28_an_old_day_has_as_long_to_become_complete(world: World) -> None:
+    world.deploy(app({"s": per_day(incomplete={"allow": 1, "after": "6h"})}))
+    upload(world, *hours_of("2026-02-02"))
+    [run] = world.runs("s")
+    assert "missing" not in world.context(run)
+    upload(world, *hours_of("2026-02-03")[:2])
+    doze_until(world, world.clock.now() + 6 * HOUR - 1)
+    assert len(world.runs("s")) == 1
+    doze_until(world, world.clock.now() + 1)
+    assert len(world.runs("s")) == 2
 
 
 def test_t28_a_part_before_the_deadline_completes_the_day(world: World) -> None:
