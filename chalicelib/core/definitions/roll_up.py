@@ -57,6 +57,10 @@ def _check_values(name: str, dataset: Dataset, schedule: Schedule, leaf: Leaf) -
     count = -(-span // _SHORTEST.get(rule.each, length(rule.each)))
     count *= prod(len(values) for key, values in dataset.values.items() if key not in schedule.by)
     named = period_names.keys_of(rule.format)
+    for key in schedule.by:
+        if key in named:
+            hint = f"remove it: per: {per.each} tells the periods apart"
+            raise invalid("by", f"keys that do not name the period of {name}", key, hint)
     for key in dataset.keys:
         if key not in named and key not in schedule.by and key not in dataset.values:
             hint = f"list them in the dataset: values: {{{key}: [..]}}; or add by: [{key}], for a job for each {key}"

@@ -61,8 +61,8 @@ def places_of(
 def parts_by_leaf(
     schedule: Schedule, place: Place, datasets: Mapping[str, Dataset], since: Instant = 0
 ) -> dict[str, Parts]:
-    """The parts that each leaf of the trigger waits for. ``since`` is as for `parts_of`. Raises ``invalid`` if a dataset
-    does not determine them, or is not among ``datasets``."""
+    """The parts that each leaf of the trigger waits for; ``since`` is as for `parts_of`. Raises ``invalid`` if a
+    dataset does not determine them, or is not among ``datasets``."""
     fixed, found = {key: place.correlation[key] for key in schedule.by}, {}
     for leaf in tree.leaves(schedule.trigger):
         [name] = (each.name for each in leaf.trigger.datasets())

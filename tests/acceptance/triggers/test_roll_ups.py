@@ -462,6 +462,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (on(partition("sales"), incomplete={"allow": 1}), {}, "incomplete only with per"),
     (on(partition("sales"), late="again"), {}, "late only with per"),
     (per_day(incomplete={"after": "2d"}), {}, "less than the timeout of 1d"),
+    (per_day(by=["dt"]), {}, "keys that do not name the period of demo.clicks"),
     (per_day(window(periods=20_000)), {}, "less than or equal to 10000"),
     (per_day(window("clicks", **{"from": "-20000h"})), {}, "at most 10,000 partitions of demo.clicks"),
     (per_day(window(**{"from": "-500d"})), {}, "windows in which a partition is at most 400 times"),
