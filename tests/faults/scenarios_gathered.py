@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.faults.dying import Scenario, finish, passes, people, tick, upload
 from tests.faults.scenarios_basic import PARTITION
-from tests.support.crash import redelivered
+from tests.support.crash import lost, redelivered
 from tests.support.world import World
 
 
@@ -135,6 +135,46 @@ def _half_grows_old(world: World) -> None:
     finish(world)
 
 
+HALVES = {
+    "halves": {
+        "bucket": "lake",
+        "prefix": "raw/halves/",
+        "keys": ["dt", "hour"],
+        "period": {"each": "12h", "format": "dt=%Y-%m-%d/hour=%H"},
+    }
+}
+
+
+def per_day(of: Any = "period", **fields: Any) -> dict[str, Any]:
+    return on({"type": "partition", "dataset": "halves", "of": of}, per="day", **fields)
+
+
+def _half(world: World, name: str) -> None:
+    day, hour = name.split("T")
+    redelivered(lambda: world.upload(f"raw/halves/dt={day}/hour={hour}/part-0.parquet"))
+    world.settle(lost)
+
+
+def _halves(world: World) -> None:
+    for name in ("2026-03-02T12", "2026-03-01T12", "2026-03-02T12", "2026-03-02T00"):
+        _half(world, name)
+    finish(world)
+
+
+def _late_half(world: World) -> None:
+    """The first of March is over, and its job has five minutes to become complete."""
+    _half(world, "2026-03-01T00")
+    passes(world, "4m30s", "31s")
+    finish(world)
+    _half(world, "2026-03-01T12")
+    finish(world)
+
+
+def _parts(world: World, name: str) -> list[int]:
+    """How many partitions each run got."""
+    return sorted(len(world.context(run)["events"]) for run in world.runs(name))
+
+
 def _days(world: World, name: str) -> list[list[str]]:
     """The days that each run got, in its context or in its manifest."""
     runs = world.runs(name)
@@ -193,6 +233,21 @@ GATHERED = {
     ),
     "a span since the last start": Scenario(
         {"idle": on({"type": "elapsed", "after": "2h"})}, _started_meanwhile, [({"idle": ["SUCCEEDED"] * 2}, 2)]
+    ),
+    "halves of days, and of windows": Scenario(
+        {"days": per_day(), "pairs": per_day({"periods": 3, "ending": "period"})},
+        _halves,
+        [({"days": ["SUCCEEDED"], "pairs": ["SUCCEEDED"]}, 2)],
+        holds=lambda world: (_parts(world, "days"), _parts(world, "pairs")) == ([2], [3]),
+        datasets=HALVES,
+    ),
+    "a half of a day that comes late": Scenario(
+        {"days": per_day(incomplete={"after": "5m"}, late="again")},
+        _late_half,
+        # The late half joins a job that has not started, because a Lambda died.
+        [({"days": ["SUCCEEDED"] * 2}, 2), ({"days": ["SUCCEEDED"]}, 1)],
+        holds=lambda world: _parts(world, "days")[-1] == 2,
+        datasets=HALVES,
     ),
     "a half match that grows old": Scenario(
         {"both": on(BOTH)},

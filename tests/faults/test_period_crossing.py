@@ -1,14 +1,22 @@
-"""Objects in two folders of one period are processed at once (T24): one partition, one run, in every order of calls."""
+"""Partitions of one period are processed at once, in every order of calls.
+
+Two folders of a period are one partition and one run (T24). Two parts of a day make one job (T25). A part beside the
+deadline of its day is in its run, or late (T28)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import pytest
+
 from chalicelib.core.events.partitions import ObjectCreated
+from chalicelib.core.instants import MINUTE
 from chalicelib.core.rows.event import Partition
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.flow.ingest.objects import match_object, register_values
+from chalicelib.flow.jobs.check import check_job
 from tests.acceptance.triggers.test_periods import BY, HOURS, clicks, stored
 from tests.acceptance.words import on
 from tests.faults.meetings.side_by_side import every_order, side_by_side
@@ -67,3 +75,58 @@ def test_t24_a_registration_beside_an_object_is_one_partition() -> None:
         return left
 
     assert len(list(every_order(play, STRIDE))) > 10
+
+
+def of_days(**fields: Any) -> World:
+    """A world with one job for each day, of two halves."""
+    made = World(wake_shards=1, history_shards=1)
+    half = {"each": "12h", "format": "dt=%Y-%m-%d/hour=%H"}
+    trigger = {"type": "partition", "dataset": "clicks", "of": "period"}
+    made.deploy(clicks({"s": on(trigger, per="day", **fields)}, half))
+    return made
+
+
+def half(made: World, hour: str, day: str = "2026-03-01") -> Callable[[], object]:
+    return partial(match_object, made.ports, object_in(f"dt={day}/hour={hour}", made))
+
+
+def test_t25_two_parts_at_once_make_one_job() -> None:
+    start = Start(of_days)
+
+    def play(calls: tuple[int, int]) -> tuple[bool, bool]:
+        made = start.again()
+        left = side_by_side(made, half(made, "00"), half(made, "12"), calls)
+        made.settle()
+        [run] = made.runs("s")
+        assert (len(made.context(run)["events"]), made.jobs("s")) == (2, []), calls
+        return left
+
+    assert len(list(every_order(play, STRIDE))) > 10
+
+
+@pytest.mark.parametrize("late", ["ignore", "again"])
+def test_t28_a_part_beside_the_deadline_of_its_day(late: str) -> None:
+    def begun() -> World:
+        made = of_days(incomplete={"after": "5m"}, late=late)
+        half(made, "00")()
+        made.settle()
+        made.clock.wait_until(made.clock.now() + 5 * MINUTE)
+        return made
+
+    start, ends = Start(begun), set()
+
+    def play(calls: tuple[int, int]) -> tuple[bool, bool]:
+        made = start.again()
+        [job] = made.jobs("s")
+        check = partial(check_job, made.ports, (job.schedule, job.generation, job.sort_key))
+        left = side_by_side(made, check, half(made, "12"), calls)
+        made.settle()
+        got = [len(made.context(run)["events"]) for run in made.runs("s")]
+        records = [record.kind for record in made.records("s")]
+        assert sorted(got) in ([2], [1, 2] if late == "again" else [1]), calls
+        assert records == ([] if late == "again" or got == [2] else ["DROPPED"]), calls
+        ends.add(tuple(got))
+        return left
+
+    assert len(list(every_order(play, STRIDE))) > 10
+    assert len(ends) == 2

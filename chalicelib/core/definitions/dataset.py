@@ -90,7 +90,7 @@ class Dataset(Described, Sparse):
     count_overwrites: bool = False
     rewritten: Literal["again", "ignore"] = "ignore"
     period: PeriodRule | None = None
-    values: dict[str, Annotated[tuple[str, ...], Field(min_length=1, max_length=1_000)]] = Field(
+    values: dict[str, Annotated[tuple[str, ...], Field(min_length=1, max_length=200)]] = Field(
         default={}, max_length=10
     )
     fresh: Annotated[Duration, AfterValidator(_check_fresh)] | None = None

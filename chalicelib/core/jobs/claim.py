@@ -164,10 +164,11 @@ def waited_for(job: Job, now: Instant) -> Why:
 def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[Write]:
     """One transaction: delete the job, create the run, and acquire permits, if the schedule state still allows it."""
     schedule_state, schedule, _ = _complete(facts)
-    # If an event may undo the match or end an approval, the claim expects the job as it was read. Other claims do not,
-    # since a steady stream of events would make all of them fail.
+    # If an event may undo the match or end an approval, the claim expects the job as it was read. So does that of a
+    # period, whose run has the parts that were read. Other claims do not, since a steady stream of events would make
+    # all of them fail.
     revocable = job.queued_in is None and tree.is_revocable(schedule.trigger)
-    exact = job.traits.gathers and (revocable or bool(job.approved))
+    exact = job.traits.gathers and (revocable or bool(job.approved) or schedule.per is not None)
     plan: list[Write] = [
         DeleteJob(job, exact),
         Create(run),

@@ -1,0 +1,46 @@
+"""What a partition costs that joins the job of a period: as much in a set of thousands as in one of 24 (T25)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks.cost.plant import Plant, fresh_tables
+from benchmarks.cost.tally import Tally
+
+PERIOD = {"each": "hour", "format": "dt=%Y-%m-%d/hour=%H"}
+
+
+def app(per: str, of: Any = "period") -> dict[str, Any]:
+    dataset = {"bucket": "lake", "prefix": "clicks/", "keys": ["dt", "hour"], "period": PERIOD}
+    trigger = {"type": "partition", "dataset": "clicks", "of": of}
+    return {
+        "datasets": {"clicks": dataset},
+        "workflows": {"sum": {"target": {"type": "emr_serverless", "entry_point": "s3://code/sum.py"}}},
+        "schedules": {"all": {"workflow": "sum", "enabled": True, "per": per, "trigger": trigger}},
+    }
+
+
+def joining(document: dict[str, Any], before: int) -> Tally:
+    """What the last of several partitions of a period costs."""
+    plant = Plant(*fresh_tables())
+    plant.deploy(document)
+    for number in range(before + 1):
+        plant.restart_meter()
+        plant.upload(f"clicks/dt=2026-03-02/hour={number:02}/a.parquet")
+    return plant.tally
+
+
+@pytest.mark.parametrize("before", [3, 20])
+def test_t25_a_partition_costs_the_same_in_any_set(before: int) -> None:
+    """A day has 24 hours, a year 8,760."""
+    day, year = (joining(app(per), before) for per in ("day", "year"))
+    assert dict(day.calls) == dict(year.calls)
+    assert (day.read_units, day.write_units) == (year.read_units, year.write_units)
+
+
+def test_t26_a_partition_costs_what_its_windows_do() -> None:
+    one, seven = (joining(app("day", {"from": back, "to": "period"}), 3) for back in ("period", "-6d"))
+    assert one.write_units < seven.write_units < 7 * one.write_units
+    assert seven.calls["dynamodb:TransactWriteItems"] == 7
