@@ -333,7 +333,7 @@ def test_a_lease_by_the_sweep_costs_one_read_on_slow_tables(count: int, takes: l
     world, leased = _leased(count)
     world.clock.pass_by("10s")
     sweep.sweep_all(world.ports)
-    slow = _SlowAhead(world, takes)
+    slow = _SlowAhead(world, list(takes))
     send.send(replace(world.ports, prefetch=slow), leased)
     assert (slow.sizes, slow.full_reads) == (sizes, 1)
     assert len(ids(world)) == count
