@@ -12,6 +12,7 @@ from functools import reduce
 from typing import Any
 
 from benchmarks import aims, memory, peers, results, sustained
+from benchmarks.cost import lone
 from benchmarks.history.capacity import model
 from benchmarks.machine import ROOT
 from benchmarks.peers.play import PEERS
@@ -112,6 +113,17 @@ def _cost(found: Mapping[str, Any]) -> str:
     rows.append(("**$ per million**", *(f"**{one['usd_per_million']}**" for one in entries)))
     heads = ("per launched run", *(one["path"] for one in entries))
     return markdown(heads, rows if entries else [])
+
+
+def _lone_fire(found: Mapping[str, Any]) -> str:
+    one = next((entry for entry in found.get("cost", ()) if entry["path"] == lone.PATH), None)
+    if one is None:
+        return NOT_YET
+    rows: list[Row] = []
+    for what, table, index, read, usd, why in lone.parts(one):
+        rows.append((what, f"{table:g} + {index:g}" if table else "", f"{read:g}" if read else "", f"{usd:.3f}", why))
+    rows.append(("**all**", one["write_units"], one["read_units"], f"**{one['usd_per_million']}**", ""))
+    return markdown(("part", "write units, + of indexes", "read units", "$ per million", "needed for"), rows)
 
 
 def _cold_start(found: Mapping[str, Any]) -> str:
@@ -448,6 +460,7 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "console": _console,
     "frames": _frames,
     "cost": _cost,
+    "lone_fire": _lone_fire,
     "history": _history,
     "history_duckdb": _beside_duckdb,
     "capacity": _capacity,
@@ -517,7 +530,7 @@ KINDS: Mapping[str, str] = {
     **dict.fromkeys(
         ("peers_burst", "peers_messages", "peers_steady", "peers_cpu", "peers_promises", "history_duckdb"), "measured"
     ),
-    **dict.fromkeys(("tick", "cost", "dollars"), "counted"),
+    **dict.fromkeys(("tick", "cost", "lone_fire", "dollars"), "counted"),
     **dict.fromkeys(("capacity", "memory"), "predicted"),
     **dict.fromkeys((name for name in TABLES if name.startswith(("expected", "predicted", "assumed"))), "predicted"),
 }

@@ -246,11 +246,15 @@ class _Sender:
             self.goes_on_at = at
             return False
         if self._is_fresh(at) and all(each.ref in self._covered for each in call):
-            self._ports.clock.wait_until(at)
+            self._wait_until(at)
             self._send(call, FRESH)
             return True
-        self._ports.clock.wait_until(at - READ_AHEAD)
+        self._wait_until(at - READ_AHEAD)
         return self._read(call, at)
+
+    def _wait_until(self, instant: Instant) -> None:
+        if instant > self._ports.clock.now():
+            self._ports.clock.wait_until(instant)
 
     def _next_call(self) -> list[Ready]:
         """The deliveries of the next call. It begins at the last of their instants, or now."""
@@ -361,13 +365,13 @@ class _Sender:
         """Make one call, unless the read has become older than ``oldest``. Its deliveries are decided again: a window
         or timeout can end while others are sent."""
         now = self._ports.clock.now()
-        unmet = {each.ref: each for each in call if not _still_launches(each, now)}
-        self._leave_to_decide(list(unmet.values()))
+        self._leave_to_decide([each for each in call if not _still_launches(each, now)])
         now = self._ports.clock.now()
         if now - self._read_at > oldest:
             return
         # The clock shows whole milliseconds: at the last one a start may begin almost a millisecond too late.
-        going = [each for each in call if each.ref in self.left and (each.until is None or now < each.until)]
+        left = [each for each in call if each.ref in self.left and each.at <= now]
+        going = [each for each in left if each.until is None or now < each.until]
         if going:
             # Nothing may come between the read of the clock and the call.
             self.books.add(_send_call(self._ports, going, self._refused))

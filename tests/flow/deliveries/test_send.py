@@ -192,6 +192,16 @@ def test_c13_a_slow_read_covers_one_call_made_at_once(takes: str, calls: list[tu
     assert slow.sizes == {"100ms": [25], "2001ms": [25, 10, 15], "2100ms": [25, 10, 15]}.get(takes, [25, 10, 5])
 
 
+def test_the_log_says_what_a_call_has_sent_and_how_late(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="sluice")
+    world, leased = _leased(12)
+    world.clock.pass_by("30ms")
+    send.send(world.ports, leased)
+    lines = [vars(line) for line in caplog.records if line.message == "sent"]
+    assert [(line["size"], line["late_ms"]) for line in lines] == [(10, 30), (2, 30)]
+    assert [run_id for line in lines for run_id in line["runs"]] == ids(world)
+
+
 @pytest.mark.parametrize("takes", ["101ms", "1900ms"])
 def test_a_slow_read_covers_16_parallel_calls(takes: str) -> None:
     world = World()
@@ -285,12 +295,16 @@ def test_after_a_slow_read_the_next_ones_are_smaller() -> None:
     assert len(sent.ends) == len(ids(world)) == 150
 
 
-def test_c13_permanently_slow_tables_postpone_a_delivery() -> None:
+def test_c13_permanently_slow_tables_postpone_a_delivery(caplog: pytest.LogCaptureFixture) -> None:
     world, leased = _leased(5)
     instant = world.clock.now()
+    world.hints.sent.clear()
     sent = send.send(replace(world.ports, prefetch=_SlowAhead(world, ["2100ms"] * 100)), leased)
     assert (sent.ends, sent.changed, ids(world)) == ({}, (), [])
     assert 12 * SECOND <= world.clock.now() - instant <= 13 * SECOND
+    assert world.hints.sent == [(world.clock.now() + SECOND, each.ref) for each in leased.ready]
+    told = [(line.message, vars(line).get("hint"), vars(line).get("size")) for line in caplog.records[-2:]]
+    assert told == [("tables slow", "no read of 5 jobs within 2000 ms", None), ("handed on", None, 5)]
     world.pass_by("2s")
     assert len(ids(world)) == 5
 
@@ -333,7 +347,7 @@ def test_a_lease_by_the_sweep_costs_one_read_on_slow_tables(count: int, takes: l
     world, leased = _leased(count)
     world.clock.pass_by("10s")
     sweep.sweep_all(world.ports)
-    slow = _SlowAhead(world, takes)
+    slow = _SlowAhead(world, list(takes))
     send.send(replace(world.ports, prefetch=slow), leased)
     assert (slow.sizes, slow.full_reads) == (sizes, 1)
     assert len(ids(world)) == count
