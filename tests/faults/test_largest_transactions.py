@@ -336,7 +336,7 @@ def plays_notices() -> Sizes:
 
 
 def plays_queues() -> Sizes:
-    """Jobs that hold and wait for all limits are updated, woken, disabled and dropped. Each run registers partitions."""
+    """Jobs that hold and wait for all limits are updated, woken, disabled, dropped. Their runs register partitions."""
     world = World(wake_shards=1, history_shards=1)
     groups = [concurrency(1, group=f"g{number:02d}") for number in range(18)]
     jobs = on(event("go"), "clean", *groups, coalesce=False, pool="demo.spark", notify=[])
