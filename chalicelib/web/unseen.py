@@ -34,7 +34,7 @@ def lineage(view: View, sees: Sees) -> View:
 
 def partition(view: View, sees: Sees) -> View:
     """A partition without the schedules of hidden namespaces, and without their jobs and runs."""
-    lists = ("waiting", "runs", "ended")
+    lists = ("made_by", "waiting", "runs", "ended")
     kept = {name: [item for item in view[name] if sees(item["schedule"])] for name in lists}
     return {**view, **kept, "schedules": [name for name in view["schedules"] if sees(name)]}
 
