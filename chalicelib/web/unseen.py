@@ -44,6 +44,11 @@ def reprocess(view: View, sees: Sees) -> View:
     return {**view, "steps": [step for step in view["steps"] if sees(step["schedule"])]}
 
 
+def not_followed(view: View, sees: Sees) -> View:
+    """The plan of a re-processing, all of whose steps the signer may run, without hidden schedules beside it."""
+    return {**view, "not_followed": [each for each in view["not_followed"] if sees(each["schedule"])]}
+
+
 def why(view: View, sees: Sees) -> View:
     """The explanation of a job, or of a schedule with its jobs, without hidden runs that hold permits."""
     lists: View = {
