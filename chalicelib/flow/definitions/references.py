@@ -216,8 +216,8 @@ def _check_failures(schedule: Schedule, workflow: Workflow) -> None:
 
 
 def check_registered(ports: Ports, schedule: Schedule, name: str, workflow: Workflow) -> None:
-    """Check that the runs of a schedule can name the partitions that its workflow ``name`` registers (L22). If it starts
-    a DAG, the workflow may be that of a node."""
+    """Check that the runs of a schedule can name the partitions that its workflow ``name`` registers (L22). If it
+    starts a DAG, the workflow may be that of a node."""
     registered = workflow.datasets_registered(_space(name))
     counted = _datasets(ports, tree.datasets(schedule.trigger)) if registered else {}
     for dataset_name, dataset in _datasets(ports, registered).items():
