@@ -34,7 +34,7 @@ def lineage(view: View, sees: Sees) -> View:
 
 def partition(view: View, sees: Sees) -> View:
     """A partition without the schedules of hidden namespaces, and without their jobs and runs."""
-    lists = ("waiting", "runs", "ended")
+    lists = ("made_by", "waiting", "runs", "ended")
     kept = {name: [item for item in view[name] if sees(item["schedule"])] for name in lists}
     return {**view, **kept, "schedules": [name for name in view["schedules"] if sees(name)]}
 
@@ -42,6 +42,11 @@ def partition(view: View, sees: Sees) -> View:
 def reprocess(view: View, sees: Sees) -> View:
     """A re-processing without its hidden steps. Its counts stay those of all steps."""
     return {**view, "steps": [step for step in view["steps"] if sees(step["schedule"])]}
+
+
+def not_followed(view: View, sees: Sees) -> View:
+    """The plan of a re-processing, all of whose steps the signer may run, without hidden schedules beside it."""
+    return {**view, "not_followed": [each for each in view["not_followed"] if sees(each["schedule"])]}
 
 
 def why(view: View, sees: Sees) -> View:

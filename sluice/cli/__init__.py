@@ -133,7 +133,10 @@ ENTRIES = (
     Entry("dead-letters", "dead_letters:app", LOOK, "List events that could not be delivered; redrive or drop them."),
     Entry("versions", "versions:versions", LOOK, "List the versions of a schedule, newest first."),
     Entry(
-        "datasets", "datasets:app", LOOK, "List datasets, or the partitions of one dataset. NAME, or list, register."
+        "datasets",
+        "datasets:app",
+        LOOK,
+        "List datasets, or the partitions of one dataset. NAME, or list, show, register.",
     ),
     Entry(
         "policies",

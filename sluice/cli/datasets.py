@@ -1,4 +1,4 @@
-"""``sluice datasets``: the datasets of a namespace, or the partitions of one dataset; register a partition."""
+"""``sluice datasets``: the datasets of a namespace, or the partitions of one; show or register a partition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sluice import names, render
+from sluice import names, render, wording
 from sluice.cli import frame, tables
 from sluice.errors import WrongUsage
 from sluice.names import DATASET
@@ -23,7 +23,9 @@ class WithoutList(TyperGroup):
         return super().parse_args(ctx, args if named else [LIST, *args])
 
 
-app = typer.Typer(cls=WithoutList, help="List datasets, or the partitions of one dataset. NAME, or list, register.")
+app = typer.Typer(
+    cls=WithoutList, help="List datasets, or the partitions of one dataset. NAME, or list, show, register."
+)
 
 
 @app.command(LIST)
@@ -53,6 +55,38 @@ def datasets(
     else:
         tables.partitions(render.stdout(), items, frame.now())
     tables.rest(answer, len(items), "sluice datasets ...")
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A dataset, such as demo.flights.")],
+    partition: Annotated[
+        list[str], typer.Argument(metavar="KEY=VALUE", help="One for each key, such as year=2013 month=1 day=4.")
+    ],
+    namespace: frame.Namespace = None,
+    as_json: frame.Json = False,
+) -> None:
+    """Show the runs that made a partition, those that used it, and who waits for it."""
+    full = names.full_name(DATASET, name, namespace)
+    client, given = frame.connect(), _values(partition)
+    path = names.path_of(DATASET, full)
+    keys = client.get(path)["keys"]
+    if set(given) != set(keys):
+        raise WrongUsage(f"expected a value for each of {', '.join(keys)}, got {', '.join(given)}", "KEY=VALUE")
+    view = client.get(f"{path}/partition", {"values": "/".join(given[key] for key in keys)})
+    if as_json:
+        render.machine(view)
+        return
+    console, now = render.stdout(), frame.now()
+    ready = f"ready {wording.ago(view['ready_at'], now)}" if view["ready_at"] else "not registered"
+    render.title(console, "partition", wording.pairs(view["partition"]), ready)
+    rows: list[tuple[render.Cell, ...]] = [
+        (did, run["run_id"], run["state"], wording.ago(run["at"], now), run["backfill"])
+        for did, runs in (("made by", view["made_by"]), ("used by", view["runs"]))
+        for run in runs
+    ]
+    rows += [("waiting", job["job_id"], job["state"], None, None) for job in view["waiting"]]
+    render.table(console, ("HOW", "RUN OR JOB", "STATE", "CLAIMED", "BACKFILL"), rows, indent=2)
 
 
 @app.command()

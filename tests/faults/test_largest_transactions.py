@@ -21,6 +21,7 @@ from chalicelib.aws.tables.audited import AuditedLedger
 from chalicelib.core.audit.author import Author
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.dag import NewDag
+from chalicelib.core.definitions.workflow import MAX_DATASETS
 from chalicelib.core.limits.permits import MOST_RATES
 from chalicelib.core.targets.answers import Never
 from chalicelib.flow.dags import actions as dags
@@ -335,17 +336,24 @@ def plays_notices() -> Sizes:
 
 
 def plays_queues() -> Sizes:
-    """Jobs that hold and wait for all limits are updated, woken, disabled and dropped."""
+    """Jobs that hold and wait for all limits are updated, woken, disabled, dropped. Their runs register partitions."""
     world = World(wake_shards=1, history_shards=1)
     groups = [concurrency(1, group=f"g{number:02d}") for number in range(18)]
     jobs = on(event("go"), "clean", *groups, coalesce=False, pool="demo.spark", notify=[])
     document = flights({"jobs": jobs, "last": on(event("go"), "clean", *groups, concurrency(1))}) | {
         "pools": {"spark": {"size": 3, "unit": "slots"}}
     }
+    products = {f"{LONG}-{number:02d}": {"bucket": "lake", "prefix": f"p{number:02d}/", "keys": ["day"]}
+                for number in range(MAX_DATASETS)}  # fmt: skip
+    document["datasets"] |= products
+    registers = [{"dataset": name, "register": "on_success"} for name in products]
+    document["workflows"]["clean"] = {"target": EMR, "produces": registers}
+    for schedule in document["schedules"].values():
+        schedule["by"] = ["day"]
     world.deploy(document)
     sizes = measured(world)
     for _ in range(40):
-        world.post("go")
+        world.post("go", day="1")
     world.settle()
     world.finish("FAILED")
     world.settle()
@@ -353,15 +361,16 @@ def plays_queues() -> Sizes:
     world.pass_by("1m")
     world.resume("jobs")
     world.pass_by("1m")
-    world.post("go")
+    world.post("go", day="1")
     world.settle()
     assert [run for run in world.runs("jobs") if run.ended_at is None]
     for number in range(8):  # a run that is active all the time is counted in the groups of each version
         groups = [concurrency(1, group=f"other{number}-{part:02d}") for part in range(20)]
         world.put("jobs", jobs | {"workflow": f"{APP}.clean", "constraints": groups, "pool": None})
-    world.finish("FAILED")
+    world.finish()
     world.settle()
     assert not [run for run in world.runs("jobs") if run.ended_at is None]
+    assert [len(run.registered) for run in world.runs("jobs") if run.registered][:1] == [MAX_DATASETS]
     document["schedules"]["jobs"] = {**jobs, "priority": 9, "on_update": "carry"}
     world.deploy(document)
     world.pass_by("1m")
@@ -437,7 +446,7 @@ LARGEST: dict[str, tuple[str, int]] = {
     "flow/limits/counting.py::settle": ("queues", 20),
     "flow/notices/notices.py::_take": ("notices", 90),
     "flow/notices/notices.py::close_window": ("notices", 6),
-    "flow/runs/complete.py::advance_run": ("queues", 60),
+    "flow/runs/complete.py::advance_run": ("queues", 80),
     "flow/schedules/actions.py::delete": ("deployments", 45),
     "flow/schedules/actions.py::disable": ("puts", 45),
     "flow/schedules/actions.py::enable": ("puts", 45),

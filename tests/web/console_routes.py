@@ -92,7 +92,7 @@ REQUESTS = (
     Bounded(f"{NS}/datasets/raw", 2, 2, 2),
     Bounded(f"{NS}/datasets/raw/partitions?limit=500&order=desc", 3, 100, 300, "next_cursor"),
     Bounded(f"{NS}/datasets/raw/partitions?limit=500&order=desc&from=10&to=9000", 8, 800, 300, "at_least"),
-    Bounded(f"{NS}/datasets/raw/partition?values=7", 20, 400, 100, "at_least"),
+    Bounded(f"{NS}/datasets/raw/partition?values=7", 45, 500, 100, "at_least"),  # 20 for backfills
     Bounded(f"{NS}/reprocess?limit=100", 110, 150, 120, "next_cursor"),
     Bounded(f"{NS}/reprocess/r0000", 10, 10, 5),
     Bounded(OWN, 4, 4, 3),

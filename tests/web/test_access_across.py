@@ -44,6 +44,11 @@ def settle_both(api: Api) -> None:
     api.put(f"{SECRET}/schedules/follows", follows | {"enabled": True})
     own = {"type": "partition", "dataset": "hidden"}
     api.put(f"{SECRET}/schedules/own", {"workflow": "plan", "trigger": own, "by": BY_DAY, "enabled": True})
+    api.put(f"{NS}/datasets/derived", {"bucket": "lake", "prefix": "derived/", "keys": ["day"]})
+    api.put(f"{APP}/workflows/derive", EMR | {"produces": ["derived"]})
+    api.put(f"{APP}/schedules/derive", {"workflow": "derive", "trigger": WEEKDAYS, "enabled": True})
+    size = {"type": "size", "dataset": "demo.derived", "bytes": "1GB"}
+    api.put(f"{SECRET}/schedules/sizes", {"workflow": "plan", "trigger": size, "enabled": True})
     boss = {"member": member("boss"), "roles": ["admin"]}
     both = {"member": member("both"), "roles": ["admin"]}
     api.put(f"{NS}/access", {"members": [boss, both, {"member": member("ours"), "roles": ["admin"]}]})
@@ -87,6 +92,13 @@ def read(signer: Signer, target: str) -> Any:
     status, view = signer.send("GET", target)
     assert status == 200, view
     return view
+
+
+@pytest.mark.usefixtures("standing")
+def test_l22_a_plan_does_not_name_hidden_schedules() -> None:
+    fires = {"schedule": "demo.flights.derive", "from": "2026-01-01T00:00:00Z", "to": "2026-01-03T00:00:00Z"}
+    plans = [signer.send("POST", f"{NS}/reprocess", {"fires": fires, "dry_run": True})[1] for signer in (BOTH, OURS)]
+    assert [[each["schedule"] for each in plan["not_followed"]] for plan in plans] == [["other.secret.sizes"], []]
 
 
 @pytest.mark.usefixtures("standing")

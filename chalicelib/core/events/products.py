@@ -55,11 +55,13 @@ def missing_keys(schedule: Schedule, dataset: Dataset, counted: Mapping[str, Dat
     return [key for key in dataset.keys if key not in given]
 
 
-def registration(run: Run, name: str, dataset: Dataset, values: tuple[str, ...], now: Instant) -> Partition:
+def registration(
+    run: Run, name: str, dataset: Dataset, values: tuple[str, ...], replayed: bool, now: Instant
+) -> Partition:
     """The row of the partition that a run has produced, which is the outbox of its event."""
     at = run.ended_at if run.ended_at is not None else now
     event = replace(build.partition_event(name, dataset, values, at, now), run_id=run.run_id, by=run.requested_by)
-    return Partition(name, values, event, "", wake_at=now)
+    return Partition(name, values, event, "", replayed, wake_at=now)
 
 
 def noted(name: str, dataset: Dataset | None, values: tuple[str, ...] | None, why: str = "") -> dict[str, Any]:

@@ -48,12 +48,14 @@ class Partition(StoredRow):
     """The row that registers a partition, and the outbox of its event until that is applied to all schedules.
 
     ``put_at``, ``put_etag`` and ``sequencer`` are those of the version of the flag or manifest that made it ready; the
-    instant of the event in place of ``put_at`` if that is None."""
+    instant of the event in place of ``put_at`` if that is None. ``replayed``: a run has registered it whose
+    re-processing starts what follows, so its event starts nothing (L22)."""
 
     dataset: str
     values: tuple[str, ...]
     event: Event
     object_key: str
+    replayed: bool = False
     cursor: str | None = None
     leases: int = 0
     put_at: Instant | None = None

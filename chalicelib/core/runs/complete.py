@@ -231,17 +231,26 @@ def followers_of(run: Run, rows: Sequence[Subscription], start: Run | None) -> l
 
     The plan of a re-processing starts what follows its runs, and what follows the nodes of a DAG that it runs. So their
     statuses only wake jobs that wait for a constraint, and start the nodes of their own DAG (L21)."""
+    return [row for row in rows if _hears_anyway(run, row)] if is_replayed(run, start) else list(rows)
+
+
+def is_replayed(run: Run, start: Run | None) -> bool:
+    """Whether the plan of a re-processing starts what follows a run. ``start`` is as in `followers_of`."""
     begun_by = (start or run).backfill
-    if begun_by is None or ids.reprocess_of(begun_by) is None:
-        return list(rows)
-    return [row for row in rows if _hears_anyway(run, row)]
+    return begun_by is not None and ids.reprocess_of(begun_by) is not None
 
 
 def start_of(run: Run, rows: Sequence[Subscription]) -> str | None:
     """The id of the run that began the DAG run of a node, if `followers_of` depends on it. That is so if a schedule
     outside the DAG waits for the status. None for a node that a user runs again, whose status counts as always."""
+    return None if all(_hears_anyway(run, row) for row in rows) else dag_start_of(run)
+
+
+def dag_start_of(run: Run) -> str | None:
+    """The id of the run that began the DAG run of a node; None for any other run, and for a node that a user runs
+    again."""
     value = rounds.which(run.correlation)
-    if value is None or all(_hears_anyway(run, row) for row in rows):
+    if value is None:
         return None
     round_ = rounds.parse(value)
     return round_.dag_run if round_.number == 1 and not round_.alone and run.rerun_of is None else None

@@ -126,7 +126,7 @@ def _check_with_workflow(ports: Ports, name: str, schedule: Schedule, workflow: 
     with problems.caught():
         _check_failures(schedule, workflow)
     with problems.caught():
-        _check_registered(ports, schedule, workflow)
+        check_registered(ports, schedule, schedule.workflow, workflow)
 
 
 def _check_leaf(ports: Ports, name: str, schedule: Schedule, leaf: Leaf) -> None:
@@ -218,16 +218,15 @@ def _check_failures(schedule: Schedule, workflow: Workflow) -> None:
         require_lifecycle(workflow.target, "pause_after_failures", "a target that reports how its runs end", got)
 
 
-def _check_registered(ports: Ports, schedule: Schedule, workflow: Workflow) -> None:
-    """Check that the runs of a schedule can name the partitions that its workflow registers (L22)."""
-    registered = workflow.datasets_registered(_space(schedule.workflow))
+def check_registered(ports: Ports, schedule: Schedule, name: str, workflow: Workflow) -> None:
+    """Check that the runs of a schedule can name the partitions that its workflow ``name`` registers (L22). If it
+    starts a DAG, the workflow may be that of a node."""
+    registered = workflow.datasets_registered(_space(name))
     counted = _datasets(ports, tree.datasets(schedule.trigger)) if registered else {}
-    for name, dataset in _datasets(ports, registered).items():
+    for dataset_name, dataset in _datasets(ports, registered).items():
         missing = products.missing_keys(schedule, dataset, counted)
         if missing:
-            expected = (
-                f"the keys {', '.join(dataset.keys)} of {name}, of which {schedule.workflow} registers partitions"
-            )
+            expected = f"the keys {', '.join(dataset.keys)} of {dataset_name}, of which {name} registers partitions"
             hint = f"add by: [{', '.join(dataset.keys)}], or remove register from the workflow"
             raise errors.invalid("by", expected, list(schedule.by), hint)
 

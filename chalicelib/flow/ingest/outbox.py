@@ -13,10 +13,8 @@ from typing import Any
 from chalicelib.core.events import build
 from chalicelib.core.events.alarms import AlarmChange, alarm_event
 from chalicelib.core.instants import Instant
-from chalicelib.core.rows.event import Event, PostedEvent, Stored, advanced, newest_by
-from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import Subscription
-from chalicelib.core.runs import complete
+from chalicelib.core.rows.event import Event, Partition, PostedEvent, Stored, advanced, newest_by
+from chalicelib.core.rows.schedule import WAKE
 from chalicelib.core.writes import Create, Put, PutNewest
 from chalicelib.flow.each import run_each
 from chalicelib.flow.ingest.apply import Budget, apply_to_all
@@ -35,6 +33,7 @@ def apply_outbox(ports: Ports, outbox: Stored, budget: Budget | None = None, wat
     known to have no watch (T29).
     """
     failed: list[ExceptionGroup[Exception]] = []
+    is_replayed = isinstance(outbox, Partition) and outbox.replayed
     newest = newest_by(outbox.event)
     if newest is not None and outbox.cursor is None:
         # Before the jobs that wait for it are woken. A conflict means that a newer one is stored.
@@ -44,7 +43,8 @@ def apply_outbox(ports: Ports, outbox: Stored, budget: Budget | None = None, wat
     for page in every_page(partial(ports.catalog.subscriptions, outbox.event.key), PAGE, outbox.cursor):
         now = ports.clock.now()
         try:
-            apply_to_all(ports, outbox.event, _hearing(ports, outbox.event, page.items), now, budget)
+            rows = [row for row in page.items if row.leaf == WAKE or not is_replayed]
+            apply_to_all(ports, outbox.event, rows, now, budget)
         except ExceptionGroup as group:
             failed.append(group)
         if not failed:
@@ -54,17 +54,6 @@ def apply_outbox(ports: Ports, outbox: Stored, budget: Budget | None = None, wat
         message = f"event {outbox.event.id} of {outbox.event.key} was not applied to all schedules"
         raise ExceptionGroup(message, failed)
     return outbox
-
-
-def _hearing(ports: Ports, event: Event, rows: Sequence[Subscription]) -> Sequence[Subscription]:
-    """The subscriptions to which an event is applied. The data that a run has registered reaches those that its
-    statuses reach, since the plan of a re-processing runs the others (L22)."""
-    run = ports.rows.get(Run, event.run_id, 1) if event.run_id is not None else None
-    if run is None:
-        return rows
-    begun_by = complete.start_of(run, rows)
-    start = ports.rows.get(Run, begun_by, 1) if begun_by is not None else None
-    return complete.followers_of(run, rows, start)
 
 
 def store_and_apply(

@@ -17,6 +17,7 @@ from chalicelib.core.partition_values import check_value
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Partition
 from chalicelib.core.rows.run import Run
+from chalicelib.core.runs import complete
 from chalicelib.core.runs.complete import Advance
 from chalicelib.flow import registered
 from chalicelib.ports import Ports
@@ -28,12 +29,16 @@ def of_step(ports: Ports, step: Advance, now: Instant) -> tuple[Advance, list[Pa
     run = step.run
     if run.state != "SUCCEEDED" or not run.registers:
         return step, []
-    found = [_of_dataset(ports, run, name, now) for name in run.registers]
+    begun_by = complete.dag_start_of(run)
+    start = ports.rows.get(Run, begun_by, 1) if begun_by is not None else None
+    found = [_of_dataset(ports, run, name, complete.is_replayed(run, start), now) for name in run.registers]
     kept = tuple(note for note, _ in found)
     return replace(step, run=replace(run, registered=kept)), [row for _, row in found if row is not None]
 
 
-def _of_dataset(ports: Ports, run: Run, name: str, now: Instant) -> tuple[dict[str, object], Partition | None]:
+def _of_dataset(
+    ports: Ports, run: Run, name: str, replayed: bool, now: Instant
+) -> tuple[dict[str, object], Partition | None]:
     stored = ports.rows.get(Definition, "dataset", name)
     if stored is None:
         return products.noted(name, None, None, f"dataset {name} was deleted"), None
@@ -53,4 +58,4 @@ def _of_dataset(ports: Ports, run: Run, name: str, now: Instant) -> tuple[dict[s
     if len(known) == len(values):
         other = folders(dataset.keys, known).rstrip("/")
         return products.noted(name, dataset, None, f"{other} of {name} is registered, which is the same"), None
-    return products.noted(name, dataset, values), products.registration(run, name, dataset, values, now)
+    return products.noted(name, dataset, values), products.registration(run, name, dataset, values, replayed, now)

@@ -17,13 +17,14 @@ from chalicelib.core.instants import iso
 from chalicelib.core.jobs import gather, of_period
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import WAKE
 from chalicelib.core.states import JobState, RunState
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.views import At, Code, Sentence, View, shown
 from chalicelib.flow import many, registered
-from chalicelib.flow.views import lineage
+from chalicelib.flow.views import lineage, used
 from chalicelib.flow.views.views import PeriodView, RecordView, period_shown, record_view
 from chalicelib.ports import Ports, every_page
 
@@ -43,7 +44,7 @@ class JobOfPartitionView(View):
 
 
 class RunOfPartitionView(View):
-    """A run whose job has counted a partition."""
+    """A run whose job has counted a partition, or whose ``backfill`` has named it; or a run that has made it."""
 
     run_id: str
     schedule: str
@@ -52,12 +53,14 @@ class RunOfPartitionView(View):
     code: Code | None
     at: At
     ended_at: At | None
+    backfill: str | None
 
 
 class OnePartitionView(View):
-    """A partition; ``ready_at`` is null if it is missing. ``period`` is as in the list. ``waiting`` are the jobs that
-    have counted it or wait for it. ``runs`` and ``ended`` are the runs and records of other jobs. The triggers of
-    ``schedules`` count partitions of the dataset. ``at_least``: there is more."""
+    """A partition; ``ready_at`` is null if it is missing. ``period`` is as in the list. ``made_by`` are the runs of
+    workflows that produce it. ``waiting`` are the jobs that have counted it or wait for it. ``runs`` and ``ended`` are
+    the runs and records of other jobs, those of backfills and re-processings included. Runs are the newest first. The
+    triggers of ``schedules`` count partitions of the dataset. ``at_least``: there is more."""
 
     dataset: str
     values: list[str]
@@ -65,6 +68,7 @@ class OnePartitionView(View):
     period: NotRequired[PeriodView | None]
     ready_at: At | None
     path: str | None
+    made_by: list[RunOfPartitionView]
     waiting: list[JobOfPartitionView]
     runs: list[RunOfPartitionView]
     ended: list[RecordView]
@@ -141,7 +145,10 @@ def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) ->
     living = dict.fromkeys(each.schedule for each in page.items if each.leaf != WAKE)
     followed, cut = lineage.counted_by(ports, [event]) if row is not None else ([], False)
     counted = list(dict.fromkeys(job_id for _, job_id in followed))
-    runs, jobs, records, cut_too = lineage.became(ports, counted[: lineage.MAX_NODES])
+    replayed, cut_of_plans = used.by_backfills(ports, event, list(living), counted)
+    makers, cut_of_makers = used.makers(ports, event, dataset)
+    wanted = list(dict.fromkeys([*counted, *replayed]))
+    runs, jobs, records, cut_too = lineage.became(ports, wanted[: lineage.MAX_NODES])
     awaiting = _awaiting(ports, living, counted, event, dataset)
     found: OnePartitionView = {
         "dataset": name,
@@ -149,15 +156,22 @@ def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) ->
         "partition": dict(values),
         "ready_at": iso(event.accepted_at) if row is not None else None,
         "path": event.path,
+        "made_by": _newest_first(makers),
         "waiting": [shown(JobOfPartitionView, job) for job in (*jobs.values(), *awaiting)],
-        "runs": [shown(RunOfPartitionView, run, at=iso(run.claimed_at)) for run in runs.values()],
+        "runs": _newest_first(runs.values()),
         "ended": [record_view(record) for record in records.values()],
         "schedules": sorted(living),
-        "at_least": any([cut, cut_too, page.cursor is not None, len(counted) > lineage.MAX_NODES]),
-    }
+        "at_least": any([cut, cut_too, cut_of_plans, cut_of_makers, page.cursor is not None,
+                         len(wanted) > lineage.MAX_NODES]),
+    }  # fmt: skip
     if dataset.period is not None:
         found["period"] = period_shown(dataset, values)
     return found
+
+
+def _newest_first(runs: Iterable[Run]) -> list[RunOfPartitionView]:
+    ordered = sorted(runs, key=lambda run: (run.claimed_at, run.run_id), reverse=True)
+    return [shown(RunOfPartitionView, run, at=iso(run.claimed_at)) for run in ordered]
 
 
 def _missing(name: str, values: Mapping[str, str]) -> Event:

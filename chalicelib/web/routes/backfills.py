@@ -77,7 +77,7 @@ def begin_reprocess(request: Request, ns: str) -> Response:
     if request_data.dry_run:
         plan = reprocess.preview(ports(), ns, request_data)
         check(plan)
-        return answer(plan_view(ns, plan))
+        return answer(unseen.not_followed(plan_view(ns, plan), sees(request)))
     check_waiting(ns, lambda: ports().rows.get(ReprocessRow, ns, reprocess.id_of(ns, request_id(request))) is not None)
     row = reprocess.begin(ports(), ns, request_data, caller(request), request_id(request), check)
     return answer(unseen.reprocess(shown_view(ports(), row), sees(request)), 201)

@@ -987,6 +987,7 @@ export interface OnePartition {
   period?: Period | null;
   ready_at: string | null;
   path: string | null;
+  made_by: RunOfPartition[];
   waiting: JobOfPartition[];
   runs: RunOfPartition[];
   ended: RecordOfWork[];
@@ -1542,6 +1543,7 @@ export interface RunOfPartition {
   code: string | null;
   at: string;
   ended_at: string | null;
+  backfill: string | null;
 }
 
 export interface RunningNow {

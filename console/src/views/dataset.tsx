@@ -4,7 +4,7 @@ import { Fragment, useMemo } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
 import { dataset as read } from "../api/queries";
-import type { IgnoredObject, Period, RegisteredPartition, StoredDataset } from "../api/types";
+import type { IgnoredObject, Period, RegisteredPartition, RunOfPartition, StoredDataset } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { useNs, usePlace } from "../frame/place";
 import { number, partition } from "../lib/format";
@@ -19,7 +19,7 @@ import { type Column, Rows } from "../parts/rows";
 import { Ago, Reason, State, When } from "../parts/text";
 import { WeekdayNames } from "../parts/weekdays";
 
-/** A dataset: which partitions are there, which are missing, who waits for one, and what it started. */
+/** A dataset: which partitions are there, which are missing, who waits for one, what made it and what used it. */
 export function DatasetView() {
   const ns = useNs();
   const { name: short = "" } = useParams({ strict: false }) as { name?: string };
@@ -347,6 +347,12 @@ function One({ name, values }: { name: string; values: string }) {
                 Reprocess
               </Go>
             </span>
+            {data.made_by.length > 0 && (
+              <>
+                <h3>What made it</h3>
+                <Runs runs={data.made_by} />
+              </>
+            )}
             <h3>Who waits for it</h3>
             {data.waiting.length === 0 && <p className="faint">No job counts or awaits it.</p>}
             <ul className="plain">
@@ -360,15 +366,10 @@ function One({ name, values }: { name: string; values: string }) {
                 </li>
               ))}
             </ul>
-            <h3>What it started</h3>
+            <h3>What used it</h3>
             {data.runs.length === 0 && <p className="faint">No run.</p>}
+            <Runs runs={data.runs} />
             <ul className="plain">
-              {data.runs.map((run) => (
-                <li key={run.run_id}>
-                  <State state={run.state} word={false} /> <ScheduleLink name={run.schedule} />{" "}
-                  <RunLink id={run.run_id} /> <Ago at={run.at} />
-                </li>
-              ))}
               {data.ended.map((record) => (
                 <li key={record.id}>
                   <State state={record.kind} /> <ScheduleLink name={record.schedule} />
@@ -382,5 +383,20 @@ function One({ name, values }: { name: string; values: string }) {
         )}
       </Await>
     </Panel>
+  );
+}
+
+/** Runs, each with its schedule, and whether a backfill or a re-processing made it. */
+function Runs({ runs }: { runs: RunOfPartition[] }) {
+  return (
+    <ul className="plain">
+      {runs.map((run) => (
+        <li key={run.run_id}>
+          <State state={run.state} word={false} /> <ScheduleLink name={run.schedule} /> <RunLink id={run.run_id} />{" "}
+          <Ago at={run.at} />
+          {run.backfill && <span className="sub">backfill {run.backfill}</span>}
+        </li>
+      ))}
+    </ul>
   );
 }

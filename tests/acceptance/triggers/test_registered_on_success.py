@@ -13,7 +13,7 @@ from chalicelib.flow.definitions import store, workflows
 from chalicelib.flow.ingest import objects
 from chalicelib.flow.views import lineage
 from chalicelib.flow.views.views import run_view
-from tests.acceptance.schedules.test_reprocess import FIRST, again, begin, seen, work_off
+from tests.acceptance.schedules.test_reprocess import FIRST, again, begin, minutes, seen, work_off
 from tests.acceptance.words import day
 from tests.support.schedules import BY_DAY, after, at, partitions
 from tests.support.world import EMR, SQS, World, flights, full
@@ -206,6 +206,30 @@ def test_l22_a_schedule_that_cannot_name_the_day_is_refused(
     keys = "expected the keys year, month, day of demo.daily, of which demo.flights.clean registers partitions"
     assert raised.value.message == f"{keys}, {expected}"
     return None
+
+
+def daily_dag(by: list[str]) -> dict[str, Any]:
+    trigger = {"type": "partition", "dataset": "flights"}
+    dag = {"nodes": {"one": {"workflow": "clean"}}, "trigger": trigger, "by": by, "enabled": True}
+    document = flights({"join": SCHEDULES["join"]}, clean=REGISTERS)
+    document["datasets"]["daily"] = DAILY
+    return {**document, "dags": {"graph": dag}}
+
+
+def test_l22_a_node_registers_the_partition_of_its_dag(world: World) -> None:
+    with pytest.raises(SluiceError, match="the keys year, month, day of demo.daily") as raised:
+        world.deploy(daily_dag(["year"]))
+    assert raised.value.field == "dags.graph.by"
+    world.deploy(daily_dag(BY_DAY))
+    world.upload(day(1))
+    minutes(world, failing="one")
+    assert ran(world, "join") == [0]
+    begin(world)
+    minutes(world)
+    assert (ran(world, "join"), world.ports.rows.get(Partition, *ONE) is not None) == ([1], True)
+    world.upload(day(2))
+    minutes(world)
+    assert ran(world, "join") == [2]
 
 
 @pytest.mark.parametrize(
