@@ -19,7 +19,7 @@ from chalicelib.flow.lookup import require
 from chalicelib.flow.views import freshness
 from chalicelib.flow.views.queues import of_policy, of_pool
 from chalicelib.flow.views.views import definition_view, ignored_view
-from chalicelib.ports import Ports
+from chalicelib.ports import Page, Ports
 from chalicelib.web import unseen
 from chalicelib.web.access import sees, visibility
 from chalicelib.web.bodies import BODIES
@@ -38,6 +38,9 @@ PRESENT: dict[str, Callable[[Ports, Definition], dict[str, Any]]] = {
     "policy": of_policy,
     "pool": of_pool,
 }
+
+# How a page of a list is read, if its items have more than their fields.
+LISTED: dict[str, Callable[[Ports, str, int, str | None], Page[dict[str, Any]]]] = {"dataset": freshness.listed}
 
 
 def list_namespaces(request: Request) -> Json:
@@ -61,8 +64,8 @@ def put_namespace(request: Request, name: str) -> Response:
 
 def list_documents(request: Request, parent: str, kind: DefinitionKind) -> Json:
     _require_parent(kind, parent)
-    if kind == "dataset":
-        return listing(request, partial(freshness.listed, ports(), parent))
+    if kind in LISTED:
+        return listing(request, partial(LISTED[kind], ports(), parent))
     return listing(request, partial(ports().catalog.definitions, kind, parent), definition_view)
 
 
