@@ -450,7 +450,7 @@ LARGEST: dict[str, tuple[str, int]] = {
 SHORT: dict[str, str] = {
     "flow/backfills/backfill.py::_close_node": "one node: its tombstone, its record, and what its job holds",
     "flow/backfills/reprocess.py::_step": "one step, and its backfill",
-    "flow/definitions/store.py::remove": "one document; of a namespace three others, of a dataset its prefix, lock and watch",
+    "flow/definitions/store.py::remove": "one document; of a namespace three others, of a dataset its prefix and watch",
     "flow/fires/zone_rules.py::_prepare_again": "as many fires of one timer as fit; others stay",
     "flow/ingest/fires.py::_count": "one fire, and its record",
     "flow/ingest/snapshots.py::register": "one snapshot, and its size",
