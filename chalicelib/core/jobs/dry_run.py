@@ -91,6 +91,7 @@ def _play(
     row = Subscription(event.key, "demo.dry.run", 0, 0, number, 0)
     before = waiting.get(sort_key)
     job = before.job if before is not None else None
+    against = gather.ended(schedule, event, job, against)
     over = job is not None and timeout.is_over(job, schedule, None, at)
     touches = [Touch(event, () if lost else touched)]
     gathered = gather.gather(job, touches, schedule, row, correlation, at, against, over)
