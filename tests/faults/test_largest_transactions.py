@@ -459,7 +459,7 @@ LARGEST: dict[str, tuple[str, int]] = {
 SHORT: dict[str, str] = {
     "flow/backfills/backfill.py::_close_node": "one node: its tombstone, its record, and what its job holds",
     "flow/backfills/reprocess.py::_step": "one step, and its backfill",
-    "flow/definitions/store.py::remove": "one document; of a namespace three others, of a dataset its prefix and lock",
+    "flow/definitions/store.py::remove": "one document; of a namespace three others, of a dataset its prefix and watch",
     "flow/fires/zone_rules.py::_prepare_again": "as many fires of one timer as fit; others stay",
     "flow/ingest/fires.py::_count": "one fire, and its record",
     "flow/ingest/snapshots.py::register": "one snapshot, and its size",
@@ -473,6 +473,7 @@ SHORT: dict[str, str] = {
     "flow/jobs/drop.py::_close": "one job, and what it holds",
     "flow/check_result.py::committed": "one job, its notice, and what it holds",
     "flow/notices/deadlines.py::judge_deadline": "one watch, and two notices",
+    "flow/notices/freshness.py::_tell": "one watch, and a notice for each of 50 subscriptions",
     "flow/requests.py::once": "one job, and the state that it expects",
     "flow/runs/complete.py::announce": "one run, and its notice",
     "flow/runs/complete.py::_hold_failing": "a pause, as of a user",

@@ -283,3 +283,18 @@ def test_l11_a_wrong_dry_run_is_refused(api: Api, body: Any, status: int, code: 
     error = refused(api, status, "POST", f"{ONE}/dry-run", body)
     assert (error["code"], error["field"]) == (code, field)
     assert error["message"].startswith(message)
+
+
+def test_t29_only_the_partition_of_the_period_ends_its_absence(api: Api) -> None:
+    period = {"each": "day", "format": "day=%Y-%m-%d"}
+    api.put(f"{NS}/datasets/daily", {"bucket": "lake", "prefix": "daily/", "keys": ["day"], "period": period})
+    absent = {"type": "absent", "of": {"type": "partition", "dataset": "daily"}, "after": "6h"}
+    trigger = {"type": "all", "triggers": [absent, {"type": "event", "event": "go"}]}
+    missing = at("06:00:00", {"type": "absent"})
+
+    def day(clock: str, date: str) -> dict[str, Any]:
+        return at(clock, {"type": "partition", "dataset": "daily", "partition": {"day": date}})
+
+    go = at("09:00:00", {"type": "event", "event": "go"})
+    assert effects(dry_run(api, trigger, missing, day("07:00:00", "2026-11-18"), go)) == ["counts", "-", "fires"]
+    assert effects(dry_run(api, trigger, missing, day("07:00:00", "2026-11-19"), go)) == ["counts", "counts", "counts"]

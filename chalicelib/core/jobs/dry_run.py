@@ -103,6 +103,7 @@ def _play(
     row = Subscription(event.key, "demo.dry.run", 0, 0, number, 0)
     before = waiting.get(sort_key)
     job = before.job if before is not None else None
+    against = gather.ended(schedule, event, job, against)
     over = job is not None and timeout.is_over(job, schedule, None, at)
     begin = Begin({leaf: Progress(0, at, at, parts=parts) for leaf, parts in place.leaves.items()}, sort_key)
     touches = [Touch(event, () if lost else tuple(place.parts) or touched, place.parts)]

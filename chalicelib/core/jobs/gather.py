@@ -104,6 +104,13 @@ def touched(
     return tuple(leaf for leaf in met if leaf not in against), against
 
 
+def ended(schedule: Schedule, event: Event, job: Job | None, against: tuple[str, ...]) -> tuple[str, ...]:
+    """The absent leaves among ``against`` whose absence this event ends: it is not about another period. The periods
+    of datasets must be read."""
+    progress, rules = job.leaves if job is not None else {}, {leaf: leaf_of(schedule, leaf) for leaf in against}
+    return tuple(leaf for leaf, rule in rules.items() if rule is not None and rule.ends_by(event, progress.get(leaf)))
+
+
 def gather(
     job: Job | None,
     touches: Iterable[Touch],

@@ -135,7 +135,7 @@ def _apply(ports: Ports, event: Event, found: _Match, now: Instant, along: Seque
         if not match.met and not match.against:
             return None
         job = ports.rows.get(Job, *match.job_key)
-        match = _ending(match, event, job)
+        match = replace(match, against=gather.ended(match.schedule, event, job, match.against))
         if not (match.met or match.against) or not _is_open(ports, match, job):
             return None
         counted = _of_period(ports, event, match, job, now)
@@ -277,16 +277,6 @@ def _granted(ports: Ports, match: _Match) -> tuple[_Match, UsedGrants]:
     lacking = {leaf for leaf, uses in match.uses.items() if set(uses) & set(granted.missing)}
     met, against = (tuple(leaf for leaf in leaves if leaf not in lacking) for leaves in (match.met, match.against))
     return replace(match, met=met, against=against), granted
-
-
-def _ending(match: _Match, event: Event, job: Job | None) -> _Match:
-    """The match without the leaves whose absence this event does not end: that of another period."""
-    progress = job.leaves if job is not None else {}
-    rules = {leaf: gather.leaf_of(match.schedule, leaf) for leaf in match.against}
-    against = tuple(
-        leaf for leaf, rule in rules.items() if rule is not None and rule.ends_by(event, progress.get(leaf))
-    )
-    return replace(match, against=against)
 
 
 def _is_open(ports: Ports, match: _Match, job: Job | None) -> bool:

@@ -28,13 +28,12 @@ from chalicelib.web.paging import listing
 from chalicelib.web.quotas import check_document
 from chalicelib.wiring import ports
 
-# How documents are put and listed, and what they are read with besides their fields, if a kind has more than others.
+# How documents are put, and what they are read with besides their fields, if a kind has more than others.
 PUTS: dict[str, Callable[..., Change]] = {
     "calendar": calendars.put,
     "dataset": calendars.put_dataset,
     "workflow": workflows.put,
 }
-LISTS: dict[str, Callable[[Ports, str, int, str | None], Page[Any]]] = {"dataset": freshness.listed}
 PRESENT: dict[str, Callable[[Ports, Definition], dict[str, Any]]] = {
     "dataset": lambda ports, row: {
         "freshness": freshness.of_dataset(ports, row),
@@ -43,6 +42,9 @@ PRESENT: dict[str, Callable[[Ports, Definition], dict[str, Any]]] = {
     "policy": of_policy,
     "pool": of_pool,
 }
+
+# How a page of a list is read, if its items have more than their fields.
+LISTED: dict[str, Callable[[Ports, str, int, str | None], Page[dict[str, Any]]]] = {"dataset": freshness.listed}
 
 
 def list_namespaces(request: Request) -> Json:
@@ -66,8 +68,8 @@ def put_namespace(request: Request, name: str) -> Response:
 
 def list_documents(request: Request, parent: str, kind: DefinitionKind) -> Json:
     _require_parent(kind, parent)
-    if kind in LISTS:
-        return listing(request, partial(LISTS[kind], ports(), parent))
+    if kind in LISTED:
+        return listing(request, partial(LISTED[kind], ports(), parent))
     return listing(request, partial(ports().catalog.definitions, kind, parent), definition_view)
 
 

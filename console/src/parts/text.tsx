@@ -1,4 +1,5 @@
 import { Fragment } from "react";
+import type { StoredDataset } from "../api/types";
 import { useNs, useZone } from "../frame/place";
 import { useNow, useNowBy } from "../frame/settings";
 import {
@@ -80,6 +81,20 @@ export function Ago({ at }: { at: string | null | undefined }) {
     <time dateTime={at ?? undefined} title={full(ms, zone)}>
       {ago(at, now)}
     </time>
+  );
+}
+
+/** Whether a dataset with `fresh` is late; nothing for any other one. */
+export function Freshness({ of }: { of: StoredDataset }) {
+  if (!of.freshness) return null;
+  return of.freshness.late ? (
+    <span className="bad">
+      ◷ late since <Ago at={of.freshness.fresh_until} />
+    </span>
+  ) : (
+    <span>
+      until <When at={of.freshness.fresh_until} />
+    </span>
   );
 }
 

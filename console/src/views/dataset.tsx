@@ -16,7 +16,7 @@ import { Command } from "../parts/command";
 import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
 import { type Column, Rows } from "../parts/rows";
-import { Ago, Reason, State, When } from "../parts/text";
+import { Ago, Freshness, Reason, State, When } from "../parts/text";
 import { WeekdayNames } from "../parts/weekdays";
 
 /** A dataset: which partitions are there, which are missing, who waits for one, what made it and what used it. */
@@ -58,6 +58,11 @@ function Page({ ns, definition }: { ns: string; definition: StoredDataset }) {
         <code>
           s3://{definition.bucket}/{definition.prefix}
         </code>
+        {definition.freshness && (
+          <>
+            {" · "}fresh for {definition.fresh}: <Freshness of={definition} />
+          </>
+        )}
       </p>
       <div className="grid wide-left start">
         <Panel

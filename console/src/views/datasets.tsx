@@ -10,6 +10,14 @@ import { Command, copyCommand } from "../parts/command";
 import { Go } from "../parts/go";
 import { Await, Empty } from "../parts/panel";
 import { type Column, Rows } from "../parts/rows";
+import { Freshness } from "../parts/text";
+
+const FRESH: Column<StoredDataset> = {
+  id: "fresh",
+  width: "150px",
+  head: "Fresh",
+  cell: (item) => <Freshness of={item} />,
+};
 
 export function Datasets() {
   const ns = useNs();
@@ -29,6 +37,7 @@ export function Datasets() {
     },
     { id: "format", width: "90px", head: "Format", cell: (item) => item.format },
     { id: "keys", width: "minmax(120px, 0.8fr)", head: "Keys", cell: (item) => (item.keys ?? []).join("/") },
+    ...(query.data?.items.some((item) => item.freshness) ? [FRESH] : []),
     {
       id: "place",
       width: "minmax(200px, 2fr)",

@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
 import { namespace } from "../api/queries";
-import type { Fire, HeldJobs, Now, Outcomes, Run } from "../api/types";
+import type { Fire, HeldJobs, Now, Outcomes, Run, StoredDataset } from "../api/types";
 import { useNs } from "../frame/place";
 import { useNow } from "../frame/settings";
 import { fireOf, knownOf, linesOf } from "../lib/fires";
@@ -15,7 +15,7 @@ import { Command } from "../parts/command";
 import { FireLink, FireSummary } from "../parts/fire";
 import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
-import { Ago, Reason, State, Took, When } from "../parts/text";
+import { Ago, Freshness, Reason, State, Took, When } from "../parts/text";
 
 const FIRES = 10;
 
@@ -28,6 +28,7 @@ export function Home() {
   const runs = useQuery({ ...namespace.outcomes(ns), enabled });
   const letters = useQuery({ ...namespace.lettersCounted(ns), enabled });
   const fires = useQuery({ ...namespace.fires(ns, { limit: FIRES + 1 }), enabled });
+  const datasets = useQuery({ ...namespace.datasets(ns), enabled });
   const undelivered = { count: letters.data?.items.length ?? 0, atLeast: !!letters.data?.next_cursor };
   const first = runs.data?.runs === 0 && now.data?.waiting.count === 0;
   return (
@@ -38,6 +39,7 @@ export function Home() {
       <div className="grid wide-left home">
         <div className="grid start">
           <Await query={now}>{(data) => <NeedsYou ns={ns} now={data} letters={undelivered} />}</Await>
+          <LateDatasets datasets={datasets.data?.items ?? []} />
           <Panel
             title="Held up by"
             note="what waits, by what would let it go"
@@ -309,6 +311,33 @@ function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: Undeliv
               </td>
             </tr>
           )}
+        </tbody>
+      </table>
+    </Panel>
+  );
+}
+
+/** Datasets whose newest partition came longer ago than their `fresh`. */
+function LateDatasets({ datasets }: { datasets: StoredDataset[] }) {
+  const late = datasets.filter((dataset) => dataset.freshness?.late);
+  if (late.length === 0) return null;
+  return (
+    <Panel title="Late data" note={count(late.length, "dataset")}>
+      <table>
+        <tbody>
+          {late.map((dataset) => (
+            <tr key={dataset.name}>
+              <td className="fit">
+                <Go to={paths.dataset(dataset.name)}>{dataset.name.split(".").at(-1)}</Go>
+              </td>
+              <td>
+                <Freshness of={dataset} />
+              </td>
+              <td className="end">
+                {dataset.freshness?.newest ? partition(dataset.freshness.newest) : "no partition has come"}
+              </td>
+            </tr>
+          ))}
         </tbody>
       </table>
     </Panel>
