@@ -17,6 +17,7 @@ const routes = [
   at("/$ns/schedules", () => import("./views/schedules"), "Schedules"),
   at("/$ns/schedules/$app/$name", () => import("./views/schedule"), "Schedule"),
   at("/$ns/schedules/$app/$name/backfill", () => import("./views/backfill"), "Backfill"),
+  at("/$ns/periods", () => import("./views/periods"), "Periods"),
   at("/$ns/timeline", () => import("./views/timeline"), "TimelineView"),
   at("/$ns/queue", () => import("./views/queue"), "Queue"),
   at("/$ns/jobs/$id", () => import("./views/job"), "JobView"),

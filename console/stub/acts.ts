@@ -20,6 +20,9 @@ export const BACKFILL = {
   state: "RUNNING",
   reason: null,
   order: "oldest",
+  only: "all",
+  left_alone: 0,
+  in_flight: [],
   concurrency: 2,
   dataset: null,
   total: 30,
@@ -88,7 +91,18 @@ export const REPROCESS = {
 };
 
 const DAY = { year: "2013", month: "1", day: "4" };
-const PLAN = { schedule: BACKFILL.schedule, dataset: null, total: 30, first: [BACKFILL.from], last: [BACKFILL.to] };
+const PLAN = {
+  schedule: BACKFILL.schedule,
+  dataset: null,
+  total: 30,
+  first: [BACKFILL.from],
+  last: [BACKFILL.to],
+  now: { missing: 20, waiting: 0, running: 1, succeeded: 0, failed: 10 },
+  entries: [
+    { entry: BACKFILL.from, state: "running", runs: false, why: null, code: null, run_id: null },
+    { entry: BACKFILL.to, state: "missing", runs: true, why: null, code: null, run_id: null },
+  ],
+};
 const PLAN_OF_REPROCESS = {
   namespace: NS,
   dataset: REPROCESS.dataset,

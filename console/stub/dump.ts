@@ -30,6 +30,7 @@ const READS = [
   `${N}/graph`,
   `${N}/apps`,
   `${N}/apps/flights/workflows`,
+  `${S}/periods?from=2026-01-01T00:00:00Z&to=2026-02-01T00:00:00Z`,
   `${N}/datasets`,
   `${N}/datasets/weather`,
   `${N}/datasets/weather/partitions?limit=20`,

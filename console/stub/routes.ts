@@ -18,6 +18,18 @@ const missing = (what: string): Answer => [
   404,
   { error: { code: "not_found", message: `no ${what}`, field: null, hint: "look at the list" } },
 ];
+class NoPeriods extends Error {}
+const NO_PERIODS: Answer = [
+  400,
+  {
+    error: {
+      code: "invalid",
+      message: "expected a schedule with a time in its trigger, or with by that names the period of a dataset",
+      field: "name",
+      hint: "give the dataset its period, and write all keys of the period into by",
+    },
+  },
+];
 const byName = (params: Record<string, string>) =>
   [...schedules, OF_FIRE].find((row) => row.name === `${params.ns}.${params.app}.${params.name}`);
 
@@ -637,6 +649,44 @@ const ROUTES: Record<string, Handler> = {
     description: "every hour",
     fires_per_day: 24,
   }),
+  [`GET ${S}/periods`]: ({ app, name = "" }, query) => {
+    if (Number(name.slice(-2)) === 3) throw new NoPeriods();
+    const [from, to] = [Date.parse(query.get("from") ?? ""), Math.min(Date.parse(query.get("to") ?? ""), NOW)];
+    const day = 1440 * MINUTE;
+    const each = name.endsWith("2") ? 60 * MINUTE : day;
+    const begins = Math.ceil(from / each) * each;
+    const items = Array.from({ length: Math.max(0, Math.floor((to - begins) / each)) }, (_, index) => {
+      const at = begins + index * each;
+      const row = Number(name.slice(-2)) || 0;
+      const seed = (Math.floor(at / day) * 7 + row * 13 + (each < day ? (at / each) % 24 : 0)) % 29;
+      const late = NOW - at < 2 * day;
+      const state = late
+        ? (["running", "waiting"] as const)[row % 2]
+        : seed === 3
+          ? "failed"
+          : seed === 11
+            ? "missing"
+            : "succeeded";
+      const full = `${NS}.${app}.${name}.m3k2j9x1.${String(seed).padStart(20, "0")}`;
+      const has = state !== "missing" && state !== "waiting";
+      return {
+        at: iso(at),
+        period: row % 2 ? { start: iso(at), end: iso(at + each), zone: "UTC", label: iso(at).slice(0, 10) } : null,
+        values: row % 2 ? { day: iso(at).slice(0, 10) } : null,
+        state,
+        why:
+          state === "failed" ? "the target reported: out of memory" : state === "waiting" ? "waits for a slot" : null,
+        code: null,
+        job_id: state === "waiting" ? full : null,
+        runs: has ? [full] : [],
+        attempts: has ? 1 : 0,
+        revision: has ? 1 + (seed % 2) : 0,
+        since: state === "missing" ? null : iso(at + each),
+        ready_at: null,
+      };
+    });
+    return { ...paged(items, query), complete_from: iso(from) };
+  },
   [`GET ${S}/days`]: () => ({
     schedule: "",
     zone: "UTC",
@@ -824,6 +874,7 @@ export function answer(method: string, url: URL, body: Record<string, unknown>):
       return handler(params, url.searchParams, body);
     } catch (error) {
       if (error instanceof Missing) return missing(error.message);
+      if (error instanceof NoPeriods) return NO_PERIODS;
       throw error;
     }
   }

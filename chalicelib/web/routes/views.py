@@ -156,11 +156,10 @@ def show_outcomes(request: Request, ns: str) -> Json:
 
 
 def schedule_periods(request: Request, name: str) -> Json:
-    """List the periods that a schedule should have run, oldest first, and what became of each: missing, waiting,
-    running, succeeded or failed. They begin from ``from`` to before ``to``. By default they are all from the first
-    registered partition to now. For a time trigger they are the fires of the last 31 days, or of the last day if there
-    are more than 24 a day. Runs that were claimed before ``complete_from`` were not read, so a period before it that is
-    missing may have run."""
+    """List the periods that a schedule should have run, oldest first, and what became of each. They begin from ``from``
+    to before ``to``. By default they are all from the first registered partition to now. For a time trigger they are
+    the fires of the last 31 days, or of the last day if there are more than 24 a day. Runs that were claimed before
+    ``complete_from`` were not read, so a period before it that is missing may have run."""
     now = ports().clock.now()
     until = min(instant(request, "to", now), now)
     since = instant(request, "from", now) if query(request, "from") is not None else None

@@ -36,6 +36,7 @@ export interface BackfillOptions {
   to?: string;
   partitions?: string[];
   dataset?: string;
+  only?: "all" | "missing" | "failed";
   concurrency?: number;
   newestFirst?: boolean;
   dryRun?: boolean;
@@ -108,6 +109,7 @@ export const commands = {
       ...(given.partitions ?? []).flatMap((path) => ["--partition", path]),
       given.dataset && "--dataset",
       given.dataset,
+      ...(given.only && given.only !== "all" ? ["--only", given.only] : []),
       ...(given.concurrency && given.concurrency > 1 ? ["-c", given.concurrency] : []),
       given.newestFirst && "--newest-first",
       given.dryRun && "--dry-run",
@@ -135,6 +137,7 @@ export const commands = {
     command("reprocess", "cancel", id, "-n", ns, runs && "--runs"),
   registerPartition: (dataset: string, partition: Values) =>
     command("datasets", "register", dataset, ...Object.entries(partition).map(([key, value]) => `${key}=${value}`)),
+  periods: (name: string, from: string, to: string) => command("periods", name, "--from", from, "--to", to),
   partitions: (dataset: string) => command("datasets", dataset),
   jobs: (ns: string, schedule?: string) => command("jobs", ...(schedule ? ["-s", schedule] : ["-n", ns])),
   pools: (ns: string) => command("pools", "-n", ns),

@@ -5,7 +5,7 @@ import { goesOn, type StateOfEvent } from "../lib/fires";
 import type { About } from "./about";
 import { ApiError, fill, get, pace, post, send } from "./client";
 import type { ReportRow } from "./report";
-import type { DeadLetter, GlanceAtSchedule, Job, Now, Run, ScheduleInShort } from "./types";
+import type { DeadLetter, GlanceAtSchedule, Job, Now, PeriodOfSchedule, Run, ScheduleInShort } from "./types";
 
 const SECOND = 1000;
 
@@ -51,6 +51,7 @@ export interface JobList {
 }
 
 const MOST_JOBS = 5_000;
+const MOST_PERIODS = 3_000;
 
 interface Part<T> {
   items: T[];
@@ -177,6 +178,24 @@ export const schedule = {
     queryOptions({
       queryKey: ["schedule", name, "days", zone],
       queryFn: ({ signal }) => get(`${SCHEDULE}/days`, parts(name), { query: { zone }, signal }),
+      staleTime: 60 * SECOND,
+    }),
+  /** All periods of a span, at most `MOST_PERIODS`. */
+  periods: (name: string, from: string, to: string) =>
+    queryOptions({
+      queryKey: ["schedule", name, "periods", from, to],
+      queryFn: async ({ signal }) => {
+        const items: PeriodOfSchedule[] = [];
+        let cursor: string | null = null;
+        do {
+          const query: Record<string, string | number | null> = { from, to, limit: 500, cursor };
+          const part: Part<PeriodOfSchedule> = await get(`${SCHEDULE}/periods`, parts(name), { query, signal });
+          items.push(...part.items);
+          cursor = part.next_cursor;
+        } while (cursor !== null && items.length < MOST_PERIODS);
+        return { items, whole: cursor === null };
+      },
+      retry: false,
       staleTime: 60 * SECOND,
     }),
   runs: (name: string, query: { state?: string; day?: string; limit?: number } = {}) =>

@@ -6,6 +6,7 @@ import {
   CircleHelp,
   Database,
   Gauge,
+  Grid3x3,
   House,
   ListOrdered,
   type LucideIcon,
@@ -44,6 +45,7 @@ export interface ViewName {
 export const VIEWS: readonly ViewName[] = [
   { path: "", name: "Home", key: "h", icon: House },
   { path: "schedules", name: "Schedules", key: "s", icon: CalendarClock },
+  { path: "periods", name: "Periods", key: "e", icon: Grid3x3 },
   { path: "timeline", name: "Timeline", key: "t", icon: ChartGantt },
   { path: "queue", name: "Queue", key: "q", icon: ListOrdered },
   { path: "runs", name: "Runs", key: "r", icon: Play },

@@ -36,6 +36,8 @@ const CHECKS = {
   attempt: digits,
   run: text,
   node: text,
+  only: oneOf("all", "missing", "failed"),
+  partition: text,
   around: text,
   up: digits,
   down: digits,

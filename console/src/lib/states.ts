@@ -13,6 +13,11 @@ const look = (glyph: string, tone: Tone, means: string): StateLook => ({ glyph, 
 
 const LOOKS: Record<string, StateLook> = {
   SUCCEEDED: look("✓", "ok", "it ran and succeeded"),
+  succeeded: look("✓", "ok", "its newest run succeeded"),
+  failed: look("✗", "bad", "its newest run failed or was cancelled"),
+  running: look("▶", "run", "a run of it is active"),
+  waiting: look("◷", "wait", "a job or a backfill waits to run it"),
+  missing: look("○", "bad", "no run of it is stored"),
   DONE: look("✓", "ok", "all of it has ended"),
   COMPLETED: look("✓", "ok", "it ran and succeeded"),
   FAILED: look("✗", "bad", "it ran and failed"),

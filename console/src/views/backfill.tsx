@@ -5,16 +5,16 @@ import { fill, send } from "../api/client";
 import { commands } from "../api/commands";
 import { schedule } from "../api/queries";
 import type { PlanOfBackfill } from "../api/types";
-import { ScheduleZone, useGo, useNs, useZone } from "../frame/place";
+import { ScheduleZone, useGo, useNs, usePlace, useZone } from "../frame/place";
 import { tell } from "../frame/settings";
 import { partition, partitionPath, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
-import { fromWall } from "../lib/zone";
+import { fromWall, toWall } from "../lib/zone";
 import { ReadOnlyNote, useReadOnly } from "../parts/act";
 import { Command } from "../parts/command";
 import { ScheduleLink } from "../parts/go";
 import { Await, Failure, Panel } from "../parts/panel";
-import { When } from "../parts/text";
+import { Reason, State, When } from "../parts/text";
 
 /** A schedule run for the past: a range, a dry run of it, then the beginning. */
 export function Backfill() {
@@ -36,17 +36,25 @@ export function Backfill() {
   );
 }
 
+const ONLY = ["all", "missing", "failed"] as const;
+type Only = (typeof ONLY)[number];
+
 interface Range {
   from: string;
   to: string;
 }
 
-function Wizard({ name, byData }: { name: string; byData: boolean }) {
+function Wizard({ name, byData: isByData }: { name: string; byData: boolean }) {
   const zone = useZone();
   const go = useGo();
   const queries = useQueryClient();
   const readOnly = useReadOnly();
-  const [range, setRange] = useState<Range>({ from: "", to: "" });
+  const { search } = usePlace();
+  const byData = isByData || search.partition !== undefined;
+  const wall = (at: string | undefined) => (at && !byData ? toWall(Date.parse(at), zone) : "");
+  const [range, setRange] = useState<Range>({ from: wall(search.from), to: wall(search.to) });
+  const [named, setNamed] = useState(byData ? (search.partition ?? "") : "");
+  const [only, setOnly] = useState<Only>((search.only ?? "all") as Only);
   const [concurrency, setConcurrency] = useState(1);
   const [newestFirst, setNewestFirst] = useState(false);
   const [plan, setPlan] = useState<PlanOfBackfill | null>(null);
@@ -62,15 +70,19 @@ function Wizard({ name, byData }: { name: string; byData: boolean }) {
     setKey(crypto.randomUUID());
   };
   const ends = byData ? range : { from: from?.instant ?? "", to: to?.instant ?? "" };
+  const partitions = named.split("\n").filter((line) => line.trim() !== "");
   const body = {
-    ...(byData
-      ? {
-          partitions: {
-            ...(range.from ? { from: keysOf(range.from) } : {}),
-            ...(range.to ? { to: keysOf(range.to) } : {}),
-          },
-        }
-      : { from: ends.from, to: ends.to }),
+    ...(partitions.length > 0
+      ? { partitions: { values: partitions.map((line) => keysOf(line)) } }
+      : byData
+        ? {
+            partitions: {
+              ...(range.from ? { from: keysOf(range.from) } : {}),
+              ...(range.to ? { to: keysOf(range.to) } : {}),
+            },
+          }
+        : { from: ends.from, to: ends.to }),
+    only,
     concurrency,
     order: newestFirst ? "newest" : "oldest",
   };
@@ -96,7 +108,14 @@ function Wizard({ name, byData }: { name: string; byData: boolean }) {
       setBusy(false);
     }
   };
-  const command = (dryRun: boolean) => commands.backfill(name, { ...ends, concurrency, newestFirst, dryRun });
+  const command = (dryRun: boolean) =>
+    commands.backfill(name, {
+      ...(partitions.length > 0 ? { partitions } : ends),
+      only,
+      concurrency,
+      newestFirst,
+      dryRun,
+    });
   return (
     <>
       <Panel title="1. Range">
@@ -120,12 +139,27 @@ function Wizard({ name, byData }: { name: string; byData: boolean }) {
                   type={byData ? "text" : "datetime-local"}
                   value={range[end]}
                   required={!byData}
+                  disabled={partitions.length > 0}
                   placeholder={byData ? "year=2013/month=1/day=1" : undefined}
                   onChange={(event) => edit(() => setRange({ ...range, [end]: event.target.value }))}
                 />
                 {!byData && <Note note={(end === "from" ? from : to)?.note ?? null} />}
               </label>
             ))}
+            {byData && (
+              <label className="field">
+                <span>Or these partitions, one a line</span>
+                <textarea rows={3} value={named} onChange={(event) => edit(() => setNamed(event.target.value))} />
+              </label>
+            )}
+            <label className="field">
+              <span>Which of them</span>
+              <select value={only} onChange={(event) => edit(() => setOnly(event.target.value as Only))}>
+                <option value="all">all that do not wait or run now</option>
+                <option value="missing">those that have never run</option>
+                <option value="failed">those that failed</option>
+              </select>
+            </label>
             <label className="field">
               <span>How many runs at a time</span>
               <input
@@ -145,7 +179,11 @@ function Wizard({ name, byData }: { name: string; byData: boolean }) {
               Begin with the newest
             </label>
           </div>
-          {(byData ? ends.from || ends.to : ends.from && ends.to) ? <Command text={command(true)} /> : <Incomplete />}
+          {(byData ? ends.from || ends.to || partitions.length > 0 : ends.from && ends.to) ? (
+            <Command text={command(true)} />
+          ) : (
+            <Incomplete />
+          )}
           <footer className="form-end">
             <button type="submit" className="button primary" disabled={busy}>
               Dry run
@@ -175,6 +213,7 @@ function Wizard({ name, byData }: { name: string; byData: boolean }) {
                 <Entries entries={plan.last} />
               </dd>
             </dl>
+            <EntriesNow plan={plan} />
             <p className="after">
               <Command text={command(false)} />
             </p>
@@ -193,6 +232,53 @@ function Wizard({ name, byData }: { name: string; byData: boolean }) {
         </Panel>
       )}
     </>
+  );
+}
+
+const SHOWN = 100;
+
+/** What became of each entry of the range so far. */
+function EntriesNow({ plan }: { plan: PlanOfBackfill }) {
+  const total = Object.values(plan.now).reduce((sum, many) => sum + many, 0);
+  return (
+    <table className="table after">
+      <caption>
+        The range now:{" "}
+        {Object.entries(plan.now)
+          .filter(([, many]) => many > 0)
+          .map(([state, many]) => `${many} ${state}`)
+          .join(", ")}
+      </caption>
+      <thead>
+        <tr>
+          <th>Of</th>
+          <th>Now</th>
+          <th>Then</th>
+          <th>Why</th>
+        </tr>
+      </thead>
+      <tbody>
+        {plan.entries.slice(0, SHOWN).map((each, index) => (
+          <tr key={index}>
+            <td>
+              <Entries entries={[each.entry]} />
+            </td>
+            <td>
+              <State state={each.state} />
+            </td>
+            <td>{each.runs ? "runs" : ["waiting", "running"].includes(each.state) ? "left alone" : "–"}</td>
+            <td>{each.why && <Reason text={each.why} short />}</td>
+          </tr>
+        ))}
+        {total > SHOWN && (
+          <tr>
+            <td colSpan={4} className="faint">
+              {(total - SHOWN).toLocaleString("en-US")} more
+            </td>
+          </tr>
+        )}
+      </tbody>
+    </table>
   );
 }
 

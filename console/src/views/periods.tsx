@@ -1,0 +1,370 @@
+import { useQuery } from "@tanstack/react-query";
+import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
+import { ApiError } from "../api/client";
+import { commands } from "../api/commands";
+import { schedule, scheduleRows } from "../api/queries";
+import type { PeriodOfSchedule } from "../api/types";
+import { useGo, useNs, usePlace, useZone } from "../frame/place";
+import { partitionPath, shortName } from "../lib/format";
+import { paths } from "../lib/paths";
+import { cellsOf, type DayCell, type Hole, holeOf, inWords, PERIOD_STATES } from "../lib/periods";
+import { lookOfState } from "../lib/states";
+import { daysBetween, show } from "../lib/zone";
+import { Command } from "../parts/command";
+import { JobLink, RunLink, ScheduleLink } from "../parts/go";
+import { Await, Empty, Panel } from "../parts/panel";
+import { Ago, Reason, State, When } from "../parts/text";
+
+const DAY = 86_400_000;
+const SPANS = ["14", "31", "62"] as const;
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const PART = 50; // schedules that are shown at first, and by each "more"
+
+/** Schedules against days: what became of each period, and the backfill of what is missing or has failed. */
+export function Periods() {
+  const ns = useNs();
+  const zone = useZone();
+  const { search, change } = usePlace();
+  const [now] = useState(() => Date.now());
+  const query = useQuery(scheduleRows(ns));
+  const [parts, setParts] = useState(1);
+  const span = SPANS.find((each) => each === search.span) ?? "31";
+  const last = search.day ?? show(now, zone, "day");
+  const first = new Date(Date.parse(last) - (Number(span) - 1) * DAY).toISOString().slice(0, 10);
+  const days = useMemo(() => daysBetween(first, last), [first, last]);
+  const move = (by: number) =>
+    change({ day: new Date(Date.parse(last) + by * Number(span) * DAY).toISOString().slice(0, 10), at: undefined });
+  const isNewest = last >= show(now, zone, "day");
+  const text = (search.q ?? "").toLowerCase();
+  const [chosen, setChosen] = useState<{ name: string; cell: DayCell } | null>(null);
+  return (
+    <div className="page periods">
+      <div className="page-head">
+        <h1>Periods</h1>
+        <input
+          className="filter"
+          type="search"
+          aria-label="Filter schedules"
+          placeholder="Filter schedules"
+          value={search.q ?? ""}
+          onChange={(event) => change({ q: event.target.value || undefined }, true)}
+        />
+        <span className="space" />
+        <span className="tools" role="group" aria-label="Days">
+          <button type="button" className="button" onClick={() => move(-1)} aria-label="Earlier days">
+            ‹
+          </button>
+          <span className="periods-span">
+            {first} to {last}
+          </span>
+          <button type="button" className="button" disabled={isNewest} onClick={() => move(1)} aria-label="Later days">
+            ›
+          </button>
+          <select
+            aria-label="How many days"
+            value={span}
+            onChange={(event) => change({ span: event.target.value, at: undefined })}
+          >
+            {SPANS.map((each) => (
+              <option key={each} value={each}>
+                {each} days
+              </option>
+            ))}
+          </select>
+        </span>
+      </div>
+      <Legend />
+      <Await query={query} rows={8}>
+        {({ rows }) => {
+          const fitting = rows.filter((row) => row.dag === null && row.name.toLowerCase().includes(text));
+          const shown = fitting.slice(0, parts * PART);
+          if (shown.length === 0)
+            return <Empty command="sluice apply app.yaml">No schedule {text ? "fits" : "is here yet"}.</Empty>;
+          return (
+            <div className={`periods-body ${chosen ? "with-chosen" : ""}`}>
+              <div className="periods-left">
+                <Matrix
+                  names={shown.map((row) => row.name)}
+                  days={days}
+                  chosen={chosen}
+                  choose={(name, cell) => setChosen({ name, cell })}
+                />
+                {fitting.length > shown.length && (
+                  <button type="button" className="button after" onClick={() => setParts(parts + 1)}>
+                    Show {Math.min(PART, fitting.length - shown.length)} more of{" "}
+                    {fitting.length.toLocaleString("en-US")}
+                  </button>
+                )}
+              </div>
+              <Chosen chosen={chosen} />
+            </div>
+          );
+        }}
+      </Await>
+    </div>
+  );
+}
+
+function Legend() {
+  return (
+    <p className="periods-legend">
+      {PERIOD_STATES.map((state) => (
+        <span key={state} title={lookOfState(state).means}>
+          <span className={`period-cell ${state}`} aria-hidden="true">
+            {lookOfState(state).glyph}
+          </span>{" "}
+          {state}
+        </span>
+      ))}
+      <span className="faint">
+        A cell is a day. If its periods differ, it has the first of these states, and how many are in it. Arrow keys
+        move, Enter opens.
+      </span>
+    </p>
+  );
+}
+
+interface Choice {
+  name: string;
+  cell: DayCell;
+}
+type Choose = (name: string, cell: DayCell) => void;
+
+function Matrix({
+  names,
+  days,
+  chosen,
+  choose,
+}: {
+  names: string[];
+  days: string[];
+  chosen: Choice | null;
+  choose: Choose;
+}) {
+  const table = useRef<HTMLTableElement>(null);
+  const onKey = (event: KeyboardEvent) => {
+    const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+    const cell = event.target instanceof HTMLElement ? event.target.closest<HTMLElement>("[data-cell]") : null;
+    if (!step || !cell || !table.current) return;
+    event.preventDefault();
+    const rows = [...table.current.querySelectorAll<HTMLElement>("tr[data-row]")].map((row) => [
+      ...row.querySelectorAll<HTMLElement>("[data-cell]"),
+    ]);
+    const filled = rows.filter((row) => row.length > 0);
+    const row = filled.findIndex((each) => each.includes(cell));
+    const to = filled[row + (step[0] ?? 0)]?.[(filled[row]?.indexOf(cell) ?? 0) + (step[1] ?? 0)];
+    if (!to) return;
+    cell.tabIndex = -1;
+    to.tabIndex = 0;
+    to.focus();
+  };
+  // The newest days stand at the right end.
+  const sheet = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (sheet.current && days.length > 0) sheet.current.scrollLeft = sheet.current.scrollWidth;
+  }, [days]);
+  useEffect(() => {
+    if (chosen)
+      table.current?.querySelector('[aria-pressed="true"]')?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [chosen]);
+  return (
+    <div ref={sheet} className="periods-sheet">
+      <table ref={table} className="periods-table" aria-label="Schedules and days" onKeyDown={onKey}>
+        <thead>
+          <tr>
+            <th scope="col">Schedule</th>
+            {days.map((day, index) => (
+              <th key={day} scope="col" className={new Date(day).getUTCDay() === 1 ? "monday" : undefined}>
+                {(index === 0 || day.endsWith("-01")) && (
+                  <span className="periods-month">{MONTHS[Number(day.slice(5, 7)) - 1]}</span>
+                )}
+                {day.slice(8)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {names.map((name, index) => (
+            <Row key={name} name={name} days={days} isFirst={index === 0} chosen={chosen} choose={choose} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Row({
+  name,
+  days,
+  isFirst,
+  chosen,
+  choose,
+}: {
+  name: string;
+  days: string[];
+  isFirst: boolean;
+  chosen: Choice | null;
+  choose: Choose;
+}) {
+  const zone = useZone();
+  const [seen, place] = useSeen<HTMLTableRowElement>();
+  const [from = "", to = ""] = [days[0], days.at(-1)];
+  // A day more at each end: the days of a period are those of its own zone.
+  const ends = [Date.parse(from) - DAY, Date.parse(to) + 2 * DAY].map((ms) => new Date(ms).toISOString());
+  const query = useQuery({ ...schedule.periods(name, ends[0] ?? "", ends[1] ?? ""), enabled: seen });
+  const cells = useMemo(() => cellsOf(days, query.data?.items ?? [], zone), [days, query.data, zone]);
+  const none = query.error instanceof ApiError && query.error.status === 400;
+  return (
+    <tr ref={place} data-row className={none ? "none" : undefined}>
+      <th scope="row">
+        <ScheduleLink name={name} />
+      </th>
+      {query.error !== null ? (
+        <td colSpan={days.length} className="faint">
+          {none
+            ? "no periods: it has no time, and by names no period of a dataset"
+            : "not read: open the schedule, or reload"}
+        </td>
+      ) : query.data === undefined ? (
+        <td colSpan={days.length} className="faint">
+          …
+        </td>
+      ) : (
+        cells.map((cell, index) => (
+          <td key={cell.day}>
+            <Cell
+              name={name}
+              cell={cell}
+              first={isFirst && index === 0}
+              isChosen={chosen?.name === name && chosen.cell.day === cell.day}
+              choose={choose}
+            />
+          </td>
+        ))
+      )}
+    </tr>
+  );
+}
+
+function Cell({
+  name,
+  cell,
+  first,
+  isChosen,
+  choose,
+}: {
+  name: string;
+  cell: DayCell;
+  first: boolean;
+  isChosen: boolean;
+  choose: Choose;
+}) {
+  const words = `${shortName(name)}, ${cell.day}: ${inWords(cell.periods)}`;
+  const alike = cell.periods.filter((each) => each.state === cell.state).length;
+  const isPart = alike < cell.periods.length;
+  return (
+    <button
+      type="button"
+      data-cell
+      tabIndex={first ? 0 : -1}
+      className={`period-cell ${cell.state ?? "empty"} ${isPart ? "part" : ""}`}
+      title={words}
+      aria-label={words}
+      aria-pressed={isChosen}
+      onClick={() => choose(name, cell)}
+    >
+      {cell.state === null ? "" : isPart ? alike : lookOfState(cell.state).glyph}
+    </button>
+  );
+}
+
+/** The periods of the chosen cell, and the backfills of what is missing or has failed. */
+function Chosen({ chosen }: { chosen: Choice | null }) {
+  if (!chosen) return null;
+  const { name, cell } = chosen;
+  const holes = (["missing", "failed"] as const)
+    .map((only) => holeOf(cell.periods, only))
+    .filter((hole) => hole !== null);
+  return (
+    <aside className="periods-chosen" aria-live="polite">
+      <Panel title={`${shortName(name)}, ${cell.day}`} note={inWords(cell.periods)}>
+        <div className="body">
+          {holes.map((hole) => (
+            <Fill key={hole.only} name={name} hole={hole} />
+          ))}
+          <ul className="periods-list">
+            {cell.periods.map((item) => (
+              <OnePeriod key={`${item.at}${partitionPath(item.values ?? {})}`} item={item} />
+            ))}
+          </ul>
+          <Command text={commands.periods(name, cell.day, dayAfter(cell.day))} />
+        </div>
+      </Panel>
+    </aside>
+  );
+}
+
+const dayAfter = (day: string) => new Date(Date.parse(day) + DAY).toISOString().slice(0, 10);
+
+function Fill({ name, hole }: { name: string; hole: Hole }) {
+  const go = useGo();
+  const place = { only: hole.only, from: hole.from, to: hole.to, partition: hole.partitions?.join("\n") };
+  return (
+    <div className="periods-fill">
+      <button type="button" className="button primary" onClick={() => go(paths.backfill(name), place)}>
+        Backfill what {hole.only === "missing" ? "is missing" : "has failed"}
+      </button>
+      <Command text={commands.backfill(name, hole)} />
+    </div>
+  );
+}
+
+function OnePeriod({ item }: { item: PeriodOfSchedule }) {
+  const [newest] = item.runs;
+  return (
+    <li>
+      <State state={item.state} /> {item.values ? <code>{partitionPath(item.values)}</code> : <When at={item.at} />}
+      {item.since && (
+        <>
+          {" "}
+          <Ago at={item.since} />
+        </>
+      )}
+      {item.revision > 1 && <span className="faint"> run {item.revision} of it</span>}
+      {item.attempts > 1 && <span className="faint"> attempt {item.attempts}</span>}
+      {item.why && (
+        <div>
+          <Reason text={item.why} short />
+        </div>
+      )}
+      {newest ? (
+        <div>
+          <RunLink id={newest} />
+        </div>
+      ) : (
+        item.job_id && (
+          <div>
+            <JobLink id={item.job_id} />
+          </div>
+        )
+      )}
+      {item.state === "missing" && item.ready_at && <div className="faint">its partition is ready</div>}
+      {item.state === "missing" && item.values && !item.ready_at && (
+        <div className="faint">its partition is not registered</div>
+      )}
+    </li>
+  );
+}
+
+/** Whether an element has been on screen. */
+function useSeen<T extends Element>(): [boolean, React.RefObject<T | null>] {
+  const [seen, setSeen] = useState(false);
+  const place = useRef<T>(null);
+  useEffect(() => {
+    if (!place.current || seen) return;
+    const watch = new IntersectionObserver((entries) => entries.some((each) => each.isIntersecting) && setSeen(true));
+    watch.observe(place.current);
+    return () => watch.disconnect();
+  }, [seen]);
+  return [seen, place];
+}
