@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import bundles
-from chalicelib.core.fires.timer import PREPARED_FOR
+from chalicelib.core.fires import bundles, fire
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Fire, Record, Run
@@ -70,7 +69,7 @@ def may_be_in_bundle(event: Job, schedule_state: ScheduleState | None) -> bool:
     if schedule_state is None or schedule_state.generation != event.generation or event.is_bundle:
         return False
     updated_at, due = schedule_state.spread_at, event.due_at
-    return sort_keys.is_fire(event.sort_key) and due is not None and updated_at < due <= updated_at + PREPARED_FOR
+    return sort_keys.is_fire(event.sort_key) and due is not None and updated_at < due <= updated_at + fire.PREPARED_FOR
 
 
 def bundle_instead(

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.instants import HOUR, MINUTE
+from chalicelib.core.instants import HOUR, MINUTE, SECOND
 from chalicelib.flow import lookup
+from chalicelib.flow.fires import emit
 from chalicelib.flow.jobs.check import check_job
 from chalicelib.flow.runs import actions
+from chalicelib.flow.schedules import carried
 from tests.support import events
 from tests.support.clock import NOON
 from tests.support.deliveries_crossed import Interfering, once
@@ -42,9 +44,11 @@ def test_e1_bundles_of_many_fires_are_prepared_after_an_outage() -> None:
 SQS = {"type": "sqs", "queue_url": "https://sqs.example/sluice-target"}
 
 
-def _put(world: World, count: int, over: str | None = None, records: str = "fire") -> None:
+def _put(
+    world: World, count: int, over: str | None = None, records: str = "fire", cron: str = "* * * * *"
+) -> None:  # fmt: skip
     spread = {"count": count} | ({"over": over} if over else {})
-    batch = at("* * * * *", "notify", spread=spread, on_update="carry")
+    batch = at(cron, "notify", spread=spread, on_update="carry")
     world.deploy(flights({"batch": batch}, notify={"target": SQS, "delivery": {"records": records}}))
 
 
@@ -130,3 +134,35 @@ def test_l6_a_divided_bundle_goes_on_in_the_next_generation(later: str) -> None:
     sent = _sent(world)
     assert (len(sent), set(sent.values())) == (30 - events.on_record(world, "batch"), {1})
     assert len(events.sent(world, "batch")) == len(sent)
+
+
+LATE = "50 0 13 * * *"  # 50 s after a tick: an update a minute before this fire comes between two ticks
+LATE_FIRE = NOON + HOUR + 50 * SECOND
+
+
+@pytest.mark.parametrize("over", [None, "2s"])
+@pytest.mark.parametrize("is_killed", [False, True])
+@pytest.mark.parametrize(("second", "left"), [(60, 20), (20, 20), (10, 10), (90, 20)])
+def test_l6_two_changed_spreads_within_a_minute_before_a_fire(
+    second: int, left: int, is_killed: bool, over: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first comes early enough that the fire is written again, with 20 events. The second does not, so it adds no
+    events: also none of those that the first one removed. ``is_killed``: the requests end after their commits, and the
+    tick after both writes the fire."""
+    world = World(wake_shards=1, history_shards=1)
+    _put(world, 60, over, cron=LATE)
+    world.clock.wait_until(LATE_FIRE - 4 * MINUTE)
+    world.pass_by("160s")
+    if is_killed:
+        monkeypatch.setattr(emit, "emit_soon", lambda *of: 0)
+        monkeypatch.setattr(carried, "refresh_all", lambda *of, **how: None)
+    _put(world, 20, over, cron=LATE)
+    world.pass_by("25s")
+    _put(world, second, over, cron=LATE)
+    world.pass_by("1s")
+    monkeypatch.undo()
+    world.pass_by("4m")
+    sent = _sent(world)
+    assert (len(sent), set(sent.values())) == (second if is_killed else left, {1})
+    assert sorted(events.sent(world, "batch")) == sorted(sent)
+    assert min(world.targets.queue.sent_at) >= LATE_FIRE

@@ -323,11 +323,24 @@ def leased_as(bundle: Job, number: int) -> Job:
 # -- what an update or a pause changes -----------------------------------------------------------------------------
 
 
-def is_void(bundle: Job, schedule: Schedule, schedule_state: ScheduleState, fire_row: Fire | None) -> bool:
+def may_be_written_again(bundle: Job, schedule_state: ScheduleState) -> bool:
+    """Whether an update that kept the generation changed the spread when the bundle may have been written."""
+    changed_at = schedule_state.spread_at
+    return changed_at > 0 and begins_at(bundle) <= changed_at + fire.PREPARED_FOR
+
+
+def is_void(
+    bundle: Job, schedule: Schedule, schedule_state: ScheduleState, fire_row: Fire | None, timer: Timer | None = None
+) -> bool:
     """Whether the events of a bundle are written again, because an update that kept the generation changed the spread
-    before the fire began. Once they are written, ``fire_row`` names other bundles. A row from before the bundle, which
-    only a restore brings back, says nothing."""
-    known = fire_row is not None and bundle.index < fire_row.written
+    before the fire began. Until they are written, the ``timer`` says so if it was read: before ``fire_row``, because
+    one transaction writes both. Then ``fire_row`` names other bundles, or ends before this one. A row from before the
+    bundle, which only a restore brings back, ends before it, too, and says nothing."""
+    nominal = fire.nominal_of(bundle)
+    begun = fire.begun(timer) if timer is not None and timer.generation == bundle.generation else ()
+    if any(one.nominal == nominal and one.written <= bundle.index for one in begun):
+        return True
+    known = fire_row is not None and (may_be_written_again(bundle, schedule_state) or bundle.index < fire_row.written)
     if fire_row is not None and known and holds(fire_row, bundle.index) != (bundle.index, bundle.count):
         return True
     plan = Plan(*bundle.plan)

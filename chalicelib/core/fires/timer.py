@@ -11,7 +11,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import bundles, catch_up, fire, lifetime, walls
 from chalicelib.core.fires.catch_up import Skipped
 from chalicelib.core.fires.fire import Begun
-from chalicelib.core.instants import MINUTE, Instant, Millis, iso
+from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.run import Record
@@ -26,8 +26,6 @@ from chalicelib.core.why import Why
 MAX_FIRES = 500
 # The same for bundles and the rows of their fires, which are written in the transaction that moves the timer.
 MAX_ROWS = 80
-# What a timer prepared last lies ahead no longer than this.
-PREPARED_FOR: Millis = 10 * MINUTE
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +222,7 @@ def may_have_moved(timer: Timer, schedule: Schedule, now: Instant) -> bool:
     search."""
     for leaf in tree.timed_leaves(schedule.trigger):
         last = walls.last_prepared(timer, leaf.id)
-        if last and last[0] > now - PREPARED_FOR:
+        if last and last[0] > now - fire.PREPARED_FOR:
             moved = walls.moved_to(leaf.trigger, timer.anchor, last[0], last[1], now, schedule.ends_at)
             if moved != last[0]:
                 return True

@@ -17,7 +17,7 @@ from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.run import Fire, Run
-from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.runs import queued
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, DeleteJob, Put, Replace, Write
@@ -113,8 +113,10 @@ def has_to_change(ports: Ports, bundle: Job, facts: Facts) -> bool:
 
 
 def _is_void(ports: Ports, bundle: Job, schedule: Schedule, schedule_state: ScheduleState) -> bool:
+    again = bundles.may_be_written_again(bundle, schedule_state)
+    timer = ports.rows.get(Timer, bundle.schedule) if again else None
     fire_row = ports.rows.get(Fire, bundles.fire_of_bundle(bundle.job_id))
-    return bundles.is_void(bundle, schedule, schedule_state, fire_row)
+    return bundles.is_void(bundle, schedule, schedule_state, fire_row, timer)
 
 
 def bring_up_to_date(ports: Ports, bundle: Job, facts: Facts, now: Instant) -> CheckResult | None:
