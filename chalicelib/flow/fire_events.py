@@ -75,12 +75,15 @@ def may_be_in_bundle(event: Job, schedule_state: ScheduleState | None) -> bool:
 def bundle_instead(
     ports: Ports, event: Job, schedule: Schedule | None, schedule_state: ScheduleState | None
 ) -> str | None:  # fmt: skip
-    """The id of the bundle that has taken the place of an event that was prepared as a job; None if none has."""
+    """The id of the bundle that has taken the place of an event that was prepared as a job, or of the job that it became
+    when it left its bundle; None if there is neither."""
     if schedule is None or schedule_state is None or not may_be_in_bundle(event, schedule_state):
         return None
     row = ports.rows.get(Fire, bundles.fire_id_of(event))
     if row is None:
         return None
+    if event.index in row.left:
+        return bundles.event_id(row.id, event.index)
     bundle = _bundle(ports, row, event.index)
     if bundle is not None:
         return None if bundles.is_void(bundle, schedule, schedule_state, row) else bundle.job_id

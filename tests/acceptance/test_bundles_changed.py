@@ -10,6 +10,7 @@ import pytest
 from chalicelib.core.instants import HOUR, MINUTE, SECOND
 from chalicelib.flow import lookup
 from chalicelib.flow.fires import emit
+from chalicelib.flow.jobs import actions as actions_of_jobs
 from chalicelib.flow.jobs.check import check_job
 from chalicelib.flow.runs import actions
 from chalicelib.flow.schedules import carried
@@ -166,3 +167,21 @@ def test_l6_two_changed_spreads_within_a_minute_before_a_fire(
     assert (len(sent), set(sent.values())) == (second if is_killed else left, {1})
     assert sorted(events.sent(world, "batch")) == sorted(sent)
     assert min(world.targets.queue.sent_at) >= LATE_FIRE
+
+
+@pytest.mark.parametrize("records", ["fire", "each"])
+@pytest.mark.parametrize("count", [3, 10, 40])
+def test_l6_a_cancelled_event_stays_out_of_a_fire_written_again(records: str, count: int) -> None:
+    """The event has left its bundle, and the fire is written again as jobs or as another bundle."""
+    world = World(wake_shards=1, history_shards=1)
+    _put(world, 30, cron=LATE)
+    world.clock.wait_until(LATE_FIRE - 4 * MINUTE)
+    world.pass_by("135s")
+    cancelled = events.waiting(world, "batch")[2]
+    actions_of_jobs.withdraw(world.ports, cancelled, "tester")
+    _put(world, count, records=records, cron=LATE)
+    world.pass_by("4m")
+    numbers = [context["spread"]["index"] for _, context in world.targets.queue.messages]
+    assert sorted(numbers) == [number for number in range(count) if number != 2]
+    assert cancelled in {record.id for record in world.records("batch")}
+    assert len(numbers) + events.on_record(world, "batch") == max(count, 30)
