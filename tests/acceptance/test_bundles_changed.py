@@ -185,3 +185,41 @@ def test_l6_a_cancelled_event_stays_out_of_a_fire_written_again(records: str, co
     assert sorted(numbers) == [number for number in range(count) if number != 2]
     assert cancelled in {record.id for record in world.records("batch")}
     assert len(numbers) + events.on_record(world, "batch") == max(count, 30)
+
+
+@pytest.mark.parametrize(
+    "spreads",
+    [
+        [(60, "2s"), (40, "1s"), (10, "1s")],
+        [(60, "2s"), (50, "3s"), (40, "1s"), (10, "3s")],  # at last as jobs
+        [(600, None), (400, None), (100, None)],
+        [(600, None), (550, "1s"), (400, None), (100, None)],
+        [(60, None), (10, None), (60, "2s")],
+        [(30, None), (60, None), (40, None), (50, None)],
+    ],
+)
+def test_l6_each_removed_event_is_on_record_once(spreads: list[tuple[int, str | None]]) -> None:
+    """Updates one after the other, before the fire begins: each writes it again, with other bundles."""
+    world = World(wake_shards=1, history_shards=1)
+    _put(world, *spreads[0], cron=LATE)
+    world.clock.wait_until(LATE_FIRE - 4 * MINUTE)
+    world.pass_by("135s")
+    for spread in spreads[1:]:
+        _put(world, *spread, cron=LATE)
+        world.pass_by("10s")
+    world.pass_by("4m")
+    sent, last = _sent(world), spreads[-1][0]
+    assert (len(sent), set(sent.values())) == (last, {1})
+    assert events.on_record(world, "batch") == max(count for count, _ in spreads) - last
+
+
+def test_l6_a_fire_after_a_new_end_is_on_record() -> None:
+    world = World(wake_shards=1, history_shards=1)
+    _put(world, 30, cron=LATE)
+    world.clock.wait_until(LATE_FIRE - 4 * MINUTE)
+    world.pass_by("135s")
+    batch = at(LATE, "notify", spread={"count": 40}, on_update="carry", ttl="1h")
+    world.put("batch", batch)
+    world.pass_by("4m")
+    assert _sent(world) == {}
+    assert events.on_record(world, "batch") == 30

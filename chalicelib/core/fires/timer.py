@@ -265,7 +265,9 @@ class _Portion:
         """How many more events fit, or rows of bundles and their fires."""
         if not self.bundled:
             return MAX_FIRES - len(self.fires)
-        return max(0, MAX_ROWS - len(self.fires) - len({job.nominal_at for job in self.fires}))
+        # A fire that is written again after an update may have a record of the events that it has no longer.
+        rows = 2 if self.timer.begun else 1
+        return max(0, MAX_ROWS - len(self.fires) - rows * len({job.nominal_at for job in self.fires}))
 
     def continue_begun(self) -> None:
         """Prepare the unwritten events of fires that were begun before."""

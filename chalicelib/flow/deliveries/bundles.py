@@ -129,7 +129,8 @@ def bring_up_to_date(ports: Ports, bundle: Job, facts: Facts, now: Instant) -> C
     removed = _removed(bundle, unwanted, schedule, now)
     if _is_void(ports, bundle, schedule, schedule_state):
         why = Why.of("duplicate", "its fire is prepared again after an update")
-        return committed(ports, [DeleteJob(bundle, exact=True), *queued.leave(bundle), *removed], "gone", why)
+        kept = [] if _are_counted(ports, bundle, schedule, facts) else removed
+        return committed(ports, [DeleteJob(bundle, exact=True), *queued.leave(bundle), *kept], "gone", why)
     if before := _ran_before(ports, bundle, schedule_state):
         return _without(ports, bundle, before, [], "some of its events ran before the schedule was updated", now)
     if unwanted:
@@ -141,6 +142,16 @@ def bring_up_to_date(ports: Ports, bundle: Job, facts: Facts, now: Instant) -> C
         ports.hints.send([ref_of(later)], later.due_at or now, now)
         return CheckResult("waiting", Why.of("spread_again", "the rest of its fire is spread again after a pause"))
     return divide(ports, bundle, now)
+
+
+def _are_counted(ports: Ports, bundle: Job, schedule: Schedule, facts: Facts) -> bool:
+    """Whether the emitter records the events of a void bundle that the schedule has no longer: when it writes the fire
+    again as bundles, or when it did so by an earlier update."""
+    workflow, size = facts.workflow, bundles.size(schedule.spread)
+    if size > 1 and workflow is not None and plain.is_bundled(schedule, workflow, facts.counted, facts.policy):
+        return True
+    row = ports.rows.get(Fire, bundles.fire_of_bundle(bundle.job_id))
+    return row is not None and bundles.holds(row, bundle.index) != (bundle.index, bundle.count)
 
 
 def _removed(bundle: Job, unwanted: Sequence[int], schedule: Schedule, now: Instant) -> list[Write]:
