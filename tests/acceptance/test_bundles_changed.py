@@ -218,7 +218,7 @@ def test_l6_a_fire_after_a_new_end_is_on_record() -> None:
     _put(world, 30, cron=LATE)
     world.clock.wait_until(LATE_FIRE - 4 * MINUTE)
     world.pass_by("135s")
-    batch = at(LATE, "notify", spread={"count": 40}, on_update="carry", ttl="1h")
+    batch = at(LATE, "notify", spread={"count": 40}, on_update="carry", ttl="1m")
     world.put("batch", batch)
     world.pass_by("4m")
     assert _sent(world) == {}
