@@ -181,7 +181,7 @@ def removed(stored: Fire, before: Record | None, count: int, now: Instant) -> li
     gone = stored.written + known - count - sum(number >= count for number in stored.left)
     if gone <= 0:
         return [Delete(before)] if before is not None else []
-    why = f"the schedule was updated to {count} events per fire, and these have the numbers from {count + 1} on"
+    why = f"the schedule was updated to {count} events per fire, and these have the numbers from {count} on"
     record = new_record(
         stored.id, "DROPPED", stored.schedule, stored.generation, Why.of("fire_removed", why), now, count=gone
     )

@@ -238,7 +238,7 @@ def unwanted(job: Job, schedule: Schedule) -> Why | None:
     count = fire.events_of(schedule)
     if job.index >= count:
         events = "1 event" if count == 1 else f"{count} events"
-        why = f"the schedule was updated to {events} per fire, and this is number {job.index + 1}"
+        why = f"the schedule was updated to {events} per fire, and this is number {job.index}"
         return Why.of("fire_removed", why)
     return None
 

@@ -160,7 +160,7 @@ def _removed(bundle: Job, unwanted: Sequence[int], schedule: Schedule, now: Inst
         return []
     count = fire.events_of(schedule)
     events = "1 event" if count == 1 else f"{count} events"
-    why = f"the schedule was updated to {events} per fire, and these have the numbers from {unwanted[0] + 1} on"
+    why = f"the schedule was updated to {events} per fire, and these have the numbers from {unwanted[0]} on"
     record = new_record(
         bundles.event_id(bundles.fire_of_bundle(bundle.job_id), unwanted[0]), "DROPPED",
         bundle.schedule, bundle.generation, Why.of("fire_removed", why), now,
