@@ -400,6 +400,12 @@ def planned_anew(bundle: Job, schedule: Schedule, schedule_state: ScheduleState)
 # -- one event of a run --------------------------------------------------------------------------------------------
 
 
+def sent_in(run: Run) -> frozenset[int]:
+    """The numbers of the events that the run of a bundle shows as sent."""
+    first = run.spread[0]
+    return frozenset(range(first, first + run.count)) - {*run.left} | {*run.ahead}
+
+
 def run_of_event(run: Run, fire_id: str, number: int) -> Run | None:
     """The run of one event out of the run of its bundle; None if the bundle has not sent it."""
     first, events = run.spread
