@@ -81,7 +81,7 @@ def with_bundles(
 ) -> TimerStep:
     """The step with the writes of its bundles. ``stored`` are the rows of their fires, if they were read. Events that
     left their bundle before an update of the spread stay out of the bundle that takes its place. ``removed`` are the
-    records of the events that earlier updates removed, of each fire that an update may have changed."""
+    records of the events that earlier updates removed, of each fire that is written again from its first event on."""
     if step.emission is None or not step.emission.bundles:
         return step
     fires: list[Job] = [job for job in step.emission.fires if not job.is_bundle]
@@ -90,7 +90,7 @@ def with_bundles(
         written = list(group)
         former = stored.get(fire_id)
         row = bundles.after(former, bundles.fire_row(step.emission.timer, written, now))
-        if former is not None and fire_id in removed and written[0].index == 0:
+        if former is not None and fire_id in removed:
             plan += bundles.removed(former, removed[fire_id], Plan(*written[0].plan).events, now)
         written = [bundles.without(job, row.left) if row.left else job for job in written]
         fires += written

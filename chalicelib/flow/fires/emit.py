@@ -14,7 +14,7 @@ from functools import partial
 from itertools import groupby
 
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import bundles, lifetime
+from chalicelib.core.fires import bundles, fire, lifetime
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import plain
 from chalicelib.core.rows import kinds
@@ -311,7 +311,7 @@ def _plan_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> 
         return timer_step.next_step(timer, definition, schedule_state, now, horizon)
     return _with_bundles(ports, timer_step.next_step(
         timer, definition, schedule_state, now, horizon, _is_bundled(ports, definition)
-    ), schedule_state, now)  # fmt: skip
+    ), timer, now)  # fmt: skip
 
 
 def _is_bundled(ports: Ports, schedule: Schedule) -> bool:
@@ -321,16 +321,14 @@ def _is_bundled(ports: Ports, schedule: Schedule) -> bool:
     return workflow is not None and plain.is_bundled(schedule, workflow, row is not None and row.counted, policy)
 
 
-def _with_bundles(
-    ports: Ports, step: TimerStep | None, schedule_state: ScheduleState, now: Instant
-) -> TimerStep | None:
+def _with_bundles(ports: Ports, step: TimerStep | None, timer: Timer, now: Instant) -> TimerStep | None:
     if step is None or step.emission is None:
         return step
-    written = {bundles.fire_of_bundle(job.job_id): job for job in step.emission.bundles}
-    stored = {fire_id: ports.rows.get(Fire, fire_id) for fire_id in written}
-    again = [fire_id for fire_id, job in written.items()
-             if stored[fire_id] is not None and bundles.may_be_written_again(job, schedule_state)]  # fmt: skip
-    removed = {fire_id: ports.rows.get(Record, fire_id) for fire_id in again}
+    fires = dict.fromkeys(bundles.fire_of_bundle(job.job_id) for job in step.emission.bundles)
+    stored = {fire_id: ports.rows.get(Fire, fire_id) for fire_id in fires}
+    again = {bundles.fire_id(timer.schedule, timer.generation, one.nominal)
+             for one in fire.begun(timer) if one.written == 0}  # fmt: skip
+    removed = {fire_id: ports.rows.get(Record, fire_id) for fire_id in fires if fire_id in again}
     return timer_step.with_bundles(step, stored, removed, now)
 
 
