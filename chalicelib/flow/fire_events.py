@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import bundles
-from chalicelib.core.fires.timer import PREPARED_FOR
+from chalicelib.core.fires import bundles, fire
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Fire, Record, Run
@@ -35,10 +34,13 @@ def runs(ports: Ports, run_ids: Iterable[str]) -> list[Run]:
 
 
 def record(ports: Ports, job_id: str) -> Record | None:
-    """The record with which an event ended, from that of its bundle; None if there is none."""
+    """The record with which an event ended, from that of its bundle, or from that of the events which an update removed
+    from its fire; None if there is none."""
     row, number = _place(ports, job_id) or (None, 0)
-    place = bundles.holds(row, number) if row is not None else None
-    return ports.rows.get(Record, bundles.bundle_id(row.id, *place)) if row is not None and place is not None else None
+    if row is None:
+        return None
+    place = bundles.holds(row, number)
+    return ports.rows.get(Record, bundles.bundle_id(row.id, *place) if place is not None else row.id)
 
 
 def run_of_fire(ports: Ports, of: Job) -> Run | None:
@@ -70,18 +72,21 @@ def may_be_in_bundle(event: Job, schedule_state: ScheduleState | None) -> bool:
     if schedule_state is None or schedule_state.generation != event.generation or event.is_bundle:
         return False
     updated_at, due = schedule_state.spread_at, event.due_at
-    return sort_keys.is_fire(event.sort_key) and due is not None and updated_at < due <= updated_at + PREPARED_FOR
+    return sort_keys.is_fire(event.sort_key) and due is not None and updated_at < due <= updated_at + fire.PREPARED_FOR
 
 
 def bundle_instead(
     ports: Ports, event: Job, schedule: Schedule | None, schedule_state: ScheduleState | None
 ) -> str | None:  # fmt: skip
-    """The id of the bundle that has taken the place of an event that was prepared as a job; None if none has."""
+    """The id of the bundle that has taken the place of an event that was prepared as a job, or of the job that it
+    became when it left its bundle; None if there is neither."""
     if schedule is None or schedule_state is None or not may_be_in_bundle(event, schedule_state):
         return None
     row = ports.rows.get(Fire, bundles.fire_id_of(event))
     if row is None:
         return None
+    if event.index in row.left:
+        return bundles.event_id(row.id, event.index)
     bundle = _bundle(ports, row, event.index)
     if bundle is not None:
         return None if bundles.is_void(bundle, schedule, schedule_state, row) else bundle.job_id

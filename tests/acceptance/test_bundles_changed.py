@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.instants import HOUR, MINUTE
+from chalicelib.core.instants import HOUR, MINUTE, SECOND
 from chalicelib.flow import lookup
+from chalicelib.flow.fires import emit
+from chalicelib.flow.jobs import actions as actions_of_jobs
 from chalicelib.flow.jobs.check import check_job
 from chalicelib.flow.runs import actions
+from chalicelib.flow.schedules import carried
 from tests.support import events
 from tests.support.clock import NOON
 from tests.support.deliveries_crossed import Interfering, once
@@ -42,9 +45,11 @@ def test_e1_bundles_of_many_fires_are_prepared_after_an_outage() -> None:
 SQS = {"type": "sqs", "queue_url": "https://sqs.example/sluice-target"}
 
 
-def _put(world: World, count: int, over: str | None = None, records: str = "fire") -> None:
+def _put(
+    world: World, count: int, over: str | None = None, records: str = "fire", cron: str = "* * * * *"
+) -> None:  # fmt: skip
     spread = {"count": count} | ({"over": over} if over else {})
-    batch = at("* * * * *", "notify", spread=spread, on_update="carry")
+    batch = at(cron, "notify", spread=spread, on_update="carry")
     world.deploy(flights({"batch": batch}, notify={"target": SQS, "delivery": {"records": records}}))
 
 
@@ -130,3 +135,91 @@ def test_l6_a_divided_bundle_goes_on_in_the_next_generation(later: str) -> None:
     sent = _sent(world)
     assert (len(sent), set(sent.values())) == (30 - events.on_record(world, "batch"), {1})
     assert len(events.sent(world, "batch")) == len(sent)
+
+
+LATE = "50 0 13 * * *"  # 50 s after a tick: an update a minute before this fire comes between two ticks
+LATE_FIRE = NOON + HOUR + 50 * SECOND
+
+
+@pytest.mark.parametrize("over", [None, "2s"])
+@pytest.mark.parametrize("is_killed", [False, True])
+@pytest.mark.parametrize(("second", "left"), [(60, 20), (20, 20), (10, 10), (90, 20)])
+def test_l6_two_changed_spreads_within_a_minute_before_a_fire(
+    second: int, left: int, is_killed: bool, over: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first comes early enough that the fire is written again, with 20 events. The second does not, so it adds no
+    events: also none of those that the first one removed. ``is_killed``: the requests end after their commits, and the
+    tick after both writes the fire."""
+    world = World(wake_shards=1, history_shards=1)
+    _put(world, 60, over, cron=LATE)
+    world.clock.wait_until(LATE_FIRE - 4 * MINUTE)
+    world.pass_by("160s")
+    if is_killed:
+        monkeypatch.setattr(emit, "emit_soon", lambda *of: 0)
+        monkeypatch.setattr(carried, "refresh_all", lambda *of, **how: None)
+    _put(world, 20, over, cron=LATE)
+    world.pass_by("25s")
+    _put(world, second, over, cron=LATE)
+    world.pass_by("1s")
+    monkeypatch.undo()
+    world.pass_by("4m")
+    sent = _sent(world)
+    assert (len(sent), set(sent.values())) == (second if is_killed else left, {1})
+    assert sorted(events.sent(world, "batch")) == sorted(sent)
+    assert min(world.targets.queue.sent_at) >= LATE_FIRE
+
+
+@pytest.mark.parametrize("records", ["fire", "each"])
+@pytest.mark.parametrize("count", [3, 10, 40])
+def test_l6_a_cancelled_event_stays_out_of_a_fire_written_again(records: str, count: int) -> None:
+    """The event has left its bundle, and the fire is written again as jobs or as another bundle."""
+    world = World(wake_shards=1, history_shards=1)
+    _put(world, 30, cron=LATE)
+    world.clock.wait_until(LATE_FIRE - 4 * MINUTE)
+    world.pass_by("135s")
+    cancelled = events.waiting(world, "batch")[2]
+    actions_of_jobs.withdraw(world.ports, cancelled, "tester")
+    _put(world, count, records=records, cron=LATE)
+    world.pass_by("4m")
+    numbers = [context["spread"]["index"] for _, context in world.targets.queue.messages]
+    assert sorted(numbers) == [number for number in range(count) if number != 2]
+    assert cancelled in {record.id for record in world.records("batch")}
+    assert len(numbers) + events.on_record(world, "batch") == max(count, 30)
+
+
+@pytest.mark.parametrize(
+    "spreads",
+    [
+        [(60, "2s"), (40, "1s"), (10, "1s")],
+        [(60, "2s"), (50, "3s"), (40, "1s"), (10, "3s")],  # at last as jobs
+        [(600, None), (400, None), (100, None)],
+        [(600, None), (550, "1s"), (400, None), (100, None)],
+        [(60, None), (10, None), (60, "2s")],
+        [(30, None), (60, None), (40, None), (50, None)],
+    ],
+)
+def test_l6_each_removed_event_is_on_record_once(spreads: list[tuple[int, str | None]]) -> None:
+    """Updates one after the other, before the fire begins: each writes it again, with other bundles."""
+    world = World(wake_shards=1, history_shards=1)
+    _put(world, *spreads[0], cron=LATE)
+    world.clock.wait_until(LATE_FIRE - 4 * MINUTE)
+    world.pass_by("135s")
+    for spread in spreads[1:]:
+        _put(world, *spread, cron=LATE)
+        world.pass_by("10s")
+    world.pass_by("4m")
+    sent, last = _sent(world), spreads[-1][0]
+    assert (len(sent), set(sent.values())) == (last, {1})
+    assert events.on_record(world, "batch") == max(count for count, _ in spreads) - last
+
+
+def test_l6_a_fire_after_a_new_end_is_on_record() -> None:
+    world = World(wake_shards=1, history_shards=1)
+    _put(world, 30, cron=LATE)
+    world.clock.wait_until(LATE_FIRE - 4 * MINUTE)
+    world.pass_by("135s")
+    batch = at(LATE, "notify", spread={"count": 40}, on_update="carry", ttl="1m")
+    world.put("batch", batch)
+    world.pass_by("4m")
+    assert _sent(world) == {}
+    assert events.on_record(world, "batch") == 30

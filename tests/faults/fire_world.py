@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.fires import upcoming
@@ -62,6 +62,12 @@ PAGE = 200
 class Life:
     """The schedule of a seed, the acts so far, and how many events are expected by now."""
 
+    jitters: ClassVar[tuple[Any, ...]] = JITTERS
+    spreads: ClassVar[tuple[Any, ...]] = SPREADS
+    acts: ClassVar[tuple[str, ...]] = ACTS
+    expressions: ClassVar[tuple[str, ...]] = tuple(EXPRESSIONS)
+    spans: ClassVar[tuple[str, ...]] = ("50s", "4m", "13m", "47m", "1h", "3h")
+
     seed: int
     world: World = field(default_factory=World)
     said: list[str] = field(default_factory=list)
@@ -72,13 +78,16 @@ class Life:
 
     def __post_init__(self) -> None:
         self.draws = Random(self.seed)
-        self.expression = self.draws.choice(list(EXPRESSIONS))
-        self.jitter, self.spread = self.draws.choice(JITTERS), self.draws.choice(SPREADS)
+        self.expression = self.draws.choice(self.expressions)
+        self.jitter, self.spread = self.draws.choice(self.jitters), self.draws.choice(self.spreads)
         self.catch_up = self.draws.choice(CATCH_UPS)
         self.coalesce = self.spread is None and self.draws.random() < 0.3
-        self.world.deploy(flights({NAME: self.document()}, queue={"target": SQS}))
+        self.deploy()
         self.said.append(f"{self.expression}, jitter {self.jitter}, {self.spread}, catch_up {self.catch_up}")
         self.begin()
+
+    def deploy(self) -> None:
+        self.world.deploy(flights({NAME: self.document()}, queue={"target": SQS}))
 
     @property
     def now(self) -> Instant:
@@ -115,8 +124,8 @@ class Life:
             self.since = self.now
 
     def act(self, what: str | None = None, span: str | None = None) -> None:
-        what = what or self.draws.choice(ACTS)
-        span = span or self.draws.choice(("50s", "4m", "13m", "47m", "1h", "3h"))
+        what = what or self.draws.choice(self.acts)
+        span = span or self.draws.choice(self.spans)
         at, generation = self.now, self.state.generation
         prepared = [job for job in self.world.jobs(NAME) if sort_keys.is_fire(job.sort_key)]
         try:
@@ -147,7 +156,7 @@ class Life:
                 world.put(NAME, self.document(on_update="carry") if what == "carry" else self.document())
             case "trigger":
                 self.count()
-                self.expression = self.draws.choice([one for one in EXPRESSIONS if one != self.expression])
+                self.expression = self.draws.choice([one for one in self.expressions if one != self.expression])
                 world.put(NAME, self.document())
             case "hold" | "backlog" | "drain":
                 world.pause(NAME, what)
@@ -181,14 +190,14 @@ class Life:
         records = [each for each in found_records if each.id not in self.not_come or each.reason.code == "window_over"]
         both = sorted(runs & {record.id for record in records})
         found = [f"has a run and a record: {each}" for each in both]
-        on_record = sum(record.count * (self.events if _is_of_fires(record) else 1) for record in records)
+        on_record = sum(record.count * (self.events if is_of_fires(record) else 1) for record in records)
         if len(runs) + on_record != self.expected:
             found.append(f"{self.expected} events came; {len(runs)} ran, {on_record} are on record")
         waiting = [job.sort_key for job in self.world.jobs(NAME) if not job.closed]
         return found + [f"still waits: {place}" for place in waiting]
 
 
-def _is_of_fires(record: Record) -> bool:
+def is_of_fires(record: Record) -> bool:
     """Whether the count of a record is one of fires; else it is one of events."""
     return record.kind == "SKIPPED" and record.reason.code == "fires_skipped"
 

@@ -10,7 +10,7 @@ from typing import Any
 from chalicelib.core.instants import MINUTE, SECOND, Instant
 from chalicelib.core.limits.writes import LeaveQueue
 from chalicelib.core.runs.queued import waiter_of
-from chalicelib.core.targets.answers import NotNow
+from chalicelib.core.targets.answers import Never, NotNow
 from chalicelib.core.writes import RemoveWaiter
 from chalicelib.flow.definitions import store
 from tests.faults.dying import POLICIES, Scenario, finish, passes, people, upload
@@ -110,12 +110,28 @@ def _be_refused_and_lose_a_row(world: World) -> None:
     finish(world)
 
 
+def _be_refused_in_a_bundle(world: World) -> None:
+    world.targets.queue.answers = [Never("no such queue")]
+    _fire_in_blocks(world)
+
+
+def _paces_data(world: World) -> bool:
+    """Whether the starts keep the pace of the policy, and each message has the data of its schedule."""
+    kept = world.targets.queue.data
+    return _keeps_fast_policy(world) and None not in kept and all(data == kept[0] for data in kept)
+
+
+def _keeps_fast_policy(world: World) -> bool:
+    return beyond_pace(world.targets.queue.sent_at, POLICIES["fast"]["max_events"], 10 * SECOND) == []
+
+
 def _in_time(world: World) -> bool:
     return beyond_pace(world.targets.emr.called_at, MOST, MINUTE) == []
 
 
 # Its jobs queue for admission to the policy, because they need permits of a group, too.
 GROUPED = [{"type": "concurrency", "group": "spark", "max": 9, "on_unmet": "wait"}]
+DATA = {"tables": ["flights"]}
 SLOW = {"start_burst": 1, "start_rate_per_second": 0.1}
 
 PACED = {
@@ -154,6 +170,24 @@ PACED = {
         [({name: ["SUCCEEDED"] for name in "abcd"}, 0)],
         messages=4,
         holds=lambda world: beyond_pace(world.targets.queue.sent_at, 300, SECOND) == [],
+    ),
+    "bundles in the queue of a fast policy": Scenario(
+        {
+            "a": {**SENT_ONCE, "policy": "fast", "spread": {"count": 12}, "data": DATA},
+            "b": {**SENT_ONCE, "policy": "fast", "spread": {"count": 7, "over": "1s"}, "data": DATA},
+        },
+        _fire_in_blocks,
+        [({"a": ["SUCCEEDED"] * 12, "b": ["SUCCEEDED"] * 7}, 0)],
+        messages=19,
+        holds=_paces_data,
+    ),
+    "an event that leaves its bundle in the queue of a fast policy": Scenario(
+        {"a": {**SENT_ONCE, "policy": "fast", "spread": {"count": 6}}},
+        _be_refused_in_a_bundle,
+        # Killed between the refusal and its record, the event is sent again, and the queue takes it.
+        [({"a": ["FAILED"] + ["SUCCEEDED"] * 5}, 0), ({"a": ["SUCCEEDED"] * 6}, 0)],
+        messages=None,
+        holds=_keeps_fast_policy,
     ),
     "start calls that are throttled": Scenario(
         {"daily": partitions(by=["day"])}, _be_refused, [({"daily": ["SUCCEEDED"] * 2}, 2)]

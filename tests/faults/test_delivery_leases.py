@@ -59,6 +59,29 @@ def test_a_tick_during_a_slow_delivery_does_not_send_it_again(kind: str, count: 
     assert {run.state for run in world.runs("daily")} == {"SUCCEEDED"}
 
 
+@pytest.mark.parametrize("deployed", [many(3), {"s": spread(1_000)}])
+def test_a_hint_for_the_end_of_a_lease_is_not_repeated_before(deployed: dict[str, Any]) -> None:
+    """It arrives a little before. An invocation that repeats it at once starts the next one, until the lease ends."""
+    world = World(**SMALL)
+    deploy(world, deployed)
+    refs, instant = fires(world), due(world)
+    dispatch.begin(world.ports, refs, instant)  # killed
+    world.clock.wait_until(instant)
+    assert dispatch_together(world.ports, refs, instant) == []
+    [ends_at] = {at for at, _ in world.hints.sent}
+    world.hints.sent.clear()
+
+    world.clock.wait_until(ends_at - SECOND)
+    begun = dispatch.begin(world.ports, refs, ends_at)
+    assert world.hints.sent == []
+    dispatch.finish(world.ports, begun)
+    assert {at for at, _ in world.hints.sent} == {ends_at}
+    world.settle()
+
+    assert set(world.targets.queue.sent_at) == {ends_at}
+    assert len(ids(world)) == len(set(ids(world))) == (3 if len(deployed) == 3 else 1_000)
+
+
 @pytest.mark.parametrize("count", [1, 25])
 def test_a_repeated_hint_in_a_slow_delivery_does_not_send_again(count: int) -> None:
     world = World(**SMALL)

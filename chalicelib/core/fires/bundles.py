@@ -28,8 +28,11 @@ from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
-from chalicelib.core.rows.run import Fire, Run
+from chalicelib.core.rows.records import new_record
+from chalicelib.core.rows.run import Fire, Record, Run
 from chalicelib.core.rows.schedule import HISTORY, ScheduleState, Timer
+from chalicelib.core.why import Why
+from chalicelib.core.writes import Delete, Put, Write
 
 # One invocation sends a bundle. So its events are due within a second, and are no more than it sends in a few seconds.
 WINDOW: Millis = SECOND
@@ -168,6 +171,21 @@ def after(stored: Fire | None, more: Fire) -> Fire:
         return more
     starts = tuple(start for start in stored.starts if start < more.starts[0])
     return replace(more, starts=(*starts, *more.starts), left=stored.left, rev=stored.rev + 1)
+
+
+def removed(stored: Fire, before: Record | None, count: int, now: Instant) -> list[Write]:
+    """The record of the events that a fire has no longer, because it is written again with ``count``. A fire has one,
+    under its id: it takes the place of the one ``before``, of an earlier update. Events that have left have their
+    own."""
+    known = before.count + sum(number >= stored.written for number in stored.left) if before is not None else 0
+    gone = stored.written + known - count - sum(number >= count for number in stored.left)
+    if gone <= 0:
+        return [Delete(before)] if before is not None else []
+    why = f"the schedule was updated to {count} events per fire, and these have the numbers from {count} on"
+    record = new_record(
+        stored.id, "DROPPED", stored.schedule, stored.generation, Why.of("fire_removed", why), now, count=gone
+    )
+    return [Put(record)]
 
 
 def without(bundle: Job, numbers: Iterable[int]) -> Job:
@@ -323,11 +341,26 @@ def leased_as(bundle: Job, number: int) -> Job:
 # -- what an update or a pause changes -----------------------------------------------------------------------------
 
 
-def is_void(bundle: Job, schedule: Schedule, schedule_state: ScheduleState, fire_row: Fire | None) -> bool:
+def may_be_written_again(bundle: Job, schedule_state: ScheduleState) -> bool:
+    """Whether an update that kept the generation changed the spread when the bundle may have been written."""
+    changed_at = schedule_state.spread_at
+    return changed_at > 0 and begins_at(bundle) <= changed_at + fire.PREPARED_FOR
+
+
+def is_void(
+    bundle: Job, schedule: Schedule, schedule_state: ScheduleState, fire_row: Fire | None, timer: Timer | None = None
+) -> bool:
     """Whether the events of a bundle are written again, because an update that kept the generation changed the spread
-    before the fire began. Once they are written, ``fire_row`` names other bundles. A row from before the bundle, which
-    only a restore brings back, says nothing."""
-    known = fire_row is not None and bundle.index < fire_row.written
+    before the fire began. Until they are written, the ``timer`` says so if it was read: before ``fire_row``, because
+    one transaction writes both. Then ``fire_row`` names other bundles, or ends before this one. A row from before the
+    bundle, which only a restore brings back, ends before it, too, and says nothing."""
+    nominal = fire.nominal_of(bundle)
+    if schedule.ends_at is not None and nominal > schedule.ends_at:
+        return False  # an update ended the schedule before this fire, which is dropped on record
+    begun = fire.begun(timer) if timer is not None and timer.generation == bundle.generation else ()
+    if any(one.nominal == nominal and one.written <= bundle.index for one in begun):
+        return True
+    known = fire_row is not None and (may_be_written_again(bundle, schedule_state) or bundle.index < fire_row.written)
     if fire_row is not None and known and holds(fire_row, bundle.index) != (bundle.index, bundle.count):
         return True
     plan = Plan(*bundle.plan)
@@ -365,6 +398,12 @@ def planned_anew(bundle: Job, schedule: Schedule, schedule_state: ScheduleState)
 
 
 # -- one event of a run --------------------------------------------------------------------------------------------
+
+
+def sent_in(run: Run) -> frozenset[int]:
+    """The numbers of the events that the run of a bundle shows as sent."""
+    first = run.spread[0]
+    return frozenset(range(first, first + run.count)) - {*run.left} | {*run.ahead}
 
 
 def run_of_event(run: Run, fire_id: str, number: int) -> Run | None:

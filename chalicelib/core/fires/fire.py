@@ -33,6 +33,8 @@ from chalicelib.core.why import Why
 
 # An update is committed within this time of the instant that it divides the fires by, or never: `closings.SETTLED`.
 COMMITTED: Millis = MINUTE
+# What a timer prepared last lies ahead no longer than this.
+PREPARED_FOR: Millis = 10 * MINUTE
 MAX_COUNTED = 10_000  # unprepared fires that are counted one by one
 # Windows that overlap: each is an entry of 30 bytes in the row of the timer, which each emission writes.
 MAX_WINDOWS = 1_000

@@ -11,7 +11,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import bundles, catch_up, fire, lifetime, walls
 from chalicelib.core.fires.catch_up import Skipped
 from chalicelib.core.fires.fire import Begun
-from chalicelib.core.instants import MINUTE, Instant, Millis, iso
+from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.run import Record
@@ -26,8 +26,6 @@ from chalicelib.core.why import Why
 MAX_FIRES = 500
 # The same for bundles and the rows of their fires, which are written in the transaction that moves the timer.
 MAX_ROWS = 80
-# What a timer prepared last lies ahead no longer than this.
-PREPARED_FOR: Millis = 10 * MINUTE
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +219,7 @@ def may_have_moved(timer: Timer, schedule: Schedule, now: Instant) -> bool:
     search."""
     for leaf in tree.timed_leaves(schedule.trigger):
         last = walls.last_prepared(timer, leaf.id)
-        if last and last[0] > now - PREPARED_FOR:
+        if last and last[0] > now - fire.PREPARED_FOR:
             moved = walls.moved_to(leaf.trigger, timer.anchor, last[0], last[1], now, schedule.ends_at)
             if moved != last[0]:
                 return True
@@ -237,7 +235,7 @@ def unwanted(job: Job, schedule: Schedule) -> Why | None:
     count = fire.events_of(schedule)
     if job.index >= count:
         events = "1 event" if count == 1 else f"{count} events"
-        why = f"the schedule was updated to {events} per fire, and this is number {job.index + 1}"
+        why = f"the schedule was updated to {events} per fire, and this is number {job.index}"
         return Why.of("fire_removed", why)
     return None
 
@@ -264,7 +262,9 @@ class _Portion:
         """How many more events fit, or rows of bundles and their fires."""
         if not self.bundled:
             return MAX_FIRES - len(self.fires)
-        return max(0, MAX_ROWS - len(self.fires) - len({job.nominal_at for job in self.fires}))
+        # A fire that is written again after an update may have a record of the events that it has no longer.
+        rows = 2 if self.timer.begun else 1
+        return max(0, MAX_ROWS - len(self.fires) - rows * len({job.nominal_at for job in self.fires}))
 
     def continue_begun(self) -> None:
         """Prepare the unwritten events of fires that were begun before."""

@@ -17,7 +17,7 @@ from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.run import Fire, Run
-from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.runs import queued
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, DeleteJob, Put, Replace, Write
@@ -96,8 +96,10 @@ def has_to_change(ports: Ports, bundle: Job, facts: Facts) -> bool:
 
 
 def _is_void(ports: Ports, bundle: Job, schedule: Schedule, schedule_state: ScheduleState) -> bool:
+    again = bundles.may_be_written_again(bundle, schedule_state)
+    timer = ports.rows.get(Timer, bundle.schedule) if again else None
     fire_row = ports.rows.get(Fire, bundles.fire_of_bundle(bundle.job_id))
-    return bundles.is_void(bundle, schedule, schedule_state, fire_row)
+    return bundles.is_void(bundle, schedule, schedule_state, fire_row, timer)
 
 
 def bring_up_to_date(ports: Ports, bundle: Job, facts: Facts, now: Instant) -> CheckResult | None:
@@ -110,7 +112,8 @@ def bring_up_to_date(ports: Ports, bundle: Job, facts: Facts, now: Instant) -> C
     removed = _removed(bundle, unwanted, schedule, now)
     if _is_void(ports, bundle, schedule, schedule_state):
         why = Why.of("duplicate", "its fire is prepared again after an update")
-        return committed(ports, [DeleteJob(bundle, exact=True), *queued.leave(bundle), *removed], "gone", why)
+        kept = [] if _are_counted(ports, bundle, schedule, facts) else removed
+        return committed(ports, [DeleteJob(bundle, exact=True), *queued.leave(bundle), *kept], "gone", why)
     if before := _ran_before(ports, bundle, schedule_state):
         return _without(ports, bundle, before, [], "some of its events ran before the schedule was updated", now)
     if unwanted:
@@ -124,13 +127,23 @@ def bring_up_to_date(ports: Ports, bundle: Job, facts: Facts, now: Instant) -> C
     return divide(ports, bundle, now)
 
 
+def _are_counted(ports: Ports, bundle: Job, schedule: Schedule, facts: Facts) -> bool:
+    """Whether the emitter records the events of a void bundle that the schedule has no longer: when it writes the fire
+    again as bundles, or when it did so by an earlier update."""
+    workflow, size = facts.workflow, bundles.size(schedule.spread)
+    if size > 1 and workflow is not None and plain.is_bundled(schedule, workflow, facts.counted, facts.policy):
+        return True
+    row = ports.rows.get(Fire, bundles.fire_of_bundle(bundle.job_id))
+    return row is not None and bundles.holds(row, bundle.index) != (bundle.index, bundle.count)
+
+
 def _removed(bundle: Job, unwanted: Sequence[int], schedule: Schedule, now: Instant) -> list[Write]:
     """The record of the events that the schedule has no longer; none if it has all."""
     if not unwanted:
         return []
     count = fire.events_of(schedule)
     events = "1 event" if count == 1 else f"{count} events"
-    why = f"the schedule was updated to {events} per fire, and these have the numbers from {unwanted[0] + 1} on"
+    why = f"the schedule was updated to {events} per fire, and these have the numbers from {unwanted[0]} on"
     record = new_record(
         bundles.event_id(bundles.fire_of_bundle(bundle.job_id), unwanted[0]), "DROPPED",
         bundle.schedule, bundle.generation, Why.of("fire_removed", why), now,

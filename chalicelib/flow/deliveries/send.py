@@ -79,12 +79,14 @@ class Leased:
     """Deliveries for this invocation to make, and its leases on them.
 
     ``counts`` are the counts of closings before their rows were read, if they were leased before their instant. The
-    rows of a namespace without a count are read again before each sub-batch.
+    rows of a namespace without a count are read again before each sub-batch. ``again`` are rows that another invocation
+    has leased until the instant of the batch at the latest: they are hinted then.
     """
 
     ready: tuple[Ready, ...]
     leases: Leases
     counts: Counts
+    again: tuple[Ref, ...] = ()
 
     @property
     def in_queue(self) -> bool:
@@ -117,6 +119,7 @@ def deliver(ports: Ports, ready: Sequence[Ready], why: Why, now: Instant) -> tup
     """
     leased = lease(ports, ready, now)
     if not leased.ready:
+        _hint(ports, leased.again, now)
         return False, BUSY
     sent, ref = send(ports, leased), ready[0].row_ref
     if ref in sent.failed:
@@ -133,8 +136,10 @@ def deliver(ports: Ports, ready: Sequence[Ready], why: Why, now: Instant) -> tup
 def lease(ports: Ports, ready: Sequence[Ready], begin: Instant, counts: Counts = NONE) -> Leased:
     """Lease deliveries for sends that begin at ``begin``. Returns those that this invocation may make.
 
-    Jobs that another invocation delivers are hinted for the end of its lease, in case it has crashed. Jobs that it has
-    just leased, too, are hinted for two seconds later. Those of a queue are not hinted: they get another permit.
+    Jobs that another invocation delivers are hinted for the end of its lease, in case it has crashed. If that is not
+    after ``begin``, the caller hints them then (``again``): a hint arrives before its instant, and one that is sent now
+    would arrive at once, and be sent again, until the lease ends. Jobs that it has just leased, too, are hinted for two
+    seconds later. Those of a queue are not hinted: they get another permit.
     ``counts``: as in `Leased`.
     """
     leases = Leases(ports)
@@ -156,14 +161,16 @@ def lease(ports: Ports, ready: Sequence[Ready], begin: Instant, counts: Counts =
         until = busy.get(delivery_lease.mark(row))
         if until is not None:
             later.setdefault(until, []).append(ref_of(row))
+    again = [ref for until, refs in later.items() if until <= begin for ref in refs]
     for until, refs in later.items():
-        _hint(ports, refs, until)
+        if until > begin:
+            _hint(ports, refs, until)
     # From its instant on, another invocation may have sent a job after its row was read, and its lease may have ended.
     # The count does not show that, so the rows are read again. One whose clock is ahead may have sent a job before, but
     # its lease still covers what it sent.
     may_be_sent = ports.clock.now() >= min(map(delivery_lease.due_of, rows))
     left = tuple(each for each in ready if each.mark not in busy)
-    return Leased(left, leases, NONE if may_be_sent else counts)
+    return Leased(left, leases, NONE if may_be_sent else counts, tuple(again))
 
 
 def with_roles(ports: Ports, ready: Sequence[Ready]) -> list[Ready]:

@@ -14,14 +14,14 @@ from functools import partial
 from itertools import groupby
 
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import bundles, lifetime
+from chalicelib.core.fires import bundles, fire, lifetime
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import plain
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.ref import Ref, ShardPart, crowd_of, fires_ref, ref_of
-from chalicelib.core.rows.run import Fire
+from chalicelib.core.rows.run import Fire, Record
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.schedules import timer_step
 from chalicelib.core.schedules.timer_step import TimerStep
@@ -311,7 +311,7 @@ def _plan_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> 
         return timer_step.next_step(timer, definition, schedule_state, now, horizon)
     return _with_bundles(ports, timer_step.next_step(
         timer, definition, schedule_state, now, horizon, _is_bundled(ports, definition)
-    ), now)  # fmt: skip
+    ), timer, now)  # fmt: skip
 
 
 def _is_bundled(ports: Ports, schedule: Schedule) -> bool:
@@ -321,11 +321,15 @@ def _is_bundled(ports: Ports, schedule: Schedule) -> bool:
     return workflow is not None and plain.is_bundled(schedule, workflow, row is not None and row.counted, policy)
 
 
-def _with_bundles(ports: Ports, step: TimerStep | None, now: Instant) -> TimerStep | None:
+def _with_bundles(ports: Ports, step: TimerStep | None, timer: Timer, now: Instant) -> TimerStep | None:
     if step is None or step.emission is None:
         return step
     fires = dict.fromkeys(bundles.fire_of_bundle(job.job_id) for job in step.emission.bundles)
-    return timer_step.with_bundles(step, {fire_id: ports.rows.get(Fire, fire_id) for fire_id in fires}, now)
+    stored = {fire_id: ports.rows.get(Fire, fire_id) for fire_id in fires}
+    again = {bundles.fire_id(timer.schedule, timer.generation, one.nominal)
+             for one in fire.begun(timer) if one.written == 0}  # fmt: skip
+    removed = {fire_id: ports.rows.get(Record, fire_id) for fire_id in fires if fire_id in again}
+    return timer_step.with_bundles(step, stored, removed, now)
 
 
 def _carry_out(

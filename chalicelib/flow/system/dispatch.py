@@ -90,6 +90,7 @@ def begin(ports: Ports, refs: Sequence[Ref], due: Instant) -> Begun:
 def finish(ports: Ports, begun: Begun) -> tuple[tuple[Ref, ...], list[Ref]]:
     """Wait for the instant, and deliver. Returns the refs as `_delivered` does."""
     ports.clock.wait_until(begun.due)
+    _hand_on(ports, begun.leased.again)
     sent = send(ports, begun.leased)
     left = (*begun.batch.others, *_not_joined(ports, begun.batch.joining), *sent.changed)
     return left, list(sent.failed)

@@ -14,11 +14,6 @@ export function isBundle(id: string): boolean {
   return fire !== null && id.slice(fire.length).includes("_");
 }
 
-/** The number of an event among those of its fire, from 1 on. The API counts from 0, in ids with digits of base 36. */
-export function placeOf(index: number): number {
-  return index + 1;
-}
-
 interface Work {
   fire: string | null;
   count: number;

@@ -5,7 +5,7 @@ import { useEffect } from "react";
 import { fire as read } from "../api/queries";
 import type { PlaceInFire, Sends, StateOfFire } from "../api/types";
 import { useGo } from "../frame/place";
-import { type Count, countsOf, isBundle, placeOf } from "../lib/fires";
+import { type Count, countsOf, isBundle } from "../lib/fires";
 import { duration, NOTHING, number } from "../lib/format";
 import { paths } from "../lib/paths";
 import { lookOfState } from "../lib/states";
@@ -125,13 +125,13 @@ interface OfFire {
   nominal_at: string | null;
 }
 
-/** `event 8 of 1,000 of the fire of 13:00`, with a link to the fire; nothing for other work. */
+/** `event 7 of 1,000 of the fire of 13:00`, with a link to the fire; nothing for other work. */
 export function PlaceInItsFire({ of }: { of: OfFire }) {
   const id = of.fire;
   // The row of a single event does not always say how many there are.
   const query = useQuery({ ...read.state(id ?? ""), enabled: id !== null && of.spread?.count === null });
   if (id === null || of.spread === null) return null;
-  const first = placeOf(of.spread.index);
+  const first = of.spread.index;
   const all = of.spread.count ?? query.data?.events;
   const nominal = of.nominal_at ?? query.data?.nominal_at;
   return (

@@ -7,7 +7,7 @@ import type { EventInFire, StateOfFire } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { useGo, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
-import { countsOf, goesOn, placeOf, type StateOfEvent } from "../lib/fires";
+import { countsOf, goesOn, type StateOfEvent } from "../lib/fires";
 import { between, duration, number, shortId } from "../lib/format";
 import { paths } from "../lib/paths";
 import { lookOfState } from "../lib/states";
@@ -103,7 +103,7 @@ const kindOf = (event: EventInFire) => (event.state === "WAITING" || event.state
 const addressOf = (event: EventInFire) => paths[kindOf(event)](event.id);
 
 const COLUMNS: Column<EventInFire>[] = [
-  { id: "index", width: "70px", head: "Event", end: true, cell: (event) => number(placeOf(event.index)) },
+  { id: "index", width: "70px", head: "Event", end: true, cell: (event) => number(event.index) },
   { id: "state", width: "112px", head: "State", cell: (event) => <State state={event.state} /> },
   {
     id: "work",

@@ -8,7 +8,7 @@ import type { Run, RunInFull } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { ScheduleZone, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
-import { fireOf, placeOf } from "../lib/fires";
+import { fireOf } from "../lib/fires";
 import { dollars, duration, number, partition, shortId, shortName } from "../lib/format";
 import { lateBy, missedBy } from "../lib/late";
 import { paths } from "../lib/paths";
@@ -260,10 +260,7 @@ function Details({ run }: { run: Run }) {
               {run.fire}
             </Go>,
           ],
-          [
-            "Event",
-            `${number(placeOf(run.spread.index))}; the target gets it as number ${run.spread.index}, from 0 on`,
-          ],
+          ["Event", number(run.spread.index)],
         ] as [string, React.ReactNode][])
       : []),
     ["Kind", run.kind.replaceAll("_", " ")],

@@ -27,7 +27,7 @@ export const VIEWS: View[] = [
   ["lineage of a run", `/demo/runs/${run(25).run_id}?tab=lineage`, "Led to it"],
   ["lineage", "/demo/graph", "at least 200 nodes"],
   ["fire", `/demo/fires/${FIRE}`, "AccessDenied"],
-  ["event of a fire", `/demo/runs/${FIRE}-7`, "event 8 of 1,000"],
+  ["event of a fire", `/demo/runs/${FIRE}-7`, "event 7 of 1,000"],
   ["dags", "/demo/dags", "Trains a model"],
   ["dag", "/demo/dags/flights/nightly?node=evaluate", "needs jfk COMPLETED, which is FAILED"],
   ["message", "/demo/messages/flights/beat", "@every 10s"],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { countsOf, events, fireOf, goesOn, isBundle, knownOf, linesOf, placeOf } from "../../src/lib/fires";
+import { countsOf, events, fireOf, goesOn, isBundle, knownOf, linesOf } from "../../src/lib/fires";
 import { shortId } from "../../src/lib/format";
 import { lateBy, lateFirst } from "../../src/lib/late";
 import { ofCollection, paths } from "../../src/lib/paths";
@@ -81,10 +81,6 @@ test("the numbers of a fire change while its events wait", () => {
     false,
     false,
   ]);
-});
-
-test("readers count events from one", () => {
-  expect([0, 7, 999].map(placeOf)).toEqual([1, 8, 1000]);
 });
 
 test("the latest event of a fire says how late it was", () => {

@@ -89,8 +89,7 @@ def _sent(repair: Repair, bundle: Job) -> None:
     run = repair.ports.rows.get(Run, bundle.job_id, bundle.attempt)
     if run is None:
         return
-    sent = {*range(run.spread[0], run.spread[0] + run.count), *run.ahead} - {*run.left}
-    later = bundles.settled(bundle, sent, run.left)
+    later = bundles.settled(bundle, bundles.sent_in(run), run.left)
     if later is None:
         repair.found("job", bundle.job_id, "deleted: its run has all of its events")
         repair.drop(bundle)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from chalicelib.core import states
@@ -27,8 +28,8 @@ Outbox = Partition | CountedObject | PostedEvent
 class Stock:
     """``runs`` are those that have not ended, and those since the instant; ``ended`` are the ids of jobs that have a
     run or a record. ``applied`` are the applied events of each job that is none of these, and of those since.
-    ``in_bundles`` are the numbers of the events of each fire that a bundle has, its run or its record. ``backfills``
-    have not ended, or since; ``reprocesses`` have not ended."""
+    ``in_bundles`` are the numbers of the events of each fire that wait in a bundle, that its run shows as sent, or that
+    its record may count. ``backfills`` have not ended, or since; ``reprocesses`` have not ended."""
 
     since: Instant
     schedule_states: dict[str, ScheduleState] = field(default_factory=dict)
@@ -42,7 +43,7 @@ class Stock:
     runs: dict[tuple[str, int], Run] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)
     records: set[str] = field(default_factory=set)
-    in_bundles: dict[str, list[range]] = field(default_factory=lambda: defaultdict(list))
+    in_bundles: dict[str, list[Collection[int]]] = field(default_factory=lambda: defaultdict(list))
     backfills: list[Backfill] = field(default_factory=list)
     reprocesses: list[Reprocess] = field(default_factory=list)
 
@@ -79,7 +80,7 @@ class Stock:
     def _take_work(self, row: Job | AppliedEvent | Run | Record) -> None:
         place = bundles.place_of(_id_of(row))
         if place is not None:
-            self.in_bundles[place[0]].append(range(place[1], place[1] + place[2]))
+            self.in_bundles[place[0]].append(_numbers_in(row, range(place[1], place[1] + place[2])))
         match row:
             case Job():
                 (self.tombstones.append(row) if row.closed else self.keep(row))
@@ -106,7 +107,7 @@ class Stock:
         return known or any(each.job_id == job.job_id for each in self.of(job.schedule))
 
     def has_in_bundle(self, fire_id: str, number: int) -> bool:
-        """Whether an event of a fire is in a bundle that waits, has run, or is on record."""
+        """Whether an event of a fire waits in a bundle, was sent in it, or is on record with it."""
         return any(number in numbers for numbers in self.in_bundles.get(fire_id, ()))
 
     def of(self, schedule: str) -> list[Job]:
@@ -116,6 +117,18 @@ class Stock:
         """The events that are known, by id: of registries, and of the marks that they were applied."""
         found = {row.event.id: row.event for rows in self.applied.values() for row in rows}
         return found | {outbox.event.id: outbox.event for outbox in self.outboxes.values()}
+
+
+def _numbers_in(row: Job | AppliedEvent | Run | Record, all_of: range) -> Collection[int]:
+    """The numbers of the events of a bundle that one of its rows accounts for. The bundle itself does not say that its
+    other events were sent: their run may be lost."""
+    match row:
+        case Job():
+            return frozenset(bundles.numbers(row))
+        case Run():
+            return bundles.sent_in(row)
+        case _:
+            return all_of
 
 
 def _id_of(row: Job | AppliedEvent | Run | Record) -> str:

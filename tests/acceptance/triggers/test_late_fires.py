@@ -310,7 +310,13 @@ def test_l4_a_hold_before_or_after_a_fire_changes_no_instant(world: World) -> No
 
 @pytest.mark.parametrize(
     ("expression", "over", "fits"),
-    [("@every 1m", "16h", True), ("@every 1m", "17h", False), ("* 9 * * *", "12h", True), ("* * * * * *", "1h", False)],
+    [
+        ("@every 1m", "16h", True),
+        ("@every 1m", "17h", False),
+        ("@every 1m", "31d", False),
+        ("* 9 * * *", "12h", True),
+        ("* * * * * *", "1h", False),
+    ],
 )
 def test_e2_more_windows_than_a_timer_keeps_are_refused(world: World, expression: str, over: str, fits: bool) -> None:
     world.deploy(flights({}))

@@ -57,10 +57,10 @@ def test_l6_a_fire_after_the_end_of_its_schedule_is_dropped() -> None:
     ("index", "spread", "why"),
     [
         (0, None, None),
-        (1, None, "the schedule was updated to 1 event per fire, and this is number 2"),
+        (1, None, "the schedule was updated to 1 event per fire, and this is number 1"),
         (1, 2, None),
-        (2, 2, "the schedule was updated to 2 events per fire, and this is number 3"),
-        (7, 5, "the schedule was updated to 5 events per fire, and this is number 8"),
+        (2, 2, "the schedule was updated to 2 events per fire, and this is number 2"),
+        (7, 5, "the schedule was updated to 5 events per fire, and this is number 7"),
     ],
 )
 def test_l6_an_event_beyond_the_count_of_a_fire_is_dropped(index: int, spread: int | None, why: str | None) -> None:

@@ -18,7 +18,7 @@ from chalicelib.flow.schedules import pauses
 from sluice.operations.rules.arriving import Arrival, arriving
 from sluice.operations.rules.limits import Moving
 from tests.acceptance.words import calendar, on, partition, reasons, time, window
-from tests.support import idle, zone_rules
+from tests.support import events, idle, zone_rules
 from tests.support.schedules import at
 from tests.support.world import World, day, flights, full
 
@@ -89,6 +89,49 @@ def test_t2_a_wall_time_fires_once_before_between_and_after(
     why = f"by version 2026{new} of the time zones, {{}}Z is no longer the instant of this fire"
     expected = [f"DROPPED: {why.format(f'2026-03-{nominal}:00.000')}" for nominal in dropped for _ in range(count)]
     assert reasons(world, "tick") == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "deployed", "fires", "dropped"),
+    [
+        # While the fire is prepared, and right before and after its instant.
+        (-8, -7, "02T13:59", ["02T13:00"], 1),
+        (-7, -8, "02T12:59", ["02T14:00"], 1),
+        (-8, -7, "02T14:00", ["02T14:00"], 0),
+        (-7, -8, "02T13:01", ["02T13:00"], 0),
+    ],
+)
+@pytest.mark.parametrize(("count", "over"), [(7, None), (600, None), (300, "5s")])
+def test_t2_a_large_fire_comes_at_one_wall_time(
+    use: Use, old: float, new: float, deployed: str, fires: list[str], dropped: int, count: int, over: str | None
+) -> None:
+    """Its bundles are taken back with a record of each, and written again for the other instant."""
+    use(old)
+    world = World(wake_shards=1, history_shards=1)
+    world.deploy(flights({"tick": daily(spread={"count": count} | ({"over": over} if over else {}))}))
+    play(world, Follower(), deployed)
+    assert all(job.is_bundle for job in world.jobs("tick"))
+    use(new)
+    play(world, Follower(), "02T15:00")
+    assert {iso(context["events"][0]["instant"])[8:16] for _, context in world.targets.queue.messages} == set(fires)
+    ids = [run_id for run_id, _ in world.targets.queue.messages]
+    assert len(ids) == len(set(ids)) == count
+    assert sorted(events.sent(world, "tick")) == sorted(ids)
+    assert events.on_record(world, "tick") == dropped * count
+
+
+def test_t2_a_fire_of_too_many_bundles_comes_as_prepared(use: Use) -> None:
+    """One transaction cannot take back its 60 bundles."""
+    use(-7)
+    world = World(wake_shards=1, history_shards=1)
+    world.deploy(flights({"tick": daily(spread={"count": 600, "over": "1m"})}))
+    play(world, Follower(), "02T12:59")
+    use(-8)
+    play(world, Follower(), "02T15:00")
+    ids = [run_id for run_id, _ in world.targets.queue.messages]
+    assert len(ids) == len(set(ids)) == 600
+    assert {iso(at)[8:16] for at in world.targets.queue.sent_at} == {"02T13:00"}
+    assert world.records("tick") == []
 
 
 def test_t2_an_earlier_instant_is_found_at_once(use: Use) -> None:

@@ -1,0 +1,290 @@
+"""Random lives of a schedule whose fires are bundles, under a policy that another schedule shares.
+
+The acts are those of `fire_world.py`, at instants close to a fire or in the middle of its calls, and more: other
+spreads, cancels, refusals, redrives, other rules of the policy, deaths. The oracle reads what the queue got, and the
+runs and records: each event was sent once (again only after a death), not before it was due, never more than the policy
+allows; each other event has a failed run or a record.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar
+
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.fires import fire
+from chalicelib.core.instants import MINUTE, Instant, Millis, duration
+from chalicelib.core.limits.permits import LEAD
+from chalicelib.core.limits.policies import MAX_TOLERANCE, Policy
+from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows.schedule import Timer
+from chalicelib.core.states import GATHERING_MODES
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow
+from chalicelib.flow import lookup
+from chalicelib.flow.definitions import store
+from chalicelib.flow.jobs import actions
+from chalicelib.flow.runs import dead_letters
+from tests.acceptance.words import on, time
+from tests.faults import dying, invariants
+from tests.faults.fire_world import NAME, PAGE, Life, is_of_fires
+from tests.faults.random_world import Rule
+from tests.support import events
+from tests.support.crash import lost, redelivered, wrap
+from tests.support.world import SQS, World, flights, full
+
+POLICIES: dict[str, dict[str, Any]] = {
+    "fast": {"max_events": 30, "interval": "3s"},
+    "faster": {"max_events": 300, "interval": "1s"},
+    "slow": {"max_events": 40, "interval": "1m"},
+}
+OTHER = "other"  # a schedule that shares the policy, and that nobody changes
+OTHERS = 12  # events of each of its fires
+ANSWERS: tuple[Answer, ...] = (Never("no such queue"), NotNow("throttled"), NoAnswer("the connection was lost"))
+# How long before or after the next fire an act comes.
+NEAR: tuple[Millis, ...] = (-100_000, -70_000, -30_000, -1_000, -1, 0, 1, 400, 400, 1_000, 1_000, 3_000, 20_000)
+
+
+class MortalWorld(World):
+    """A world whose Lambdas may be killed: the sweep repairs what is left."""
+
+    def settle(self, invoke: Callable[[Any], Any] = lost) -> None:
+        super().settle(invoke)
+
+    def tick(self) -> None:
+        dying.tick(self)
+
+
+class Between:
+    """The world's queue: a user acts before one of its calls."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self.act: tuple[int, Callable[[], None]] | None = None  # how many calls come before it
+
+    def start(self, *of: Any) -> Any:
+        return self.start_many([of])[0]
+
+    def start_many(self, calls: Any) -> Any:
+        if self.act is not None:
+            left, act = self.act
+            self.act = (left - 1, act) if left else None
+            if not left:
+                act()
+        return self._inner.start_many(calls)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+@dataclass
+class BundleLife(Life):
+    """A life with bundles. ``spare`` is how many events more or less may be expected, because a spread was changed
+    while events of a fire waited."""
+
+    jitters: ClassVar[tuple[Any, ...]] = (None, None, "40s")
+    spreads: ClassVar[tuple[Any, ...]] = (
+        *({"count": 7}, {"count": 25}, {"count": 30, "over": "5s"}, {"count": 60, "over": "10s"}),
+        {"count": 12, "over": "1s", "overflow": "drop"},
+    )
+    expressions: ClassVar[tuple[str, ...]] = ("@every 7m", "*/10 * * * *", "0 */20 * * * *")
+    spans: ClassVar[tuple[str, ...]] = ("50s", "4m", "13m", "21m")
+    acts: ClassVar[tuple[str, ...]] = (
+        *("near",) * 6, *("amid",) * 3, *("dies",) * 2, *("spread",) * 3, *("cancel",) * 3, *("enable",) * 2,
+        *("carry", "carry", "property", "property", "hold", "backlog", "resume", "resume", "drain", "disable"),
+        *("trigger", "skip", "pass", "outage", "refuse", "redrive", "policy", "records"),
+    )  # fmt: skip
+
+    world: World = field(default_factory=lambda: MortalWorld(**dying.SMALL))
+    spare: int = 0
+    has_died: bool = False
+    cancelled: dict[str, Instant] = field(default_factory=dict)  # the nominal instants of these events
+
+    def __post_init__(self) -> None:
+        self.points = wrap(self.world)
+        self.points.armed = True
+        self.queue = Between(self.world.targets.queue)
+        self.world.targets.queue = self.queue
+        super().__post_init__()
+        self.until = self.now  # up to here the fires of the other schedule came
+
+    def deploy(self) -> None:
+        self.policy, self.records = self.draws.choice((None, "fast", "fast", "faster")), "fire"
+        self.rules = [Rule(0, Policy.model_validate(POLICIES[self.policy or "fast"]))]
+        if self.draws.random() < 0.5:  # a skip counts fires, so their spread does not change
+            self.catch_up, self.acts = "all", tuple(act for act in self.acts if act != "skip")
+        else:
+            self.acts = tuple(act for act in self.acts if act != "spread")
+        other = on(time("0 */10 * * * *"), "notify", spread={"count": OTHERS}, policy="shared")
+        app = flights({NAME: self.document(), OTHER: other}, queue=self.workflow())
+        self.world.deploy({**app, "policies": {"shared": POLICIES[self.policy or "fast"]}})
+        self.begun_at = self.now
+
+    def workflow(self) -> dict[str, Any]:
+        return {"target": SQS, "delivery": {"records": self.records}}
+
+    def document(self, **more: Any) -> dict[str, Any]:
+        return super().document(**({"policy": "shared"} if self.policy else {}), **more)
+
+    # -- acts ----------------------------------------------------------------------------------------------------
+
+    def act(self, what: str | None = None, span: str | None = None) -> None:
+        generation, at = self.state.generation, self.now
+        super().act(what, span)
+        invariants._queues_are_what_jobs_say(invariants.Stock(self.world))
+        if self.state.generation != generation or self.state.mode not in GATHERING_MODES:
+            self.not_come |= {name for name, nominal in self.cancelled.items() if nominal > at}
+
+    def _do(self, what: str, span: str) -> None:
+        match what:
+            case "near":
+                self._comes_near()
+            case "amid":
+                self._acts_amid()
+            case "dies":
+                self.points.die_after = [self.points.count + self.draws.randint(1, 12)]
+                self.has_died = True
+            case "spread":
+                self._spreads()
+            case "cancel":
+                self._cancels()
+            case "refuse":
+                self.queue.answers += [self.draws.choice(ANSWERS)] * self.draws.choice((1, 3, 12))
+            case "redrive":
+                for letter in dead_letters.listed(self.world.ports, "demo", None, 20, None).items:
+                    redelivered(partial(dead_letters.redrive, self.world.ports, "demo", letter.run_id))
+            case "policy":
+                self._rules(self.draws.choice(list(POLICIES)))
+            case "records":
+                self.records = "each" if self.records == "fire" else "fire"
+                redelivered(partial(self._puts, "workflow", "demo.flights.queue", self.workflow()))
+            case "pass" | "outage":
+                super()._do(what, span)
+            case _:
+                redelivered(partial(super()._do, what, span))
+
+    def _puts(self, kind: Any, name: str, document: dict[str, Any]) -> None:
+        store.put(self.world.ports, kind, name, document, "tester")
+
+    def _comes_near(self) -> None:
+        timer = self.world.ports.rows.get(Timer, full(NAME))
+        prepared = [fire.nominal_of(job) for job in self.world.jobs(NAME) if sort_keys.is_fire(job.sort_key)]
+        ahead = [*prepared, *(timer.next.values() if timer else ())]
+        if ahead:
+            at = min(ahead) + self.draws.choice(NEAR)
+            self.world.pass_by(f"{max(1, at - self.now)}ms")
+
+    def _acts_amid(self) -> None:
+        """The next act of a user comes before one of the next calls, and not at once."""
+        name = self.draws.choice(("hold", "resume", "carry", "cancel", "spread" if "spread" in self.acts else "carry"))
+        self.queue.act = self.draws.randint(0, 4), partial(self._does_amid, name)
+
+    def _does_amid(self, name: str) -> None:
+        """An act of a user in the middle of a delivery. It does not change which fires the schedule gathers."""
+        if self.state.mode not in GATHERING_MODES:
+            return
+        points, self.points.armed = self.points.armed, False
+        try:
+            self._do(name, "")
+            self.said.append(f"  amid a delivery at {(self.now) % (60 * MINUTE) / 1000:.3f} s: {name}")
+        except SluiceError as error:
+            self.said.append(f"  amid a delivery: {name}, refused: {error.message}")
+        finally:
+            self.points.armed = points
+
+    def _spreads(self) -> None:
+        self.count()
+        former = self.spread["count"] if self.spread else 1
+        waiting = {fire.nominal_of(job) for job in self.world.jobs(NAME)}
+        self.spread = self.draws.choice([one for one in self.spreads if one != self.spread])
+        self.spare += abs(self.spread["count"] - former) * len(waiting)
+        self.properties += 1
+        redelivered(lambda: self.world.put(NAME, self.document(on_update="carry")))
+
+    def _cancels(self) -> None:
+        found = [(each, fire.nominal_of(job)) for job in self.world.jobs(NAME) for each in events.of_job(job)]
+        for event, nominal in self.draws.sample(found, min(len(found), self.draws.randint(1, 4))):
+            redelivered(partial(actions.withdraw, self.world.ports, event, "tester"))
+            self.cancelled[event] = nominal
+
+    def _rules(self, name: str) -> None:
+        began = self.now
+        redelivered(partial(self._puts, "policy", "demo.shared", POLICIES[name]))
+        self.rules[-1] = Rule(self.rules[-1].begin, self.rules[-1].policy, began)
+        self.rules.append(Rule(self.now + LEAD + MAX_TOLERANCE, Policy.model_validate(POLICIES[name])))
+
+    def end(self) -> None:
+        self.queue.act, self.queue.answers[:], self.points.die_after = None, [], None
+        self._rules("faster")
+        if self.state.mode not in GATHERING_MODES or self.state.mode in ("hold", "backlog", "held"):
+            self.act("resume")
+        self.act("pass", "31m")
+        self.act("disable")
+        self.act("pass", "12m")
+
+    # -- the oracle ----------------------------------------------------------------------------------------------
+
+    def problems(self) -> list[str]:
+        kept = self.world.ports.runs
+        runs = lookup.every(partial(kept.runs, "schedule", full(NAME)), PAGE)
+        ran = Counter({(run.state, event) for run in runs for event in events.of_run(run)})
+        ids = {event for _, event in ran}
+        records = [
+            each
+            for each in lookup.every(partial(kept.records, "schedule", full(NAME)), PAGE)
+            if each.id not in self.not_come or each.reason.code == "window_over"
+        ]
+        found = [f"has a run and a record: {event}" for event in sorted(ids & {record.id for record in records})]
+        counted = sum(record.count * (self.events if is_of_fires(record) else 1) for record in records)
+        if abs(len(ids) + counted - self.expected) > self.spare:
+            found.append(f"{self.expected} events came (+-{self.spare}); {len(ids)} ran, {counted} are on record")
+        found += [f"still waits: {job.sort_key}" for job in self.world.jobs(NAME) if not job.closed]
+        return found + self._sent({event for state, event in ran if state == "SUCCEEDED"})
+
+    def _sent(self, succeeded: set[str]) -> list[str]:
+        """What is wrong with the messages: doubled, without a run, too early, too many, or none of the other
+        schedule."""
+        mine = [context for _, context in self.queue.messages if context["schedule"] == full(NAME)]
+        sent = Counter(context["run_id"] for context in mine)
+        found = [f"no message: {event}" for event in sorted(succeeded - set(sent))]
+        if not self.has_died:
+            found += [f"sent {times} times: {event}" for event, times in sent.items() if times > 1]
+            found += [f"no run: {event}" for event in sorted(set(sent) - succeeded)]
+        for (_, context), at in zip(self.queue.messages, self.queue.sent_at, strict=True):
+            own = context["schedule"] == full(NAME) and "spread" not in self.acts
+            if at < _earliest(context, self.spread if own else None):
+                found.append(f"too early, at {at}: {context['run_id']}")
+        starts = self.queue.sent_at if self.policy else [
+            at for (_, each), at in zip(self.queue.messages, self.queue.sent_at, strict=True)
+            if each["schedule"] == full(OTHER)
+        ]  # fmt: skip
+        for rule in self.rules:
+            try:
+                rule.check(sorted(starts), 0)
+            except AssertionError as error:
+                found.append(str(error))
+        expected = OTHERS * (self.now // (10 * MINUTE) - self.begun_at // (10 * MINUTE))
+        others = {each["run_id"] for _, each in self.queue.messages if each["schedule"] == full(OTHER)}
+        ended = set(events.sent(self.world, OTHER))
+        if len(others | ended) != expected or len(ended) != expected:
+            found.append(f"{expected} events of the other schedule came; {len(others)} were sent, {len(ended)} ran")
+        left = self.world.limit_state("policy:demo.shared")
+        return found + ([f"the queue counts {left.waiters} waiters"] if left.waiters else [])
+
+
+def _earliest(context: Any, spread: dict[str, Any] | None) -> Instant:
+    """The instant before which an event must not be sent: that of its fire, or of its number in a spread."""
+    nominal: Instant = context["events"][0]["instant"]
+    if spread is None or "over" not in spread:
+        return nominal
+    return nominal + context["spread"]["index"] * duration(spread["over"]) // spread["count"] - 1
+
+
+def play(seed: int, acts: int = 12) -> BundleLife:
+    life = BundleLife(seed)
+    for _ in range(acts):
+        life.act()
+    life.end()
+    return life

@@ -1,0 +1,81 @@
+"""Tables that are restored to instants in the middle of a large fire, and repaired (E2, O4): each event has been
+delivered, and only those come again, under the same ids, of which no restored run says that they were sent."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from chalicelib.core.instants import HOUR, MINUTE, Instant
+from tests.acceptance.targets.test_policies import under
+from tests.faults import invariants
+from tests.support import events
+from tests.support.clock import NOON
+from tests.support.deliveries_crossed import Interfering
+from tests.support.repairs import mended
+from tests.support.samples import every
+from tests.support.schedules import at
+from tests.support.world import World
+
+TABLES = ("CatalogTable", "JobsTable", "RunsTable")
+FIRST = NOON + HOUR
+NAME = "batch"
+FIRES: tuple[tuple[int, dict[str, Any]], ...] = (
+    (120, {"spread": {"count": 120}}),
+    (120, {"spread": {"count": 120, "over": "4s"}}),
+    (60, {"spread": {"count": 60}, "policy": "calm"}),
+    (60, {"spread": {"count": 60, "over": "2s"}, "policy": "calm"}),
+)
+
+
+def _play(seed: int) -> None:
+    chance = random.Random(seed)
+    count, document = chance.choice(FIRES)
+    world = World(wake_shards=1, history_shards=1)
+    world.deploy(under({"max_events": 20, "interval": "1s"}, {NAME: at("0 13 * * *", "notify", **document)}))
+    kept: list[tuple[Instant, dict[str, Any]]] = []
+
+    def keep() -> None:
+        kept.append((world.clock.now(), world.tables.saved()))
+
+    world.clock.wait_until(FIRST - 3 * MINUTE)
+    keep()
+    world.pass_by("100s")
+    keep()
+    Interfering(world, before=keep, after=keep)
+    world.pass_by(chance.choice(("81s", "83s", "90s")))
+    keep()
+
+    chosen = [chance.choice(kept) for _ in TABLES]
+    world.tables.restore({name: saved[name] for name, (_, saved) in zip(TABLES, chosen, strict=True)})
+    world.hints.sent = []
+    world.in_flight.clear()
+    known = set(events.sent(world, NAME))
+    world.clock.pass_by("20m")
+    mended(world, min(when for when, _ in chosen) - MINUTE)
+    invariants._queues_are_what_jobs_say(invariants.Stock(world))
+    world.pass_by("70m")
+
+    sent = Counter(run_id for run_id, _ in world.targets.queue.messages)
+    told = f"restored to {[when - FIRST for when, _ in chosen]} of {document}"
+    assert len(sent) == count, told
+    assert {run_id for run_id, times in sent.items() if times > 1} & known == set(), told
+    assert max(sent.values()) <= 2, told
+    assert sorted(events.sent(world, NAME)) == sorted(sent), told
+    assert (world.jobs(NAME), world.records(NAME)) == ([], []), told
+    assert world.limit_state("policy:demo.calm").waiters == 0, told
+
+
+@pytest.mark.parametrize("seed", every(4, range(40)))
+def test_o4_a_restore_in_the_middle_of_a_large_fire(seed: int) -> None:
+    _play(seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("hundred", range(4))
+def test_o4_hundreds_of_restores_in_the_middle_of_large_fires(hundred: int) -> None:
+    for seed in range(1_000 + 100 * hundred, 1_100 + 100 * hundred):
+        _play(seed)
