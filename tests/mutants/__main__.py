@@ -69,7 +69,7 @@ TESTS = {
     "flow.deploy.uploaded": "deploy/uploaded*",
     "flow.ingest.snapshots": "ingest/snapshots* tests/acceptance/triggers/test_iceberg.py tests/web/test_tables.py",
     "flow.deliveries.appointments": "deliveries/appointments deliveries/send_* limits/*",
-    "flow.deliveries.send": "deliveries/send*",
+    "flow.deliveries.send": "deliveries/send* tests/faults/test_lapsed_leases.py",
     "flow.deliveries.leases": "deliveries/leases",
     "flow.system.sweep": "system/sweep*",
     "operations.archive.export": "archive/export*",
