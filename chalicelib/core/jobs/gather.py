@@ -6,7 +6,7 @@ time is over, it also returns the record or the detached job.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
@@ -27,7 +27,7 @@ from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.triggers import parts, tree
 from chalicelib.core.triggers.leaf import Leaf
 from chalicelib.core.triggers.patterns import Flattened
-from chalicelib.core.why import Why
+from chalicelib.core.why import Mention, Why, mention
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,8 @@ def gather(
     """Apply events to a gathering job, or to a new one if there is none. ``against`` are the absent leaves whose
     absence the events end. ``timed_out``: the events were accepted after the job's timeout, so they begin the next
     job. ``begin`` is what the job of a period begins with, if there is no job."""
-    touches = tuple(touch for touch in touches if touch.leaves)
+    given = tuple(touches)
+    touches = tuple(touch for touch in given if touch.leaves)
     # The match of a queued job is locked: the job holds permits and has a waiter, which no event removes with it.
     against = () if job is not None and job.queued_in is not None else against
     if job is None or has_expired(job, schedule, now):
@@ -145,7 +146,7 @@ def gather(
     for touch in touches:
         _count(progress, touch)
     if not progress:
-        over = Why.of("absence_over", "the absent event arrived before the job was launched")
+        over = Why.of("absence_over", "the absent event arrived before the job was launched", *_which(given))
         return Gathered(None, record_of(job, "DROPPED", over, now))
     if progress == job.leaves:
         return Gathered(None)  # the part has come before
@@ -159,6 +160,15 @@ def gather(
         # begins the next one.
         return Gathered(_begun(job, touches, schedule, subscription, correlation, now), expiry(job, schedule, now))
     return Gathered(grown)
+
+
+def _which(touches: Sequence[Touch]) -> list[str | Mention]:
+    """The partition that ended an absence, as the end of a sentence; nothing for other events."""
+    event = next((touch.event for touch in touches if touch.event.dataset and touch.event.partition), None)
+    if event is None or event.dataset is None:
+        return []
+    values = "/".join(f"{key}={value}" for key, value in (event.partition or {}).items())
+    return [f": {values} of ", mention("dataset", event.dataset)]
 
 
 def _begun(

@@ -192,7 +192,9 @@ def test_t29_the_partition_ends_the_absence_before_the_launch(world: World) -> N
     comes(world, "day=2026-03-01")
     assert [each.job_id for each in world.jobs("alarm")] == [job.job_id]
     comes(world, "day=2026-03-02")
-    assert (world.jobs("alarm"), [each.kind for each in world.records("alarm")]) == ([], ["DROPPED"])
+    [record] = world.records("alarm")
+    assert (world.jobs("alarm"), record.kind) == ([], "DROPPED")
+    assert record.reason.text.endswith("before the job was launched: day=2026-03-02 of demo.daily")
 
 
 # -- without periods ---------------------------------------------------------------------------------------------------

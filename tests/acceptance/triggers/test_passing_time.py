@@ -191,7 +191,8 @@ def test_t18_a_late_feed_before_the_launch_cancels_it_on_record(world: World) ->
     world.upload(day(1))
     world.settle()
     assert world.jobs("alarm") == []
-    assert reasons(world, "alarm") == ["DROPPED: the absent event arrived before the job was launched"]
+    came = "year=2013/month=01/day=1 of demo.flights"
+    assert reasons(world, "alarm") == [f"DROPPED: the absent event arrived before the job was launched: {came}"]
 
 
 def test_t18_absence_and_presence_combine_in_one_trigger(world: World) -> None:
