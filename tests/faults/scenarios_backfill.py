@@ -48,8 +48,8 @@ def _first_fails(run: EmrRun) -> str:
 
 
 def _partitions(world: World) -> None:
-    """The trigger's own jobs are under the same limit. The third one is in flight when the backfill begins, which leaves
-    it alone (L23)."""
+    """The trigger's own jobs are under the same limit. The third one is in flight when the backfill begins, and is left
+    alone (L23)."""
     for number in (1, 2, 3):
         upload(world, number)
     finish(world)
