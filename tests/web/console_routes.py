@@ -99,6 +99,7 @@ REQUESTS = (
     Bounded(f"{OWN}/why", 20, 60, 20),
     Bounded(f"{OWN}/preview?count=5", 6, 6, 3),
     Bounded(f"{OWN}/days?zone=Europe/Paris", 90, 4_000, 2, "at_least"),
+    Bounded(f"{NS}/apps/a0/schedules/s0000/periods?from=2025-03-01T00:00:00Z&limit=500", 20, 650, 85),
     Bounded(f"{OWN}/runs?limit=100", 10, 250, 200, "next_cursor"),
     Bounded(f"{OWN}/jobs?limit=200", 10, 60, 200),
     Bounded(f"{OWN}/records?limit=200", 10, 300, 200, "next_cursor"),
@@ -126,7 +127,7 @@ REQUESTS = (
     Bounded(f"{NS}/apps/a1/bulk", 12, 320, 30, body={
         "action": "pause", "mode": "hold", "dry_run": True, "names": [f"s{number:04d}" for number in range(100)],
     }),
-    Bounded(f"{OWN}/backfills", 20, 800, 20, body={
+    Bounded(f"{OWN}/backfills", 75, 3_300, 100, body={
         "partitions": {"from": {"n": "1"}, "to": {"n": "900"}}, "concurrency": 2, "dry_run": True,
     }),
     Bounded(f"{NS}/reprocess", 60, 1_500, 50, body={
