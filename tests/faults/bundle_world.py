@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
+from chalicelib.core import ids
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.fires import fire
 from chalicelib.core.instants import MINUTE, Instant, Millis, duration
@@ -131,11 +132,14 @@ class BundleLife(Life):
     # -- acts ----------------------------------------------------------------------------------------------------
 
     def act(self, what: str | None = None, span: str | None = None) -> None:
-        generation, at = self.state.generation, self.now
+        at = self.now
         super().act(what, span)
         invariants._queues_are_what_jobs_say(invariants.Stock(self.world))
-        if self.state.generation != generation or self.state.mode not in GATHERING_MODES:
-            self.not_come |= {name for name, nominal in self.cancelled.items() if nominal > at}
+        # A cancelled event of a fire that does not come in this generation, or not while it is drained, is none.
+        ahead = {name for name, nominal in self.cancelled.items() if nominal > at}
+        goes_on = self.state.mode in GATHERING_MODES
+        own = {name for name in ahead if goes_on and f".{ids.base36(self.state.generation)}." in name}
+        self.not_come = (self.not_come - own) | (ahead - own)
 
     def _do(self, what: str, span: str) -> None:
         match what:
@@ -230,16 +234,16 @@ class BundleLife(Life):
         kept = self.world.ports.runs
         runs = lookup.every(partial(kept.runs, "schedule", full(NAME)), PAGE)
         ran = Counter({(run.state, event) for run in runs for event in events.of_run(run)})
-        ids = {event for _, event in ran}
+        known = {event for _, event in ran}
         records = [
             each
             for each in lookup.every(partial(kept.records, "schedule", full(NAME)), PAGE)
             if each.id not in self.not_come or each.reason.code == "window_over"
         ]
-        found = [f"has a run and a record: {event}" for event in sorted(ids & {record.id for record in records})]
+        found = [f"has a run and a record: {event}" for event in sorted(known & {record.id for record in records})]
         counted = sum(record.count * (self.events if is_of_fires(record) else 1) for record in records)
-        if abs(len(ids) + counted - self.expected) > self.spare:
-            found.append(f"{self.expected} events came (+-{self.spare}); {len(ids)} ran, {counted} are on record")
+        if abs(len(known) + counted - self.expected) > self.spare:
+            found.append(f"{self.expected} events came (+-{self.spare}); {len(known)} ran, {counted} are on record")
         found += [f"still waits: {job.sort_key}" for job in self.world.jobs(NAME) if not job.closed]
         return found + self._sent({event for state, event in ran if state == "SUCCEEDED"})
 
