@@ -20,6 +20,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows import authors
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.stops import marks_of
 from chalicelib.core.schedules import effect, past, relative
 from chalicelib.core.targets.target import require_lifecycle
 from chalicelib.core.triggers import tree
@@ -31,6 +32,7 @@ from chalicelib.flow.definitions.store import Change
 from chalicelib.flow.fires import calendars as of_fires
 from chalicelib.flow.schedules import actions, over
 from chalicelib.flow.schedules.actions import MayChange
+from chalicelib.flow.schedules.stops import view_of
 from chalicelib.ports import MAX_CONFLICTS, Ports
 
 Body = Mapping[str, Any]
@@ -65,12 +67,12 @@ def put(
             tidy(ports, name, by)
             return Change("unchanged", old.version)
         for node, schedule in made.nodes.items():
-            _put(ports, ids.dag_node(made.graph, node), schedule, enabled=True, by=by)
+            _put(ports, ids.dag_node(made.graph, node), schedule, by=by, tags=dag.tags)
         now = ports.clock.now()
         new = _replacing(old, Definition("dag", name, body, 1, now, by))
         graph = Definition("dag", made.graph, body_of(compile.resolved(dag, name)), 1, now, by)
         along: list[Write] = [PutDefinition(new, old.version if old else None, before=old), Put(graph)]
-        if _put(ports, ids.dag_start(name), made.start, document.enabled, by, along, may_put):
+        if _put(ports, ids.dag_start(name), made.start, document.enabled, along, may_put, by=by, tags=dag.tags):
             tidy(ports, name, by)
             return Change("replaced" if old else "created", new.version)
     raise errors.changed_meanwhile(f"dag {name}")
@@ -147,6 +149,7 @@ def dag_view(ports: Ports, name: str) -> dict[str, Any]:
         **stored(name, "dag", row.document, row.version, row),
         "state": schedule_state.mode,
         "enabled": schedule_state.mode == "enabled",
+        "stops": [view_of(stop) for stop in marks_of(schedule_state)],
         "triggered_by": tree.describe(made.start.trigger),
         "schedules": sorted(made.schedules),
     }
@@ -192,7 +195,8 @@ def tidy(ports: Ports, name: str, by: str) -> None:
     row = ports.rows.get(Definition, "dag", name)
     if row is None:
         return
-    made = compile.compiled(name, Dag.model_validate(row.document))
+    dag = Dag.model_validate(row.document)
+    made = compile.compiled(name, dag)
     nodes = [schedule for schedule in owned(ports, name) if schedule != ids.dag_start(name)]
     seen = many.rows_of(ports, nodes)
     for schedule in nodes:
@@ -200,9 +204,9 @@ def tidy(ports: Ports, name: str, by: str) -> None:
         wanted = made.schedules.get(schedule)
         if wanted is not None:
             if found is None or found.ttl is not None:
-                _put(ports, schedule, wanted, enabled=True, by=by)
+                _put(ports, schedule, wanted, by=by, tags=dag.tags)
         elif found is not None and found.ttl is None:
-            _put(ports, schedule, compile.retired(found, ports.clock.now()), enabled=True, by=by)
+            _put(ports, schedule, compile.retired(found, ports.clock.now()), by=by, tags=dag.tags)
 
 
 def graph_body(row: Definition) -> Body:
@@ -220,15 +224,17 @@ def _put(
     ports: Ports,
     name: str,
     sent: Schedule,
-    enabled: bool | None,
-    by: str,
+    enabled: bool | None = True,
     along: list[Write] | None = None,
     may_put: MayChange = actions.always,
+    *,
+    by: str,
+    tags: Mapping[str, str],
 ) -> bool:
-    """Put one schedule of a DAG, with the writes ``along`` in one transaction. Gathered events stay if its trigger is
-    the same (L6). Returns False if a row in ``along`` was changed by another request."""
+    """Put one schedule of a DAG with these tags, and the writes ``along``, in one transaction. Gathered events stay if
+    its trigger is the same (L6). Returns False if a row in ``along`` was changed by another request."""
     for _ in range(MAX_CONFLICTS):
-        found = over.read(ports, name, sent, enabled)
+        found = over.read(ports, name, sent, enabled, tags)
         if not may_put(name, found.schedule_state):
             raise errors.changed_meanwhile(f"dag {ids.dag_of(name)}")
         if found.is_same and not along:

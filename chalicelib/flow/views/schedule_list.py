@@ -14,6 +14,7 @@ from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
+from chalicelib.core.rows.stops import marks_of
 from chalicelib.core.runs import fires
 from chalicelib.core.states import Mode, RunState
 from chalicelib.core.triggers import tree
@@ -22,6 +23,7 @@ from chalicelib.flow import many
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.lookup import definitions_in, require
 from chalicelib.flow.schedules.bulk import Filters
+from chalicelib.flow.schedules.stops import StopView, view_of
 from chalicelib.flow.views import explain
 from chalicelib.ports import Page, Ports
 
@@ -43,6 +45,7 @@ class ScheduleInShortView(View):
     state: Mode
     enabled: bool
     pause_reason: str | None
+    stops: list[StopView]
     triggered_by: str
     workflow: str
     tags: dict[str, str]
@@ -138,6 +141,7 @@ def _row(ports: Ports, state: ScheduleState) -> ScheduleInShortView | None:
         state=state.mode,
         enabled=state.mode == "enabled",
         pause_reason=state.reason or None,
+        stops=[view_of(stop) for stop in marks_of(state)],
         skips=[iso(at) for at in state.skips],
         dag=ids.dag_of(state.schedule) if ids.is_of_dag(state.schedule) else None,
         updated_by=state.by,
