@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from sluice import wording
 from tests.support.dags import dag
 from tests.web.conftest import APP, NS, Api
 from tests.web.wrong import ONE
@@ -29,7 +30,9 @@ def test_l24_a_stop_shows_who_when_and_why(api: Api) -> None:
     rows = {row["name"]: row for row in api.get(f"{NS}/schedules")["items"]}
     assert rows["demo.flights.nightly"]["stops"] == [stop]
     assert api.get(ONE)["state"] == "enabled"
-    assert api.get(f"{ONE}/why")["why"].startswith(f"{STOPPED}{stop['since']} by {stop['by']}: table is repaired")
+    assert api.get(f"{ONE}/why")["why"].startswith(
+        f"{STOPPED}{stop['since']} by {wording.who(stop['by'])}: table is repaired"
+    )
 
     report = api.post(f"{NS}/start", {})
     assert (report["changed"], report["stops"]) == (["demo.flights.daily", "demo.flights.nightly"], [])

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.rows.stored import StoredRow
-from chalicelib.core.why import NONE, Mention, Why, joined, mention
+from chalicelib.core.why import NONE, Mention, Why, joined
 
 StateOfStop = Literal["stopping", "stopped", "starting"]
 Mark = tuple[Any, ...]  # what a schedule state keeps of a stop: scope, instant, who, reason
@@ -75,8 +75,8 @@ class Stop(NamedTuple):
 
     def parts(self) -> tuple[str, Mention, str]:
         """The stop in words: ``shop has been stopped since 2026-03-02T02:14:00.000Z by ann: table is repaired``."""
-        since = f" since {iso(self.at)}"
-        return f"{self.of.said} has been stopped{since} by ", mention("person", self.by), f": {self.reason}"
+        who = Mention(self.by.partition(":assumed-role/")[2] or self.by.rpartition(":")[2], "person", self.by)
+        return f"{self.of.said} has been stopped since {iso(self.at)} by ", who, f": {self.reason}"
 
 
 def has_tag(tags: Mapping[str, str], tag: str) -> bool:
