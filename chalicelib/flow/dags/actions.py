@@ -67,12 +67,12 @@ def put(
             tidy(ports, name, by)
             return Change("unchanged", old.version)
         for node, schedule in made.nodes.items():
-            _put(ports, ids.dag_node(made.graph, node), schedule, by=by, tags=dag.tags)
+            _put(ports, ids.dag_node(made.graph, node), schedule, enabled=True, by=by)
         now = ports.clock.now()
         new = _replacing(old, Definition("dag", name, body, 1, now, by))
         graph = Definition("dag", made.graph, body_of(compile.resolved(dag, name)), 1, now, by)
         along: list[Write] = [PutDefinition(new, old.version if old else None, before=old), Put(graph)]
-        if _put(ports, ids.dag_start(name), made.start, document.enabled, along, may_put, by=by, tags=dag.tags):
+        if _put(ports, ids.dag_start(name), made.start, document.enabled, by, along, may_put):
             tidy(ports, name, by)
             return Change("replaced" if old else "created", new.version)
     raise errors.changed_meanwhile(f"dag {name}")
@@ -195,8 +195,7 @@ def tidy(ports: Ports, name: str, by: str) -> None:
     row = ports.rows.get(Definition, "dag", name)
     if row is None:
         return
-    dag = Dag.model_validate(row.document)
-    made = compile.compiled(name, dag)
+    made = compile.compiled(name, Dag.model_validate(row.document))
     nodes = [schedule for schedule in owned(ports, name) if schedule != ids.dag_start(name)]
     seen = many.rows_of(ports, nodes)
     for schedule in nodes:
@@ -204,9 +203,9 @@ def tidy(ports: Ports, name: str, by: str) -> None:
         wanted = made.schedules.get(schedule)
         if wanted is not None:
             if found is None or found.ttl is not None:
-                _put(ports, schedule, wanted, by=by, tags=dag.tags)
+                _put(ports, schedule, wanted, enabled=True, by=by)
         elif found is not None and found.ttl is None:
-            _put(ports, schedule, compile.retired(found, ports.clock.now()), by=by, tags=dag.tags)
+            _put(ports, schedule, compile.retired(found, ports.clock.now()), enabled=True, by=by)
 
 
 def graph_body(row: Definition) -> Body:
@@ -224,17 +223,15 @@ def _put(
     ports: Ports,
     name: str,
     sent: Schedule,
-    enabled: bool | None = True,
+    enabled: bool | None,
+    by: str,
     along: list[Write] | None = None,
     may_put: MayChange = actions.always,
-    *,
-    by: str,
-    tags: Mapping[str, str],
 ) -> bool:
-    """Put one schedule of a DAG with these tags, and the writes ``along``, in one transaction. Gathered events stay if
-    its trigger is the same (L6). Returns False if a row in ``along`` was changed by another request."""
+    """Put one schedule of a DAG, with the writes ``along`` in one transaction. Gathered events stay if its trigger is
+    the same (L6). Returns False if a row in ``along`` was changed by another request."""
     for _ in range(MAX_CONFLICTS):
-        found = over.read(ports, name, sent, enabled, tags)
+        found = over.read(ports, name, sent, enabled)
         if not may_put(name, found.schedule_state):
             raise errors.changed_meanwhile(f"dag {ids.dag_of(name)}")
         if found.is_same and not along:

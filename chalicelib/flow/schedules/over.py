@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
@@ -64,17 +63,14 @@ class Found:
         return self.covering.applied(after, plan, now) if self.covering is not None else (after, plan)
 
 
-def read(
-    ports: Ports, name: str, sent: Schedule, enabled: bool | None, tags: Mapping[str, str] | None = None
-) -> Found:  # fmt: skip
-    """Read what a put of ``sent`` finds. ``tags`` are those of the DAG that owns the schedule; None: its own. Raises
-    ``invalid`` for bounds that leave no instant."""
+def read(ports: Ports, name: str, sent: Schedule, enabled: bool | None) -> Found:
+    """Read what a put of ``sent`` finds. Raises ``invalid`` for bounds that leave no instant."""
     schedule_state = ports.rows.get(ScheduleState, name)
     alive = _alive(schedule_state)
     old, now = lookup.stored(ports, alive), ports.clock.now()
     if alive is None or old is None:
         new = _counted(ports, sent, name, None, now)
-        created = stops.covering(ports, name, sent.tags if tags is None else tags)
+        created = stops.covering(ports, name, sent.tags)
         return Found(now, schedule_state, None, new, is_same=False, covering=created)
     fits = enabled is None or enabled == (alive.mode != "disabled")
     if fits and relative.is_same(sent, name, old):

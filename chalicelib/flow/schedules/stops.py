@@ -125,16 +125,15 @@ def stop(ports: Ports, scope: Scope, reason: str, by: str, dry_run: bool = False
     for the same reason changes nothing; another reason replaces the former. Raises ``not_found`` for a place that does
     not exist, and ``invalid`` for a tag that nothing has, and for one stop too many."""
     _check_place(ports, scope)
-    now = ports.clock.now()
-    wanted = Stop(str(scope), now, by, reason)
     if scope.tag and next(_members(ports, scope), None) is None:
         raise _fits_nothing(scope)
     if dry_run:
-        known = next((each for each in of_namespace(ports, scope.namespace) if each.scope == wanted.scope), wanted)
-        present = known._replace(reason=reason, by=by) if known.reason != reason else known
-        return _report(ports, scope, _each(ports, scope, _marking(present), None), dry_run=True)
-    row = _write(ports, scope.namespace, lambda row, now: stops.begun(row, scope, reason, by, now))
-    begun = next(each for each in stops_of(row) if each.scope == str(scope))
+        row = ports.rows.get(StopsRow, scope.namespace, FIRST)
+        planned = stops.begun(row, scope, reason, by, ports.clock.now())
+        wanted = next(each for each in planned if each.scope == str(scope))
+        return _report(ports, scope, _each(ports, scope, _marking(wanted), None), dry_run=True)
+    present = _write(ports, scope.namespace, lambda row, now: stops.begun(row, scope, reason, by, now))
+    begun = next(each for each in present if each.scope == str(scope))
     return _report(ports, scope, _go_on(ports, begun))
 
 
@@ -147,13 +146,13 @@ def start(ports: Ports, scope: Scope, dry_run: bool = False) -> StopReportView:
         _check_place(ports, scope)
         if scope.tag and next(_members(ports, scope), None) is None:
             raise _fits_nothing(scope)
-        names = dict.fromkeys(_shown(name) for name, _ in _members(ports, scope))
+        names = dict.fromkeys(map(_shown, _members(ports, scope)))
         return _report(ports, scope, _Outcome(unchanged=names), dry_run)
     if dry_run:
         return _report(ports, scope, _each(ports, scope, _unmarking(found), None), dry_run=True)
-    row = _write(ports, scope.namespace, lambda row, now: stops.with_state(row, found, "starting"))
+    present = _write(ports, scope.namespace, lambda row, now: stops.with_state(row, found, "starting"))
     ending = found._replace(state="starting")
-    if not stops.has(row, ending):
+    if ending not in present:
         raise errors.changed_meanwhile(f"the stop of {scope.said}")
     return _report(ports, scope, _go_on(ports, ending))
 
@@ -211,27 +210,26 @@ def _go_on(ports: Ports, begun: Stop) -> _Outcome:
 
 def _write(
     ports: Ports, namespace: str, change: Callable[[StopsRow | None, Instant], tuple[Stop, ...]]
-) -> StopsRow | None:
-    """Write the stops of a namespace, and return the first copy of their row. Raises ``conflict`` after many
-    conflicts."""
+) -> tuple[Stop, ...]:
+    """Write the stops of a namespace, and return them. Raises ``conflict`` after many conflicts."""
     for _ in range(MAX_CONFLICTS):
         row, now = ports.rows.get(StopsRow, namespace, FIRST), ports.clock.now()
         after = change(row, now)
         if after == stops_of(row):
-            return row
+            return after
         if len(after) > stops.MAX_STOPS:
             hint = f"start what no longer has to be stopped; {_LIST.format(namespace)}"
             raise errors.invalid("tag", f"at most {stops.MAX_STOPS} stops in a namespace", "one more", hint)
         plan = stops.written(row, namespace, after, now)
         if ports.ledger.commit(plan) is None:
-            return ports.rows.get(StopsRow, namespace, FIRST)
+            return after
     raise errors.changed_meanwhile(f"namespace {namespace}")
 
 
 def _each(ports: Ports, scope: Scope, change: Change, begun: Stop | None) -> _Outcome:
     """Change the state of each schedule of a scope. Without ``begun``, a dry run: nothing is written."""
     outcome = _Outcome()
-    for names in _batches(name for name, _ in _members(ports, scope)):
+    for names in _batches(_members(ports, scope)):
         if outcome.changed and begun is not None and not ports.has_time(TIME_FOR_BATCH):
             outcome.complete = False
             break
@@ -275,23 +273,23 @@ def _committed(ports: Ports, begun: Stop, writes: Sequence[PutState]) -> Sequenc
     return ()
 
 
-def _members(ports: Ports, scope: Scope) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """The names of the schedules of a scope, those of DAGs and messages included, and the tags of those that a tag
-    selects."""
+def _members(ports: Ports, scope: Scope) -> Iterator[str]:
+    """The names of the schedules of a scope, those of DAGs and messages included."""
     namespace, _, app = scope.place.partition(".")
     apps = [scope.place] if app else [row.name for row in lookup.definitions_in(ports, "app", namespace)]
     for each in apps:
         names = chain(lookup.schedules_of(ports, each), (row.schedule for row in of_kind.messages_of(ports, each)))
         if not scope.tag:
-            yield from ((name, {}) for name in names)
+            yield from names
             continue
         inherited = of_app(ports, each)
         of_dags = {row.name: _tags(row) for row in lookup.definitions_in(ports, "dag", each)}
         for batch in _batches(names):
             for name, (_, schedule) in many.schedules(ports, batch).items():
-                own = of_dags.get(ids.dag_of(name), {}) if ids.is_of_dag(name) else schedule.tags
-                if scope.covers(name, tags := {**inherited, **own}):
-                    yield name, tags
+                # Nodes that an older version has made have no tags of their own.
+                own = of_dags.get(ids.dag_of(name), {}) if ids.is_of_dag(name) else {}
+                if scope.covers(name, {**inherited, **own, **schedule.tags}):
+                    yield name
 
 
 def _batches(names: Iterable[str]) -> Iterator[list[str]]:
