@@ -254,7 +254,8 @@ def _dags(api: Api) -> None:
     api.get(f"/v1/runs/{run['nodes']['a']['run_id']}")
     api.post(f"{one}/runs/{begun}/rerun", {"from": "a"})
     api.work()
-    for action in ("disable", "enable"):
+    api.post(f"{one}/pause", {"mode": "hold"})
+    for action in ("resume", "disable", "enable"):
         api.post(f"{one}/{action}")
 
 

@@ -112,7 +112,7 @@ def read_ahead(ports: Ports, names: Iterable[str], *more: Key) -> Ports:
 
 def of_app(ports: Ports, app: str) -> Mapping[str, str]:
     """The tags of an app, which its schedules, DAGs and messages inherit."""
-    return _tags(ports.rows.get(Definition, "app", app))
+    return tags_of(ports.rows.get(Definition, "app", app))
 
 
 def of_namespace(ports: Ports, namespace: str) -> tuple[Stop, ...]:
@@ -283,7 +283,7 @@ def _members(ports: Ports, scope: Scope) -> Iterator[str]:
             yield from names
             continue
         inherited = of_app(ports, each)
-        of_dags = {row.name: _tags(row) for row in lookup.definitions_in(ports, "dag", each)}
+        of_dags = {row.name: tags_of(row) for row in lookup.definitions_in(ports, "dag", each)}
         for batch in _batches(names):
             for name, (_, schedule) in many.schedules(ports, batch).items():
                 # Nodes that an older version has made have no tags of their own.
@@ -298,7 +298,8 @@ def _batches(names: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _tags(row: Definition | None) -> Mapping[str, str]:
+def tags_of(row: Definition | None) -> Mapping[str, str]:
+    """The tags of a stored document; none without one."""
     found: Any = row.document.get("tags") if row is not None else None
     return found or {}
 
