@@ -403,6 +403,13 @@ export interface ErrorOfDeployment {
   hint: string | null;
 }
 
+export interface ErrorOfStop {
+  code: string;
+  message: string;
+  field: string | null;
+  hint: string | null;
+}
+
 export interface EventBusTarget {
   type: "event_bus";
   bus: string;
@@ -885,6 +892,12 @@ export interface NewSchedule {
   on_update?: "drop" | "carry";
 }
 
+export interface NewStop {
+  tag?: string | null;
+  dry_run?: boolean;
+  reason: string;
+}
+
 export interface Node {
   workflow: string;
   properties?: Record<string, unknown>;
@@ -915,6 +928,11 @@ export interface NodeOfLineage {
   depth: number;
 }
 
+export interface NotStopped {
+  name: string;
+  error: ErrorOfStop;
+}
+
 export interface Notify {
   on: ("failed" | "aborted" | "missed_start" | "missed_end")[];
   to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
@@ -928,6 +946,7 @@ export interface Now {
   running: RunningNow;
   overdue: OverdueNow;
   paused: PausedNow;
+  stopped: Stop[];
 }
 
 export interface Occurrence {
@@ -1471,6 +1490,7 @@ export interface ScheduleInShort {
   state: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | "deleted";
   enabled: boolean;
   pause_reason: string | null;
+  stops: Stop[];
   triggered_by: string;
   workflow: string;
   tags: Record<string, string>;
@@ -1538,6 +1558,11 @@ export interface SqsTarget {
   group?: string | null;
 }
 
+export interface Start {
+  tag?: string | null;
+  dry_run?: boolean;
+}
+
 export interface StateOfConstraint {
   used: number | null;
   max: number | null;
@@ -1598,6 +1623,29 @@ export interface StepFunctionsTarget {
   type: "step_functions";
   state_machine: string;
   poll_every?: string | null;
+}
+
+export interface Stop {
+  namespace: string;
+  app: string | null;
+  tag: string | null;
+  reason: string;
+  by: string;
+  since: string;
+  state: string;
+}
+
+export interface StopReport {
+  changed: string[];
+  unchanged: string[];
+  failed: NotStopped[];
+  complete: boolean;
+  dry_run: boolean;
+  stops: Stop[];
+}
+
+export interface Stops {
+  stops: Stop[];
 }
 
 export interface StoredAccess {
@@ -1701,6 +1749,7 @@ export interface StoredDag {
   edges?: Edge[];
   state?: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | "deleted" | null;
   enabled?: boolean | null;
+  stops?: Stop[] | null;
   triggered_by?: string | null;
   schedules?: string[] | null;
 }
@@ -1883,6 +1932,7 @@ export interface StoredSchedule {
   state: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | "deleted";
   enabled: boolean;
   pause_reason: string | null;
+  stops: Stop[];
   skips: string[];
   triggered_by: string;
   generation: number;
@@ -2152,6 +2202,8 @@ export interface Answers {
   "PUT /v1/namespaces/{ns}/apps/{app}/dags/{name}": StoredDag;
   "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/disable": StoredDag;
   "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/enable": StoredDag;
+  "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/pause": StoredDag;
+  "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/resume": StoredDag;
   "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/run": BegunDag;
   "GET /v1/namespaces/{ns}/apps/{app}/dags/{name}/runs": {
     items: RunOfDag[];
@@ -2213,6 +2265,8 @@ export interface Answers {
     next_cursor: string | null;
   };
   "GET /v1/namespaces/{ns}/apps/{app}/schedules/{name}/why": WhySchedule;
+  "POST /v1/namespaces/{ns}/apps/{app}/start": StopReport;
+  "POST /v1/namespaces/{ns}/apps/{app}/stop": StopReport;
   "POST /v1/namespaces/{ns}/apps/{app}/uploads": BegunUpload;
   "GET /v1/namespaces/{ns}/apps/{app}/workflows": {
     items: StoredWorkflow[];
@@ -2315,6 +2369,9 @@ export interface Answers {
     items: ScheduleInShort[];
     next_cursor: string | null;
   };
+  "POST /v1/namespaces/{ns}/start": StopReport;
+  "POST /v1/namespaces/{ns}/stop": StopReport;
+  "GET /v1/namespaces/{ns}/stops": Stops;
   "GET /v1/namespaces/{ns}/timeline": Timeline;
   "GET /v1/openapi.json": OpenApiDocument;
   "GET /v1/prefixes": {
