@@ -50,6 +50,11 @@ def ago(text: str | None, now: datetime) -> str:
     return f"{count} {unit} ago" if seconds > 0 else f"in {count} {unit}"
 
 
+def who(arn: str | None) -> str:
+    """The role or user of an ARN, and the session: ``data-platform/ada``."""
+    return (arn or "unknown").partition(":assumed-role/")[2] or (arn or "unknown").rpartition(":")[2]
+
+
 def exact(text: str | None) -> str:
     """``2026-11-20 12:00:00.123 UTC``."""
     moment = instant(text)

@@ -30,6 +30,7 @@ CODES: Mapping[str, str] = {
     "due_later": "its instant is still to come",
     "trigger_unmet": "its trigger waits for events",
     "paused": "its schedule is paused",
+    "stopped": "its namespace, its app or a tag of it is stopped",
     "spread_again": "a pause held up its fire, whose other events are spread again",
     "grant_missing": "its schedule uses something of another namespace that grants it no longer, or not yet",
     "limit": "it waits for a permit of a limit",

@@ -21,6 +21,7 @@ from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import NoticeWindow, PendingNotice
 from chalicelib.core.rows.run import DeadLetter, Run
 from chalicelib.core.rows.schedule import ScheduleState, Subscription, Timer
+from chalicelib.core.rows.stops import StopsRow
 from chalicelib.core.rows.stored import StoredRow
 from chalicelib.core.states import Mode
 
@@ -59,7 +60,7 @@ class Replace(Write):
 
     row: Revised
     over: Job | Timer | None = None
-    before: AccessRow | AllowedRow | GrantsRow | QuotasRow | None = None
+    before: AccessRow | AllowedRow | GrantsRow | QuotasRow | StopsRow | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,15 @@ class ExpectGrants(Write):
 
     namespace: str
     read: GrantsRow | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectStops(Write):
+    """Expect that the stops of a namespace are those that were read in a copy of their row (None: it has none)."""
+
+    namespace: str
+    copy: str
+    read: StopsRow | None
 
 
 @dataclass(frozen=True, slots=True)

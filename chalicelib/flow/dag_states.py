@@ -17,7 +17,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.states import is_terminal
+from chalicelib.core.states import GATHERING_MODES, is_terminal
 from chalicelib.ports import Ports
 
 
@@ -85,7 +85,7 @@ def node_keys(
             continue
         generation = dag_status.generation_at(schedule_state, run.claimed_at)
         run_id = ids.job_id(name, generation, str(round_))
-        lives = schedule_state.mode == "enabled" and schedule_state.generation == generation
+        lives = schedule_state.mode in GATHERING_MODES and schedule_state.generation == generation
         found[node] = NodeKey(name, generation, gather.gathering_key(dag_status.correlation_of(round_)), run_id, lives)
     return found
 

@@ -27,6 +27,7 @@ from chalicelib.core.schedules import effect
 from chalicelib.core.states import Mode
 from chalicelib.core.targets.registry import AnyTarget
 from chalicelib.core.views import At
+from chalicelib.flow.schedules.stops import StopView
 from chalicelib.flow.views.freshness import FreshnessView
 from chalicelib.flow.views.queues import PartOfQueueView
 from chalicelib.flow.views.views import IgnoredObjectView
@@ -143,6 +144,7 @@ class StoredSchedule(Schedule, StoredFields):
     state: Mode
     enabled: bool
     pause_reason: str | None
+    stops: list[StopView]
     skips: list[At]
     triggered_by: str
     generation: int
@@ -156,6 +158,7 @@ class StoredDag(Dag, StoredFields):
 
     state: Mode | None = None
     enabled: bool | None = None
+    stops: list[StopView] | None = None
     triggered_by: str | None = None
     schedules: list[str] | None = None
 

@@ -88,6 +88,19 @@ class Pause(Document):
     timeouts: Literal["count", "stop"] = "count"
 
 
+class Start(Document):
+    """What starts again (L24): all that was stopped, or with ``tag`` what was stopped with this tag."""
+
+    tag: Annotated[str, Field(min_length=1, max_length=200), ONE_LINE] | None = None
+    dry_run: bool = False
+
+
+class NewStop(Start):
+    """What is stopped, and why (L24). With ``tag`` (``team=a``, or ``team`` for any value) only what has this tag."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=200), ONE_LINE]
+
+
 class Occurrence(Document):
     """One fire of a schedule's time trigger, by its nominal instant (RFC 3339)."""
 
@@ -296,6 +309,6 @@ BODIES: dict[str, type[Document]] = {
         *(Access, Allowed, App, Backfill, Bulk, Claim, Dataset, DryRun, Events, GivenPrefix, Glance),
         *(Grants, Heartbeat, HolidayCalendar, Message, Namespace, NewDag, NewPartition, NewSchedule),
         *(Occurrence, Pause, Policy, Pool, Quotas, Redrive, Release, Report, Reprocess, Rerun, RunNow),
-        *(Verdict, Workflow),
+        *(NewStop, Start, Verdict, Workflow),
     )
 }

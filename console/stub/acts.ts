@@ -1,5 +1,6 @@
 // What the stand-in answers to actions: the forms of the API. Nothing changes, so that each test finds the same.
 
+import type { Stop } from "../src/api/types.ts";
 import { iso, job, NOW, NS, run } from "./data.ts";
 
 type Params = Record<string, string>;
@@ -122,6 +123,17 @@ export const FAILS = "clean-00009";
 const S = "/v1/namespaces/{ns}/apps/{app}/schedules/{name}";
 const D = "/v1/namespaces/{ns}/apps/{app}/dags/{name}";
 
+export const STOP: Stop = {
+  namespace: "demo",
+  app: "demo.flights",
+  tag: "team=a",
+  reason: "the table is repaired",
+  by: "arn:aws:sts::123456789012:assumed-role/data/ann",
+  since: "2026-11-20T02:14:00.000Z",
+  state: "stopped",
+};
+const REPORT_OF_STOP = { changed: [], unchanged: [], failed: [], complete: true, dry_run: false, stops: [] };
+
 export function actsOf({ schedule, dag, dagRun }: Definitions): Record<string, Act> {
   const changed: Act = (params) => [200, schedule(params)];
   const accepted: Act = () => [202, { job_id: job(0).job_id, state: "PENDING_LAUNCH", reason: "", code: null }];
@@ -180,6 +192,8 @@ export function actsOf({ schedule, dag, dagRun }: Definitions): Record<string, A
     ],
     "POST /v1/namespaces/{ns}/reprocess": (_, body) => (body.dry_run ? [200, PLAN_OF_REPROCESS] : [201, REPROCESS]),
     "POST /v1/namespaces/{ns}/reprocess/{id}/cancel": () => [200, { ...REPROCESS, state: "CANCELLED" }],
+    "POST /v1/namespaces/{ns}/stop": () => [200, { ...REPORT_OF_STOP, stops: [STOP] }],
+    "POST /v1/namespaces/{ns}/apps/{app}/start": () => [200, REPORT_OF_STOP],
     "POST /v1/namespaces/{ns}/apps/{app}/bulk": ({ ns, app }, body) => {
       const names = (body.names as string[]).map((name) => `${ns}.${app}.${name}`);
       const fails = (name: string) => name.endsWith(FAILS);

@@ -1,6 +1,6 @@
 // The answers of the stand-in, in the shapes of the API.
 
-import { actsOf, BACKFILL, REPROCESS } from "./acts.ts";
+import { actsOf, BACKFILL, REPROCESS, STOP } from "./acts.ts";
 import { glance, idOf, iso, JOBS, job, NODE, NOW, NS, RUNS, run, schedules, timeline } from "./data.ts";
 import * as fires from "./fires.ts";
 
@@ -236,6 +236,7 @@ function now() {
         },
       ],
     },
+    stopped: [STOP],
     paused: {
       count: 1,
       at_least: false,

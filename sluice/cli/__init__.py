@@ -79,6 +79,18 @@ ENTRIES = (
     Entry("disable", "schedules:disable", ACT, "Disable schedules; waiting jobs are dropped, active runs continue."),
     Entry("pause", "schedules:pause", ACT, "Pause schedules; resume continues them."),
     Entry("resume", "schedules:resume", ACT, "Resume paused schedules."),
+    Entry(
+        "stop",
+        "stops:stop",
+        ACT,
+        "Stop schedules, DAGs, messages and backfills of a namespace, an app or a tag; what runs goes on.",
+    ),
+    Entry(
+        "start",
+        "stops:start",
+        ACT,
+        "Start what was stopped: what ran before runs again, what was paused or disabled stays so.",
+    ),
     Entry("run", "run:run", ACT, "Run a schedule now or later, without its trigger; print the job's id."),
     Entry("skip", "occurrences:skip", ACT, "Skip one occurrence of a schedule."),
     Entry("unskip", "occurrences:unskip", ACT, "Cancel the skip of an occurrence."),

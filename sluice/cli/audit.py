@@ -51,7 +51,7 @@ def audit(
     rows: list[tuple[render.Cell, ...]] = [
         (
             wording.ago(item["at"], frame.now()),
-            _who(item),
+            wording.who(item["by"]),
             item["operation"],
             item["name"] or item["namespace"],
             _what(item),
@@ -68,12 +68,6 @@ def _instant(text: str, now: datetime) -> str:
     if found is None:
         return checks.day_or_instant(text, "--since")
     return (now - timedelta(**{UNITS[found[2]]: int(found[1])})).isoformat().replace("+00:00", "Z")
-
-
-def _who(item: Document) -> str:
-    """The role or user, and the session: ``data-platform/ada``."""
-    arn = item["by"] or "unknown"
-    return str(arn).partition(":assumed-role/")[2] or str(arn).rpartition(":")[2]
 
 
 def _what(item: Document) -> str:

@@ -18,7 +18,7 @@ MAX_NAMES = 100  # names in one request
 
 def act(action: str, app: str, filters: Filters, as_json: bool, how: Document | None = None) -> None:
     """Apply an action to the schedules of an app (full name) that match the filters, or to all. ``how`` are further
-    fields of the request. Exit code 1 on failures."""
+    fields of the request. Exit code 1 on failures, and if nothing matches."""
     selection = filters.within(*app.split(".")) if filters else {"all": True}
     _send(app, {"action": action, **selection, **(how or {})}, as_json)
 
@@ -43,24 +43,25 @@ def _send(app: str, body: Document, as_json: bool) -> None:
     if as_json:
         render.machine(report)
     else:
-        _show(app, report)
-    if report.get("failed"):
+        show(app, report)
+    if report.get("failed") or not any(report.get(change) for change in CHANGES):
         raise typer.Exit(1)
 
 
-def _show(app: str, report: Document) -> None:
+def show(scope: str, report: Document) -> None:
+    """Print what an action did with each schedule of an app, or of another scope."""
     rows: list[tuple[render.Cell, ...]] = [
         (render.state(change), _name(item), _reason(item)) for change in CHANGES for item in report.get(change, ())
     ]
     if not rows:
-        render.note(f"no schedule of {app} matches")
+        render.note(f"no schedule of {scope} matches")
         return
     console = render.stdout()
     render.table(console, ("CHANGE", "NAME", "WHY…"), rows)
     counts = [f"{len(report[change])} {change}" for change in CHANGES if report.get(change)]
     console.print()
     only = "; nothing was changed: this was a dry run" if report.get("dry_run") else ""
-    console.print(f"{app}: {', '.join(counts) or wording.NOTHING}{only}", soft_wrap=True)
+    console.print(f"{scope}: {', '.join(counts) or wording.NOTHING}{only}", soft_wrap=True)
 
 
 def _name(item: str | Document) -> str:

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from sluice import names, render, states, wording
-from sluice.cli import frame, tables, why
+from sluice.cli import frame, stops, tables, why
 from sluice.cli.get import KindArgument
 from sluice.client import Client, Document
 from sluice.names import APP, CALENDAR, DAG, DATASET, MESSAGE, NAMESPACE, POLICY, POOL, SCHEDULE, WORKFLOW
@@ -84,6 +84,7 @@ def _schedule(view: Document, parts: Parts) -> Pairs:
         ("now", reasons.get("why")),
         ("next fire", wording.both(reasons.get("next_fire"), frame.now())),
         ("fires a day", f"{view['fires_per_day']:,}" if view.get("fires_per_day") else None),
+        ("stopped", "\n".join(stops.said(stop) for stop in view.get("stops") or ())),
         ("skips", "\n".join(wording.both(at, frame.now()) for at in view.get("skips") or ())),
         ("constraints", "\n".join(wording.constraint(rule) for rule in view.get("constraints", ()))),
         ("policy", view.get("policy")),

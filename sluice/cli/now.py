@@ -7,7 +7,7 @@ from typing import Any
 from rich.text import Text
 
 from sluice import render, wording
-from sluice.cli import frame
+from sluice.cli import frame, stops
 from sluice.client import Document
 
 
@@ -20,6 +20,8 @@ def now(namespace: frame.Namespace = None, as_json: frame.Json = False) -> None:
     console, at = render.stdout(), frame.now()
     parts = ("waiting", "approvals", "running", "overdue", "paused")
     render.fields(console, [(name, _count(answer[name])) for name in parts], indent=0)
+    for stop in answer.get("stopped", ()):  # an older API has none
+        console.print(stops.said(stop), soft_wrap=True)
     groups = answer["waiting"]["groups"]
     if groups:
         render.heading(console, "Waiting, by what holds it")

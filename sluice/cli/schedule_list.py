@@ -58,6 +58,7 @@ def list_schedules(
 
 
 def _why(item: Document) -> str:
-    """What triggers a schedule; of a paused one also why it is paused."""
-    reason = f"; paused: {item['pause_reason']}" if item["pause_reason"] else ""
+    """What triggers a schedule; of a stopped or paused one also why it is so."""
+    reason = "".join(f"; stopped: {stop['reason']}" for stop in item.get("stops", ()))  # an older API has none
+    reason += f"; paused: {item['pause_reason']}" if item["pause_reason"] else ""
     return f"{item['triggered_by']}{reason}"

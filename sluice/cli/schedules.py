@@ -10,9 +10,9 @@ from rich.text import Text
 
 from sluice import checks, names, render, states
 from sluice.cli import bulk, filters, frame
-from sluice.client import Document
+from sluice.client import Client, Document
 from sluice.errors import ApiRefused, WrongUsage
-from sluice.names import APP, SCHEDULE
+from sluice.names import APP, DAG, SCHEDULE
 
 Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Schedules, such as demo.flights.clean.")]
 All = Annotated[bool, typer.Option("--all", metavar="", help="All schedules of the app.")]
@@ -145,7 +145,7 @@ def _switch(action: str, fulls: list[str], as_json: bool, how: Document | None) 
     refused = False
     for full in fulls:
         try:
-            view = client.post(f"{names.path_of(SCHEDULE, full)}/{action}", how)
+            view = _switched(client, action, full, how)
         except ApiRefused as refusal:
             frame.print_error(refusal)
             refused = True
@@ -156,6 +156,19 @@ def _switch(action: str, fulls: list[str], as_json: bool, how: Document | None) 
             _show(view)
     if refused:
         raise typer.Exit(1)
+
+
+def _switched(client: Client, action: str, full: str, how: Document | None) -> Document:
+    """Apply an action to a schedule, or to the DAG of this name. Raises the refusal of the schedule."""
+    try:
+        return client.post(f"{names.path_of(SCHEDULE, full)}/{action}", how)
+    except ApiRefused as refusal:
+        if refusal.code != "not_found":
+            raise
+        try:
+            return client.post(f"{names.path_of(DAG, full)}/{action}", how)
+        except ApiRefused as other:
+            raise (refusal if other.code == "not_found" else other) from None
 
 
 def _show(view: Document) -> None:

@@ -474,6 +474,12 @@ class Draw:
         what = self.rng.choice(({"dataset": self.reference("datasets"), "partition": self._day()}, {"run": run}))
         return {**what, "dry_run": self.rng.random() < 0.4}
 
+    def _a_newstop(self) -> Document:
+        return {"reason": "repair", **self._a_start()}
+
+    def _a_start(self) -> Document:
+        return {"dry_run": self.rng.random() < 0.5, **self.rng.choice(({}, {"tag": "team"}))}
+
     def _a_bulk(self) -> Document:
         which = self.rng.choice(({"names": [self.reference("schedules")]}, {"workflow": self.reference("workflows")},
                                  {"all": True}, {"tag": "team"}))  # fmt: skip

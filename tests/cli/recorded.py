@@ -79,6 +79,7 @@ def schedule(name: str = CLEAN, state: str = "enabled") -> View:
         "enabled": state == "enabled",
         "triggered_by": "1 partition of demo.flights",
         "pause_reason": None,
+        "stops": [],
         "skips": [],
         "generation": 1763673000000,
     }

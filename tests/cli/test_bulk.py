@@ -66,10 +66,10 @@ def test_l18_a_failing_item_has_its_reason_and_sets_exit_code(api: PlayedApi, sl
     assert (as_json.exit_code, json.loads(as_json.stdout)) == (1, report)
 
 
-def test_l18_filters_that_match_nothing_are_reported_on_stderr(api: PlayedApi, sluice: Sluice) -> None:
+def test_l24_filters_that_match_nothing_are_an_error(api: PlayedApi, sluice: Sluice) -> None:
     api.play("POST", BULK, {"changed": [], "unchanged": [], "failed": []})
     done = sluice("enable", "--app", "demo.flights", "--tag", "team=none")
-    assert (done.exit_code, done.stdout) == (0, "")
+    assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr == "no schedule of demo.flights matches\n"
 
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.cli import recorded_dags
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import PlayedApi
 from tests.cli.recorded import CLEAN, SCHEDULES, past, schedule, schedule_why
@@ -131,3 +132,20 @@ def test_invalid_pause_arguments_are_refused_before_sending(
     assert (done.exit_code, done.stdout) == (2, "")
     assert words in done.stderr
     assert not api.requests
+
+
+@pytest.mark.parametrize(("action", "state"), [("pause", "hold"), ("resume", "enabled")])
+def test_l24_a_name_may_be_that_of_a_dag(api: PlayedApi, sluice: Sluice, action: str, state: str) -> None:
+    api.refuse("POST", f"{SCHEDULES}/daily/{action}", 404, "not_found", "no schedule named 'demo.flights.daily'")
+    api.play("POST", f"/v1/namespaces/demo/apps/flights/dags/daily/{action}", {**recorded_dags.dag(), "state": state})
+    done = sluice(action, "demo.flights.daily")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.startswith("demo.flights.daily is ")
+
+
+def test_l24_a_name_of_neither_is_no_schedule(api: PlayedApi, sluice: Sluice) -> None:
+    for kind in ("schedule", "dag"):
+        path = f"/v1/namespaces/demo/apps/flights/{kind}s/nope/pause"
+        api.refuse("POST", path, 404, "not_found", f"no {kind} named 'demo.flights.nope'")
+    done = sluice("pause", "demo.flights.nope")
+    assert (done.exit_code, done.stderr) == (1, "error: no schedule named 'demo.flights.nope'\n")

@@ -7,8 +7,9 @@ from typing import Any
 from unittest.mock import patch
 
 from chalicelib.core.instants import MINUTE
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow import wake
-from chalicelib.flow.schedules import pauses
+from chalicelib.flow.schedules import pauses, stops
 from tests.faults.dying import Scenario, finish, passes, people, tick, upload
 from tests.faults.scenarios_basic import CLEAN, ONCE, ONE_AT_A_TIME
 from tests.support.crash import lost
@@ -31,6 +32,43 @@ def _hold_and_resume(world: World) -> None:
     with patch.object(wake, "BATCH_SIZE", 1):
         people(world, lambda: world.resume("clean"))
     finish(world)
+
+
+def _stop_and_start(world: World) -> None:
+    """One job runs, one queues, one comes during the stop. A schedule that is put meanwhile is stopped, too."""
+    upload(world, 1)
+    upload(world, 2)
+    people(world, lambda: world.stop("demo", reason="first"))
+    people(world, lambda: world.stop("demo", reason="repair"))
+    claimed = {run.run_id for run in world.runs("clean")}
+    people(world, lambda: world.put("late", {**CLEAN, "workflow": "join"}))
+    upload(world, 3)
+    finish(world)
+    passes(world, "1m")
+    assert {run.run_id for name in ("clean", "late") for run in world.runs(name)} == claimed
+    people(world, lambda: world.start("demo"))
+    finish(world)
+
+
+def _stop_and_start_once(world: World) -> None:
+    """If a request dies, the tick goes on with what it has begun."""
+    upload(world, 1)
+    lost(lambda: world.stop("demo"))
+    upload(world, 2)
+    passes(world, "3m", "1m", "1m")
+    lost(lambda: world.start("demo"))
+    passes(world, "3m", "1m", "1m")
+    begun = stops.of_namespace(world.ports, "demo")
+    assert all(each.state == "stopped" for each in begun)
+    if begun:  # the start died before its first write
+        people(world, lambda: world.start("demo"))
+    finish(world)
+
+
+def _is_started(world: World) -> bool:
+    """Whether no schedule has a mark, and nothing is stopped."""
+    states = (world.ports.rows.get(ScheduleState, full(name)) for name in ("clean", "late"))
+    return not stops.of_namespace(world.ports, "demo") and all(state and not state.stops for state in states)
 
 
 def _backlog_of_matches(world: World) -> None:
@@ -132,6 +170,15 @@ def _new_properties_last(world: World) -> bool:
 
 
 PAUSED = {
+    "a stop and a start of a namespace, and a put between them": Scenario(
+        {"clean": CLEAN}, _stop_and_start, [({"clean": ["SUCCEEDED"] * 3, "late": ["SUCCEEDED"]}, 4)], holds=_is_started
+    ),
+    "a stop and a start that nobody repeats": Scenario(
+        {"clean": CLEAN, "late": {**CLEAN, "workflow": "join"}},
+        _stop_and_start_once,
+        [({"clean": ["SUCCEEDED"] * 2, "late": ["SUCCEEDED"] * 2}, 4)],
+        holds=_is_started,
+    ),
     "a hold and a resume around jobs that run, queue and come": Scenario(
         {"clean": CLEAN}, _hold_and_resume, [({"clean": ["SUCCEEDED"] * 3}, 3)]
     ),

@@ -104,6 +104,9 @@ CLOSINGS = {
         keeps=True,
         reopen=lambda world: world.resume("daily"),
     ),
+    "stop": Closing(
+        lambda world, _: world.stop("demo"), "claimed", keeps=True, reopen=lambda world: world.start("demo")
+    ),
     "drain": Closing(lambda world, _: world.pause("daily", "drain"), "met", keeps=True, gathers=False),
 }
 tried: dict[tuple[str, str], int] = {}

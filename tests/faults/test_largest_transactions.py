@@ -490,6 +490,8 @@ SHORT: dict[str, str] = {
     "flow/schedules/messages.py::delete": "a message has no index rows",
     "flow/schedules/messages.py::put": "a message has no index rows",
     "flow/schedules/pauses.py::skip": "one state",
+    "flow/schedules/stops.py::_committed": "fifty states, and a copy of twenty stops",
+    "flow/schedules/stops.py::_write": "sixteen copies of twenty stops",
     "flow/wake.py::_wake_queued": "one job, its waiter, and what it holds",
     "sluice/operations/archive/give_up.py::_release": "the permits of one run",
     "sluice/operations/archive/sharing.py::_count": "one run, and the limits that it holds",

@@ -428,6 +428,9 @@ def _over_http(api: Api) -> None:
     for name in ("_SUCCESS", "namespace=demo/part-00000.c000.json"):
         s3.put_object(Bucket=roles.LAKE, Key=report + name, Body=b"")
     api.schedule("daily", workflow="clean")
+    api.post(f"{NS}/stop", {"reason": "repair"})
+    api.schedule("daily", workflow="clean", tags={"team": "a"})
+    api.post(f"{NS}/start", {})
     _uploaded(api, s3)
     api.post(f"{NS}/datasets/flights/partitions", {"partition": {"year": "2013", "month": "1", "day": "1"}})
     run = api.post(f"{APP}/schedules/daily/run")["job_id"]

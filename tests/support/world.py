@@ -23,6 +23,7 @@ from chalicelib.core.instants import iso
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.stops import Scope
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import StateChange
 from chalicelib.flow.definitions import allow_list, grants, prefixes, store
@@ -31,7 +32,8 @@ from chalicelib.flow.deploy import deploy
 from chalicelib.flow.deploy.plan import Report
 from chalicelib.flow.ingest import objects, outbox
 from chalicelib.flow.runs import complete
-from chalicelib.flow.schedules import actions, messages, pauses
+from chalicelib.flow.schedules import actions, messages, pauses, stops
+from chalicelib.flow.schedules.stops import StopReportView
 from chalicelib.ports import Ports
 from chalicelib.settings import Settings
 from sluice.testing.engine import Engine, make_ports, stopwatch
@@ -118,6 +120,12 @@ class World(Engine):
 
     def resume(self, name: str) -> None:
         pauses.resume(self.ports, full(name), "tester")
+
+    def stop(self, place: str = "demo", tag: str = "", reason: str = "repair") -> StopReportView:
+        return stops.stop(self.ports, Scope(place, tag), reason, "ann")
+
+    def start(self, place: str = "demo", tag: str = "") -> StopReportView:
+        return stops.start(self.ports, Scope(place, tag))
 
     def delete(self, name: str) -> None:
         actions.delete(self.ports, full(name), "tester")

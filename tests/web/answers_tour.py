@@ -113,6 +113,11 @@ def _schedules(api: Api) -> None:
     api.post(f"{APP}/bulk", {"action": "disable", "workflow": "clean"})
     api.post(f"{APP}/bulk", {"action": "enable", "workflow": "clean"})
     api.post(f"{APP}/bulk", {"action": "pause", "names": ["nightly", "gone"], "mode": "drain", "dry_run": True})
+    for place in (NS, APP):
+        api.post(f"{place}/stop", {"reason": "repair"})
+        api.get(f"{NS}/stops")
+        api.get(f"{NS}/now")
+        api.post(f"{place}/start", {})
     api.post(f"{NS}/events", {"events": [{"type": "closed", "payload": {"n": 1}}]})
 
 
@@ -251,7 +256,8 @@ def _dags(api: Api) -> None:
     api.get(f"/v1/runs/{run['nodes']['a']['run_id']}")
     api.post(f"{one}/runs/{begun}/rerun", {"from": "a"})
     api.work()
-    for action in ("disable", "enable"):
+    api.post(f"{one}/pause", {"mode": "hold"})
+    for action in ("resume", "disable", "enable"):
         api.post(f"{one}/{action}")
 
 

@@ -69,8 +69,9 @@ def test_l18_a_dry_run_by_filter_names_who_fits(api: Api) -> None:
         planned = bulk(api, "pause", tag="team", dry_run=True)
     assert planned["changed"] == [f"demo.flights.s{n}" for n in range(4)]
     assert states(api)["demo.flights.s0"] == "enabled"
-    # One call for a hundred states to see who fits, one for those that fit, and one for their workflows.
-    assert tally.calls == {"GetItem": 1, "Query": 1, "BatchGetItem": 3}
+    # One call for a hundred states to see who fits, one for those that fit, one for their workflows. One reads
+    # the app, and one its tags.
+    assert tally.calls == {"GetItem": 2, "Query": 1, "BatchGetItem": 3}
 
 
 @pytest.mark.parametrize(

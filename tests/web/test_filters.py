@@ -133,3 +133,16 @@ def test_l18_an_invalid_filter_is_refused(api: Api, query: str, field: str, mess
 
 def test_l18_filters_need_an_existing_app(api: Api) -> None:
     assert api.refused(404, "GET", f"{NS}/apps/nowhere/schedules?tag=team")["code"] == "not_found"
+
+
+def test_l24_a_list_by_tag_knows_the_tags_of_the_app(api: Api) -> None:
+    target = api.get(f"{APP}/workflows/notify")["target"]
+    one = {"workflow": "notify", "trigger": WEEKDAYS}
+    made = {
+        "workflows": {"notify": {"target": target}},
+        "schedules": {"one": one, "two": one | {"tags": {"team": "b"}}},
+    }
+    api.put(f"{NS}/apps/tagged", {**made, "tags": {"team": "app"}})
+    names = ["demo.tagged.one"]
+    assert [row["name"] for row in api.get(f"{NS}/apps/tagged/schedules?tag=team=app")["items"]] == names
+    assert [row["name"] for row in api.get(f"{NS}/schedules?tag=team=app")["items"]] == names

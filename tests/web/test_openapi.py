@@ -67,8 +67,9 @@ def test_a_body_is_required_where_one_of_its_fields_is(document: Any) -> None:
     }
     assert required == {
         **dict.fromkeys(("bulk", "glance", "redrive", "dry-run", "events", "partitions", "skip", "unskip"), True),
+        "stop": True,
         **dict.fromkeys(("claim", "heartbeat", "report", "release"), True),
-        **dict.fromkeys(("backfills", "reprocess", "pause", "run", "rerun", "approve", "refuse"), False),
+        **dict.fromkeys(("backfills", "reprocess", "pause", "run", "rerun", "approve", "refuse", "start"), False),
     }
 
 

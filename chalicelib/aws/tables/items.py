@@ -48,6 +48,7 @@ _SPARSE = {
     "spread_at",
     "bundled",
     "bundled_to",
+    "stops",
 }  # not stored if they have their default
 _CARRIED = "unknown"  # the only field that is not stored under its own name
 # A row without a ``wake_at`` that people search for lies in a list of its own in the wake index, which no tick reads.

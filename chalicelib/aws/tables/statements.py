@@ -19,6 +19,7 @@ from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Timer
 from chalicelib.core.rows.sort_keys import GATHERING
+from chalicelib.core.rows.stops import StopsRow
 from chalicelib.core.writes import (
     ClearStateWake,
     CloseGeneration,
@@ -41,6 +42,7 @@ from chalicelib.core.writes import (
     ExpectNotQueued,
     ExpectNotWaiting,
     ExpectOpen,
+    ExpectStops,
     MarkWoken,
     Put,
     PutDefinition,
@@ -181,6 +183,11 @@ def _expect_grants(write: ExpectGrants, _: Shards) -> Built:
     return check(key, "version = :version AND updated_at = :at", version=write.read.version, at=write.read.updated_at)
 
 
+def _expect_stops(write: ExpectStops, _: Shards) -> Built:
+    key = kinds.key(StopsRow, write.namespace, write.copy)
+    return check(key, ABSENT) if write.read is None else check(key, "rev = :rev", rev=write.read.rev)
+
+
 def _end_timer(write: EndTimer, shards: Shards) -> Built:
     read = write.read
     values = {"rev": read.rev, "generation": read.generation, "anchor": read.anchor}
@@ -311,6 +318,7 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     ExpectGrants: _expect_grants,
     ExpectMode: _expect_mode,
     ExpectNewest: _expect_newest,
+    ExpectStops: _expect_stops,
     ExpectNotWaiting: _expect_not_waiting,
     ExpectNotQueued: lambda write, _: check(kinds.key_of(write.waiter), ABSENT),
     ExpectNoRun: lambda write, _: check(kinds.key(Run, write.job.job_id, write.job.attempt), ABSENT),

@@ -22,6 +22,7 @@ from chalicelib.core.rows.job import Job, Requested
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
+from chalicelib.core.rows.stops import StopsRow, stops_of
 from chalicelib.core.why import readers_of
 from chalicelib.core.writes import (
     Create,
@@ -67,7 +68,7 @@ class Change:
 def changes_of(plan: Sequence[Write], target: str = "") -> list[Change]:
     """The changes that a transaction makes: one, or one of each schedule that it puts. Empty if it only follows from a
     change. ``target`` is the id of the job or run that the request names."""
-    for find in (_of_definition, _of_row):
+    for find in (_of_definition, _of_stops, _of_row):
         for write in plan:
             found = find(write, plan)
             if found is not None:
@@ -111,7 +112,7 @@ _KINDS: dict[type, str] = {AccessRow: "access", AllowedRow: "allowed", QuotasRow
 
 def _versioned(kind: str, write: Create | Replace, row: OfNamespace) -> Change:
     """The change of a document of a namespace, with the former one."""
-    old = write.before if isinstance(write, Replace) else None
+    old = write.before if isinstance(write, Replace) and not isinstance(write.before, StopsRow) else None
     before = {"version": old.version, "document": shown(old.document, WHOLE)} if old is not None else None
     return Change(kind, row.namespace, before, {"version": row.version, "document": shown(row.document, WHOLE)})
 
@@ -179,6 +180,23 @@ def _of_row(write: Write, plan: Sequence[Write]) -> Change | None:
             return Change("dag_run", row.dag_run, None, {"rerun": len(row.reruns), **again})
         case _:
             return None
+
+
+def _of_stops(write: Write, _: Sequence[Write]) -> Change | None:
+    """A stop that begins, gets another reason, or is to end. That all schedules have it, or no longer, is no change by
+    a request."""
+    if not (isinstance(write, Create | Replace) and isinstance(write.row, StopsRow)):
+        return None
+    row, old = write.row, write.before if isinstance(write, Replace) and isinstance(write.before, StopsRow) else None
+    if row.copy != "0":
+        return None
+    before = {stop.scope: stop.reason for stop in stops_of(old) if stop.is_live}
+    after = {stop.scope: stop.reason for stop in stops_of(row) if stop.is_live}
+    for scope in dict.fromkeys((*before, *after)):
+        if before.get(scope) != after.get(scope):
+            sides = ({"reason": side[scope]} if scope in side else None for side in (before, after))
+            return Change("stop", scope, *sides)
+    return None
 
 
 def _of_prefix(write: Put | Delete, row: PrefixRow) -> Change:

@@ -86,6 +86,7 @@ def _node(dag: Dag, name: str, graph: str) -> Schedule:
     document = {
         **node.model_dump(mode="json", exclude={"constraints"}),
         "zone": dag.zone,
+        "tags": dag.tags,
         "by": rounds.BY,
         "trigger": {"type": "all", "triggers": upstream} if len(upstream) > 1 else upstream[0] if upstream else begins,
         "constraints": [*_own(node), *_fresh(dag, edges)],

@@ -28,6 +28,7 @@ from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.stops import why_of
 from chalicelib.core.states import GATHERING_MODES, PAUSED_MODES, JobState, WaitReason, claimable
 from chalicelib.core.triggers import tree
 from chalicelib.core.why import Why, joined, mention
@@ -329,8 +330,12 @@ def _not_claimable(job: Job, facts: Facts) -> Why | None:
 
 
 def _paused(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:
-    """The wait of a job in the modes hold and backlog: until the schedule is resumed (L4)."""
+    """The wait of a job while its schedule is stopped, or of one in the modes hold and backlog: until the schedule is
+    started (L24) or resumed (L4)."""
     schedule_state = facts.schedule_state
+    stopped = why_of(schedule_state)
+    if stopped:
+        return Wait(deadline, "PENDING_CONSTRAINTS", stopped, job.queued_in is not None, "paused")
     if schedule_state is None or schedule_state.mode in claimable(job.kind, job.backfill):
         return None
     reason = f" ({schedule_state.reason})" if schedule_state.reason else ""

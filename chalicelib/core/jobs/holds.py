@@ -16,6 +16,7 @@ from chalicelib.core.instants import Instant, iso
 from chalicelib.core.limits import names
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.stops import marks_of
 from chalicelib.core.states import PAUSED_MODES, WaitReason, claimable
 from chalicelib.core.why import Why
 
@@ -57,6 +58,9 @@ def holds_of(job: Job, state: ScheduleState | None, schedule: Schedule | None, n
     if alone is not None:
         return (alone,)
     own = f"schedule {job.schedule}"
+    if state is not None and state.stops:
+        of = marks_of(state)[0].of
+        return (Hold("pause", str(of), of.said),)
     if state is not None and state.mode in PAUSED_MODES and state.mode not in claimable(job.kind, job.backfill):
         return (Hold("pause", job.schedule, own),)
     if job.reason.code == grants.MISSING:

@@ -45,6 +45,7 @@ from chalicelib.core.rows.ref import Ref, RefKind
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import DeadLetter, Fire, Offer, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version, ZoneRules
+from chalicelib.core.rows.stops import StopsRow
 
 TableName = Literal["catalog", "jobs", "runs"]
 TABLES: Final[tuple[TableName, ...]] = ("catalog", "jobs", "runs")
@@ -186,6 +187,7 @@ KINDS: Final = (
     Kind(GrantsRow, "catalog", "GRANTS", "{namespace}", "namespace", "grants"),
     Kind(AllowedRow, "catalog", "ALLOWED#{namespace}", "ALLOWED", "namespace"),  # its own: Lambdas read it before calls
     Kind(QuotasRow, "catalog", "QUOTAS", "{namespace}", "namespace"),
+    Kind(StopsRow, "catalog", "STOPS#{namespace}#{copy}", "STOPS", "namespace", "stops"),
     Kind(ZoneRules, "catalog", "ZONES", "RULES", "",
          left_out="each installation brings its own rows to the rules of its code"),
     Kind(ScheduleState, "catalog", "SCHEDULE#{schedule}", "STATE", ref="schedule",

@@ -21,6 +21,7 @@ RefKind = Literal[
     "timer",
     "schedule",
     "grants",
+    "stops",
     "backfill",
     "reprocess",
     "deployment",

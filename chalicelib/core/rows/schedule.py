@@ -36,7 +36,7 @@ class ScheduleState(StoredRow):
     backlog began that lasts, or that ended with the resume at ``mode_at``; None without one. ``uncounted``: active runs
     may lack a permit of a group or pool that this version names (`core/runs/counting.py`). ``enabled_by`` has who
     enabled the generation, and who resumed it last. ``spread_at`` is when an update that kept the generation last
-    changed the spread.
+    changed the spread. ``stops`` has the mark of each stop that holds the schedule (`core/schedules/stops.py`).
     """
 
     schedule: str
@@ -60,6 +60,7 @@ class ScheduleState(StoredRow):
     skip_offsets: Mapping[str, Millis] = field(default_factory=dict)
     enabled_by: tuple[str, ...] = ()
     spread_at: Instant = 0
+    stops: tuple[tuple[Any, ...], ...] = ()
 
     @property
     def woken_to(self) -> str | None:

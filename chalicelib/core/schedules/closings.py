@@ -72,4 +72,4 @@ def _closes(after: ScheduleState, over: ScheduleState) -> bool:
 
 
 def _relied_on(state: ScheduleState) -> tuple[object, ...]:
-    return state.generation, state.version, state.mode, state.pauses
+    return state.generation, state.version, state.mode, state.pauses, state.stops

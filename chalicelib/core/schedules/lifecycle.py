@@ -115,6 +115,7 @@ def enable(
         since=now,
         pauses=(),
         skips=(),
+        held_from=now if schedule_state.stops else None,
         former=schedule_state.former if ids.is_dag_node(schedule_state.schedule) else (),
     )
     keep_timer = fire_timer.first_timer(schedule, after, now) is not None
@@ -136,7 +137,8 @@ def pause(
     if stop:
         pauses = (*pauses, (now, None))[-MAX_PAUSES:]
     # ``wake_at`` has all waiting jobs checked: they release permits, are detached or launched; timeouts may change.
-    held_from = None if mode == "drain" else schedule_state.held_from if schedule_state.mode in HOLDING_MODES else now
+    held = schedule_state.mode in HOLDING_MODES or bool(schedule_state.stops)
+    held_from = None if mode == "drain" else schedule_state.held_from if held else now
     after = _changed(schedule_state, mode, now, by, pauses=pauses, reason=reason, wake_at=now, held_from=held_from)
     rows = subscriptions(after, schedule, schedule_state.since)
     if mode == "drain":
@@ -264,10 +266,11 @@ def _state_row(
         schedule_state, generation=generation, version=schedule_state.version + 1, mode=mode, updated_at=now, by=by
     )
     former = schedule_state.former if same else _former(schedule_state, change.keeps_trigger)
-    held_from = schedule_state.held_from if same or mode in HOLDING_MODES else None
+    held_from = schedule_state.held_from if same or mode in HOLDING_MODES or schedule_state.stops else None
     # Another trigger may have another zone. Its skips are instants alone.
     offsets = schedule_state.skip_offsets if same or change.keeps_trigger else {}
-    after = replace(after, expires_at=None, former=former, held_from=held_from, skip_offsets=offsets)
+    stops = schedule_state.stops if schedule_state.exists else ()  # a put that creates a schedule adds its own
+    after = replace(after, expires_at=None, former=former, held_from=held_from, skip_offsets=offsets, stops=stops)
     wake_at = schedule_state.wake_at if same else None
     after = replace(after, rev=schedule_state.rev + 1, since=since, pauses=pauses, skips=skips, wake_at=wake_at)
     if mode == "enabled" and schedule_state.mode != "enabled":

@@ -20,6 +20,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows import authors
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.stops import marks_of
 from chalicelib.core.schedules import effect, past, relative
 from chalicelib.core.targets.target import require_lifecycle
 from chalicelib.core.triggers import tree
@@ -31,6 +32,7 @@ from chalicelib.flow.definitions.store import Change
 from chalicelib.flow.fires import calendars as of_fires
 from chalicelib.flow.schedules import actions, over
 from chalicelib.flow.schedules.actions import MayChange
+from chalicelib.flow.schedules.stops import view_of
 from chalicelib.ports import MAX_CONFLICTS, Ports
 
 Body = Mapping[str, Any]
@@ -149,6 +151,7 @@ def dag_view(ports: Ports, name: str) -> dict[str, Any]:
         **stored(name, "dag", row.document, row.version, row),
         "state": schedule_state.mode,
         "enabled": schedule_state.mode == "enabled",
+        "stops": [view_of(stop) for stop in marks_of(schedule_state)],
         "triggered_by": tree.describe(made.start.trigger),
         "schedules": sorted(made.schedules),
     }

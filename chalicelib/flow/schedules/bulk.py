@@ -17,7 +17,7 @@ from chalicelib.core.schedules.lifecycle import PauseMode
 from chalicelib.core.views import View
 from chalicelib.flow import lookup, many
 from chalicelib.flow.schedules import actions as schedule_actions
-from chalicelib.flow.schedules import pauses
+from chalicelib.flow.schedules import pauses, stops
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
@@ -53,16 +53,21 @@ class BulkChangeView(View):
 ACTIONS: Mapping[str, Act] = {
     "enable": schedule_actions.enable,
     "disable": schedule_actions.disable,
-    "pause": lambda ports, name, by: pauses.pause(ports, name, "hold", by),
-    "resume": pauses.resume,
+    "pause": lambda ports, name, by: _pause(ports, name, "hold", by),
+    "resume": lambda ports, name, by: (pauses.resume_dag if ids.is_of_dag(name) else pauses.resume)(ports, name, by),
 }
+
+
+def _pause(ports: Ports, name: str, mode: PauseMode, by: str, stop_timeouts: bool = False) -> ScheduleState:
+    act = pauses.pause_dag if ids.is_of_dag(name) else pauses.pause
+    return act(ports, name, mode, by, stop_timeouts)
 
 
 def actions_of(mode: PauseMode = "hold", stop_timeouts: bool = False) -> Mapping[str, Act]:
     """The actions, with this way to pause."""
 
     def pause(ports: Ports, name: str, by: str) -> ScheduleState:
-        return pauses.pause(ports, name, mode, by, stop_timeouts)
+        return _pause(ports, name, mode, by, stop_timeouts)
 
     return {**ACTIONS, "pause": pause}
 
@@ -92,16 +97,21 @@ def parse_tag(text: str, field: str = "tag") -> Tag:
 
 
 def select(ports: Ports, app: str, wanted: Filters) -> list[tuple[ScheduleState, Schedule]]:
-    """The existing schedules of an app that match every given filter, by name."""
-    # The schedules of a DAG change with the DAG only.
-    names = [name for name in lookup.schedules_of(ports, app) if not ids.is_of_dag(name)]
-    return [found for found in many.schedules(ports, names).values() if fits(wanted, *found)]
+    """The existing schedules of an app, and the starts of its DAGs, that match every given filter, by name. They
+    inherit the tags of the app."""
+    names = [name for name in lookup.schedules_of(ports, app) if not ids.is_dag_node(name)]
+    inherited = stops.of_app(ports, app) if wanted.tag is not None else {}
+    return [found for found in many.schedules(ports, names).values() if fits(wanted, *found, inherited)]
 
 
-def fits(wanted: Filters, schedule_state: ScheduleState, schedule: Schedule) -> bool:
+def fits(
+    wanted: Filters, schedule_state: ScheduleState, schedule: Schedule, inherited: Mapping[str, str] | None = None
+) -> bool:
+    """Whether a schedule matches every given filter; ``inherited`` are the tags of its app."""
     if wanted.tag is not None:
         key, value = wanted.tag
-        if key not in schedule.tags or value not in (None, schedule.tags[key]):
+        tags = {**(inherited or {}), **schedule.tags}
+        if key not in tags or value not in (None, tags[key]):
             return False
     return wanted.workflow in (None, schedule.workflow) and wanted.state in (None, schedule_state.mode)
 
@@ -134,15 +144,17 @@ def act(
     wanted = list(dict.fromkeys(names) if names else before)
     acting = replace(many.read_ahead(ports, wanted)[0], ledger=_ReadOnly()) if dry_run else ports
     for name in wanted:
+        shown = name if names else name.removesuffix(ids.DAG)  # a filter selects the start of a DAG for it
         try:
-            _check_owner(name)
+            if names:
+                _check_owner(name)
             after = actions[action](acting, name, by)
         except _WouldWrite:
-            outcome["changed"].append(name)
+            outcome["changed"].append(shown)
         except Exception as error:
-            outcome["failed"].append({"name": name, "error": _error_view(error, action, name, sees)})
+            outcome["failed"].append({"name": shown, "error": _error_view(error, action, name, sees)})
         else:
-            outcome["unchanged" if after == before.get(name) else "changed"].append(name)
+            outcome["unchanged" if after == before.get(name) else "changed"].append(shown)
     return outcome
 
 

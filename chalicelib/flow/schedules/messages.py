@@ -19,6 +19,7 @@ from chalicelib.core.documents import Described
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.fires import upcoming as fire_upcoming
 from chalicelib.core.instants import SECOND, Instant, iso, iso_or_none
+from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import lifecycle, messages
@@ -28,6 +29,7 @@ from chalicelib.flow.definitions import addresses, data, of_kind, store
 from chalicelib.flow.fires import emit
 from chalicelib.flow.jobs.drop import drain
 from chalicelib.flow.lookup import definition_of
+from chalicelib.flow.schedules import stops
 from chalicelib.ports import MAX_CONFLICTS, Page, Ports
 
 _LISTED = "sluice message list -a {} lists those that have sends left"
@@ -55,13 +57,15 @@ def put(
     row = _check_target(ports, app, message)
     bucket = row.document.get("data_bucket") if row else data.bucket_of(ports, app, message)
     for _ in range(MAX_CONFLICTS):
-        schedule_state, now = ports.rows.get(ScheduleState, full), ports.clock.now()
+        seen = stops.read_ahead(ports, [full], kinds.key(ScheduleState, full))  # in one call
+        schedule_state, now = seen.rows.get(ScheduleState, full), ports.clock.now()
         alive = schedule_state if schedule_state is not None and schedule_state.exists else None
         if if_match is not None and if_match != (alive.version if alive else None):
             raise errors.changed_meanwhile(f"message {shown(full)}")
         schedule = data.stored(ports, full, message.to_schedule(full, now), bucket)
         store.check_size(schedule.model_dump(mode="json"))
-        after, plan = messages.put(full, schedule, message.target, schedule_state, now, by)
+        covering = stops.covering(seen, full, schedule.tags)
+        after, plan = covering.applied(*messages.put(full, schedule, message.target, schedule_state, now, by), now)
         data.keep(ports, full, message, bucket)
         if ports.ledger.commit(plan) is None:
             _wake_changed(ports, alive, after, plan, now)

@@ -18,6 +18,8 @@ from chalicelib.core.schedules.relative import Counted
 from chalicelib.core.triggers import tree
 from chalicelib.core.writes import Write
 from chalicelib.flow import calendars, lookup
+from chalicelib.flow.schedules import stops
+from chalicelib.flow.schedules.stops import Covering
 from chalicelib.ports import Ports
 
 PAGE = 500  # prepared fires that are read together
@@ -27,7 +29,8 @@ PAGE = 500  # prepared fires that are read together
 class Found:
     """What a put of ``new`` finds at ``now``. ``schedule_state`` may be that of a deleted schedule; ``old`` is None
     unless the schedule exists, and ``former`` is its version. ``timer`` and ``prepared`` are read if the put changes
-    more than a description."""
+    more than a description. ``covering`` are the stops that may cover the schedule; it is read if the put creates the
+    schedule or changes its tags."""
 
     now: Instant
     schedule_state: ScheduleState | None
@@ -37,6 +40,7 @@ class Found:
     former: Version | None = None
     timer: Timer | None = None
     prepared: tuple[Job, ...] = ()
+    covering: Covering | None = None
 
     @property
     def alive(self) -> ScheduleState | None:
@@ -52,10 +56,11 @@ class Found:
         old, spans_from = self.old.definition if self.old is not None else None, self.new.spans_from
         before, new, now = self.schedule_state, self.new.definition, self.now
         timer, prepared = self.timer, self.prepared
-        return lifecycle.put(
+        after, plan = lifecycle.put(
             name, new, old, before, enabled, now, by, carry=carry, timer=timer, prepared=prepared,
             spans_from=spans_from, former=self.former,
         )  # fmt: skip
+        return self.covering.applied(after, plan, now) if self.covering is not None else (after, plan)
 
 
 def read(ports: Ports, name: str, sent: Schedule, enabled: bool | None) -> Found:
@@ -64,13 +69,18 @@ def read(ports: Ports, name: str, sent: Schedule, enabled: bool | None) -> Found
     alive = _alive(schedule_state)
     old, now = lookup.stored(ports, alive), ports.clock.now()
     if alive is None or old is None:
-        return Found(now, schedule_state, None, _counted(ports, sent, name, None, now), is_same=False)
+        new = _counted(ports, sent, name, None, now)
+        created = stops.covering(ports, name, sent.tags)
+        return Found(now, schedule_state, None, new, is_same=False, covering=created)
     fits = enabled is None or enabled == (alive.mode != "disabled")
     if fits and relative.is_same(sent, name, old):
         return Found(now, schedule_state, old, old, is_same=True)
     begins = effect.begins(alive, enabled)
     new = _counted(ports, sent, name, None if begins else old, now)
-    found = Found(now, schedule_state, old, new, is_same=False, former=ports.rows.get(Version, name, alive.version))
+    retagged = sent.tags != old.definition.tags
+    covering = stops.covering(ports, name, sent.tags) if retagged else None
+    former = ports.rows.get(Version, name, alive.version)
+    found = Found(now, schedule_state, old, new, is_same=False, former=former, covering=covering)
     if begins or effect.acts_alike(old.definition, new.definition):
         return found
     timer = _timer(ports, alive, old.definition)

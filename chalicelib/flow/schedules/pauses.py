@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from chalicelib.core import errors
@@ -17,10 +18,10 @@ from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.schedules.lifecycle import PauseMode
-from chalicelib.core.states import PAUSED_MODES
+from chalicelib.core.states import PAUSED_MODES, Mode
 from chalicelib.core.why import NONE
 from chalicelib.core.writes import Create, DeleteJob, Put, Replace, Write
-from chalicelib.flow import lookup, wake
+from chalicelib.flow import lookup, many, wake
 from chalicelib.flow.fires import calendars
 from chalicelib.flow.fires.emit import emit_soon
 from chalicelib.flow.jobs.drop import drain
@@ -77,6 +78,30 @@ def resume(ports: Ports, name: str, by: str) -> ScheduleState:
             wake.all_of(ports, name)
             return after
     raise errors.changed_meanwhile(f"schedule {name}")
+
+
+def pause_dag(ports: Ports, start: str, mode: PauseMode, by: str, stop_timeouts: bool = False) -> ScheduleState:
+    """Pause the start of a DAG, and hold the nodes of its runs. Returns the state of the start. A drain leaves the
+    nodes as they are: runs that have begun go on to their end. Raises ``conflict`` if the DAG is not running."""
+    after = pause(ports, start, mode, by, stop_timeouts)
+    for node in _nodes(ports, start, ("enabled", *PAUSED_MODES)) if mode != "drain" else ():
+        pause(ports, node, "hold", by, stop_timeouts)
+    return after
+
+
+def resume_dag(ports: Ports, start: str, by: str) -> ScheduleState:
+    """Resume the nodes of a paused DAG, and its start. Returns the state of the start."""
+    after = resume(ports, start, by)
+    for node in _nodes(ports, start, PAUSED_MODES):
+        resume(ports, node, by)
+    return after
+
+
+def _nodes(ports: Ports, start: str, modes: Sequence[Mode]) -> list[str]:
+    """The nodes of a DAG, those of its former graphs included, that have one of these modes."""
+    app, _, short = start.rpartition(".")
+    names = [name for name in lookup.schedules_of(ports, app, beginning=short) if name != start]
+    return [state.schedule for state in many.states(ports, names)[1] if state.mode in modes]
 
 
 def skip(ports: Ports, name: str, at: Instant, by: str, wanted: bool = True) -> ScheduleState:

@@ -12,10 +12,10 @@ from chalicelib.core import errors
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.limits.writes import TrackRates
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.writes import MAX_WRITES, TrackStarts, Write
+from chalicelib.core.writes import MAX_WRITES, ExpectStops, TrackStarts, Write
 from chalicelib.flow import many
 from chalicelib.flow.definitions import data
-from chalicelib.flow.schedules import actions
+from chalicelib.flow.schedules import actions, stops
 from chalicelib.flow.schedules.actions import Change, MayChange
 from chalicelib.ports import MAX_CONFLICTS, Ports
 
@@ -72,7 +72,7 @@ def _planned(
     """The changes that the puts make, once their large data is stored."""
     for name, document in documents.items():
         data.keep(ports, name, document, data_bucket)
-    seen = many.rows_of(ports, list(documents), timers=True)
+    seen = stops.read_ahead(many.rows_of(ports, list(documents), timers=True), documents)
     return {
         name: actions.planned(
             seen, name, document, data.stored(ports, name, document.definition(), data_bucket), by, checked=True
@@ -100,9 +100,10 @@ def _size(group: Changes) -> int:
 
 
 def _plan(group: Changes) -> list[Write]:
-    """The plan of a transaction. What several schedules ask of one workflow is written once."""
+    """The plan of a transaction. What several schedules ask of one workflow, or expect of one row, is written once."""
     rates: dict[str, TrackRates] = {}
     starts: dict[str, TrackStarts] = {}
+    expected: dict[str, ExpectStops] = {}
     plan: list[Write] = []
     for write in (write for change in group.values() for write in change.plan):
         match write:
@@ -111,9 +112,11 @@ def _plan(group: Changes) -> list[Write]:
                 rates[limit_name] = TrackRates(limit_name, tuple(dict.fromkeys((*known, *write.rates))))
             case TrackStarts(workflow=workflow):
                 starts[workflow] = write
+            case ExpectStops(copy=copy):
+                expected[copy] = write
             case _:
                 plan.append(write)
-    return [*plan, *rates.values(), *starts.values()]
+    return [*plan, *rates.values(), *starts.values(), *expected.values()]
 
 
 def _commit(ports: Ports, group: Changes) -> Changes:

@@ -140,6 +140,7 @@ def _dispatched(ports: Ports, ref: Ref) -> bool:
 STEPS: Mapping[RefKind, tuple[str, str]] = {
     "limit": ("jobs.queue", "serve"),
     "grants": ("definitions.grants", "wake_waiting"),
+    "stops": ("schedules.stops", "carry_on"),
     "deployment": ("deploy.uploaded", "advance"),
     "reprocess": ("backfills.reprocess", "advance"),
     "backfill": ("backfills.backfill", "advance"),

@@ -26,6 +26,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.run import Record, RecordKind, Run
 from chalicelib.core.rows.schedule import ScheduleState, Timer
+from chalicelib.core.rows.stops import marks_of, why_of
 from chalicelib.core.states import GATHERING_MODES, JobState, Mode, RunState
 from chalicelib.core.text import count_of
 from chalicelib.core.triggers import parts, tree
@@ -256,6 +257,7 @@ def why_and_count(
     runs = (newest if newest is not None else ports.runs.runs("schedule", name, MAX_ENDED, None).items)[:MAX_ENDED]
     # Without searches only the sentence counts, and what waits says more than what has ended.
     ended, ran_at = _ended(ports, name, runs) if searches or not waiting else ([], "")
+    stopped = why_of(schedule_state)
     if schedule_state.mode != "enabled":
         reasons = [_not_enabled(schedule_state, _events(present)), *_last_ended(ended, ran_at, waiting)]
     else:
@@ -265,7 +267,7 @@ def why_and_count(
     view: WhyScheduleView = {
         "schedule": name,
         "state": schedule_state.mode,
-        "why": joined(reasons),
+        "why": joined([stopped, *(reason for reason in reasons if reason != stopped)]),
         "next_fire": _next_fire(ports, schedule_state, schedule, now),
         "jobs": waiting,
         "ended": ended,
@@ -507,7 +509,11 @@ def _wakes(job: Job, known: Facts, lacks: bool, decision: check.Decision, now: I
 def _first_ways(job: Job, known: Facts, lacks: bool, now: Instant) -> list[str]:
     if lacks:
         return ["the next event that its trigger waits for"]
-    if known.schedule_state is not None and known.schedule_state.mode in ("hold", "backlog"):
+    state = known.schedule_state
+    stops = [f"the start of {stop.of.said}" for stop in marks_of(state)]
+    if stops:
+        return [" and ".join(stops)]
+    if state is not None and state.mode in ("hold", "backlog"):
         return ["resuming the schedule"]
     if job.state == "PENDING_CONSTRAINTS" and known.schedule and known.schedule.awaits:
         return list(known.schedule.awaits)

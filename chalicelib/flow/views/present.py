@@ -24,6 +24,7 @@ from chalicelib.core.why import Why, joined, plain
 from chalicelib.flow import many
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.limits import queues
+from chalicelib.flow.schedules.stops import StopView, of_namespace, view_of
 from chalicelib.flow.views import lists
 from chalicelib.flow.views.queues import HoldView, JobView, place_view, waiting_view
 from chalicelib.ports import Ports, Soonest
@@ -119,6 +120,7 @@ class NowView(View):
     running: RunningNowView
     overdue: OverdueNowView
     paused: PausedNowView
+    stopped: list[StopView]
 
 
 @dataclass(slots=True)
@@ -181,6 +183,7 @@ def now_of(ports: Ports, namespace: str, most: int = MAX_ROWS) -> NowView:
             "items": sorted(late, key=lambda item: str(item["by"]))[:MAX_SHOWN],
         },
         "paused": _paused(ports, namespace),
+        "stopped": [view_of(stop) for stop in of_namespace(ports, namespace)],
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +14,7 @@ from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
+from chalicelib.core.rows.stops import marks_of
 from chalicelib.core.runs import fires
 from chalicelib.core.states import Mode, RunState
 from chalicelib.core.triggers import tree
@@ -22,6 +23,7 @@ from chalicelib.flow import many
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.lookup import definitions_in, require
 from chalicelib.flow.schedules.bulk import Filters
+from chalicelib.flow.schedules.stops import StopView, tags_of, view_of
 from chalicelib.flow.views import explain
 from chalicelib.ports import Page, Ports
 
@@ -43,6 +45,7 @@ class ScheduleInShortView(View):
     state: Mode
     enabled: bool
     pause_reason: str | None
+    stops: list[StopView]
     triggered_by: str
     workflow: str
     tags: dict[str, str]
@@ -74,6 +77,8 @@ def rows_of(ports: Ports, namespace: str, wanted: Wanted, limit: int, cursor: st
     require(ports, "namespace", namespace)
     if wanted.app is not None:
         require(ports, "app", f"{namespace}.{wanted.app}")
+    tagged = definitions_in(ports, "app", namespace) if wanted.filters.tag is not None else ()
+    inherited = {row.name: tags_of(row) for row in tagged}
     found: list[ScheduleInShortView] = []
     names: list[str] = []
     passed = read = 0
@@ -84,13 +89,13 @@ def rows_of(ports: Ports, namespace: str, wanted: Wanted, limit: int, cursor: st
         if part in name:
             names.append(name)
         if len(names) == max(BATCH, limit - len(found)) or passed == MAX_PASSED:
-            found += _rows(ports, names, wanted.filters)
+            found += _rows(ports, names, wanted.filters, inherited)
             read, names = read + len(names), []
             if len(found) >= limit:
                 return Page(tuple(found[:limit]), str(found[limit - 1]["name"]))
             if read >= MAX_READ or passed >= MAX_PASSED:
                 return Page(tuple(found), last)
-    found += _rows(ports, names, wanted.filters)
+    found += _rows(ports, names, wanted.filters, inherited)
     return Page(tuple(found[:limit]), str(found[limit - 1]["name"]) if len(found) > limit else None)
 
 
@@ -112,13 +117,15 @@ def _names(ports: Ports, namespace: str, app: str | None, after: str, size: int)
             following = page.cursor
 
 
-def _rows(ports: Ports, names: Sequence[str], filters: Filters) -> list[ScheduleInShortView]:
-    """The rows of these schedules that exist and that the filters fit."""
+def _rows(
+    ports: Ports, names: Sequence[str], filters: Filters, inherited: Mapping[str, Mapping[str, str]]
+) -> list[ScheduleInShortView]:
+    """The rows of these schedules that exist and that the filters fit. ``inherited`` are the tags of apps."""
     known, states = many.states(ports, names)
     living = [state for state in states if state.exists and filters.state in (None, state.mode)]
     known = many.versions(known, [state for state in living if _key(state) not in _known])
     rows = [row for state in living if (row := _row(known, state)) is not None]
-    return [row for row in rows if _fits(row, filters)]
+    return [row for row in rows if _fits(row, filters, inherited.get(row["name"].rpartition(".")[0], {}))]
 
 
 def _row(ports: Ports, state: ScheduleState) -> ScheduleInShortView | None:
@@ -138,6 +145,7 @@ def _row(ports: Ports, state: ScheduleState) -> ScheduleInShortView | None:
         state=state.mode,
         enabled=state.mode == "enabled",
         pause_reason=state.reason or None,
+        stops=[view_of(stop) for stop in marks_of(state)],
         skips=[iso(at) for at in state.skips],
         dag=ids.dag_of(state.schedule) if ids.is_of_dag(state.schedule) else None,
         updated_by=state.by,
@@ -161,10 +169,11 @@ def _summary(version: Version) -> dict[str, Any]:
     }
 
 
-def _fits(row: ScheduleInShortView, filters: Filters) -> bool:
+def _fits(row: ScheduleInShortView, filters: Filters, inherited: Mapping[str, str]) -> bool:
     if filters.tag is not None:
         key, value = filters.tag
-        if key not in row["tags"] or value not in (None, row["tags"][key]):
+        tags = {**inherited, **row["tags"]}
+        if key not in tags or value not in (None, tags[key]):
             return False
     return filters.workflow in (None, row["workflow"])
 

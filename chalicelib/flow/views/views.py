@@ -24,6 +24,7 @@ from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, RecordKind, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
+from chalicelib.core.rows.stops import marks_of
 from chalicelib.core.runs import sends
 from chalicelib.core.runs.costs import LIST, Prices, Usage, cost_usd
 from chalicelib.core.states import FailureKind, JobKind, RunState
@@ -31,6 +32,7 @@ from chalicelib.core.triggers import tree
 from chalicelib.core.views import At, Code, Sentence, View, shown, stored
 from chalicelib.core.why import MentionKind, joined, mention, plain
 from chalicelib.flow.runs import context
+from chalicelib.flow.schedules.stops import view_of
 from chalicelib.ports import Ports
 
 if TYPE_CHECKING:
@@ -318,6 +320,7 @@ def schedule_view(schedule_state: ScheduleState, schedule: Schedule) -> dict[str
         "state": schedule_state.mode,
         "enabled": schedule_state.mode == "enabled",
         "pause_reason": schedule_state.reason or None,
+        "stops": [view_of(stop) for stop in marks_of(schedule_state)],
         "skips": [iso(at) for at in schedule_state.skips],
         "triggered_by": tree.describe(schedule.trigger),
         "generation": schedule_state.generation,

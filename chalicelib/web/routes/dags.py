@@ -16,8 +16,9 @@ from chalicelib.flow.dags.actions import dag_view, delete, existing, put
 from chalicelib.flow.dags.runs import begun, page, rerun, view
 from chalicelib.flow.lookup import missing, require
 from chalicelib.flow.requests import has_made
+from chalicelib.flow.schedules import pauses
 from chalicelib.flow.schedules.actions import disable, enable, run_now
-from chalicelib.web.bodies import Rerun, RunNow
+from chalicelib.web.bodies import Pause, Rerun, RunNow
 from chalicelib.web.http import Json, answer, caller, document, gone, if_match, parse, request_id
 from chalicelib.web.paging import listing
 from chalicelib.web.quotas import check_dag, check_waiting
@@ -57,6 +58,20 @@ def enable_dag(request: Request, name: str) -> Response:
 def disable_dag(request: Request, name: str) -> Response:
     """Disable a DAG. It starts no new runs; runs that have started continue to their end."""
     return _act(request, disable, name)
+
+
+def pause_dag(request: Request, name: str) -> Response:
+    """Pause a DAG until it is resumed: its start in the given mode, and its nodes. Active runs of nodes go on, and what
+    would start waits. With ``drain``, the DAG starts no new runs, and those that have begun go on."""
+    existing(ports(), name)
+    sent = parse(Pause, request)
+    pauses.pause_dag(ports(), dag_start(name), sent.mode, caller(request), sent.timeouts == "stop")
+    return _shown(name)
+
+
+def resume_dag(request: Request, name: str) -> Response:
+    """Resume a paused DAG. What waited goes on."""
+    return _act(request, pauses.resume_dag, name)
 
 
 def run_dag(request: Request, name: str) -> Response:

@@ -17,6 +17,7 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import Mode
 from chalicelib.flow.lookup import existing, require
 from chalicelib.flow.schedules.bulk import Filters, fits, parse_tag
+from chalicelib.flow.schedules.stops import of_app
 from chalicelib.flow.views import graph as graphs
 from chalicelib.flow.views import periods, spans
 from chalicelib.flow.views.ahead import MAX_FIRES, between
@@ -48,11 +49,14 @@ def list_schedules(request: Request, app: str) -> Json:
     """List the schedules of an app that match every given filter: a tag, the workflow, the state."""
     require(ports(), "app", app)
     wanted = _filters(request, *app.split("."))
+    inherited = of_app(ports(), app) if wanted.tag is not None else {}
 
     def read(limit: int, cursor: str | None) -> Page[Any]:
         page = ports().catalog.schedules(app, limit, cursor)
         found = (_living(name) for name in page.items)
-        return Page(tuple(schedule_view(*each) for each in found if each and fits(wanted, *each)), page.cursor)
+        return Page(
+            tuple(schedule_view(*each) for each in found if each and fits(wanted, *each, inherited)), page.cursor
+        )
 
     return listing(request, read)
 

@@ -4,6 +4,7 @@ import { nameParts, partition, scheduleOf, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
 import { fill, send } from "./client";
 import { commands, type Values } from "./commands";
+import type { StopReport } from "./types";
 
 export interface Field {
   name: string;
@@ -29,10 +30,21 @@ export interface Action {
 }
 
 const SCHEDULE = "/v1/namespaces/{ns}/apps/{app}/schedules/{name}";
+const NAMESPACE = "/v1/namespaces/{ns}";
+const APP = "/v1/namespaces/{ns}/apps/{app}";
 const DAG = "/v1/namespaces/{ns}/apps/{app}/dags/{name}";
 const MESSAGE = "/v1/namespaces/{ns}/apps/{app}/messages/{name}";
 const act = (path: string, params: Record<string, string>, body?: unknown, key?: string) =>
   send("POST", fill(path, params), { body: body ?? {}, key });
+
+/** Stop or start a namespace or an app. A request whose time does not suffice is sent again. */
+async function whole(action: "stop" | "start", place: string, body: unknown): Promise<StopReport> {
+  const [ns = "", app = ""] = place.split(".");
+  for (;;) {
+    const report = (await act(`${app ? APP : NAMESPACE}/${action}`, { ns, app }, body)) as StopReport;
+    if (report.complete || report.failed.length > 0) return report;
+  }
+}
 
 /** `key=value` rows of a field as an object. */
 export function pairs(text: string | undefined): Values {
@@ -109,6 +121,28 @@ export const actions = {
         key,
       ),
     done: begun("A run has"),
+  }),
+  stop: (place: string): Action => ({
+    title: `Stop everything of ${place}`,
+    effect:
+      "No schedule, DAG, message or backfill of it starts anything. Runs that have started go on, and nothing is lost.",
+    label: "Stop everything",
+    danger: true,
+    fields: [
+      { name: "reason", label: "Reason", kind: "text", hint: "shown wherever something waits", required: true },
+      { name: "tag", label: "Only with this tag", kind: "text", hint: "empty for everything; team=a, or team" },
+    ],
+    command: (values) => commands.stop(place, values.reason ?? "", values.tag),
+    send: (values) => whole("stop", place, { reason: values.reason ?? "", ...(values.tag ? { tag: values.tag } : {}) }),
+    done: () => ({ text: `${place} is stopped` }),
+  }),
+  start: (place: string, tag: string | null): Action => ({
+    title: `Start ${tag === null ? place : `what has the tag ${tag} in ${place}`}`,
+    effect: "All that ran before runs again, unless another stop covers it. What was paused or disabled stays so.",
+    label: "Start",
+    command: () => commands.start(place, tag),
+    send: () => whole("start", place, tag === null ? {} : { tag }),
+    done: () => ({ text: `${place} is started` }),
   }),
   pause: (name: string): Action => ({
     title: `Pause ${shortName(name)}`,

@@ -38,12 +38,18 @@ export function Home() {
       {first && <FirstTime ns={ns} />}
       <div className="grid wide-left home">
         <div className="grid start">
+          <Await query={now}>{(data) => <Stopped now={data} />}</Await>
           <Await query={now}>{(data) => <NeedsYou ns={ns} now={data} letters={undelivered} />}</Await>
           <LateDatasets datasets={datasets.data?.items ?? []} />
           <Panel
             title="Held up by"
             note="what waits, by what would let it go"
-            tools={<Go to={paths.view(ns, "queue")}>Queue</Go>}
+            tools={
+              <span className="row-tools">
+                <ActButton small action={actions.stop(ns)} />
+                <Go to={paths.view(ns, "queue")}>Queue</Go>
+              </span>
+            }
           >
             <Await query={now}>{(data) => <HeldUp ns={ns} now={data} />}</Await>
           </Panel>
@@ -344,10 +350,38 @@ function LateDatasets({ datasets }: { datasets: StoredDataset[] }) {
   );
 }
 
+/** What people have stopped: since when, who, and why. */
+function Stopped({ now }: { now: Now }) {
+  const stops = now.stopped ?? []; // an older API has none
+  if (stops.length === 0) return null;
+  return (
+    <Panel title="Stopped" note="nothing of it starts" className="alert-panel">
+      <table>
+        <tbody>
+          {stops.map((stop) => (
+            <tr key={`${stop.app ?? stop.namespace}#${stop.tag ?? ""}`}>
+              <td className="fit">
+                {stop.app ?? stop.namespace}
+                {stop.tag !== null && <span className="faint"> tag {stop.tag}</span>}
+              </td>
+              <td>
+                stopped <Ago at={stop.since} /> <Reason text={`by ${stop.by}: ${stop.reason}`} />
+              </td>
+              <td className="end">
+                <ActButton small action={actions.start(stop.app ?? stop.namespace, stop.tag)} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Panel>
+  );
+}
+
 function groupTarget(ns: string, group: HeldJobs): { to: string; search: Record<string, string> } {
   const limit = group.kind === "limit" ? ofRef("limit", group.name) : null;
   if (limit) return limit;
-  if (group.kind === "data" || group.kind === "pause")
+  if (group.kind === "data" || (group.kind === "pause" && group.of === `schedule ${group.name}`))
     return { to: paths.view(ns, "queue"), search: { schedule: group.name } };
   return { to: paths.view(ns, "queue"), search: { name: group.kind } };
 }

@@ -41,6 +41,8 @@ interface Act {
   command: string | RegExp;
   request: string;
   body?: object;
+  /** The label of a field that has to be filled, and its text. */
+  fill?: [string, string];
 }
 
 /** Each action: where its button is, its command, and the request that it sends. */
@@ -60,6 +62,23 @@ const ACTS: Act[] = [
     command: `sluice pause ${NAME}`,
     request: `POST ${API}/pause`,
     body: { mode: "hold", timeouts: "count" },
+  },
+  {
+    key: "stop",
+    path: "/demo",
+    button: "Stop everything",
+    command: "sluice stop demo --reason repair",
+    request: "POST /v1/namespaces/demo/stop",
+    body: { reason: "repair" },
+    fill: ["Reason", "repair"],
+  },
+  {
+    key: "start",
+    path: "/demo",
+    button: "Start",
+    command: "sluice start demo.flights --tag team=a",
+    request: "POST /v1/namespaces/demo/apps/flights/start",
+    body: { tag: "team=a" },
   },
   {
     key: "resume",
@@ -263,12 +282,13 @@ const { SAMPLE } = process.env;
 /** `make test` plays every fourth action also by keys, and `make test-long` all of them. */
 const BY_KEYS = SAMPLE === "yes" ? ACTS.filter((_, place) => place % 4 === 0) : ACTS;
 
-describe.each(ACTS)("$key: $button", ({ path, button, label = button, command, request, body }) => {
+describe.each(ACTS)("$key: $button", ({ path, button, label = button, command, request, body, fill }) => {
   test("by mouse: the dialog has its command, and acts alone", async () => {
     const { page, context, complaints } = await console_.open(path);
     const sent = listen(page);
     await page.getByRole("button", { name: button, exact: true }).first().click();
     const dialog = page.getByRole("dialog");
+    if (fill) await dialog.getByRole("textbox", { name: fill[0], exact: true }).fill(fill[1]);
     const shown = (await dialog.locator("code").innerText()).replace("$ ", "");
     expect(shown).toMatch(typeof command === "string" ? new RegExp(`^${command.replaceAll(".", "\\.")}$`) : command);
     await dialog.getByRole("button", { name: "Copy the command" }).click();
@@ -284,7 +304,7 @@ describe.each(ACTS)("$key: $button", ({ path, button, label = button, command, r
   });
 });
 
-describe.each(BY_KEYS)("$key: $button", ({ path, button, label = button, request }) => {
+describe.each(BY_KEYS)("$key: $button", ({ path, button, label = button, request, fill }) => {
   test("by keys: Enter, Tab, Enter, and the focus comes back", async () => {
     const { page, context } = await console_.open(path);
     const sent = listen(page);
@@ -301,6 +321,7 @@ describe.each(BY_KEYS)("$key: $button", ({ path, button, label = button, request
     expect(sent, "Escape leaves it").toEqual([]);
     await expect.poll(() => isFocused(opener)).toBe(true);
     await page.keyboard.press("Enter");
+    if (fill) await dialog.getByRole("textbox", { name: fill[0], exact: true }).fill(fill[1]);
     await tabTo(page, submit);
     await page.keyboard.press("Enter");
     await dialog.waitFor({ state: "detached" });

@@ -73,6 +73,8 @@ const EVERY: Record<keyof typeof commands, string> = {
   disable: commands.disable(NAME),
   pause: commands.pause([NAME], { mode: "drain", timeouts: "stop" }),
   resume: commands.resume(NAME),
+  stop: commands.stop("demo.flights", "table is repaired", "team=a"),
+  start: commands.start(NS, "team=a"),
   run: commands.run(NAME, {
     at: "2h30m",
     properties: { threshold: "0.7 or so" },

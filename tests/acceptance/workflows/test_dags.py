@@ -6,7 +6,7 @@ import pytest
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.flow.dags import actions as flow
-from chalicelib.flow.schedules import actions
+from chalicelib.flow.schedules import actions, bulk, pauses
 from tests.acceptance.words import day, doze
 from tests.support import dags
 from tests.support.dags import DIAMOND, dag, edge, ends, living, ran, rerun, state, states, views
@@ -248,3 +248,41 @@ def test_w4_times_start_a_dag_and_a_backfill_runs_its_past(world: World) -> None
         world.finish()
         world.settle()
     assert [view["state"] for view in views(world)] == ["SUCCEEDED"] * 3
+
+
+def test_l24_a_paused_dag_holds_its_nodes_and_goes_on(world: World) -> None:
+    """Its active runs go on; the nodes after them wait, and a new day waits at the start."""
+    world.deploy(dags.app(dag("a -> b")))
+    begin(world)
+    pauses.pause_dag(world.ports, full("daily~"), "hold", "ann")
+    ends(world, "a")
+    begin(world, 2)
+    world.pass_by("2m")
+    [view] = views(world)
+    assert {node: each["state"] for node, each in view["nodes"].items()} == {"a": "SUCCEEDED", "b": "WAITING"}
+    assert view["nodes"]["b"]["why"].startswith("the schedule has been paused (hold) since ")
+    assert flow.dag_view(world.ports, full("daily"))["state"] == "hold"
+    pauses.resume_dag(world.ports, full("daily~"), "ann")
+    world.settle()
+    assert states(world) == [{"a": "SUCCEEDED", "b": "STARTING"}, {"a": "STARTING", "b": "PENDING"}]
+
+
+def test_l24_a_drained_dag_ends_the_runs_that_have_begun(world: World) -> None:
+    world.deploy(dags.app(dag("a -> b")))
+    begin(world)
+    pauses.pause_dag(world.ports, full("daily~"), "drain", "ann")
+    begin(world, 2)
+    for node in ("a", "b"):
+        ends(world, node)
+    assert states(world) == [{"a": "SUCCEEDED", "b": "SUCCEEDED"}]
+
+
+def test_l24_a_filter_pauses_the_dags_of_an_app_too(world: World) -> None:
+    world.deploy(dags.app(dag("a -> b"), {"other": partitions()}) | {"tags": {"team": "a"}})
+    report = bulk.act(world.ports, "demo.flights", "pause", bulk.Filters(tag=("team", "a")), "ann")
+    assert report["changed"] == [full("daily"), full("other")]
+    begin(world)
+    assert ran(world) == []
+    assert bulk.act(world.ports, "demo.flights", "resume", bulk.Filters(), "ann")["changed"] == report["changed"]
+    world.settle()
+    assert sorted(ran(world)) == ["a", full("other")]

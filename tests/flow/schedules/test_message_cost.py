@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from chalicelib.core.schedules.closings import closed_by
-from chalicelib.core.writes import ExpectMode, Put, Write
+from chalicelib.core.writes import ExpectMode, ExpectStops, Put, Write
 from chalicelib.flow.schedules import messages
 from tests.support.ledgers import LedgerBetween
 from tests.support.world import SQS, World, flights
@@ -27,7 +27,9 @@ class CountingLedger(LedgerBetween):
     rows = 0
 
     def before(self, writes: Sequence[Write]) -> None:
-        self.rows += len([write for write in writes if not isinstance(write, ExpectMode)]) + len(closed_by(writes))
+        self.rows += len([write for write in writes if not isinstance(write, ExpectMode | ExpectStops)]) + len(
+            closed_by(writes)
+        )
 
     def before_puts(self, writes: Sequence[Put]) -> None:
         self.rows += len(writes)
