@@ -422,6 +422,13 @@ export interface ErrorOfDeployment {
   hint: string | null;
 }
 
+export interface ErrorOfStop {
+  code: string;
+  message: string;
+  field: string | null;
+  hint: string | null;
+}
+
 export interface EventBusTarget {
   type: "event_bus";
   bus: string;
@@ -924,6 +931,12 @@ export interface NewSchedule {
   on_update?: "drop" | "carry";
 }
 
+export interface NewStop {
+  tag?: string | null;
+  dry_run?: boolean;
+  reason: string;
+}
+
 export interface Node {
   workflow: string;
   properties?: Record<string, unknown>;
@@ -961,6 +974,11 @@ export interface NotFollowed {
   why: string;
 }
 
+export interface NotStopped {
+  name: string;
+  error: ErrorOfStop;
+}
+
 export interface Notify {
   on: ("failed" | "aborted" | "missed_start" | "missed_end" | "data_late" | "data_fresh")[];
   to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
@@ -974,6 +992,7 @@ export interface Now {
   running: RunningNow;
   overdue: OverdueNow;
   paused: PausedNow;
+  stopped: Stop[];
 }
 
 export interface Occurrence {
@@ -1558,6 +1577,7 @@ export interface ScheduleInShort {
   state: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | "deleted";
   enabled: boolean;
   pause_reason: string | null;
+  stops: Stop[];
   triggered_by: string;
   workflow: string;
   tags: Record<string, string>;
@@ -1625,6 +1645,11 @@ export interface SqsTarget {
   group?: string | null;
 }
 
+export interface Start {
+  tag?: string | null;
+  dry_run?: boolean;
+}
+
 export interface StateOfConstraint {
   used: number | null;
   max: number | null;
@@ -1685,6 +1710,29 @@ export interface StepFunctionsTarget {
   type: "step_functions";
   state_machine: string;
   poll_every?: string | null;
+}
+
+export interface Stop {
+  namespace: string;
+  app: string | null;
+  tag: string | null;
+  reason: string;
+  by: string;
+  since: string;
+  state: string;
+}
+
+export interface StopReport {
+  changed: string[];
+  unchanged: string[];
+  failed: NotStopped[];
+  complete: boolean;
+  dry_run: boolean;
+  stops: Stop[];
+}
+
+export interface Stops {
+  stops: Stop[];
 }
 
 export interface StoredAccess {
@@ -1791,6 +1839,7 @@ export interface StoredDag {
   edges?: Edge[];
   state?: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | "deleted" | null;
   enabled?: boolean | null;
+  stops?: Stop[] | null;
   triggered_by?: string | null;
   schedules?: string[] | null;
 }
@@ -1979,6 +2028,7 @@ export interface StoredSchedule {
   state: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | "deleted";
   enabled: boolean;
   pause_reason: string | null;
+  stops: Stop[];
   skips: string[];
   triggered_by: string;
   generation: number;
@@ -2252,6 +2302,8 @@ export interface Answers {
   "PUT /v1/namespaces/{ns}/apps/{app}/dags/{name}": StoredDag;
   "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/disable": StoredDag;
   "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/enable": StoredDag;
+  "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/pause": StoredDag;
+  "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/resume": StoredDag;
   "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/run": BegunDag;
   "GET /v1/namespaces/{ns}/apps/{app}/dags/{name}/runs": {
     items: RunOfDag[];
@@ -2318,6 +2370,8 @@ export interface Answers {
     next_cursor: string | null;
   };
   "GET /v1/namespaces/{ns}/apps/{app}/schedules/{name}/why": WhySchedule;
+  "POST /v1/namespaces/{ns}/apps/{app}/start": StopReport;
+  "POST /v1/namespaces/{ns}/apps/{app}/stop": StopReport;
   "POST /v1/namespaces/{ns}/apps/{app}/uploads": BegunUpload;
   "GET /v1/namespaces/{ns}/apps/{app}/workflows": {
     items: StoredWorkflow[];
@@ -2420,6 +2474,9 @@ export interface Answers {
     items: ScheduleInShort[];
     next_cursor: string | null;
   };
+  "POST /v1/namespaces/{ns}/start": StopReport;
+  "POST /v1/namespaces/{ns}/stop": StopReport;
+  "GET /v1/namespaces/{ns}/stops": Stops;
   "GET /v1/namespaces/{ns}/timeline": Timeline;
   "GET /v1/openapi.json": OpenApiDocument;
   "GET /v1/prefixes": {
