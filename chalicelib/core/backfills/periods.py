@@ -1,9 +1,9 @@
 """Which period of its schedule each job and run is for, and what became of each period (L23).
 
-A period of a schedule is what one of its jobs is for. With ``by`` it is the values of these keys, such as
-``("2026-03-01", "07")``. Of a time trigger it is the nominal instant of a fire, ``("2026-03-01T02:00:00.000Z",)``.
-Of a backfill of partitions without ``by`` it is the values of the partition. A job that gathers without ``by`` is for
-no period: nothing says which of its partitions it is about.
+A period of a schedule is what one of its jobs is for. With ``per`` or ``by`` it is the values of the keys of their
+correlation, such as ``("2026-03-01", "07")``. Of a time trigger it is the nominal instant of a fire,
+``("2026-03-01T02:00:00.000Z",)``. Of a backfill of partitions without ``by`` it is the values of the partition. A job
+that gathers without ``per`` and ``by`` is for no period: nothing says which of its partitions it is about.
 """
 
 from __future__ import annotations

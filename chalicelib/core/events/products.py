@@ -8,12 +8,15 @@ from typing import Any
 
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.definitions.per import Per
 from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.errors import SluiceError
 from chalicelib.core.events import build, periods
 from chalicelib.core.events.values import folders
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import Partition
 from chalicelib.core.rows.run import Run
+from chalicelib.core.time import period_names
 from chalicelib.core.triggers import tree
 
 
@@ -28,10 +31,26 @@ class Product:
 
 def partition_of(dataset: Dataset, correlation: Mapping[str, str]) -> tuple[str, ...] | None:
     """The values of the partition that a run with this correlation produces, in the order of the keys. Those of a
-    period are as the format writes them. None if the correlation lacks a key. Further keys of it do not matter."""
+    period are as the format writes them. They may follow from the label of the run's own period, if it has the same
+    length: ``day: 2026-03-01`` gives ``dt=2026-03-01``. None if the correlation lacks a key. Further keys of it do not
+    matter."""
+    correlation = {**correlation, **_by_label(dataset, correlation)}
     if not set(dataset.keys) <= correlation.keys():
         return None
     return periods.identity(dataset, [correlation[key] for key in dataset.keys])
+
+
+def _by_label(dataset: Dataset, correlation: Mapping[str, str]) -> dict[str, str]:
+    """The values that name the period of a run in a dataset of periods of the same length; empty if it names none."""
+    rule = dataset.period
+    names = rule.names if rule is not None else None
+    if rule is None or names is None or rule.each not in correlation:
+        return {}
+    labels = Per(each=rule.each, week_starts=rule.week_starts).names(rule.zone)
+    try:
+        return names.write(labels.read({rule.each: correlation[rule.each]})) if labels is not None else {}
+    except SluiceError:
+        return {}  # a value of a key that only has the name of a length
 
 
 def why_none(name: str, dataset: Dataset, correlation: Mapping[str, str]) -> str:
@@ -51,7 +70,10 @@ def missing_keys(schedule: Schedule, dataset: Dataset, counted: Mapping[str, Dat
     ``by``, a run has the values that all its events share: those of a partition, or those that a status carries."""
     if schedule.by == rounds.BY or (not schedule.by and tree.upstreams(schedule.trigger)):
         return []
-    given = {*schedule.by} if schedule.by else {key for each in counted.values() for key in each.keys}
+    given = {*schedule.keys} if schedule.keys else {key for each in counted.values() for key in each.keys}
+    per, rule = schedule.per, dataset.period
+    if per is not None and rule is not None and rule.each == per.each:
+        given |= {*period_names.keys_of(rule.format)}
     return [key for key in dataset.keys if key not in given]
 
 

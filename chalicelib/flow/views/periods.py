@@ -1,7 +1,8 @@
 """The periods of a schedule, and what became of each (L23).
 
-Expected are the periods of a dataset's calendar, or the instants of a time trigger. For a schedule whose ``by`` has
-more keys than the period, such as a region, each combination of their values that is registered is expected in each.
+Expected are the periods of ``per``, those of a dataset's calendar, or the instants of a time trigger. For a schedule
+whose ``by`` has more keys than the period, such as a region, each combination of their values that is registered is
+expected in each.
 """
 
 from __future__ import annotations
@@ -92,22 +93,22 @@ def page(
     (``invalid``) for a schedule without periods."""
     schedule_state, schedule = lookup.existing(ports, name)
     begin = _position(cursor)
-    if tree.recurrences(schedule.trigger) and not schedule.by:
+    if tree.recurrences(schedule.trigger) and not schedule.keys:
         source, first = None, since if since is not None else _recent(schedule, until)
         expected = _fires(ports, schedule_state, schedule, max(first, begin[0]), until)
     else:
         source = source_of(ports, schedule)
         first = since if since is not None else source.first if source.first is not None else until
-        expected = _periods(source, schedule.by, max(first, begin[0]), until)
+        expected = _periods(source, schedule.keys, max(first, begin[0]), until)
     rest = (each for each in expected if (each.at, each.values) > begin)
     found = list(islice(rest, limit + 1))
     shown_now = found[:limit]
     seen = known(ports, schedule_state, schedule, max(0, shown_now[0].at - DAY) if shown_now else until)
     now = ports.clock.now()
-    ready = _ready(ports, source, schedule.by, shown_now)
+    ready = _ready(ports, source, schedule.by, shown_now) if schedule.per is None else {}
     statuses = ((each, seen.of(each.values)) for each in shown_now)
     items = tuple(
-        _view(each, status, schedule.by, ready.get(each.values))
+        _view(each, status, schedule.keys, ready.get(each.values))
         for each, status in statuses
         if status.state != "missing" or each.period is None or each.period.end <= now
     )
@@ -120,12 +121,20 @@ def source_of(ports: Ports, schedule: Schedule) -> Source:
     for name in backfill.datasets_of(schedule):
         row = ports.rows.get(Definition, "dataset", name)
         dataset = Dataset.model_validate(row.document) if row is not None else None
-        rule = periods.rule_of(dataset, schedule.by) if dataset is not None else None
-        if dataset is not None and rule is not None and rule.names is not None:
-            return _read(ports, name, dataset, rule.names, schedule.by)
-    expected = "a schedule with a time in its trigger, or with by that names the period of a dataset"
-    hint = "give the dataset its period, and write all keys of the period into by"
+        names = _names_of(schedule, dataset) if dataset is not None else None
+        if dataset is not None and names is not None:
+            return _read(ports, name, dataset, names, schedule.keys)
+    expected = "a schedule with a time in its trigger, with per, or with by that names the period of a dataset"
+    hint = "give the dataset its period, and write per, or all keys of the period into by"
     raise invalid("name", expected, tree.describe(schedule.trigger), hint)
+
+
+def _names_of(schedule: Schedule, dataset: Dataset) -> Names | None:
+    """The names of the periods that a schedule runs; None if its ``by`` names none of the dataset."""
+    if schedule.per is not None:
+        return schedule.per.names(schedule.zone)
+    rule = periods.rule_of(dataset, schedule.by)
+    return rule.names if rule is not None else None
 
 
 def _read(ports: Ports, name: str, dataset: Dataset, names: Names, by: Values) -> Source:
@@ -137,7 +146,8 @@ def _read(ports: Ports, name: str, dataset: Dataset, names: Names, by: Values) -
         period = period_of(dataset, values)
         if period is None:
             continue
-        first = period.start if first is None else min(first, period.start)
+        begins = names.calendar.at(period.start).start
+        first = begins if first is None else min(first, begins)
         if len(others) < MAX_COMBINATIONS and all(key in values for key in beside):
             others[tuple(values[key] for key in beside)] = None
     return Source(name, dataset, names, first, tuple(sorted(others)))

@@ -155,3 +155,22 @@ def test_l23_what_was_not_read_is_told(world: World, monkeypatch: pytest.MonkeyP
     page, complete = periods.page(world.ports, full("load"), None, world.clock.now(), 9, None)
     assert [each["state"] for each in page.items] == ["missing", "succeeded", "succeeded", "missing"]
     assert complete > parse_instant("2026-03-02T12:00:00Z")
+
+
+def test_l23_the_days_of_a_schedule_with_one_job_for_each(world: World) -> None:
+    """The hours are those of UTC, the days those of Paris: they begin an hour before."""
+    hourly = HOURS | {"zone": "UTC"}
+    dataset = {"bucket": "lake", "prefix": "raw/sales/", "keys": ["dt", "hour"], "period": hourly}
+    made = on({"type": "partition", "dataset": "sales", "of": "period"}, "clean", per="day", zone="Europe/Paris")
+    world.deploy(flights({"load": made}) | {"datasets": {"sales": dataset}})
+    for hour in range(23, 47):
+        comes(world, f"dt=2026-02-{27 + hour // 24}/hour={hour % 24:02}")
+    world.finish()
+    comes(world, "dt=2026-03-01/hour=05")
+    found = read(world)
+    assert states(found) == {"2026-02-28": "succeeded", "2026-03-01": "waiting"}
+    assert "waits for 23 of 24 hours" in found[1]["why"].text
+    assert found[0]["period"] is not None and found[0]["period"]["zone"] == "Europe/Paris"
+    with pytest.raises(SluiceError, match="the run of a period has many partitions"):
+        begin(world, "load", partitions={"dataset": "sales", "from": {"dt": "2026-02-28"}, "to": {"dt": "2026-03-01"}},
+              only="missing")  # fmt: skip

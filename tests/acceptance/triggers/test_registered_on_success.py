@@ -247,3 +247,20 @@ def test_l22_register_needs_an_end_and_files(world: World, target: Any, dataset:
     with pytest.raises(SluiceError, match=message) as raised:
         workflows.put(world.ports, full("other"), document, "tester")
     assert raised.value.field == "produces.0.register"
+
+
+def test_l22_the_day_of_a_run_names_its_partition_in_any_format(world: World) -> None:
+    """The run has the label of its day. The dataset writes it into three keys."""
+    hours = {"each": "hour", "format": "dt=%Y-%m-%d/hour=%H", "zone": "Europe/Paris"}
+    days = {"each": "day", "format": "year=%Y/month=%m/day=%-d", "zone": "Europe/Paris"}
+    of_period = {"type": "partition", "dataset": "clicks", "of": "period"}
+    made = {"workflow": "clean", "per": "day", "zone": "Europe/Paris", "enabled": True, "trigger": of_period}
+    document = flights({"clean": made}, clean=REGISTERS)
+    document["datasets"]["clicks"] = {"bucket": "lake", "prefix": "clicks/", "keys": ["dt", "hour"], "period": hours}
+    document["datasets"]["daily"] = {**DAILY, "period": days}
+    world.deploy(document)
+    for hour in range(24):
+        world.upload(f"clicks/dt=2026-03-01/hour={hour:02}/part-0")
+    world.settle()
+    work_off(world)
+    assert world.ports.rows.get(Partition, "demo.daily", ("2026", "03", "1")) is not None
