@@ -202,6 +202,20 @@ def test_the_log_says_what_a_call_has_sent_and_how_late(caplog: pytest.LogCaptur
     assert [run_id for line in lines for run_id in line["runs"]] == ids(world)
 
 
+def test_e6_a_target_that_raises_leaves_each_outcome_open(caplog: pytest.LogCaptureFixture) -> None:
+    world, leased = _leased(3)
+
+    def breaks() -> None:
+        raise ConnectionError("the connection broke")
+
+    Interfering(world, before=breaks)
+    sent = send.send(world.ports, leased)
+    told = [why.text for why in sent.ends.values() if why is not None]
+    assert told == ["try 1 of 3 failed, next try in 1s: the call failed: the connection broke"] * 3
+    [line] = [vars(line) for line in caplog.records if line.levelname == "ERROR"]
+    assert (line["message"], line["size"]) == ("target failed", 3)
+
+
 @pytest.mark.parametrize("takes", ["101ms", "1900ms"])
 def test_a_slow_read_covers_16_parallel_calls(takes: str) -> None:
     world = World()
