@@ -16,6 +16,7 @@ from chalicelib.core import states
 from chalicelib.core.backfills.backfill import values_of
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.period import PeriodRule
+from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.job import Job
@@ -48,6 +49,11 @@ class PeriodStatus:
 
 
 MISSING = PeriodStatus("missing")
+
+
+def keys_of(schedule: Schedule) -> Values:
+    """The keys of the correlation that name the period of each job of a schedule; empty if none does."""
+    return schedule.by
 
 
 def period_of(work: Job | Run, by: Values) -> Values | None:

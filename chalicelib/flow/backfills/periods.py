@@ -40,14 +40,14 @@ class Known:
 
 def known(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, since: Instant = 0) -> Known:
     """What became of the periods of a schedule, by its newest `MAX_ATTEMPTS` attempts from ``since`` on."""
-    name = schedule_state.schedule
+    name, by = schedule_state.schedule, periods.keys_of(schedule)
     jobs = tuple(lookup.every(partial(ports.jobs.jobs, name, schedule_state.generation)))
-    planned = _planned(ports, name, schedule.by)
+    planned = _planned(ports, name, by)
     # Clocks of other Lambdas may be ahead.
     attempts = ports.runs.attempts_between(name, since, ports.clock.now() + DAY, MAX_ATTEMPTS + 1)
     cut = len(attempts) > MAX_ATTEMPTS
     complete_from = attempts[-1].claimed_at + 1 if cut else since
-    return Known(periods.statuses(jobs, attempts, planned, schedule.by), complete_from)
+    return Known(periods.statuses(jobs, attempts, planned, by), complete_from)
 
 
 def _planned(ports: Ports, name: str, by: Values) -> dict[Values, str]:
@@ -68,13 +68,14 @@ def selected(
 ) -> Plan:  # fmt: skip
     """The part of a plan that a backfill runs: the missing, the failed, or all entries, without those in flight.
     Raises ``invalid`` if the runs of the schedule do not say what became of an entry."""
-    if only != "all" and plan.dataset is not None and not schedule.by:
+    by = periods.keys_of(schedule)
+    if only != "all" and plan.dataset is not None and not by:
         hint = f"add by: [{', '.join(plan.keys)}] to the schedule, or leave out only"
         raise invalid("only", "a schedule with by, whose runs name their partitions", only, hint)
     begins = _begins(ports, plan)
     since = max(0, min(begins.values()) - DAY) if plan.dataset is None else 0
     seen = known(ports, schedule_state, schedule, since)
-    now = {entry: seen.of(periods.period_of_entry(entry, plan.keys, schedule.by)) for entry in plan.entries}
+    now = {entry: seen.of(periods.period_of_entry(entry, plan.keys, by)) for entry in plan.entries}
     if only != "all":
         _require_complete(now, begins, seen.complete_from)
     return replace(

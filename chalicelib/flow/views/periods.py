@@ -91,23 +91,23 @@ def page(
     `RECENT` days. Periods that are not over are left out, unless there is work for them. Raises `SluiceError`
     (``invalid``) for a schedule without periods."""
     schedule_state, schedule = lookup.existing(ports, name)
-    begin = _position(cursor)
-    if tree.recurrences(schedule.trigger) and not schedule.by:
+    begin, by = _position(cursor), periods.keys_of(schedule)
+    if tree.recurrences(schedule.trigger) and not by:
         source, first = None, since if since is not None else _recent(schedule, until)
         expected = _fires(ports, schedule_state, schedule, max(first, begin[0]), until)
     else:
         source = source_of(ports, schedule)
         first = since if since is not None else source.first if source.first is not None else until
-        expected = _periods(source, schedule.by, max(first, begin[0]), until)
+        expected = _periods(source, by, max(first, begin[0]), until)
     rest = (each for each in expected if (each.at, each.values) > begin)
     found = list(islice(rest, limit + 1))
     shown_now = found[:limit]
     seen = known(ports, schedule_state, schedule, max(0, shown_now[0].at - DAY) if shown_now else until)
     now = ports.clock.now()
-    ready = _ready(ports, source, schedule.by, shown_now)
+    ready = _ready(ports, source, by, shown_now)
     statuses = ((each, seen.of(each.values)) for each in shown_now)
     items = tuple(
-        _view(each, status, schedule.by, ready.get(each.values))
+        _view(each, status, by, ready.get(each.values))
         for each, status in statuses
         if status.state != "missing" or each.period is None or each.period.end <= now
     )
@@ -117,12 +117,13 @@ def page(
 def source_of(ports: Ports, schedule: Schedule) -> Source:
     """The dataset whose periods a schedule runs: the first one of its trigger that has such. Raises ``invalid`` if
     there is none."""
+    by = periods.keys_of(schedule)
     for name in backfill.datasets_of(schedule):
         row = ports.rows.get(Definition, "dataset", name)
         dataset = Dataset.model_validate(row.document) if row is not None else None
-        rule = periods.rule_of(dataset, schedule.by) if dataset is not None else None
+        rule = periods.rule_of(dataset, by) if dataset is not None else None
         if dataset is not None and rule is not None and rule.names is not None:
-            return _read(ports, name, dataset, rule.names, schedule.by)
+            return _read(ports, name, dataset, rule.names, by)
     expected = "a schedule with a time in its trigger, or with by that names the period of a dataset"
     hint = "give the dataset its period, and write all keys of the period into by"
     raise invalid("name", expected, tree.describe(schedule.trigger), hint)
