@@ -136,8 +136,10 @@ class BundleLife(Life):
         at, generation = self.now, self.state.generation
         super().act(what, span)
         invariants._queues_are_what_jobs_say(invariants.Stock(self.world))
-        if self.state.generation != generation:  # what was due later is prepared again, under other ids
-            self.not_come |= {name for name, (_, due) in self.cancelled.items() if due > at}
+        if self.state.generation != generation:
+            # If the trigger goes on, what was due later is prepared again, under other ids.
+            by_due = bool(self.state.former)
+            self.not_come |= {name for name, instants in self.cancelled.items() if instants[by_due] > at}
             return
         later = {name for name, (nominal, _) in self.cancelled.items() if nominal > at}
         own = {name for name in later if f".{ids.base36(generation)}." in name}
