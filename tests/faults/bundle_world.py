@@ -136,13 +136,14 @@ class BundleLife(Life):
         at, generation = self.now, self.state.generation
         super().act(what, span)
         invariants._queues_are_what_jobs_say(invariants.Stock(self.world))
+        present = {name: when for name, when in self.cancelled.items() if f".{ids.base36(generation)}." in name}
         if self.state.generation != generation:
             # If the trigger goes on, what was due later is prepared again, under other ids.
             by_due = bool(self.state.former)
-            self.not_come |= {name for name, instants in self.cancelled.items() if instants[by_due] > at}
+            self.not_come |= {name for name, instants in present.items() if instants[by_due] > at}
             return
         later = {name for name, (nominal, _) in self.cancelled.items() if nominal > at}
-        own = {name for name in later if f".{ids.base36(generation)}." in name}
+        own = later & present.keys()
         self.not_come = self.not_come - own if self.state.mode in GATHERING_MODES else self.not_come | later
 
     def _do(self, what: str, span: str) -> None:
