@@ -101,7 +101,8 @@ class BundleLife(Life):
     world: World = field(default_factory=lambda: MortalWorld(**dying.SMALL))
     spare: int = 0
     has_died: bool = False
-    cancelled: dict[str, Instant] = field(default_factory=dict)  # the nominal instants of these events
+    # The nominal instants of these events, and when they were due.
+    cancelled: dict[str, tuple[Instant, Instant]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.points = wrap(self.world)
@@ -132,14 +133,18 @@ class BundleLife(Life):
     # -- acts ----------------------------------------------------------------------------------------------------
 
     def act(self, what: str | None = None, span: str | None = None) -> None:
-        at = self.now
+        at, generation = self.now, self.state.generation
         super().act(what, span)
         invariants._queues_are_what_jobs_say(invariants.Stock(self.world))
-        # A cancelled event of a fire that does not come in this generation, or not while it is drained, is none.
-        ahead = {name for name, nominal in self.cancelled.items() if nominal > at}
-        goes_on = self.state.mode in GATHERING_MODES
-        own = {name for name in ahead if goes_on and f".{ids.base36(self.state.generation)}." in name}
-        self.not_come = (self.not_come - own) | (ahead - own)
+        present = {name: when for name, when in self.cancelled.items() if f".{ids.base36(generation)}." in name}
+        if self.state.generation != generation:
+            # If the trigger goes on, what was due later is prepared again, under other ids.
+            by_due = bool(self.state.former)
+            self.not_come |= {name for name, instants in present.items() if instants[by_due] > at}
+            return
+        later = {name for name, (nominal, _) in self.cancelled.items() if nominal > at}
+        own = later & present.keys()
+        self.not_come = self.not_come - own if self.state.mode in GATHERING_MODES else self.not_come | later
 
     def _do(self, what: str, span: str) -> None:
         match what:
@@ -210,8 +215,9 @@ class BundleLife(Life):
     def _cancels(self) -> None:
         found = [(each, fire.nominal_of(job)) for job in self.world.jobs(NAME) for each in events.of_job(job)]
         for event, nominal in self.draws.sample(found, min(len(found), self.draws.randint(1, 4))):
+            due = lookup.find_job(self.world.ports, event).due_at or nominal
             redelivered(partial(actions.withdraw, self.world.ports, event, "tester"))
-            self.cancelled[event] = nominal
+            self.cancelled[event] = nominal, due
 
     def _rules(self, name: str) -> None:
         began = self.now
