@@ -172,14 +172,17 @@ def _late_half(world: World) -> None:
 
 def _parts(world: World, name: str) -> list[int]:
     """How many partitions each run got."""
-    return sorted(len(world.context(run)["events"]) for run in world.runs(name))
+    return sorted(map(len, _events(world, name)))
+
+
+def _events(world: World, name: str) -> list[list[dict[str, Any]]]:
+    """The events that each run got, in its context or in its manifest."""
+    return [world.context(run)["events"] or world.payloads.manifests[run.run_id] for run in world.runs(name)]
 
 
 def _days(world: World, name: str) -> list[list[str]]:
-    """The days that each run got, in its context or in its manifest."""
-    runs = world.runs(name)
-    answer = [world.context(run)["events"] or world.payloads.manifests[run.run_id] for run in runs]
-    return [sorted(event["partition"]["day"] for event in events) for events in answer]
+    """The days that each run got."""
+    return [sorted(event["partition"]["day"] for event in events) for events in _events(world, name)]
 
 
 GATHERED = {

@@ -252,6 +252,14 @@ HOURLY = {
             "enabled": True,
             "trigger": {"type": "partition", "dataset": "clicks", "count": 2},
         },
+        "day": {
+            "workflow": "report",
+            "enabled": True,
+            "zone": "Europe/Paris",
+            "per": "day",
+            "trigger": {"type": "partition", "dataset": "clicks", "of": "period"},
+            "incomplete": {"after": "1h"},
+        },
     },
 }
 
@@ -273,6 +281,19 @@ def test_t24_a_job_reads_its_period(hourly: dict[str, dict[str, Any]], schedule:
     assert (str(period), period.label, period.zone) == ("2026-10-25T02", "2026-10-25T02", "Europe/Paris")
     assert period.start.isoformat() == "2026-10-25T02:00:00+02:00"
     assert period.end.isoformat() == "2026-10-25T03:00:00+01:00"
+
+
+def test_t25_a_job_reads_the_period_of_its_job() -> None:
+    app = App(HOURLY, at="2026-10-26T12:00Z")
+    for hour in ("2", "03"):
+        app.object("clicks", f"dt=2026-10-25/hour={hour}/part-0.csv", 100)
+    app.advance("1h")
+    document = contexts(app)["day"]
+    SCHEMA.validate(document)
+    period = parse(document).period()
+    assert (period.label, period.start.isoformat()) == ("2026-10-25", "2026-10-25T00:00:00+02:00")
+    assert period.end.isoformat() == "2026-10-26T00:00:00+01:00"
+    assert len(document["missing"]) == 22
 
 
 def test_t24_several_periods_are_no_period_of_the_run() -> None:

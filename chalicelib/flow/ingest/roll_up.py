@@ -70,23 +70,17 @@ def begin(
             return None
         if schedule.late == "ignore":
             return Refused(f"is late: the job of {place.period.label} has started as {last.run_id}")
+    datasets = datasets_of(ports, schedule)
     try:
         # A late partition runs its period again at once. An old period has as long to become complete as a new one.
-        leaves = _leaves(ports, schedule, place, is_granted, now, now if last is None else 0)
+        needed = parts_by_leaf(schedule, place, datasets, now if last is None else 0)
     except SluiceError as refused:
         return Refused(f"does not count: {refused.message}")
-    return Begin(leaves, _source(gather.gathering_key(place.correlation), number))
-
-
-def _leaves(
-    ports: Ports, schedule: Schedule, place: Place, is_granted: Callable[[str], bool], now: Instant, since: Instant
-) -> dict[str, Progress]:
-    """The parts that each leaf waits for, with those that are registered. Raises ``invalid`` if a dataset does not
-    determine them."""
-    return {
+    leaves = {
         leaf: _progress(ports, parts, now) if is_granted(leaf) else Progress(0, now, now, parts=parts)
-        for leaf, parts in parts_by_leaf(schedule, place, datasets_of(ports, schedule), since).items()
+        for leaf, parts in needed.items()
     }
+    return Begin(leaves, _source(gather.gathering_key(place.correlation), number))
 
 
 def datasets_of(ports: Ports, schedule: Schedule) -> dict[str, Dataset]:
