@@ -103,7 +103,7 @@ def _plan(group: Changes) -> list[Write]:
     """The plan of a transaction. What several schedules ask of one workflow, or expect of one row, is written once."""
     rates: dict[str, TrackRates] = {}
     starts: dict[str, TrackStarts] = {}
-    expected: dict[str, ExpectStops] = {}
+    expected: list[ExpectStops] = []
     plan: list[Write] = []
     for write in (write for change in group.values() for write in change.plan):
         match write:
@@ -112,11 +112,13 @@ def _plan(group: Changes) -> list[Write]:
                 rates[limit_name] = TrackRates(limit_name, tuple(dict.fromkeys((*known, *write.rates))))
             case TrackStarts(workflow=workflow):
                 starts[workflow] = write
-            case ExpectStops(copy=copy):
-                expected[copy] = write
+            case ExpectStops():
+                expected.append(write)
             case _:
                 plan.append(write)
-    return [*plan, *rates.values(), *starts.values(), *expected.values()]
+    # All copies of the stops are equal, so the one that was read at the lowest revision stands for the others.
+    oldest = sorted(expected, key=lambda write: write.read.rev if write.read is not None else 0)[:1]
+    return [*plan, *rates.values(), *starts.values(), *oldest]
 
 
 def _commit(ports: Ports, group: Changes) -> Changes:

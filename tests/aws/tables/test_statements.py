@@ -39,6 +39,7 @@ from chalicelib.core.rows.event import LastArrival, NewestPartition
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.schedule import Subscription, Timer
+from chalicelib.core.rows.stops import StopsRow
 from chalicelib.core.writes import (
     ClearStateWake,
     CloseGeneration,
@@ -61,6 +62,7 @@ from chalicelib.core.writes import (
     ExpectNotQueued,
     ExpectNotWaiting,
     ExpectOpen,
+    ExpectStops,
     MarkWoken,
     Put,
     PutDefinition,
@@ -164,6 +166,8 @@ OTHERS: list[Write] = [
     EndTimer(TIMER),
     EndTimer(TIMER, replace(TIMER, generation=TIMER.generation + 1)),
     ExpectGrants("demo", None),
+    ExpectStops("demo", "0", None),
+    ExpectStops("demo", "0", StopsRow("demo", "0", rev=3)),
     ExpectGrants("demo", GrantsRow("demo", {}, 2, NOON, "", rev=3)),
     RemoveSubscription(Subscription("grants:lake", "demo.flights.clean", 1, 1, "grants", NOON)),
     ExpectDefinition(Definition("pool", "demo.p", {}, 2, NOON)),
