@@ -17,6 +17,7 @@ from chalicelib.core.writes import Create, Write
 from chalicelib.flow import lookup
 from chalicelib.flow.definitions import store
 from chalicelib.flow.ingest import roll_up
+from chalicelib.flow.views import partitions
 from tests.acceptance.words import all_of, any_of, doze, on, reasons, why_schedule
 from tests.support.crash import redelivered, wrap
 from tests.support.ledgers import LedgerBetween
@@ -178,6 +179,15 @@ def test_t27_a_dry_run_names_each_job(world: World) -> None:
     assert ([step.fires for step in steps], left) == ([True] * 7, [])
     for step, label in zip(steps, AFTER, strict=True):
         assert f"1 of 1 week for {label} Europe/Paris in demo.models came" in step.why.text
+
+
+def test_t27_the_page_of_a_partition_names_its_jobs(world: World) -> None:
+    world.deploy(app(per_day(all_of(weeks(), HALVES))))
+    upload(world, "week=2026-W10")
+    dataset = roll_up.datasets_of(world.ports, lookup.existing(world.ports, full("s"))[1])["demo.models"]
+    found = partitions.one(world.ports, "demo.models", dataset, {"week": "2026-W10"})
+    assert {job["job_id"] for job in found["waiting"]} == {job.job_id for job in world.jobs("s")}
+    assert len(found["waiting"]) == 7
 
 
 REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
