@@ -462,8 +462,9 @@ def http(
 
 
 def incomplete(*, allow: int | None = UNSET, after: str | None = UNSET) -> Incomplete:
-    """Once the period has ended, a leaf may lack ``allow`` partitions. When ``after`` has passed since its end,
-    it may lack any number.
+    """When ``after`` has passed since the end of the period, a leaf may lack any number of partitions. It may
+    lack ``allow`` of them when the last one has had as long to come as its own period takes: an hour, of
+    hours.
     """
     return Incomplete(given({"allow": allow, "after": after}))
 

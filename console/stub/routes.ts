@@ -63,6 +63,7 @@ const leaf = (type: string, text: string, met: boolean) => ({
   met,
   arrived: met ? [`${text} at ${iso(NOW - 40 * MINUTE)}`] : [],
   missing: met ? [] : [text],
+  lacks: [],
   changes_at: null,
   leaf: "0",
   children: [],

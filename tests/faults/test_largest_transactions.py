@@ -428,7 +428,7 @@ LARGEST: dict[str, tuple[str, int]] = {
     "flow/definitions/store.py::put": ("deployments", 4),
     "flow/each.py::committed": ("timers", 20),
     "flow/fires/emit.py::_commit": ("timers", 90),
-    "flow/ingest/apply.py::apply_event": ("events", 45),
+    "flow/ingest/apply.py::_apply": ("events", 45),
     "flow/jobs/check.py::_claim": ("claims", 90),
     "flow/deliveries/bundle_books.py::_commit": ("bundles", 50),
     "flow/deliveries/bundles.py::divide": ("bundles", 90),

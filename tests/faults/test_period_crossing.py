@@ -78,7 +78,7 @@ def test_t24_a_registration_beside_an_object_is_one_partition() -> None:
 
 
 def of_days(**fields: Any) -> World:
-    """A world with one job for each day, of two halves, whose first of March ended twelve hours ago."""
+    """A world with one job for each day, of two halves."""
     made = World(wake_shards=1, history_shards=1)
     half = {"each": "12h", "format": "dt=%Y-%m-%d/hour=%H"}
     trigger = {"type": "partition", "dataset": "clicks", "of": "period"}
@@ -107,7 +107,7 @@ def test_t25_two_parts_at_once_make_one_job() -> None:
 @pytest.mark.parametrize("late", ["ignore", "again"])
 def test_t28_a_part_beside_the_deadline_of_its_day(late: str) -> None:
     def begun() -> World:
-        made = of_days(incomplete={"after": "12h5m"}, late=late)
+        made = of_days(incomplete={"after": "5m"}, late=late)
         half(made, "00")()
         made.settle()
         made.clock.wait_until(made.clock.now() + 5 * MINUTE)

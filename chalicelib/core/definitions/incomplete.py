@@ -13,8 +13,8 @@ from chalicelib.core.triggers.parts import MAX_PARTS
 
 
 class Incomplete(Document):
-    """Once the period has ended, a leaf may lack ``allow`` partitions. When ``after`` has passed since its end, it may
-    lack any number."""
+    """When ``after`` has passed since the end of the period, a leaf may lack any number of partitions. It may lack
+    ``allow`` of them when the last one has had as long to come as its own period takes: an hour, of hours."""
 
     allow: Annotated[int, Field(ge=1, lt=MAX_PARTS)] | None = None
     after: Duration | None = None

@@ -10,12 +10,11 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, HOUR, Millis
 from chalicelib.core.time import period_names
-from chalicelib.core.time.period_names import LENGTHS
+from chalicelib.core.time.period_names import longest as length
 from chalicelib.core.triggers.leaf import Leaf
 from chalicelib.core.triggers.parts import MAX_JOBS, MAX_PARTS
 
-# The longest and the shortest of those whose length varies. A change of the clocks adds an hour to a day or longer.
-_LONGEST: Mapping[str, Millis] = {"month": 31 * DAY, "quarter": 92 * DAY, "year": 366 * DAY}
+# Of those whose length varies.
 _SHORTEST: Mapping[str, Millis] = {"month": 28 * DAY, "quarter": 90 * DAY, "year": 365 * DAY}
 
 
@@ -58,6 +57,10 @@ def _check_values(name: str, dataset: Dataset, schedule: Schedule, leaf: Leaf) -
     count = -(-span // _SHORTEST.get(rule.each, length(rule.each)))
     count *= prod(len(values) for key, values in dataset.values.items() if key not in schedule.by)
     named = period_names.keys_of(rule.format)
+    for key in schedule.by:
+        if key in named:
+            hint = f"remove it: per: {per.each} tells the periods apart"
+            raise invalid("by", f"keys that do not name the period of {name}", key, hint)
     for key in dataset.keys:
         if key not in named and key not in schedule.by and key not in dataset.values:
             hint = f"list them in the dataset: values: {{{key}: [..]}}; or add by: [{key}], for a job for each {key}"
@@ -69,11 +72,6 @@ def _check_values(name: str, dataset: Dataset, schedule: Schedule, leaf: Leaf) -
     if jobs > MAX_JOBS:
         hint = "write a shorter window or a longer per, or wait for a dataset of shorter periods"
         raise invalid("trigger.of", f"at most {MAX_JOBS:,} jobs for each partition of {name}", f"up to {jobs:,}", hint)
-
-
-def length(each: str) -> Millis:
-    """The length of a period, of a varying one the longest."""
-    return LENGTHS[each][2] or _LONGEST[each]
 
 
 def longest(each: str) -> Millis:

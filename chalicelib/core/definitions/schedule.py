@@ -286,6 +286,11 @@ class Schedule(Described, Carried):
         return None if self.timeout == "never" else self.timeout.millis
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of the correlation of its jobs: that of their period, and ``by``."""
+        return (*((self.per.each,) if self.per is not None else ()), *self.by)
+
+    @property
     def gathering(self) -> tuple[Any, ...]:
         """What decides which events a job gathers. A change of it begins again."""
         per = (self.per, self.per.zone or self.zone) if self.per is not None else None

@@ -49,10 +49,11 @@ def parts_of(
     period: Period,
     fixed: Mapping[str, str],
     incomplete: Incomplete | None = None,
+    since: Instant = 0,
 ) -> Parts:
     """The parts of a dataset that a leaf needs for the job of a period, none of which have come. ``fixed`` are the
-    values by which jobs are told apart besides their period. Raises ``invalid`` if the dataset does not determine
-    them."""
+    values by which jobs are told apart besides their period. The spans of ``incomplete`` count from the end of the
+    period, or from ``since`` if that is later. Raises ``invalid`` if the dataset does not determine the parts."""
     rule = dataset.period
     if rule is None:
         hint = "give the dataset a period, which says how its folders name hours or days"
@@ -67,7 +68,7 @@ def parts_of(
         elif key not in named:
             hint = f"list its values in the dataset, or add it to by: then there is a job for each {key} of a period"
             raise invalid("trigger.dataset", f"a dataset whose values of {key} are known", name, hint)
-    span = incomplete.span if incomplete is not None else None
+    span, ended = incomplete.span if incomplete is not None else None, max(period.end, since)
     names = rule.names
     if names is None:
         raise invalid("zone", "a zone of the present rules", rule.zone)
@@ -75,8 +76,9 @@ def parts_of(
     return parts.begun(
         Parts(
             name, dataset.keys, rule.each, rule.format, rule.zone, rule.week_starts, values, start, end, of, need=0,
-            ended=period.end, allow=incomplete.allow if incomplete is not None else None,
-            open_at=period.end + span if span is not None else None, around=(start, end) != (period.start, period.end),
+            allowed_at=ended + period_names.longest(rule.each),
+            allow=incomplete.allow if incomplete is not None else None,
+            open_at=ended + span if span is not None else None, around=(start, end) != (period.start, period.end),
         )
     )  # fmt: skip
 

@@ -160,7 +160,7 @@ def _places(
     for place in places:
         sort_key = gather.gathering_key(place.correlation)
         cost = 0 if sort_key in known else STEPS_OF_A_PART
-        leaves = known.setdefault(sort_key, {}) or of_period.parts_by_leaf(schedule, place, datasets)
+        leaves = known.setdefault(sort_key, {}) or of_period.parts_by_leaf(schedule, place, datasets, event.accepted_at)
         known[sort_key] = leaves
         parts = of_period.numbers(place, event, leaves)
         lost = None if parts else f"it is none of the partitions that {place.period.label} waits for"

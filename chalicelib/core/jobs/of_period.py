@@ -67,15 +67,17 @@ def places_of(
     return tuple(found)
 
 
-def parts_by_leaf(schedule: Schedule, place: Place, datasets: Mapping[str, Dataset]) -> dict[str, Parts]:
-    """The parts that each leaf of the trigger waits for. Raises ``invalid`` if a dataset does not determine them, or is
-    not among ``datasets``."""
+def parts_by_leaf(
+    schedule: Schedule, place: Place, datasets: Mapping[str, Dataset], since: Instant = 0
+) -> dict[str, Parts]:
+    """The parts that each leaf of the trigger waits for; ``since`` is as for `parts_of`. Raises ``invalid`` if a
+    dataset does not determine them, or is not among ``datasets``."""
     fixed, found = {key: place.correlation[key] for key in schedule.by}, {}
     for leaf in tree.leaves(schedule.trigger):
         [name] = (each.name for each in leaf.trigger.datasets())
         if name not in datasets:
             raise invalid("trigger.dataset", "a dataset that exists", name)
-        found[leaf.id] = parts_of(name, datasets[name], leaf.trigger, place.period, fixed, schedule.incomplete)
+        found[leaf.id] = parts_of(name, datasets[name], leaf.trigger, place.period, fixed, schedule.incomplete, since)
     return found
 
 

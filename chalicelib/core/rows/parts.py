@@ -24,8 +24,7 @@ class Parts:
 
     ``around``: they are those of a window, and not of the period itself.
 
-    The leaf may lack ``allow`` of them from ``ended`` on, when the period is over, and any from ``open_at`` on; None:
-    it may lack none.
+    The leaf may lack ``allow`` of them from ``allowed_at`` on, and any from ``open_at`` on; None: it may lack none.
 
     ``unknown`` are fields that newer code has stored; a write keeps them as they are (O11)."""
 
@@ -40,7 +39,7 @@ class Parts:
     end: Instant
     of: str
     need: int
-    ended: Instant
+    allowed_at: Instant
     allow: int | None = None
     open_at: Instant | None = None
     around: bool = False
@@ -62,13 +61,13 @@ class Parts:
     def is_enough(self, now: Instant) -> bool:
         """Whether the leaf is met at ``now``: no part is missing, or so many may be."""
         lacking = self.lacking
-        allowed = self.allow is not None and lacking <= self.allow and now >= self.ended
+        allowed = self.allow is not None and lacking <= self.allow and now >= self.allowed_at
         return lacking == 0 or allowed or (self.open_at is not None and now >= self.open_at)
 
     @property
     def enough_at(self) -> Instant | None:
         """When the leaf is met if no further part comes; None: never."""
-        allowed = self.ended if self.allow is not None and self.lacking <= self.allow else None
+        allowed = self.allowed_at if self.allow is not None and self.lacking <= self.allow else None
         return min((at for at in (allowed, self.open_at) if at is not None), default=None)
 
     @property
@@ -91,6 +90,6 @@ class Parts:
 
 
 _FIELDS = (
-    "dataset", "keys", "each", "format", "zone", "week_starts", "values", "start", "end", "of", "need", "ended",
+    "dataset", "keys", "each", "format", "zone", "week_starts", "values", "start", "end", "of", "need", "allowed_at",
     "allow", "open_at", "around", "have",
 )  # fmt: skip

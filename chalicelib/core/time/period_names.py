@@ -48,6 +48,7 @@ LENGTHS: Mapping[str, tuple[Unit, int, Millis | None]] = {
     "quarter": ("quarter", 1, None),
     "year": ("year", 1, None),
 }
+_LONGEST: Mapping[str, Millis] = {"month": 31 * DAY, "quarter": 92 * DAY, "year": 366 * DAY}
 # The sets of fields that determine a period, the usual one first.
 _DAYS = ("Ymd", "Yj")
 DETERMINING: Mapping[Unit, tuple[str, ...]] = {
@@ -187,6 +188,11 @@ class Names:
         if unit == "week":
             return f"the first day of a week, a {_DAY_NAMES[WEEKDAYS.index(self.calendar.week_starts)]}"
         return f"the beginning of a period of {_length(unit, count)}"
+
+
+def longest(each: str) -> Millis:
+    """The length of a period, of a varying one the longest, without changes of the clocks."""
+    return LENGTHS[each][2] or _LONGEST[each]
 
 
 def of(each: str, text: str, zone: str, week_starts: Weekday = "mon") -> Names | None:

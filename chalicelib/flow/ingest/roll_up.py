@@ -71,22 +71,17 @@ def begin(
             return None
         if schedule.late == "ignore":
             return Refused(f"is late: the job of {place.period.label} has started as {last.run_id}")
+    datasets = datasets_of(ports, schedule)
     try:
-        leaves = _leaves(ports, schedule, place, is_granted, now)
+        # A late partition runs its period again at once. An old period has as long to become complete as a new one.
+        needed = parts_by_leaf(schedule, place, datasets, now if last is None else 0)
     except SluiceError as refused:
         return Refused(f"does not count: {refused.message}")
-    return Begin(leaves, _source(gather.gathering_key(place.correlation), number))
-
-
-def _leaves(
-    ports: Ports, schedule: Schedule, place: Place, is_granted: Callable[[str], bool], now: Instant
-) -> dict[str, Progress]:
-    """The parts that each leaf waits for, with those that are registered. Raises ``invalid`` if a dataset does not
-    determine them."""
-    return {
-        leaf: _came(ports, parts, now) if is_granted(leaf) else Progress(0, now, now, parts=parts)
-        for leaf, parts in parts_by_leaf(schedule, place, datasets_of(ports, schedule)).items()
+    leaves = {
+        leaf: _progress(ports, parts, now) if is_granted(leaf) else Progress(0, now, now, parts=parts)
+        for leaf, parts in needed.items()
     }
+    return Begin(leaves, _source(gather.gathering_key(place.correlation), number))
 
 
 def datasets_of(ports: Ports, schedule: Schedule) -> dict[str, Dataset]:
@@ -96,14 +91,24 @@ def datasets_of(ports: Ports, schedule: Schedule) -> dict[str, Dataset]:
     return {name: Dataset.model_validate(row.document) for name, row in rows.items() if row is not None}
 
 
-def _came(ports: Ports, parts: Parts, now: Instant) -> Progress:
+def _progress(ports: Ports, parts: Parts, now: Instant) -> Progress:
     """The progress of a leaf by the partitions that are registered."""
+    known, rows = _registered(ports, parts)
+    instants = [row.event.accepted_at for row in rows] or [now]
+    return Progress(len(rows), min(instants), max(instants), parts=known)
+
+
+def came(ports: Ports, parts: Parts) -> Parts:
+    """The parts, with those that are registered."""
+    return _registered(ports, parts)[0]
+
+
+def _registered(ports: Ports, parts: Parts) -> tuple[Parts, list[Partition]]:
     keys = {tuple(values_of(parts, part).values()): part.number for part in every(parts)}
     rows = many.rows(ports, Partition, ((parts.dataset, values) for values in keys))
     for row in rows:
         parts = having(parts, keys[row.values])
-    instants = [row.event.accepted_at for row in rows] or [now]
-    return Progress(len(rows), min(instants), max(instants), parts=parts)
+    return parts, rows
 
 
 def _source(sort_key: str, number: int) -> str:

@@ -13,8 +13,10 @@ from chalicelib.core.changes import replace
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.errors import SluiceError
 from chalicelib.core.events.build import reached, status_event
 from chalicelib.core.events.periods import fields_of
+from chalicelib.core.jobs.of_period import Place, parts_by_leaf
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.parts import Parts
@@ -24,6 +26,7 @@ from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers import registry, tree
 from chalicelib.core.triggers.parts import came, lacks, values_of
 from chalicelib.flow import grants, lookup, many
+from chalicelib.flow.ingest import roll_up
 from chalicelib.flow.periods import Periods
 from chalicelib.ports import Ports
 
@@ -181,19 +184,39 @@ def _named(ports: Ports, run: Run, event: Event) -> Iterator[Event]:
     """The events of the data that a user named for a run-now or a backfill by the run's correlation, besides its own
     ``event``. For the datasets that the schedule's trigger counts, they are the registered partitions with these
     values. For the workflows, they are the statuses of the newest runs with these values. If the trigger counts one
-    dataset alone, a run-now has its partition in any case, as a backfill has.
+    dataset alone, a run-now has its partition in any case, as a backfill has. With a period they are the partitions
+    that its job would wait for.
     """
     values = rounds.without(run.correlation)
     version = ports.rows.get(Version, run.schedule, run.version) if values else None
     if not values or version is None:
         return
     schedule = Schedule.model_validate(version.definition)
+    period = schedule.period_of(values)
+    if period is not None:
+        yield from _of_whole_period(ports, run, schedule, period)
+        return
     counted, own = backfill.datasets_of(schedule), run.schedule.partition(".")[0]
     for name in counted:
         found = _of_dataset(ports, name, event, values, own, event.kind == "run_now" and len(counted) == 1)
         yield from (found,) if found is not None else ()
     if not ids.is_of_dag(run.schedule):  # a node's upstream runs are those of its round
         yield from _statuses(ports, schedule, event, values, own)
+
+
+def _of_whole_period(ports: Ports, run: Run, schedule: Schedule, period: Period) -> Sequence[Event]:
+    """The events of the registered partitions that the job of a period waits for; none if its datasets do not determine
+    them, or one of another namespace is not granted."""
+    own, datasets = run.schedule.partition(".")[0], roll_up.datasets_of(ports, schedule)
+    uses = [ForeignUse("datasets", name, own) for name in datasets if name.partition(".")[0] != own]
+    if grants.used_of(ports, uses).missing:
+        return ()
+    place = Place(period, period, run.correlation or {}, ())
+    try:
+        parts = parts_by_leaf(schedule, place, datasets)
+    except SluiceError:
+        return ()
+    return _of_parts(ports, [roll_up.came(ports, each) for each in parts.values()], None)
 
 
 def _of_dataset(

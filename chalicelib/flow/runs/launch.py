@@ -8,6 +8,7 @@ from typing import Any
 
 from chalicelib.core import states
 from chalicelib.core.access import grants as grants_rules
+from chalicelib.core.dags import rounds
 from chalicelib.core.definitions import data, overrides
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import priority as job_priority
@@ -109,7 +110,7 @@ def _prepare(ports: Ports, run: Run, seen: Seen) -> bool | None:
     unassumed = target_roles.assume(ports, [updated])
     context = build(ports, updated)
     ports.payloads.put_context(run.run_id, context)
-    partition = partition_of(updated, () if updated.correlation else events_of(ports, updated))
+    partition = partition_of(updated, () if rounds.without(updated.correlation) else events_of(ports, updated))
     now = ports.clock.now()  # the preparation took time, and the permit is for an instant
     span = launch.span_of(run, seen, now)
     if span is not None and now > span.until:

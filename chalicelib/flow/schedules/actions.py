@@ -222,17 +222,32 @@ def _correlation(
     """The correlation of a run-now: the values of the schedule's keys, in their order."""
     if partition is None:
         return None
-    if not schedule.by:
+    if not schedule.keys:
         hint = "leave partition out, or give the schedule the keys: by"
         raise errors.invalid(
             "partition", "no partition, because the schedule has no correlation keys", dict(partition), hint
         )
-    if set(partition) != set(schedule.by):
-        hint = f"write each key once: {'/'.join(f'{key}=...' for key in schedule.by)}"
-        expected = f"an object with exactly the keys {', '.join(schedule.by)}"
+    if set(partition) != set(schedule.keys):
+        hint = f"write each key once: {'/'.join(f'{key}=...' for key in schedule.keys)}"
+        expected = f"an object with exactly the keys {', '.join(schedule.keys)}"
         raise errors.invalid("partition", expected, dict(partition), hint)
+    if schedule.per is not None:
+        return _of_period(schedule, partition)
     known = _registered(ports, name, schedule, partition)
     return {key: decoded(known[key]) for key in schedule.by}
+
+
+def _of_period(schedule: Schedule, partition: Mapping[str, str]) -> dict[str, str]:
+    """The correlation of the run of a period, with the label as the schedule writes it. Raises ``invalid`` for a label
+    of no period."""
+    names = schedule.per.names(schedule.zone) if schedule.per is not None else None
+    if names is None:
+        raise errors.invalid("partition", "a zone of the present rules", schedule.zone)
+    try:
+        label = names.write(names.read(partition))
+    except errors.SluiceError as refused:
+        raise errors.SluiceError(refused.code, refused.message, "partition", refused.hint) from None
+    return {**label, **{key: decoded(partition[key]) for key in schedule.by}}
 
 
 def _registered(ports: Ports, name: str, schedule: Schedule, partition: Mapping[str, str]) -> Mapping[str, str]:

@@ -4,6 +4,7 @@ import type { Noun } from "../lib/sentence";
 import { Go, RunLink } from "./go";
 import { Reason, When } from "./text";
 
+const SHOWN = 5; // missing partitions
 const COMBINED: Record<string, string> = { all: "all of", any: "any of", at_least: "at least", within: "within" };
 
 /** A trigger as a tree: each part with what has arrived and what is missing. `at`: the partition that a job is for. */
@@ -17,7 +18,10 @@ export function TriggerTree({ node, refs, at }: { node: PartOfTrigger; refs?: No
 
 function TreePart({ node, refs, at }: { node: PartOfTrigger; refs?: Noun[]; at?: string }) {
   const sub = node.children.length > 0;
-  const lacks = at && !node.met && node.type === "partition" ? refs?.find((ref) => isSet(ref, node)) : undefined;
+  const dataset = !node.met && node.type === "partition" ? refs?.find((ref) => isSet(ref, node)) : undefined;
+  const named = node.lacks.map((values) => Object.values(values).join("/"));
+  const missing = named.length > 0 ? named : at ? [at] : [];
+  const more = node.need - node.have - SHOWN;
   return (
     <li>
       <div className="tree-node">
@@ -39,9 +43,16 @@ function TreePart({ node, refs, at }: { node: PartOfTrigger; refs?: Noun[]; at?:
                 <Reason text={text} refs={refs} />
               </span>
             ))}
-          {lacks && (
+          {dataset && missing.length > 0 && (
             <span className="sub">
-              missing: <Go to={paths.dataset(lacks.name)} search={{ at }}>{`partition ${at}`}</Go>
+              missing:{" "}
+              {missing.slice(0, SHOWN).map((values, index) => (
+                <span key={values}>
+                  {index > 0 && ", "}
+                  <Go to={paths.dataset(dataset.name)} search={{ at: values }}>{`partition ${values}`}</Go>
+                </span>
+              ))}
+              {named.length > SHOWN && ` and ${more.toLocaleString("en-US")} more`}
             </span>
           )}
           {node.changes_at && (

@@ -15,6 +15,7 @@ from chalicelib.core.jobs.dry_run import dry_run
 from chalicelib.core.triggers.partition import GivenPartition
 from chalicelib.flow import lookup
 from chalicelib.flow.ingest import roll_up
+from chalicelib.flow.schedules import actions
 from chalicelib.flow.views import partitions
 from tests.acceptance.words import all_of, any_of, doze, doze_until, kinds, on, partition, reasons, why, why_schedule
 from tests.support.world import World, flights, full
@@ -213,6 +214,21 @@ def test_t25_the_page_of_a_partition_names_the_job(world: World) -> None:
         assert [job["job_id"] for job in found["waiting"]] == [job.job_id for job in world.jobs("s")]
 
 
+def test_t25_a_run_now_of_a_day_gets_what_there_is(world: World) -> None:
+    world.deploy(app({"s": per_day()}))
+    upload(world, *hours_of("2026-03-02")[:3])
+    actions.run_now(world.ports, full("s"), {}, "r1", None, {"day": "2026-3-2"})
+    world.settle()
+    [run] = world.runs("s")
+    context = world.context(run)
+    assert (run.correlation, context["period"]["label"]) == ({"day": "2026-03-02"}, "2026-03-02")
+    assert [event["kind"] for event in context["events"]] == ["run_now", *["partition"] * 3]
+    for wrong in ({"day": "2026-02-30"}, {"dt": "2026-03-02"}):
+        with pytest.raises(SluiceError) as refused:
+            actions.run_now(world.ports, full("s"), {}, "r2", None, wrong)
+        assert refused.value.field == "partition"
+
+
 # -- listed values -----------------------------------------------------------------------------------------------------
 
 REGIONS = {
@@ -271,13 +287,13 @@ def test_t25_values_that_are_refused(world: World, fields: dict[str, Any], why: 
 END = parse_instant("2026-03-02T23:00:00Z")  # of 2 March in Paris
 
 
-def test_t28_one_may_be_missing_once_the_day_has_ended(world: World) -> None:
+def test_t28_one_may_be_missing_an_hour_after_the_day(world: World) -> None:
     world.deploy(app({"s": per_day(incomplete={"allow": 1})}))
     upload(world, *(folder for folder in hours_of("2026-03-02") if folder[-2:] != "05"))
-    assert "in demo.clicks: 05, or until 2026-03-02T23:00:00.000Z" in why(world, "s")["why"]
-    doze_until(world, END - 1)
+    assert "in demo.clicks: 05, or until 2026-03-03T00:00:00.000Z" in why(world, "s")["why"]
+    doze_until(world, END + HOUR - 1)
     assert world.runs("s") == []
-    doze_until(world, END)
+    doze_until(world, END + HOUR)
     [run] = world.runs("s")
     context = world.context(run)
     assert "without 05 of demo.clicks" in run.fired_by.text
@@ -294,6 +310,18 @@ def test_t28_more_than_allowed_wait_until_after(world: World) -> None:
     [run] = world.runs("s")
     assert (len(world.context(run)["events"]), len(world.context(run)["missing"])) == (2, 22)
     assert "without 02, 03, 04, 05 and 18 more of demo.clicks" in run.fired_by.text
+
+
+def test_t28_an_old_day_has_as_long_to_become_complete(world: World) -> None:
+    world.deploy(app({"s": per_day(incomplete={"allow": 1, "after": "6h"})}))
+    upload(world, *hours_of("2026-02-02"))
+    [run] = world.runs("s")
+    assert "missing" not in world.context(run)
+    upload(world, *hours_of("2026-02-03")[:2])
+    doze_until(world, world.clock.now() + 6 * HOUR - 1)
+    assert len(world.runs("s")) == 1
+    doze_until(world, world.clock.now() + 1)
+    assert len(world.runs("s")) == 2
 
 
 def test_t28_a_part_before_the_deadline_completes_the_day(world: World) -> None:
@@ -433,6 +461,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (on(partition("sales"), incomplete={"allow": 1}), {}, "incomplete only with per"),
     (on(partition("sales"), late="again"), {}, "late only with per"),
     (per_day(incomplete={"after": "2d"}), {}, "less than the timeout of 1d"),
+    (per_day(by=["dt"]), {}, "keys that do not name the period of demo.clicks"),
     (per_day(window(periods=20_000)), {}, "less than or equal to 10000"),
     (per_day(window("clicks", **{"from": "-20000h"})), {}, "at most 10,000 partitions of demo.clicks"),
     (per_day(window(**{"from": "-1001d"})), {}, "at most 1,000 jobs for each partition of demo.sales"),
