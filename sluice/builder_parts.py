@@ -507,8 +507,10 @@ def lambda_function(function: str, *, wait: bool = UNSET) -> Target:
     return Target(given({"type": "lambda", "function": function, "wait": wait}))
 
 
-def last(periods: int, *, ending: Literal["period", "before"] = UNSET) -> Last:
-    """The last ``periods`` of the dataset, the last of which begins in the period of the job, or before it."""
+def last(periods: int, *, ending: Literal["period", "before", "after"] = UNSET) -> Last:
+    """So many ``periods`` of the dataset. The last of them belongs to the period of the job (``ending``), is the
+    one before those that do, or the one after them.
+    """
     return Last(given({"periods": periods, "ending": ending}))
 
 

@@ -46,3 +46,24 @@ def test_t26_a_partition_costs_what_its_windows_do() -> None:
     one, seven = (joining(app("day", {"from": back, "to": "period"}), 3) for back in ("period", "-6d"))
     assert one.write_units < seven.write_units < 7 * one.write_units
     assert seven.calls["dynamodb:TransactWriteItems"] == 7
+
+
+def starting(each: str) -> Tally:
+    """What a partition of this length costs that starts the jobs of its hours."""
+    plant, document = Plant(*fresh_tables()), app("hour")
+    document["datasets"]["clicks"]["period"] = PERIOD | {"each": each}
+    plant.deploy(document)
+    plant.restart_meter()
+    plant.upload("clicks/dt=2026-03-02/hour=00/a.parquet")
+    return plant.tally
+
+
+def test_t27_a_partition_costs_what_its_jobs_do() -> None:
+    """Each job after the first has one transaction of 11 units, and six reads."""
+    one, two, twelve = map(starting, ("hour", "2h", "12h"))
+    for tally, jobs in ((one, 1), (two, 2), (twelve, 12)):
+        assert tally.calls["dynamodb:TransactWriteItems"] == jobs
+        assert tally.write_units == one.write_units + 11 * (jobs - 1)
+        assert tally.calls["dynamodb:GetItem"] == one.calls["dynamodb:GetItem"] + 3 * (jobs - 1)
+        # And one that asks to which of several jobs the event was applied before.
+        assert tally.calls["dynamodb:BatchGetItem"] == one.calls["dynamodb:BatchGetItem"] * jobs + (jobs > 1)

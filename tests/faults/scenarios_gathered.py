@@ -145,6 +145,16 @@ HALVES = {
 }
 
 
+MODELS = {
+    "models": {
+        "bucket": "lake",
+        "prefix": "raw/models/",
+        "keys": ["day"],
+        "period": {"each": "day", "format": "day=%Y-%m-%d"},
+    }
+}
+
+
 def per_day(of: Any = "period", **fields: Any) -> dict[str, Any]:
     return on({"type": "partition", "dataset": "halves", "of": of}, per="day", **fields)
 
@@ -158,6 +168,14 @@ def _half(world: World, name: str) -> None:
 def _halves(world: World) -> None:
     for name in ("2026-03-02T12", "2026-03-01T12", "2026-03-02T12", "2026-03-02T00"):
         _half(world, name)
+    finish(world)
+
+
+def _whole_day(world: World) -> None:
+    """The day comes twice."""
+    for _ in range(2):
+        redelivered(lambda: world.upload("raw/models/day=2026-03-02/part-0.parquet"))
+        world.settle(lost)
     finish(world)
 
 
@@ -243,6 +261,16 @@ GATHERED = {
         [({"days": ["SUCCEEDED"], "pairs": ["SUCCEEDED"]}, 2)],
         holds=lambda world: (_parts(world, "days"), _parts(world, "pairs")) == ([2], [3]),
         datasets=HALVES,
+    ),
+    "a day that starts the jobs of its thirds": Scenario(
+        {"thirds": on({"type": "partition", "dataset": "models", "of": "period"}, per="8h")},
+        _whole_day,
+        [({"thirds": ["SUCCEEDED"] * 3}, 3)],
+        holds=lambda world: (
+            {world.context(run)["period"]["label"] for run in world.runs("thirds")}
+            == {f"2026-03-02T{hour}" for hour in ("00", "08", "16")}
+        ),
+        datasets=MODELS,
     ),
     "a half of a day that comes late": Scenario(
         {"days": per_day(incomplete={"after": "5m"}, late="again")},

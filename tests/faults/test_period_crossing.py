@@ -1,7 +1,7 @@
 """Partitions of one period are processed at once, in every order of calls.
 
-Two folders of a period are one partition and one run (T24). Two parts of a day make one job (T25). A part beside the
-deadline of its day is in its run, or late (T28)."""
+Two folders of a period are one partition and one run (T24). Two parts of a day make one job (T25). A partition that
+comes twice starts each of its jobs once (T27). A part beside the deadline of its day is in its run, or late (T28)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def of_days(**fields: Any) -> World:
     made = World(wake_shards=1, history_shards=1)
     half = {"each": "12h", "format": "dt=%Y-%m-%d/hour=%H"}
     trigger = {"type": "partition", "dataset": "clicks", "of": "period"}
-    made.deploy(clicks({"s": on(trigger, per="day", **fields)}, half))
+    made.deploy(clicks({"s": on(trigger, **{"per": "day"} | fields)}, half))
     return made
 
 
@@ -99,6 +99,22 @@ def test_t25_two_parts_at_once_make_one_job() -> None:
         made.settle()
         [run] = made.runs("s")
         assert (len(made.context(run)["events"]), made.jobs("s")) == (2, []), calls
+        return left
+
+    assert len(list(every_order(play, STRIDE))) > 10
+
+
+def test_t27_a_partition_that_comes_twice_at_once() -> None:
+    """Each half of a day starts the jobs of its three periods of four hours."""
+    start = Start(partial(of_days, per="4h"))
+
+    def play(calls: tuple[int, int]) -> tuple[bool, bool]:
+        made = start.again()
+        left = side_by_side(made, half(made, "12"), half(made, "12"), calls)
+        made.settle()
+        found = sorted((run.correlation or {})["4h"] for run in made.runs("s"))
+        assert found == [f"2026-03-01T{hour}" for hour in (12, 16, 20)], calls
+        assert (made.jobs("s"), made.records("s")) == ([], []), calls
         return left
 
     assert len(list(every_order(play, STRIDE))) > 10

@@ -1,4 +1,4 @@
-"""Whether the periods of a dataset make up those of a schedule (T25)."""
+"""Whether the periods of a dataset fit those of a schedule (T25, T27)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def check(name: str, dataset: Dataset, schedule: Schedule, leaf: Leaf) -> None:
     if rule is None:
         hint = "give the dataset a period, which says how its folders name hours or days"
         raise invalid("trigger.dataset", f"a dataset with a period, because of per: {per.each}", name, hint)
-    if length(rule.each) > length(per.each):
-        hint = f"write per: {rule.each}, or a longer one"
-        expected = f"a dataset of periods that are not longer than per: {per.each}"
-        raise invalid("trigger.dataset", expected, f"{name}, each: {rule.each}", hint)
+    if length(rule.each) > length(per.each) and leaf.needs_shorter:
+        hint = "write of: period, or {periods: 1, ending: before}"
+        expected = f"of: period or a number of periods for a dataset whose periods are longer than per: {per.each}"
+        raise invalid("trigger.of", expected, f"{name}, each: {rule.each}", hint)
     _check_zone(name, rule.each, rule.zone, schedule)
     _check_values(name, dataset, schedule, leaf)
 
@@ -70,8 +70,8 @@ def _check_values(name: str, dataset: Dataset, schedule: Schedule, leaf: Leaf) -
         raise invalid("trigger.of", f"at most {MAX_PARTS:,} partitions of {name} for a job", f"up to {count:,}", hint)
     jobs = span // _SHORTEST.get(per.each, length(per.each))
     if jobs > MAX_JOBS:
-        hint = "write a shorter window, or a longer per"
-        raise invalid("trigger.of", f"windows in which a partition is at most {MAX_JOBS} times", jobs, hint)
+        hint = "write a shorter window or a longer per, or wait for a dataset of shorter periods"
+        raise invalid("trigger.of", f"at most {MAX_JOBS:,} jobs for each partition of {name}", f"up to {jobs:,}", hint)
 
 
 def longest(each: str) -> Millis:

@@ -24,6 +24,7 @@ from chalicelib.core.rows.schedule import Subscription
 from chalicelib.core.steps import Steps
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Given
+from chalicelib.core.triggers.parts import MAX_JOBS
 from chalicelib.core.triggers.patterns import Flattened
 from chalicelib.core.triggers.time import Recurrence, rule_of
 from chalicelib.core.why import Why, plain
@@ -79,9 +80,9 @@ def dry_run(
         payload = Flattened(event.payload, budget)
         touched, against = gather.touched(schedule, event, found, payload)
         touched = (*touched, *(leaf.id for leaf, rule in rules if leaf.trigger.type == timed and _fires(rule, at)))
-        played = []
+        played = list[Step]()
         for place in _places(schedule, event, datasets or {}, touched, known):
-            budget.spend(place.cost)
+            budget.spend(place.cost + (size if played else 0))
             played.append(_play(schedule, waiting, event, description, (touched, against), f"{number}", place))
         steps += [step for step in played if step.fires] or played[:1]
     return steps, [each.job for each in waiting.values()]
@@ -154,8 +155,10 @@ def _places(
     period = period_of(dataset, event.partition or {}) if dataset is not None else None
     if dataset is None or period is None:
         return [_Placed(None, lost="the partition names no period of its dataset")]
-    found = []
-    for place in of_period.places_of(schedule, dataset, period, by or {}, touched):
+    places, found = of_period.places_of(schedule, dataset, period, by or {}, touched), list[_Placed]()
+    if len(places) > MAX_JOBS:
+        return [_Placed(None, lost=f"the partition {of_period.TOO_MANY}")]
+    for place in places:
         sort_key = gather.gathering_key(place.correlation)
         cost = 0 if sort_key in known else STEPS_OF_A_PART
         leaves = known.setdefault(sort_key, {}) or of_period.parts_by_leaf(schedule, place, datasets, event.accepted_at)

@@ -13,9 +13,11 @@ from chalicelib.core.events.periods import parts_of
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.parts import Parts
-from chalicelib.core.time.periods import Period
+from chalicelib.core.time.periods import LATEST, Period
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.parts import MAX_JOBS, number_of
+
+TOO_MANY = f"belongs to more than {MAX_JOBS:,} jobs and does not count; write a longer per, or a shorter window"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +41,26 @@ def places_of(
     schedule: Schedule, dataset: Dataset, part: Period, by: Mapping[str, str], counting: Sequence[str]
 ) -> tuple[Place, ...]:
     """The jobs to which a partition of a dataset belongs, by the leaves ``counting``: that of the period in which its
-    own period begins, and those in whose windows it does. ``by`` are the values of the other correlation keys. Empty if
-    the schedule has no job for each period."""
+    own period begins, those of the periods that lie in it, and those in whose windows it begins. ``by`` are the values
+    of the other correlation keys. Empty if the schedule has no job for each period. One more than
+    `MAX_JOBS` if there are more: then the partition counts for none of them (`TOO_MANY`)."""
     names = schedule.per.names(schedule.zone) if schedule.per is not None else None
     own = dataset.period.names if dataset.period is not None else None
     if names is None or own is None:
         return ()
     rules = {leaf.id: leaf.trigger for leaf in tree.leaves(schedule.trigger) if leaf.id in counting}
-    period, found = names.calendar.at(part.start), list[Place]()
-    for _ in range(MAX_JOBS):
-        spans = {leaf: rule.span_of(period, own.calendar) for leaf, rule in rules.items()}
-        if all(part.start < start for start, _ in spans.values()):
+
+    def spans(job: Period) -> dict[str, tuple[Instant, Instant]]:
+        return {leaf: rule.span_of(job, own.calendar) for leaf, rule in rules.items()}
+
+    # A window may end after the period of its job, with the next one of the dataset.
+    ahead, found = names.calendar.at(own.calendar.previous(part).start), list[Place]()
+    period = ahead if any(part.start < end for _, end in spans(ahead).values()) else names.calendar.at(part.start)
+    while period.end <= LATEST and len(found) <= MAX_JOBS:
+        own_spans = spans(period)
+        if all(part.start < start for start, _ in own_spans.values()):
             break
-        leaves = tuple(leaf for leaf, (start, end) in spans.items() if start <= part.start < end)
+        leaves = tuple(leaf for leaf, (start, end) in own_spans.items() if start <= part.start < end)
         if leaves:
             found.append(Place(period, part, {**names.write(period), **by}, leaves, len(found)))
         period = names.calendar.next(period)

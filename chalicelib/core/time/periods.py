@@ -28,6 +28,7 @@ WEEKDAYS: tuple[Weekday, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun"
 
 # The years of names: the calendar begins with the first, and Python computes in every zone up to the last.
 FIRST_YEAR, LAST_YEAR = 1583, 9998
+LATEST: Instant = millis(datetime(LAST_YEAR, 12, 31, tzinfo=UTC))  # no period is computed that begins later
 _MINUTE, _DAY = timedelta(minutes=1), timedelta(days=1)
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
@@ -95,6 +96,8 @@ class Calendar:
             period = self.next(period)
         while period.start < until:
             yield period
+            if period.end >= until:
+                return  # after the last year, no next one is computed
             period = self.next(period)
 
     def named(self, wall: datetime, offset: timedelta | None = None) -> Period | None:
@@ -248,6 +251,13 @@ class Calendar:
                 return f"{wall:%Y-%m-%dT%H}{_suffix(offset)}"
             case "minute":
                 return f"{wall:%Y-%m-%dT%H:%M}{_suffix(offset)}"
+
+
+def span_within(period: Period, calendar: Calendar) -> tuple[Instant, Instant]:
+    """In which span the periods of another calendar begin that belong to ``period``: those that begin in it. If one of
+    them is as long as it, or longer, it is that one."""
+    last = calendar.at(period.end - 1)
+    return (last.start, last.end) if last.start <= period.start else (period.start, period.end)
 
 
 def quarter_of(day: date) -> int:

@@ -22,7 +22,7 @@ from chalicelib.core.rows.job import Progress
 from chalicelib.core.rows.parts import Parts
 from chalicelib.core.time.days import Days
 from chalicelib.core.time.period_names import Names as PeriodNames
-from chalicelib.core.time.periods import Calendar, Period
+from chalicelib.core.time.periods import Calendar, Period, span_within
 from chalicelib.core.triggers.patterns import Flattened
 
 MAX_COUNT = 1_000_000  # the largest number of events that a leaf may require
@@ -129,14 +129,19 @@ class Leaf(Document):
         """Whether it waits for the partitions of the period of a job (T25)."""
         return False
 
+    @property
+    def needs_shorter(self) -> bool:
+        """Whether the periods of its dataset may not be longer than those of the jobs (T27)."""
+        return False
+
     def span_of(self, period: Period, calendar: Calendar) -> tuple[Instant, Instant]:
         """In which span the periods of a dataset begin that the leaf waits for, for the job of ``period``: from the
         first instant to before the second one. ``calendar`` is that of the dataset."""
-        return period.start, period.end
+        return span_within(period, calendar)
 
     def longest_span(self, per: Millis, each: Millis) -> Millis:
         """The length of this span at most, if jobs have periods of the length ``per``, and the dataset of ``each``."""
-        return per
+        return max(per, each)
 
     def event_keys(self) -> tuple[str, ...]:
         """The event keys under which the reverse index lists the leaf (T15); none if a timer alone meets it."""

@@ -71,6 +71,10 @@ class PartitionTrigger(GatheringLeaf, Sparse):
     def by_period(self) -> bool:
         return self.of is not None
 
+    @property
+    def needs_shorter(self) -> bool:
+        return isinstance(self.of, Around)
+
     def span_of(self, period: Period, calendar: Calendar) -> tuple[Instant, Instant]:
         window = self._window
         return window.span(period, calendar) if window is not None else super().span_of(period, calendar)

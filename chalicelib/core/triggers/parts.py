@@ -21,7 +21,7 @@ from chalicelib.core.time.period_names import Names
 from chalicelib.core.time.periods import Calendar, Period, Weekday
 
 MAX_PARTS = 10_000  # of one leaf of a job
-MAX_JOBS = 400  # to which one partition may belong: the days of a year to date
+MAX_JOBS = 1_000  # to which one partition may belong: the hours of a month, the days of a year to date
 NAMED = 4  # parts that a sentence names
 SHOWN = 100  # parts that a list in an answer has
 

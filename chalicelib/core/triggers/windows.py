@@ -17,7 +17,7 @@ from chalicelib.core import zones
 from chalicelib.core.documents import Document, one_of
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, HOUR, Instant, Millis, millis
-from chalicelib.core.time.periods import Calendar, Period, Unit
+from chalicelib.core.time.periods import LATEST, Calendar, Period, Unit, span_within
 from chalicelib.core.triggers.parts import MAX_PARTS
 
 # The longest of these units.
@@ -38,14 +38,19 @@ End = Literal["period", "before"]
 
 
 class Last(Document):
-    """The last ``periods`` of the dataset, the last of which begins in the period of the job, or before it."""
+    """So many ``periods`` of the dataset. The last of them belongs to the period of the job (``ending``), is the one
+    before those that do, or the one after them."""
 
     periods: int = Field(ge=1, le=MAX_PARTS)
-    ending: End = "period"
+    ending: Literal["period", "before", "after"] = "period"
 
     def span(self, period: Period, calendar: Calendar) -> tuple[Instant, Instant]:
         """From which instant to before which the periods begin that belong to the window of the job of ``period``."""
-        end = period.end if self.ending == "period" else period.start
+        start, end = span_within(period, calendar)
+        if self.ending == "before":
+            end = start
+        elif self.ending == "after":
+            end = _following(calendar, end)
         return _back(calendar, end, self.periods), end
 
     def longest(self, per: Millis, each: Millis) -> Millis:
@@ -54,7 +59,7 @@ class Last(Document):
 
     @property
     def text(self) -> str:
-        return f"the last {self.periods}{'' if self.ending == 'period' else ' before it'}"
+        return f"the last {self.periods}{'' if self.ending == 'period' else f' up to the one {self.ending} it'}"
 
 
 class Around(Document):
@@ -104,6 +109,11 @@ def _back(calendar: Calendar, end: Instant, count: int) -> Instant:
     for _ in range(count - 1):
         period = calendar.previous(period)
     return period.start
+
+
+def _following(calendar: Calendar, end: Instant) -> Instant:
+    """The end of the period after the last one that begins before ``end``."""
+    return calendar.next(calendar.at(end - 1)).end if end <= LATEST else end
 
 
 def _since(edge: str, period: Period) -> Instant:

@@ -27,7 +27,7 @@ from chalicelib.core.triggers.event import custom_key
 from chalicelib.core.triggers.patterns import MAX_FOREIGN_STEPS, MAX_STEPS, Flattened
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, DeleteJob, ExpectNoRun, ExpectOpen, Put, PutLastArrival, Replace, Write
-from chalicelib.flow import calendars, grants, wake
+from chalicelib.flow import calendars, grants, many, wake
 from chalicelib.flow.each import run_each
 from chalicelib.flow.ingest import roll_up
 from chalicelib.flow.ingest.roll_up import Refused
@@ -124,8 +124,19 @@ def apply_event(
     if isinstance(found, Record):
         ports.ledger.put_all([Put(found)])
         return ()
-    refs = (_apply(ports, match.mark(event), match, now, along) for match in found)
+    applied = _applied(ports, event, found)
+    refs = [_ref_of_met(job) for job in many.rows(ports, Job, (match.job_key for match in applied))]
+    refs += [_apply(ports, match.mark(event), match, now, along) for match in found if match not in applied]
     return tuple(ref for ref in refs if ref is not None)
+
+
+def _applied(ports: Ports, event: Event, found: Sequence[_Match]) -> Sequence[_Match]:
+    """Those of several jobs to which the event was applied before. So an invocation goes on where another one ended."""
+    if len(found) < 2:
+        return ()
+    keys = [(match.row.schedule, match.row.generation, match.mark(event).id) for match in found]
+    marks = {applied.event_id for applied in many.rows(ports, AppliedEvent, keys)}
+    return [match for match in found if match.mark(event).id in marks]
 
 
 def _apply(ports: Ports, event: Event, found: _Match, now: Instant, along: Sequence[Write]) -> Ref | None:

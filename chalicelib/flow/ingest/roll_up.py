@@ -16,7 +16,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import gather
 from chalicelib.core.jobs.gather import Begin
-from chalicelib.core.jobs.of_period import Place, numbers, parts_by_leaf, places_of
+from chalicelib.core.jobs.of_period import TOO_MANY, Place, numbers, parts_by_leaf, places_of
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Progress
@@ -24,7 +24,7 @@ from chalicelib.core.rows.parts import Parts
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Subscription
 from chalicelib.core.triggers import tree
-from chalicelib.core.triggers.parts import every, having, values_of
+from chalicelib.core.triggers.parts import MAX_JOBS, every, having, values_of
 from chalicelib.flow import many
 from chalicelib.flow.periods import Periods
 from chalicelib.ports import Ports
@@ -48,7 +48,8 @@ def places(
     part, dataset = known.of(event), known.dataset(event)
     if part is None or dataset is None:
         return Refused("names no period and does not count")
-    return places_of(schedule, dataset, part, by, counting)
+    found = places_of(schedule, dataset, part, by, counting)
+    return found if len(found) <= MAX_JOBS else Refused(TOO_MANY)
 
 
 def begin(

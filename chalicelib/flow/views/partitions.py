@@ -15,6 +15,7 @@ from chalicelib.core.events.periods import period_of
 from chalicelib.core.events.values import decoded, has_known_spellings, rank
 from chalicelib.core.instants import iso
 from chalicelib.core.jobs import gather, of_period
+from chalicelib.core.jobs.of_period import Place
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
@@ -24,12 +25,14 @@ from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.views import At, Code, Sentence, View, shown
 from chalicelib.flow import many, registered
+from chalicelib.flow.ingest.apply import NO_JOB
 from chalicelib.flow.views import lineage, used
 from chalicelib.flow.views.views import PeriodView, RecordView, period_shown, record_view
 from chalicelib.ports import Ports, every_page
 
 MAX_READ = 5_000  # partitions that are read for a range
 PAGE = 1_000
+MAX_PLACES = 1_000  # jobs of periods of which it is read whether they have counted a partition
 FOLLOWERS = 100  # schedules that are shown for one partition
 
 
@@ -144,12 +147,15 @@ def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) ->
     page = ports.catalog.subscriptions(partition_key(name), FOLLOWERS, None)
     living = dict.fromkeys(each.schedule for each in page.items if each.leaf != WAKE)
     followed, cut = lineage.counted_by(ports, [event]) if row is not None else ([], False)
-    counted = list(dict.fromkeys(job_id for _, job_id in followed))
+    places = _places(ports, living, event, dataset)
+    marks = [(name, at, place.mark(event).id) for name, at, place in places[:MAX_PLACES]] if row is not None else []
+    of_periods = (applied.event_job for applied in ports.jobs.applied(marks) if applied.event_job != NO_JOB)
+    counted = list(dict.fromkeys([*(job_id for _, job_id in followed), *of_periods]))
     replayed, cut_of_plans = used.by_backfills(ports, event, list(living), counted)
     makers, cut_of_makers = used.makers(ports, event, dataset)
     wanted = list(dict.fromkeys([*counted, *replayed]))
     runs, jobs, records, cut_too = lineage.became(ports, wanted[: lineage.MAX_NODES])
-    awaiting = _awaiting(ports, living, counted, event, dataset)
+    awaiting = _awaiting(ports, living, counted, event, places)
     found: OnePartitionView = {
         "dataset": name,
         "values": list(values.values()),
@@ -162,7 +168,7 @@ def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) ->
         "ended": [record_view(record) for record in records.values()],
         "schedules": sorted(living),
         "at_least": any([cut, cut_too, cut_of_plans, cut_of_makers, page.cursor is not None,
-                         len(wanted) > lineage.MAX_NODES]),
+                         len(wanted) > lineage.MAX_NODES, len(places) > MAX_PLACES]),
     }  # fmt: skip
     if dataset.period is not None:
         found["period"] = period_shown(dataset, values)
@@ -179,21 +185,34 @@ def _missing(name: str, values: Mapping[str, str]) -> Event:
     return Event(event_id, "partition", partition_key(name), 0, 0, partition=dict(values), dataset=name)
 
 
+def _places(ports: Ports, schedules: Iterable[str], event: Event, dataset: Dataset) -> list[tuple[str, int, Place]]:
+    """The jobs of periods to which a partition belongs: each with its schedule and the present generation."""
+    period, found = period_of(dataset, event.partition or {}), list[tuple[str, int, Place]]()
+    if period is None:
+        return found
+    for name, (state, schedule) in many.schedules(ports, list(schedules)).items():
+        by = gather.correlate(schedule.by, event) if schedule.by else {}
+        counting = [leaf.id for leaf in tree.leaves(schedule.trigger) if event.key in leaf.trigger.event_keys()]
+        if schedule.per is not None and by is not None:
+            places = of_period.places_of(schedule, dataset, period, by, counting)
+            found += [(name, state.generation, place) for place in places]
+    return found
+
+
 def _awaiting(
-    ports: Ports, schedules: Iterable[str], counted: Iterable[str], event: Event, dataset: Dataset
+    ports: Ports,
+    schedules: Iterable[str],
+    counted: Iterable[str],
+    event: Event,
+    places: Sequence[tuple[str, int, Place]],
 ) -> list[Job]:
     """The gathering jobs that this event would join, read a hundred per call: those of the schedules of which no job
     has counted it."""
-    period = period_of(dataset, event.partition or {})
     seen = {parsed.schedule for job_id in counted if (parsed := ids.parse_job_id(job_id)) is not None}
     names = [name for name in schedules if name not in seen]
-    wanted = []
+    wanted = [(name, at, gather.gathering_key(place.correlation)) for name, at, place in places if name not in seen]
     for name, (state, schedule) in many.schedules(ports, names).items():
         values = gather.correlate(schedule.by, event) if schedule.by else None
-        if schedule.per is not None and period is not None:
-            counting = [leaf.id for leaf in tree.leaves(schedule.trigger) if event.key in leaf.trigger.event_keys()]
-            places = of_period.places_of(schedule, dataset, period, values or {}, counting)
-            wanted += [(name, state.generation, gather.gathering_key(place.correlation)) for place in places]
-        elif values is not None or not (schedule.by or schedule.per):
+        if schedule.per is None and (values is not None or not schedule.by):
             wanted.append((name, state.generation, gather.gathering_key(values)))
     return [job for job in many.rows(ports, Job, wanted) if not job.closed and job.met_at is None]

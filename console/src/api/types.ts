@@ -740,7 +740,7 @@ export interface LambdaTarget {
 
 export interface Last {
   periods: number;
-  ending?: "period" | "before";
+  ending?: "period" | "before" | "after";
 }
 
 export interface LastRun {
