@@ -23,7 +23,7 @@ def plan(*names: str) -> Any:
         for number, name in enumerate(names)
     ]  # fmt: skip
     start = {"dataset": None, "run": JOB, "fires": None}
-    return {"namespace": "demo", **start, "partitions": 1, "total": len(steps), "steps": steps}
+    return {"namespace": "demo", **start, "partitions": 1, "total": len(steps), "steps": steps, "not_followed": []}
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from chalicelib.core import ids
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.fires import fire
+from chalicelib.core.fires import bundles, fire
 from chalicelib.core.instants import MINUTE, Instant, Millis, duration
 from chalicelib.core.limits.permits import LEAD
 from chalicelib.core.limits.policies import MAX_TOLERANCE, Policy
@@ -103,6 +103,8 @@ class BundleLife(Life):
     has_died: bool = False
     # The nominal instants of these events, and when they were due.
     cancelled: dict[str, tuple[Instant, Instant]] = field(default_factory=dict)
+    again: set[str] = field(default_factory=set)  # cancelled events that an update may have prepared again
+    generations: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.points = wrap(self.world)
@@ -138,9 +140,13 @@ class BundleLife(Life):
         invariants._queues_are_what_jobs_say(invariants.Stock(self.world))
         present = {name: when for name, when in self.cancelled.items() if f".{ids.base36(generation)}." in name}
         if self.state.generation != generation:
-            # If the trigger goes on, what was due later is prepared again, under other ids.
+            # If the trigger goes on, what was due later is prepared again under other ids. A cancelled event may not
+            # be: a fire goes on with the first event that was left.
             by_due = bool(self.state.former)
-            self.not_come |= {name for name, instants in present.items() if instants[by_due] > at}
+            later = {name for name, instants in present.items() if instants[by_due] > at}
+            self.generations += [*self.state.former, self.state.generation]
+            self.again |= later if by_due else set()
+            self.not_come |= later
             return
         later = {name for name, (nominal, _) in self.cancelled.items() if nominal > at}
         own = later & present.keys()
@@ -241,10 +247,11 @@ class BundleLife(Life):
         runs = lookup.every(partial(kept.runs, "schedule", full(NAME)), PAGE)
         ran = Counter({(run.state, event) for run in runs for event in events.of_run(run)})
         known = {event for _, event in ran}
+        stay = {name for name in self.again if not known & self._ids_of(name)}
         records = [
             each
             for each in lookup.every(partial(kept.records, "schedule", full(NAME)), PAGE)
-            if each.id not in self.not_come or each.reason.code == "window_over"
+            if each.id not in self.not_come - stay or each.reason.code == "window_over"
         ]
         found = [f"has a run and a record: {event}" for event in sorted(known & {record.id for record in records})]
         counted = sum(record.count * (self.events if is_of_fires(record) else 1) for record in records)
@@ -252,6 +259,15 @@ class BundleLife(Life):
             found.append(f"{self.expected} events came (+-{self.spare}); {len(known)} ran, {counted} are on record")
         found += [f"still waits: {job.sort_key}" for job in self.world.jobs(NAME) if not job.closed]
         return found + self._sent({event for state, event in ran if state == "SUCCEEDED"})
+
+    def _ids_of(self, name: str) -> set[str]:
+        """The ids of a cancelled event in each generation."""
+        (nominal, due), number = self.cancelled[name], name.rpartition("-")[2]
+        found = set()
+        for generation in self.generations:
+            alone = fire.fire_of(Timer(full(NAME), generation, 0, 0, {}), bundles.LEAF, nominal, due, int(number, 36))
+            found |= {alone.job_id, f"{bundles.fire_id(full(NAME), generation, nominal)}-{number}"}
+        return found
 
     def _sent(self, succeeded: set[str]) -> list[str]:
         """What is wrong with the messages: doubled, without a run, too early, too many, or none of the other

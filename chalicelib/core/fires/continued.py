@@ -11,12 +11,13 @@ record. Later ones are prepared again in the new generation, also if the old one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import bundles, fire
 from chalicelib.core.fires import timer as fire_timer
+from chalicelib.core.fires.bundles import Plan
 from chalicelib.core.fires.fire import Begun
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.job import Job
@@ -41,6 +42,7 @@ def continued(
     """The timer in the generation of ``after``, which an update at ``now`` begins. ``prepared`` are the prepared fires
     of the old generation, if `asks_for_prepared`."""
     due_later = [left for job in prepared if (left := bundles.first_after(job, now)) is not None]
+    plans = {fire.nominal_of(job): Plan(*job.plan) for job in prepared if job.is_bundle}
     upcoming: dict[str, Instant] = {}
     fired = dict(timer.fired)
     for leaf in tree.timed_leaves(new.trigger):
@@ -60,7 +62,7 @@ def continued(
         version=after.version,
         next=upcoming,
         fired={leaf: count for leaf, count in fired.items() if count},
-        begun=_begun(timer, old, new, due_later, now),
+        begun=_begun(timer, old, new, due_later, plans, now),
         rev=timer.rev + 1,
     )
     return fire_timer.set_to(later, new)
@@ -146,13 +148,19 @@ def _span(
 
 
 def _begun(
-    timer: Timer, old: Schedule, new: Schedule, due_later: Sequence[Job], now: Instant
+    timer: Timer,
+    old: Schedule,
+    new: Schedule,
+    due_later: Sequence[Job],
+    plans: Mapping[Instant, Plan],
+    now: Instant,
 ) -> tuple[tuple[int, ...], ...]:
-    """The fires of which the first event was due until ``now`` and others are due later, or are not written."""
+    """The fires of which the first event was due until ``now`` and others are due later, or are not written. ``plans``
+    are those of the fires in bundles, by their nominal instants."""
     known = {one.nominal: one for one in fire.begun(timer)}
     for job in sorted(due_later, key=lambda job: job.index, reverse=True):
         nominal, due = fire.nominal_of(job), job.due_at or now
-        one = known.get(nominal) or _planned(old, job, nominal, due)
+        one = known.get(nominal) or _planned(old, plans.get(nominal), job, nominal, due)
         known[nominal] = one._replace(written=min(one.written, job.index))
     begun = [known[nominal] for nominal in sorted(known)]
     if old.spread != new.spread:
@@ -161,10 +169,12 @@ def _begun(
     return tuple(one.stored for one in left)
 
 
-def _planned(schedule: Schedule, job: Job, nominal: Instant, due: Instant) -> Begun:
+def _planned(schedule: Schedule, plan: Plan | None, job: Job, nominal: Instant, due: Instant) -> Begun:
     """The fire of a prepared event, all of whose events are prepared. An event that is not due as planned at first was
-    overdue, and the rest was planned anew."""
-    span = schedule.spread.span if schedule.spread else 0
-    one = Begun(nominal, due if job.window_end is None else job.window_end - span, fire.events_of(schedule))
-    as_planned = fire.due_of(schedule, one, job.index) == due
+    overdue, and the rest was planned anew. A fire in bundles goes on by its own ``plan``: the spread may have changed
+    since."""
+    span = plan.span if plan is not None else schedule.spread.span if schedule.spread else 0
+    events = plan.events if plan is not None else fire.events_of(schedule)
+    one = Begun(nominal, due if job.window_end is None else job.window_end - span, events)
+    as_planned = one.first + job.index * span // events == due
     return one if as_planned else one._replace(resumed_at=due, resumed_from=job.index)
