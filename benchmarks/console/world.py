@@ -202,12 +202,15 @@ class Played:
             self.world.put(f"{SEED_APP}.{VERSIONED}", {**document, "tags": {"edition": str(number)}})
 
     def _backfill(self) -> None:
-        for number in range(1, 31):
-            self._upload(f"of-{BACKFILLED}", f"2013-03-{number:02d}")
+        """Ten backfills of 30 partitions each. No two have a partition in common: what waits in one is left alone."""
+        days = [iso(number * DAY)[:10] for number in range(300)]
+        for day in days:
+            self._upload(f"of-{BACKFILLED}", day)
         self.world.settle()
-        fields = {"partitions": {"from": {"day": "2013-03-01"}, "to": {"day": "2013-03-30"}}, "concurrency": 2}
-        for number in range(10):
-            backfills.begin(self.world, f"{SEED_APP}.{BACKFILLED}", request=f"b{number}", **fields)
+        for start in range(0, len(days), 30):
+            span = {"from": {"day": days[start]}, "to": {"day": days[start + 29]}}
+            name, request = f"{SEED_APP}.{BACKFILLED}", f"b{start}"
+            backfills.begin(self.world, name, request=request, partitions=span, concurrency=2)
         self.world.settle()
 
 

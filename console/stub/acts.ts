@@ -1,7 +1,6 @@
 // What the stand-in answers to actions: the forms of the API. Nothing changes, so that each test finds the same.
 
-import type { Stop } from "../src/api/types.ts";
-import { iso, job, NOW, NS, run } from "./data.ts";
+import { iso, job, NOW, NS, run, STOP } from "./data.ts";
 
 type Params = Record<string, string>;
 type Body = Record<string, unknown>;
@@ -115,6 +114,14 @@ const PLAN_OF_REPROCESS = {
     { ...STEP, first: [DAY], last: [DAY] },
     { ...STEP, step: 2, schedule: `${NS}.flights.report-00032`, after: [1], first: [DAY], last: [DAY] },
   ],
+  not_followed: [
+    {
+      schedule: `${NS}.weather.join-00017`,
+      dataset: `${NS}.cleaned`,
+      workflow: `${NS}.flights.clean`,
+      why: `a partition of ${NS}.cleaned that is written again starts it by itself`,
+    },
+  ],
 };
 
 /** A bulk change fails for schedules whose names end so. */
@@ -123,15 +130,6 @@ export const FAILS = "clean-00009";
 const S = "/v1/namespaces/{ns}/apps/{app}/schedules/{name}";
 const D = "/v1/namespaces/{ns}/apps/{app}/dags/{name}";
 
-export const STOP: Stop = {
-  namespace: "demo",
-  app: "demo.flights",
-  tag: "team=a",
-  reason: "the table is repaired",
-  by: "arn:aws:sts::123456789012:assumed-role/data/ann",
-  since: "2026-11-20T02:14:00.000Z",
-  state: "stopped",
-};
 const REPORT_OF_STOP = { changed: [], unchanged: [], failed: [], complete: true, dry_run: false, stops: [] };
 
 export function actsOf({ schedule, dag, dagRun }: Definitions): Record<string, Act> {

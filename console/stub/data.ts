@@ -1,5 +1,7 @@
 // Generated data for the size tests: 10,000 schedules, 100,000 runs and 5,000 waiting jobs, always the same.
 
+import type { Stop } from "../src/api/types.ts";
+
 export const NS = "demo";
 export const SCHEDULES = Number(process.env.STUB_SCHEDULES ?? 10_000);
 export const RUNS = Number(process.env.STUB_RUNS ?? 100_000);
@@ -26,6 +28,16 @@ export function idOf(number: number): string {
 export const iso = (ms: number): string => new Date(ms).toISOString();
 const pick = <T>(list: readonly T[], index: number): T => list[Math.abs(index) % list.length] as T;
 
+export const STOP: Stop = {
+  namespace: "demo",
+  app: "demo.flights",
+  tag: "team=a",
+  reason: "the table is repaired",
+  by: "arn:aws:sts::123456789012:assumed-role/data/ann",
+  since: "2026-11-20T02:14:00.000Z",
+  state: "stopped",
+};
+
 function stateOf(number: number): string {
   const value = chance(number, 1);
   if (value < 0.86) return "enabled";
@@ -40,11 +52,13 @@ export const schedules = Array.from({ length: SCHEDULES }, (_, number) => {
   const step = pick(STEPS, Math.floor(number / 8));
   const name = `${NS}.${app}.${step}-${String(number).padStart(5, "0")}`;
   const state = stateOf(number);
+  const tags: Record<string, string> = number % 4 === 0 ? { team: pick(["a", "b", "c"], number) } : {};
   return {
     name,
     app,
     state,
     enabled: state === "enabled",
+    stops: app === "flights" && tags.team === "a" ? [STOP] : [],
     pause_reason: state === "hold" && chance(number, 2) < 0.3 ? "3 runs failed in a row" : null,
     triggered_by:
       number % 3 === 0
@@ -53,7 +67,7 @@ export const schedules = Array.from({ length: SCHEDULES }, (_, number) => {
           ? `1 partition of ${NS}.${app}`
           : `${NS}.${app}.clean reaching COMPLETED`,
     workflow: `${NS}.${app}.${step}`,
-    tags: number % 4 === 0 ? { team: pick(["a", "b", "c"], number) } : {},
+    tags,
     version: 2,
     priority: null,
     skips: [],

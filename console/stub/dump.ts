@@ -60,6 +60,8 @@ const READS = [
 const ACTS: [method: string, path: string, body?: object][] = [
   ["POST", `${N}/glance`, { schedules: ["demo.flights.clean-00008"] }],
   ["POST", `${N}/apps/flights/bulk`, { action: "pause", names: ["clean-00008", "clean-00009"], dry_run: true }],
+  ["POST", `${N}/stop`, { reason: "the table is repaired", tag: "team=a" }],
+  ["POST", `${N}/apps/flights/start`, { tag: "team=a" }],
   ...["run", "pause", "resume", "enable", "disable", "skip", "unskip"].map((act): [string, string] => [
     "POST",
     `${S}/${act}`,

@@ -1,7 +1,7 @@
 // The answers of the stand-in, in the shapes of the API.
 
-import { actsOf, BACKFILL, REPROCESS, STOP } from "./acts.ts";
-import { glance, idOf, iso, JOBS, job, NODE, NOW, NS, RUNS, run, schedules, timeline } from "./data.ts";
+import { actsOf, BACKFILL, REPROCESS } from "./acts.ts";
+import { glance, idOf, iso, JOBS, job, NODE, NOW, NS, RUNS, run, STOP, schedules, timeline } from "./data.ts";
 import * as fires from "./fires.ts";
 
 type Answer = [number, unknown];
@@ -576,6 +576,7 @@ const ROUTES: Record<string, Handler> = {
       partition: { year, month, day },
       ready_at: known?.item.ready_at ?? null,
       path: "s3://lake/raw/weather/",
+      made_by: known ? [{ ...run(21), at: run(21).claimed_at }] : [],
       waiting: known ? [] : [job(1)],
       runs: known ? [{ ...run(20), at: run(20).claimed_at }] : [],
       ended: [],

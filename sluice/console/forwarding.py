@@ -19,7 +19,7 @@ NOT_FOR_PAGES = ("workers", "leases")
 # Requests with a body that read: the last part of their path.
 READING = ("dry-run", "glance")
 # Requests that change nothing if their body says ``"dry_run": true``.
-WITH_DRY_RUN = ("backfills", "reprocess", "bulk")
+WITH_DRY_RUN = ("backfills", "reprocess", "bulk", "stop", "start")
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,12 @@ APP: dict[str, Any] = {
             "by": KEYS,
             "constraints": [{"type": "approval", "people": [USER]}],
         },
-        "hourly": {"workflow": "notify", "enabled": True, "trigger": {"type": "time", "expression": "0 * * * *"}},
+        "hourly": {
+            "workflow": "notify",
+            "enabled": True,
+            "trigger": {"type": "time", "expression": "0 * * * *"},
+            "tags": {"team": "a"},
+        },
     },
     "dags": {
         "nightly": {
@@ -102,6 +107,7 @@ class Installation:
         return "demo.flights.beat"
 
     def backfill(self) -> str:
+        self.ended()
         return self._begun("backfill begin demo.flights.clean --partition year=2013/day=4", "backfill_id")
 
     def reprocess(self) -> str:
@@ -158,12 +164,14 @@ FILLS: dict[str, Fill] = {
     "showDag": DAG,
     "showMessage": the(Installation.message, NAME),
     "deleteMessage": the(Installation.message, NAME),
+    "start": lambda text, at: ran("sluice stop demo --tag team=a --reason 'table is repaired'") and text,
     # The list has all options at once; a schedule has a range of instants, or a dataset.
     "backfill": both(names(" --dataset demo.flights", ""), names(f"{AT} --to {AT}", PAST), HOURLY),
     "cancelBackfill": the(Installation.backfill, OTHER_ID),
     "cancelReprocess": the(Installation.reprocess, OTHER_ID),
     "showReprocess": the(Installation.reprocess, OTHER_ID),
-    "bulk": names("a.b", "demo.flights"),
+    "periods": both(names(f"{AT} --to {AT}", PAST), HOURLY),
+    "bulk": both(lambda text, at: ran("sluice pause demo.flights.hourly") and text, names("a.b", "demo.flights")),
 }
 
 

@@ -72,6 +72,7 @@ def test_only_headers_that_the_api_reads_are_forwarded() -> None:
         ("POST", f"{SCHEDULE}/backfills", {"dry_run": True}),
         ("POST", f"{NS}/reprocess", {"dry_run": True}),
         ("POST", f"{NS}/apps/flights/bulk", {"dry_run": True}),
+        ("POST", f"{NS}/stop", {"reason": "table is repaired", "dry_run": True}),
         ("PUT", f"{NS}/apps/flights?dry_run=true", {"workflows": []}),
     ],
 )
@@ -85,6 +86,7 @@ def test_read_only_forwards_reads_and_dry_runs(method: str, target: str, body: A
         ("POST", f"{SCHEDULE}/run", {}),
         ("POST", f"{SCHEDULE}/run", {"dry_run": True}),
         ("POST", f"{SCHEDULE}/backfills", {"dry_run": False}),
+        ("POST", f"{NS}/stop", {"reason": "table is repaired"}),
         ("POST", f"{SCHEDULE}/backfills", {"dry_run": "true"}),
         ("POST", f"{SCHEDULE}/backfills", None),
         ("POST", f"{SCHEDULE}/backfills", ["dry_run"]),
@@ -108,7 +110,7 @@ OPERATIONS = [
 ]
 
 
-@pytest.mark.parametrize("name", ["clean", "glance", "dry-run", "bulk", "backfills", "reprocess"])
+@pytest.mark.parametrize("name", ["clean", "glance", "dry-run", "bulk", "backfills", "reprocess", "stop"])
 def test_read_only_refuses_each_operation_that_changes(name: str) -> None:
     for method, path, operation in OPERATIONS:
         reads = method == "POST" and path.endswith(("/glance", "/dry-run"))
@@ -127,7 +129,7 @@ def test_read_only_forwards_each_dry_run_of_the_api() -> None:
             dry.append(path)
             answer = sent(method, re.sub(r"{\w+}", "clean", path), {"dry_run": True}, read_only=True)
             assert isinstance(answer, Forward), path
-    assert len(dry) == 3
+    assert len(dry) == 7
 
 
 def test_a_read_only_body_means_the_same_to_the_api() -> None:

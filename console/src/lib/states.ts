@@ -1,5 +1,7 @@
 // How each state looks: a shape, a colour, and the word of the command line.
 
+import type { PeriodState } from "./periods";
+
 export type Tone = "ok" | "bad" | "run" | "wait" | "off" | "plain";
 
 export interface StateLook {
@@ -13,11 +15,6 @@ const look = (glyph: string, tone: Tone, means: string): StateLook => ({ glyph, 
 
 const LOOKS: Record<string, StateLook> = {
   SUCCEEDED: look("✓", "ok", "it ran and succeeded"),
-  succeeded: look("✓", "ok", "its newest run succeeded"),
-  failed: look("✗", "bad", "its newest run failed or was cancelled"),
-  running: look("▶", "run", "a run of it is active"),
-  waiting: look("◷", "wait", "a job or a backfill waits to run it"),
-  missing: look("○", "bad", "no run of it is stored"),
   DONE: look("✓", "ok", "all of it has ended"),
   COMPLETED: look("✓", "ok", "it ran and succeeded"),
   FAILED: look("✗", "bad", "it ran and failed"),
@@ -48,6 +45,18 @@ const LOOKS: Record<string, StateLook> = {
   disabled: look("○", "off", "its trigger does not fire"),
   deleted: look("⤫", "off", "it is deleted"),
 };
+
+const LOOKS_OF_PERIODS: Record<PeriodState, StateLook> = {
+  succeeded: look("✓", "ok", "its newest run succeeded"),
+  failed: look("✗", "bad", "its newest run failed or was cancelled"),
+  running: look("▶", "run", "a run of it is active"),
+  waiting: look("◷", "wait", "a job or a backfill waits to run it"),
+  missing: look("○", "bad", "no run of it is stored"),
+};
+
+export function lookOfPeriod(state: PeriodState): StateLook {
+  return LOOKS_OF_PERIODS[state];
+}
 
 export function lookOfState(state: string): StateLook {
   // The states of a re-processing's steps are in lower case.

@@ -16,13 +16,19 @@ import {
   withoutNamespace,
 } from "../lib/format";
 import { type Noun, pieces } from "../lib/sentence";
-import { lookOfState } from "../lib/states";
+import { lookOfState, type StateLook } from "../lib/states";
 import { full, type Precision, show } from "../lib/zone";
 import { Go } from "./go";
 
+interface StateProps {
+  state: string;
+  /** The look of a state that is not one of a run, job or schedule, such as that of a period. */
+  look?: StateLook;
+  word?: boolean;
+}
+
 /** A state: its shape and its word. */
-export function State({ state, word = true }: { state: string; word?: boolean }) {
-  const look = lookOfState(state);
+export function State({ state, look = lookOfState(state), word = true }: StateProps) {
   return (
     <span className={`state ${look.tone}`} title={look.means}>
       <span className={look.glyph === "‖" ? "glyph pause" : "glyph"} aria-hidden="true">

@@ -9,6 +9,7 @@ import { ScheduleZone, useGo, useNs, usePlace, useZone } from "../frame/place";
 import { tell } from "../frame/settings";
 import { partition, partitionPath, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
+import { lookOfPeriod } from "../lib/states";
 import { fromWall, toWall } from "../lib/zone";
 import { ReadOnlyNote, useReadOnly } from "../parts/act";
 import { Command } from "../parts/command";
@@ -264,7 +265,7 @@ function EntriesNow({ plan }: { plan: PlanOfBackfill }) {
               <Entries entries={[each.entry]} />
             </td>
             <td>
-              <State state={each.state} />
+              <State state={each.state} look={lookOfPeriod(each.state)} />
             </td>
             <td>{each.runs ? "runs" : ["waiting", "running"].includes(each.state) ? "left alone" : "–"}</td>
             <td>{each.why && <Reason text={each.why} short />}</td>

@@ -8,7 +8,7 @@ import { useGo, useNs, usePlace, useZone } from "../frame/place";
 import { partitionPath, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
 import { cellsOf, type DayCell, type Hole, holeOf, inWords, PERIOD_STATES } from "../lib/periods";
-import { lookOfState } from "../lib/states";
+import { lookOfPeriod } from "../lib/states";
 import { daysBetween, show } from "../lib/zone";
 import { Command } from "../parts/command";
 import { JobLink, RunLink, ScheduleLink } from "../parts/go";
@@ -109,9 +109,9 @@ function Legend() {
   return (
     <p className="periods-legend">
       {PERIOD_STATES.map((state) => (
-        <span key={state} title={lookOfState(state).means}>
+        <span key={state} title={lookOfPeriod(state).means}>
           <span className={`period-cell ${state}`} aria-hidden="true">
-            {lookOfState(state).glyph}
+            {lookOfPeriod(state).glyph}
           </span>{" "}
           {state}
         </span>
@@ -273,7 +273,7 @@ function Cell({
       aria-pressed={isChosen}
       onClick={() => choose(name, cell)}
     >
-      {cell.state === null ? "" : isPart ? alike : lookOfState(cell.state).glyph}
+      {cell.state === null ? "" : isPart ? alike : lookOfPeriod(cell.state).glyph}
     </button>
   );
 }
@@ -323,7 +323,8 @@ function OnePeriod({ item }: { item: PeriodOfSchedule }) {
   const [newest] = item.runs;
   return (
     <li>
-      <State state={item.state} /> {item.values ? <code>{partitionPath(item.values)}</code> : <When at={item.at} />}
+      <State state={item.state} look={lookOfPeriod(item.state)} />{" "}
+      {item.values ? <code>{partitionPath(item.values)}</code> : <When at={item.at} />}
       {item.since && (
         <>
           {" "}
