@@ -351,7 +351,13 @@ describe.each(["mouse", "keys"] as const)("by %s", (by) => {
     await page.getByText("30 runs of flights.ingest-00000").waitFor();
     await press[by](page, page.getByRole("button", { name: "Begin the backfill" }));
     await page.waitForURL(/tab=backfills/);
-    const range = { from: "2026-11-01T05:00:00Z", to: "2026-11-04T05:00:00Z", concurrency: 1, order: "oldest" };
+    const range = {
+      only: "all",
+      from: "2026-11-01T05:00:00Z",
+      to: "2026-11-04T05:00:00Z",
+      concurrency: 1,
+      order: "oldest",
+    };
     expect(sent).toEqual([
       { what: `POST ${API}/backfills`, body: { ...range, dry_run: true } },
       { what: `POST ${API}/backfills`, body: { ...range, dry_run: false } },
