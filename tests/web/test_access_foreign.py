@@ -77,7 +77,7 @@ def existing() -> Iterator[Values]:
         run = _posted(api, f"{SECRET}/schedules/runs/run")["job_id"]
         _posted(api, f"{SECRET}/schedules/pulls/run")
         [lease] = api.post("/v1/workers/other.etl/claim", {"worker": "ann", "wait": 0})["leases"]
-        backfill = _posted(api, f"{SECRET}/schedules/fed/backfills", {"partitions": {"values": [{"day": "1"}]}})
+        backfill = _posted(api, f"{SECRET}/schedules/fed/backfills", {"partitions": {"values": [{"day": "2"}]}})
         again = _posted(api, f"{OTHER}/reprocess", {"dataset": "hidden", "partition": {"day": "1"}})
         of_dag = _posted(api, f"{SECRET}/dags/whole/run")["run_id"]
         upload = api.post(f"{SECRET}/uploads")["upload"]
