@@ -24,7 +24,12 @@ def _check(seed: int) -> None:
     assert life.problems() == [], "\n".join([f"seed {seed}", *life.said])
 
 
-@pytest.mark.parametrize("seed", range(10))
+# Lives that have found a defect: a fire that an update prepared twice, and one that was written as jobs by an emitter
+# that died, and as bundles by the next one.
+FOUND = (2131, 2194, 3197)
+
+
+@pytest.mark.parametrize("seed", [*range(7), *FOUND])
 def test_e2_every_event_of_a_bundle_runs_or_is_on_record(seed: int) -> None:
     _check(seed)
 

@@ -9,7 +9,7 @@ that gathers without ``per`` and ``by`` is for no period: nothing says which of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from chalicelib.core import states
@@ -24,7 +24,6 @@ from chalicelib.core.why import NONE, Why
 
 PeriodState = Literal["missing", "waiting", "running", "succeeded", "failed"]
 Values = tuple[str, ...]
-IN_FLIGHT: tuple[PeriodState, ...] = ("waiting", "running")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class PeriodStatus:
     """What became of a period. ``why`` says what a waiting one waits for, and why a failed one failed. ``job`` is the
     id of the job that waits. ``runs`` are the ids of its runs, newest first, without those that were aborted before
     their start call. ``attempts`` counts those of the newest run. ``at`` is since when it waits or runs, or when it
-    ended."""
+    ended. ``gathers``: its job still waits for events."""
 
     state: PeriodState
     why: Why = NONE
@@ -40,6 +39,12 @@ class PeriodStatus:
     runs: Values = ()
     attempts: int = 0
     at: Instant | None = None
+    gathers: bool = False
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether it runs, or will run. A job that waits for events may never run."""
+        return self.state in ("waiting", "running") and not self.gathers
 
     @property
     def revision(self) -> int:
@@ -123,7 +128,8 @@ def _status(work: _Work) -> PeriodStatus:
     if active:
         return _with(known, "running", active[0].reason, active[0].claimed_at)
     if work.job is not None:
-        return _with(known, "waiting", work.job.reason, work.job.created_at, work.job.job_id)
+        waiting = _with(known, "waiting", work.job.reason, work.job.created_at, work.job.job_id)
+        return replace(waiting, gathers=work.job.state == "PENDING_TRIGGER" and work.backfill is None)
     if work.backfill is not None:
         return _with(known, "waiting", Why.of("backfill", f"backfill {work.backfill}"), None)
     if not newest:
@@ -157,7 +163,8 @@ def counted(found: Iterable[PeriodStatus]) -> dict[PeriodState, int]:
 
 
 def chosen(only: str, status: PeriodStatus) -> bool:
-    """Whether a backfill of ``all``, ``missing`` or ``failed`` periods runs one. None runs a period in flight."""
-    if status.state in IN_FLIGHT:
+    """Whether a backfill of ``all``, ``missing`` or ``failed`` periods runs one. None runs a period in flight. One of
+    ``all`` also runs a period whose job waits for events, such as a join whose other input does not come."""
+    if status.in_flight:
         return False
     return only == "all" or status.state == only

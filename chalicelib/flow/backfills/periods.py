@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from chalicelib.core.backfills import periods
-from chalicelib.core.backfills.periods import IN_FLIGHT, MISSING, PeriodStatus, Values
+from chalicelib.core.backfills.periods import MISSING, PeriodStatus, Values
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
@@ -83,7 +83,7 @@ def selected(
         plan,
         entries=tuple(entry for entry, status in now.items() if periods.chosen(only, status)),
         now=now,
-        in_flight=tuple(entry for entry, status in now.items() if status.state in IN_FLIGHT),
+        in_flight=tuple(entry for entry, status in now.items() if status.in_flight),
     )
 
 

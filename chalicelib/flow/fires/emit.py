@@ -19,9 +19,10 @@ from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import plain
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.ref import Ref, ShardPart, crowd_of, fires_ref, ref_of
-from chalicelib.core.rows.run import Fire, Record
+from chalicelib.core.rows.run import Fire, Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.schedules import timer_step
 from chalicelib.core.schedules.timer_step import TimerStep
@@ -309,9 +310,26 @@ def _plan_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> 
         return None
     if bundles.size(definition.spread) == 1:
         return timer_step.next_step(timer, definition, schedule_state, now, horizon)
-    return _with_bundles(ports, timer_step.next_step(
-        timer, definition, schedule_state, now, horizon, _is_bundled(ports, definition)
-    ), timer, now)  # fmt: skip
+    step = timer_step.next_step(timer, definition, schedule_state, now, horizon, _is_bundled(ports, definition))
+    if step is not None and step.emission is not None and _has_jobs(ports, timer, step.emission.bundles, now):
+        step = timer_step.next_step(timer, definition, schedule_state, now, horizon)
+    return _with_bundles(ports, step, timer, now)
+
+
+def _has_jobs(ports: Ports, timer: Timer, prepared: Sequence[Job], now: Instant) -> bool:
+    """Whether one of these fires was written as jobs, by an emitter that died before it moved the timer, and before a
+    policy or a workflow changed. It stays so: an event in a bundle has another id. A fire that an update writes again
+    may change."""
+    again = {one.nominal for one in fire.begun(timer) if one.written == 0}
+    for bundle in {bundles.fire_of_bundle(job.job_id): job for job in reversed(prepared)}.values():
+        nominal, due = fire.nominal_of(bundle), bundles.due(bundle, bundle.index)
+        first = fire.fire_of(timer, bundles.LEAF, nominal, due, bundle.index)
+        if nominal not in again and (
+            ports.rows.get(Job, first.schedule, first.generation, first.sort_key) is not None
+            or (due <= now and ports.rows.get(Run, first.job_id, 1) is not None)
+        ):
+            return True
+    return False
 
 
 def _is_bundled(ports: Ports, schedule: Schedule) -> bool:

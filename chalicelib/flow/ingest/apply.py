@@ -125,7 +125,8 @@ def apply_event(
         ports.ledger.put_all([Put(found)])
         return ()
     applied = _applied(ports, event, found)
-    refs = [_ref_of_met(job) for job in many.rows(ports, Job, (match.job_key for match in applied))]
+    known = many.rows(ports, Job, [match.job_key for match in applied]) if applied else []
+    refs = [_ref_of_met(job) for job in known]
     refs += [_apply(ports, match.mark(event), match, now, along) for match in found if match not in applied]
     return tuple(ref for ref in refs if ref is not None)
 

@@ -242,7 +242,8 @@ def _of_period(schedule: Schedule, partition: Mapping[str, str]) -> dict[str, st
     of no period."""
     names = schedule.per.names(schedule.zone) if schedule.per is not None else None
     if names is None:
-        raise errors.invalid("partition", "a zone of the present rules", schedule.zone)
+        hint = "name a zone that the rules of time zones have in the schedule"
+        raise errors.invalid("partition", "a zone of the present rules", schedule.zone, hint)
     try:
         label = names.write(names.read(partition))
     except errors.SluiceError as refused:
