@@ -284,6 +284,13 @@ const limit = (name: string, full: boolean) => ({
 });
 
 const DATASET = {
+  fresh: "26h",
+  freshness: {
+    late: true,
+    fresh_until: iso(NOW - 90 * MINUTE),
+    newest: { year: "2013", month: "12", day: "31" },
+    newest_at: iso(NOW - 90 * MINUTE - 26 * 60 * MINUTE),
+  },
   name: "demo.weather",
   kind: "dataset",
   description: "",

@@ -372,6 +372,7 @@ describe.each(["mouse", "keys"] as const)("by %s", (by) => {
     await page.getByLabel("Partition", { exact: true }).focus();
     await press[by](page, page.getByRole("button", { name: "Dry run" }));
     await page.getByText("2 runs in 2 steps").waitFor();
+    await page.getByRole("table", { name: "Not followed" }).getByText("weather.join-00017").waitFor();
     await press[by](page, page.getByRole("button", { name: "Begin the re-processing" }));
     await page.waitForURL(/reprocess\/1f2e3d4c5b6a7988/);
     const partition = { year: "2013", month: "1", day: "4" };

@@ -115,6 +115,17 @@ test("what is gone says so in its own place, with a hint", async () => {
   await context.close();
 });
 
+test("late data is told at the beginning, and a partition names what made it", async () => {
+  const { page, context } = await console_.open("/demo");
+  const late = page.locator("section", { has: page.getByRole("heading", { name: "Late data" }) });
+  await late.getByText("2013/12/31").waitFor();
+  await late.getByRole("link", { name: "weather", exact: true }).click();
+  await page.getByText("fresh for 26h: ◷ late since").waitFor();
+  await page.goto(`${console_.origin}/demo/datasets/weather?at=2013/12/25`);
+  await page.getByRole("heading", { name: "What made it" }).waitFor();
+  await context.close();
+});
+
 test("an address of another version still opens", async () => {
   const { page, context } = await console_.open("/demo/schedules?panel=7&zone=mars&sort=age&q=ingest-00000");
   await page.getByText("flights.ingest-00000").waitFor();

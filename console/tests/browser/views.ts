@@ -31,7 +31,7 @@ export const VIEWS: View[] = [
   ["dags", "/demo/dags", "Trains a model"],
   ["dag", "/demo/dags/flights/nightly?node=evaluate", "needs jfk COMPLETED, which is FAILED"],
   ["message", "/demo/messages/flights/beat", "@every 10s"],
-  ["datasets", "/demo/datasets", "weather"],
+  ["datasets", "/demo/datasets", "late since"],
   ["dataset", "/demo/datasets/weather?at=2013/12/26", "Report it ready"],
   ["limits", "/demo/limits?name=pool:demo.small", "In use by"],
   ["reprocess", "/demo/reprocess", "1. Begin with"],
