@@ -21,6 +21,7 @@ from chalicelib.core.instants import MINUTE, Instant, Millis, duration
 from chalicelib.core.limits.permits import LEAD
 from chalicelib.core.limits.policies import MAX_TOLERANCE, Policy
 from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow
@@ -103,7 +104,8 @@ class BundleLife(Life):
     has_died: bool = False
     # The nominal instants of these events, and when they were due.
     cancelled: dict[str, tuple[Instant, Instant]] = field(default_factory=dict)
-    again: set[str] = field(default_factory=set)  # cancelled events that an update may have prepared again
+    numbers: dict[str, int] = field(default_factory=dict)  # of these events in their fires
+    again: set[str] = field(default_factory=set)  # cancelled events that an update may prepare again
     generations: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -221,7 +223,8 @@ class BundleLife(Life):
     def _cancels(self) -> None:
         found = [(each, fire.nominal_of(job)) for job in self.world.jobs(NAME) for each in events.of_job(job)]
         for event, nominal in self.draws.sample(found, min(len(found), self.draws.randint(1, 4))):
-            due = lookup.find_job(self.world.ports, event).due_at or nominal
+            job = lookup.find_job(self.world.ports, event)
+            due, self.numbers[event] = job.due_at or nominal, job.index
             redelivered(partial(actions.withdraw, self.world.ports, event, "tester"))
             self.cancelled[event] = nominal, due
 
@@ -247,12 +250,11 @@ class BundleLife(Life):
         runs = lookup.every(partial(kept.runs, "schedule", full(NAME)), PAGE)
         ran = Counter({(run.state, event) for run in runs for event in events.of_run(run)})
         known = {event for _, event in ran}
-        stay = {name for name in self.again if not known & self._ids_of(name)}
-        records = [
-            each
-            for each in lookup.every(partial(kept.records, "schedule", full(NAME)), PAGE)
-            if each.id not in self.not_come - stay or each.reason.code == "window_over"
-        ]
+        every_record = [*lookup.every(partial(kept.records, "schedule", full(NAME)), PAGE)]
+        elsewhere = known | {event for record in every_record for event in (record.id, *_events_of(record))}
+        back = {name for name in self.cancelled if elsewhere & (self._ids_of(name) - {name})}
+        gone = (self.not_come - (self.again - back)) | back
+        records = [each for each in every_record if each.id not in gone or each.reason.code == "window_over"]
         found = [f"has a run and a record: {event}" for event in sorted(known & {record.id for record in records})]
         counted = sum(record.count * (self.events if is_of_fires(record) else 1) for record in records)
         if abs(len(known) + counted - self.expected) > self.spare:
@@ -262,11 +264,12 @@ class BundleLife(Life):
 
     def _ids_of(self, name: str) -> set[str]:
         """The ids of a cancelled event in each generation."""
-        (nominal, due), number = self.cancelled[name], name.rpartition("-")[2]
+        (nominal, due), number = self.cancelled[name], self.numbers[name]
         found = set()
-        for generation in self.generations:
-            alone = fire.fire_of(Timer(full(NAME), generation, 0, 0, {}), bundles.LEAF, nominal, due, int(number, 36))
-            found |= {alone.job_id, f"{bundles.fire_id(full(NAME), generation, nominal)}-{number}"}
+        for generation in (*self.generations, self.state.generation):
+            alone = fire.fire_of(Timer(full(NAME), generation, 0, 0, {}), bundles.LEAF, nominal, due, number)
+            in_bundle = bundles.event_id(bundles.fire_id(full(NAME), generation, nominal), number)
+            found |= {alone.job_id, in_bundle}
         return found
 
     def _sent(self, succeeded: set[str]) -> list[str]:
@@ -298,6 +301,13 @@ class BundleLife(Life):
             found.append(f"{expected} events of the other schedule came; {len(others)} were sent, {len(ended)} ran")
         left = self.world.limit_state("policy:demo.shared")
         return found + ([f"the queue counts {left.waiters} waiters"] if left.waiters else [])
+
+
+def _events_of(record: Record) -> set[str]:
+    """The ids of the events of a bundle that a record may count."""
+    place = bundles.place_of(record.id)
+    fire_id, first, count = place if place is not None else ("", 0, 0)
+    return {bundles.event_id(fire_id, number) for number in range(first, first + count)}
 
 
 def _earliest(context: Any, spread: dict[str, Any] | None) -> Instant:
