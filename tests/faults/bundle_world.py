@@ -263,10 +263,11 @@ class BundleLife(Life):
         return found + self._sent({event for state, event in ran if state == "SUCCEEDED"})
 
     def _ids_of(self, name: str) -> set[str]:
-        """The ids of a cancelled event in each generation."""
+        """The ids of a cancelled event in its generation and in later ones."""
         (nominal, due), number = self.cancelled[name], self.numbers[name]
         found = set()
-        for generation in (*self.generations, self.state.generation):
+        own = int(name.removeprefix(f"{full(NAME)}.").partition(".")[0], 36)
+        for generation in {each for each in (*self.generations, self.state.generation) if each >= own}:
             alone = fire.fire_of(Timer(full(NAME), generation, 0, 0, {}), bundles.LEAF, nominal, due, number)
             in_bundle = bundles.event_id(bundles.fire_id(full(NAME), generation, nominal), number)
             found |= {alone.job_id, in_bundle}
