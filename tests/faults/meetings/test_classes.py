@@ -183,7 +183,7 @@ def test_a_reduced_search_finds_every_end_of_a_meeting(situation: Situation, act
     [
         (situations_queues.THROTTLED, ("serve", "serve")),
         (situations_deliveries.DEAD_LETTER, ("redrive", "redrive")),
-        (situations_runs.OFFERED, ("ann claims", "look")),
+        (situations_runs.OFFERED, ("ann claims", "poll")),
         (situations_runs.OFFERED, ("ann claims", "disable")),
         (situations_deliveries.DEAD_LETTER, ("redrive", "drop", "delete")),
         (situations_deliveries.DEAD_LETTER, ("drop", "put")),
