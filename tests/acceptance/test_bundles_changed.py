@@ -8,17 +8,19 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import HOUR, MINUTE, SECOND
+from chalicelib.core.rows.stops import Scope
 from chalicelib.flow import lookup
 from chalicelib.flow.fires import emit
 from chalicelib.flow.jobs import actions as actions_of_jobs
 from chalicelib.flow.jobs.check import check_job
 from chalicelib.flow.runs import actions
-from chalicelib.flow.schedules import carried
+from chalicelib.flow.schedules import carried, pauses, stops
+from tests.acceptance.words import on, time
 from tests.support import events
 from tests.support.clock import NOON
 from tests.support.deliveries_crossed import Interfering, once
 from tests.support.schedules import at
-from tests.support.world import World, flights
+from tests.support.world import World, flights, full
 
 
 def _deployed(cron: str, count: int, over: str | None = None, **rest: Any) -> World:
@@ -223,3 +225,36 @@ def test_l6_a_fire_after_a_new_end_is_on_record() -> None:
     world.pass_by("4m")
     assert _sent(world) == {}
     assert events.on_record(world, "batch") == 30
+
+
+@pytest.mark.parametrize("how", ["hold", "stop"])
+def test_l4_a_pause_at_the_instant_of_a_large_fire_ends(world: World, how: str) -> None:
+    """Its first events were due then, and go on as they are. The others of their call are spread again, so they are not
+    sent with these."""
+    world.deploy(flights({"s": on(time("0 */10 * * * *"), "notify", spread={"count": 600, "over": "10s"})}))
+    world.clock.wait_until(world.clock.now() + 9 * MINUTE)
+    world.tick()
+    world.clock.wait_until(world.clock.now() + MINUTE)
+    if how == "hold":
+        pauses.pause(world.ports, full("s"), "hold", "ann")
+    else:
+        stops.stop(world.ports, Scope("demo"), "repair", "ann")
+    passes(world, 3)
+    assert events.sent(world, "s") == []
+    begun = world.clock.now()
+    if how == "hold":
+        pauses.resume(world.ports, full("s"), "ann")
+    else:
+        stops.start(world.ports, Scope("demo"))
+    passes(world, 1)
+    sent = events.sent(world, "s")
+    assert len(sent) == len(set(sent)) == 600
+    assert min(world.targets.queue.sent_at) >= begun
+
+
+def passes(world: World, minutes: int) -> None:
+    for _ in range(minutes):
+        world.settle()
+        world.clock.pass_by("1m")
+        world.tick()
+    world.settle()

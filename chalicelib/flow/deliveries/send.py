@@ -370,15 +370,19 @@ class _Sender:
 
     def _send(self, call: Sequence[Ready], oldest: Millis) -> None:
         """Make one call, unless the read has become older than ``oldest``. Its deliveries are decided again: a window
-        or timeout can end while others are sent."""
-        now = self._ports.clock.now()
-        self._leave_to_decide([each for each in call if not _still_launches(each, now)])
+        or timeout can end while others are sent. Events of a bundle are sent in the order of their numbers, so those
+        before one that is not launched are sent, and none after it."""
+        now, unmet, ready = self._ports.clock.now(), dict[Ref, Ready](), list[Ready]()
+        for each in call:
+            if each.leased_ref not in unmet and _still_launches(each, now):
+                ready.append(each)
+            else:
+                unmet.setdefault(each.leased_ref, each)
         now = self._ports.clock.now()
         if now - self._read_at > oldest:
             return
         # The clock shows whole milliseconds: at the last one a start may begin almost a millisecond too late.
-        left = [each for each in call if each.ref in self.left and each.at <= now]
-        going = [each for each in left if each.until is None or now < each.until]
+        going = [each for each in ready if each.until is None or now < each.until]
         if going:
             # Nothing may come between the read of the clock and the call.
             self.books.add(_send_call(self._ports, going, self._refused))
@@ -387,6 +391,7 @@ class _Sender:
             del self.left[each.ref]
             self._covered.discard(each.ref)
             self.sent_of.add(each.row_ref)
+        self._leave_to_decide(list(unmet.values()))
 
     def _leave_to_decide(self, stale: Sequence[Ready]) -> None:
         self.changed += stale
