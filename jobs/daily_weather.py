@@ -33,7 +33,7 @@ def transform(weather: DataFrame, period: Period) -> DataFrame:
     )
     hours = (
         rows.where((F.col("at") >= start) & (F.col("at") < end))
-        # A folder may have two files: a reading that was delivered twice counts once, whatever their order.
+        # A folder may have two files: a reading that was delivered twice counts once.
         .groupBy("origin", "at")
         .agg(*(F.max(name).alias(name) for name in MEASURES))
     )

@@ -57,12 +57,16 @@ def datasets(
     tables.rest(answer, len(items), "sluice datasets ...")
 
 
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A dataset, such as demo.flights.")]
+Partition = Annotated[
+    list[str], typer.Argument(metavar="KEY=VALUE", help="One for each key, such as year=2013 month=1 day=4.")
+]
+
+
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A dataset, such as demo.flights.")],
-    partition: Annotated[
-        list[str], typer.Argument(metavar="KEY=VALUE", help="One for each key, such as year=2013 month=1 day=4.")
-    ],
+    name: Name,
+    partition: Partition,
     namespace: frame.Namespace = None,
     as_json: frame.Json = False,
 ) -> None:
@@ -91,10 +95,8 @@ def show(
 
 @app.command()
 def register(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A dataset, such as demo.flights.")],
-    partition: Annotated[
-        list[str], typer.Argument(metavar="KEY=VALUE", help="One for each key, such as year=2013 month=1 day=4.")
-    ],
+    name: Name,
+    partition: Partition,
     namespace: frame.Namespace = None,
     as_json: frame.Json = False,
 ) -> None:

@@ -23,7 +23,7 @@ ACTS: dict[str, Callable[[World], object]] = {
         world.ports, full("clean"), {"target": EMR}, "tester"
     ),
     "an object of the partition arrives": lambda world: world.upload(day(1, "weather", "part-0.csv")),
-    "the end is told again": lambda world: world.emr_says("jr00001", "SUCCESS"),
+    "EMR repeats the end": lambda world: world.emr_says("jr00001", "SUCCESS"),
     "the sweep runs": lambda world: world.tick(),
 }
 

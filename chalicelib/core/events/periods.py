@@ -69,7 +69,7 @@ def parts_of(
     since: Instant = 0,
 ) -> Parts:
     """The parts of a dataset that a leaf needs for the job of a period, none of which have come. ``fixed`` are the
-    values by which jobs are told apart besides their period. The spans of ``incomplete`` count from the end of the
+    values of the keys in ``by``. The spans of ``incomplete`` count from the end of the
     period, or from ``since`` if that is later. Raises ``invalid`` if the dataset does not determine the parts."""
     rule = dataset.period
     if rule is None:

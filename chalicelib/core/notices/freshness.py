@@ -37,8 +37,8 @@ def fresh_until(span: Millis, newest: NewestPartition | None, since: Instant) ->
 
 
 def judged(watch: FreshnessWatch, span: Millis, newest: NewestPartition | None, now: Instant) -> FreshnessWatch:
-    """The watch after a check, when all subscribers know its state. If that changes, they are told next; a watch that
-    is late wakes with the next partition alone."""
+    """The watch after a check. If the dataset has become late or fresh, the next step writes the notices of its
+    subscribers. While it is late, only a partition wakes the watch."""
     until = fresh_until(span, newest, watch.since)
     after = replace(watch, rev=watch.rev + 1, leases=0, wake_at=None)
     if now <= until:

@@ -24,7 +24,7 @@ from chalicelib.flow.notices import notices
 from chalicelib.log import logger
 from chalicelib.ports import MAX_CONFLICTS, MAX_DELAY, Ports, too_many_conflicts
 
-PAGE = 50  # subscriptions that are told in one transaction
+PAGE = 50  # subscriptions whose notices one transaction writes
 
 
 def arrived(ports: Ports, dataset: str) -> None:
@@ -61,7 +61,7 @@ def check(ports: Ports, dataset: str) -> None:
 
 
 def _sleeps(watch: FreshnessWatch, now: Instant) -> bool:
-    """Whether a watch that nobody is told about is to be checked later. One that was hinted again is leased."""
+    """Whether a check of a watch without notices to write came too early. After a lease of the sweep it did not."""
     return watch.leases == 0 and watch.wake_at is not None and watch.wake_at > now
 
 

@@ -18,27 +18,12 @@ from chalicelib.core.views import View
 from chalicelib.flow import lookup, many
 from chalicelib.flow.schedules import actions as schedule_actions
 from chalicelib.flow.schedules import pauses, stops
+from chalicelib.flow.schedules.stops import ErrorOfChangeView, FailedChangeView
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
 Act = Callable[[Ports, str, str], ScheduleState]
 """Changes the schedule of a name on behalf of a user. Returns its state, an equal one if there was nothing to do."""
-
-
-class ErrorOfChangeView(View):
-    """An error as a request for one schedule alone would get it."""
-
-    code: str
-    message: str
-    field: str | None
-    hint: str | None
-
-
-class FailedChangeView(View):
-    """A schedule that did not change; ``error`` is the error that a request for it alone would get."""
-
-    name: str
-    error: ErrorOfChangeView
 
 
 class BulkChangeView(View):

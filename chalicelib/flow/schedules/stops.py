@@ -45,8 +45,8 @@ class StopView(View):
     state: str
 
 
-class ErrorOfStopView(View):
-    """Why a schedule has not changed."""
+class ErrorOfChangeView(View):
+    """An error as a request for one schedule alone would get it."""
 
     code: str
     message: str
@@ -54,9 +54,11 @@ class ErrorOfStopView(View):
     hint: str | None
 
 
-class NotStoppedView(View):
+class FailedChangeView(View):
+    """A schedule that did not change; ``error`` is the error that a request for it alone would get."""
+
     name: str
-    error: ErrorOfStopView
+    error: ErrorOfChangeView
 
 
 class StopReportView(View):
@@ -66,7 +68,7 @@ class StopReportView(View):
 
     changed: list[str]
     unchanged: list[str]
-    failed: list[NotStoppedView]
+    failed: list[FailedChangeView]
     complete: bool
     dry_run: bool
     stops: list[StopView]
@@ -218,7 +220,7 @@ def _write(
         if after == stops_of(row):
             return after
         if len(after) > stops.MAX_STOPS:
-            hint = f"start what no longer has to be stopped; {_LIST.format(namespace)}"
+            hint = f"start what no longer has to be stopped; GET /v1/namespaces/{namespace}/stops lists them"
             raise errors.invalid("tag", f"at most {stops.MAX_STOPS} stops in a namespace", "one more", hint)
         plan = stops.written(row, namespace, after, now)
         if ports.ledger.commit(plan) is None:
@@ -314,9 +316,6 @@ def _check_place(ports: Ports, scope: Scope) -> None:
 def _fits_nothing(scope: Scope) -> errors.SluiceError:
     expected = f"a tag that a schedule, a DAG, a message or an app of {scope.place} has"
     return errors.invalid("tag", expected, scope.tag, "sluice get schedules -o yaml shows the tags")
-
-
-_LIST = "GET /v1/namespaces/{}/stops lists them"
 
 
 def _shown(name: str) -> str:

@@ -422,13 +422,6 @@ export interface ErrorOfDeployment {
   hint: string | null;
 }
 
-export interface ErrorOfStop {
-  code: string;
-  message: string;
-  field: string | null;
-  hint: string | null;
-}
-
 export interface EventBusTarget {
   type: "event_bus";
   bus: string;
@@ -972,11 +965,6 @@ export interface NotFollowed {
   dataset: string;
   workflow: string;
   why: string;
-}
-
-export interface NotStopped {
-  name: string;
-  error: ErrorOfStop;
 }
 
 export interface Notify {
@@ -1725,7 +1713,7 @@ export interface Stop {
 export interface StopReport {
   changed: string[];
   unchanged: string[];
-  failed: NotStopped[];
+  failed: FailedChange[];
   complete: boolean;
   dry_run: boolean;
   stops: Stop[];

@@ -1,4 +1,4 @@
-"""A dataset with ``fresh`` is late when its newest partition came longer ago (T29): its subscribers are told once."""
+"""A dataset with ``fresh`` is late when its newest partition came longer ago (T29): each subscriber gets one notice."""
 
 from __future__ import annotations
 
