@@ -99,8 +99,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class NotFollowed:
-    """A schedule that counts data of a dataset that a workflow of the plan produces, and ``why`` the plan does not run
-    it."""
+    """A schedule that counts data of a dataset, which a ``workflow`` of the plan produces (empty: the plan begins with
+    this data), and ``why`` the plan does not run it."""
 
     schedule: str
     dataset: str
@@ -166,6 +166,15 @@ class _Data:
         for each in followers:
             key = (each.name, product.name, source.workflow)
             self.not_followed.setdefault(key, NotFollowed(each.name, product.name, source.workflow, why))
+
+    def leave_out_period(self, follower: Follower, cause: _Cause) -> None:
+        """Leave out a schedule with one job for each period: the plan has an entry for each partition."""
+        per, dataset, workflow = follower.schedule.per, cause.event.dataset or "", cause.workflow or ""
+        each = per.each if per is not None else ""
+        why = f"has one run for each {each}: start it by a run now, sluice run NAME --partition {each}=LABEL"
+        self.not_followed.setdefault(
+            (follower.name, dataset, workflow), NotFollowed(follower.name, dataset, workflow, why)
+        )
 
 
 def announced_keys(follower: Follower) -> tuple[str, ...]:
@@ -259,6 +268,9 @@ class _Walk:
         for follower in followers:
             values = self._values(follower, cause.event)
             if values is None:
+                continue
+            if follower.schedule.per is not None:
+                self.data.leave_out_period(follower, cause)
                 continue
             unit = (tuple(values.items()), "" if values else cause.at)
             place = _StepKey(follower.name, tuple(values))

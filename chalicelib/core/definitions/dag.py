@@ -23,6 +23,7 @@ from chalicelib.core.documents import (
     Zone,
 )
 from chalicelib.core.errors import SluiceError, invalid, meant
+from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.tree import AnyTrigger
 
 MAX_NODES = 100  # each becomes a schedule, and one request puts them all, one after the other
@@ -71,6 +72,13 @@ class Dag(Described):
     catch_up: CatchUp = Field(default_factory=CatchUp)
     nodes: dict[Name, Node] = Field(min_length=1, max_length=MAX_NODES)
     edges: tuple[Edge, ...] = Field(default=(), max_length=MAX_EDGES)
+
+    @model_validator(mode="after")
+    def _has_no_period(self) -> Dag:
+        if any(leaf.trigger.by_period for leaf in tree.leaves(self.trigger)):
+            hint = "let a schedule with per wait for the period, and start the DAG by program_status of its workflow"
+            raise invalid("trigger.of", "a trigger without of, because a DAG has no job for each period", "of", hint)
+        return self
 
     @model_validator(mode="after")
     def _is_a_graph(self) -> Dag:

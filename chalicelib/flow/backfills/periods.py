@@ -68,10 +68,8 @@ def selected(
 ) -> Plan:  # fmt: skip
     """The part of a plan that a backfill runs: the missing, the failed, or all entries, without those in flight.
     Raises ``invalid`` if the runs of the schedule do not say what became of an entry."""
-    if only != "all" and plan.dataset is not None and (schedule.per is not None or not schedule.by):
+    if only != "all" and plan.dataset is not None and not schedule.by:
         hint = f"add by: [{', '.join(plan.keys)}] to the schedule, or leave out only"
-        if schedule.per is not None:
-            hint = "leave out only: the run of a period has many partitions"
         raise invalid("only", "a schedule with by, whose runs name their partitions", only, hint)
     begins = _begins(ports, plan)
     since = max(0, min(begins.values()) - DAY) if plan.dataset is None else 0

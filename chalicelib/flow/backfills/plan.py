@@ -81,6 +81,10 @@ def _times(
 
 def _partitions(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, request_data: PartitionRange) -> Plan:
     name = _dataset_of(schedule_state.schedule, schedule, request_data)
+    if schedule.per is not None:
+        hint = f"start each {schedule.per.each} by a run now: sluice run NAME --partition {schedule.per.each}=LABEL"
+        got = f"per: {schedule.per.each}"
+        raise invalid("partitions", "a schedule whose runs are for partitions, and not for periods", got, hint)
     stored = ports.rows.get(Definition, "dataset", name)
     if stored is None:
         raise unknown_reference("partitions.dataset", "dataset", name)

@@ -87,6 +87,8 @@ def _of_dataset(ports: Ports, namespace: str, request_data: NewRequest) -> Plan:
     found = _planned(ports, graph, events, request_data)
     if not found.steps:
         hint = "sluice enable the schedules first; sluice backfill runs a disabled one"
+        if found.not_followed:
+            hint = f"{found.not_followed[0].schedule} {found.not_followed[0].why}"
         raise invalid("dataset", f"a dataset whose partitions start an enabled schedule, such as {name}", name, hint)
     first = {step for step in found.steps if step.upstream is None}
     steps = tuple(_of_the_dataset(step, dataset.keys, chosen) if step in first else step for step in found.steps)

@@ -9,11 +9,13 @@ from zoneinfo import ZoneInfo
 import pytest
 from pydantic import ValidationError
 
+from chalicelib.core.backfills.request import Reprocess
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import HOUR, parse_instant
 from chalicelib.core.jobs.dry_run import dry_run
 from chalicelib.core.triggers.partition import GivenPartition
 from chalicelib.flow import lookup
+from chalicelib.flow.backfills import reprocess
 from chalicelib.flow.ingest import roll_up
 from chalicelib.flow.schedules import actions
 from chalicelib.flow.views import partitions
@@ -480,3 +482,25 @@ def test_t25_what_is_refused(world: World, schedule: dict[str, Any], clicks: dic
     with pytest.raises((SluiceError, ValidationError)) as refused:
         world.deploy(app({"s": schedule}, **clicks))
     assert why in str(refused.value)
+
+
+def test_t25_a_dag_has_no_job_for_each_period(world: World) -> None:
+    dag = {"nodes": {"a": {"workflow": "clean"}}, "trigger": period()}
+    with pytest.raises(ValidationError, match="a DAG has no job for each period"):
+        world.deploy(app({}) | {"dags": {"daily": dag}})
+
+
+def test_t25_a_re_processing_says_that_it_leaves_out_the_day(world: World) -> None:
+    """Its run would have one hour of the day, and no period."""
+    each = on(partition("clicks"), "clean", by=["dt", "hour"])
+    world.deploy(app({"s": per_day(), "each": each}))
+    upload(world, *hours_of("2026-03-01"))
+    world.finish()
+    asked = {"dataset": "clicks", "partition": {"dt": "2026-03-01", "hour": "05"}}
+    plan = reprocess.preview(world.ports, "demo", Reprocess.model_validate(asked))
+    assert [step.schedule for step in plan.steps] == [full("each")]
+    assert [(left.schedule, left.dataset) for left in plan.not_followed] == [(full("s"), "demo.clicks")]
+    world.deploy(app({"s": per_day()}))
+    with pytest.raises(SluiceError) as refused:
+        reprocess.preview(world.ports, "demo", Reprocess.model_validate(asked))
+    assert "sluice run NAME --partition day=LABEL" in str(refused.value.hint)
