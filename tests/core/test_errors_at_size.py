@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import process_time
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from pydantic import ValidationError
 
 from chalicelib.core.definitions.app import App
 from chalicelib.core.errors import from_validation
-from tests.fuzz.values import documents
+from tests.fuzz.values import no_hang
 
 MANY = 6_000
 
@@ -25,9 +24,6 @@ FAULTY: dict[str, dict[str, Any]] = {
 def test_many_faults_are_reported_within_a_bound(kind: str) -> None:
     with pytest.raises(ValidationError) as raised:
         App.model_validate(FAULTY[kind])
-    before = process_time()
-    error = from_validation(raised.value, App)
-    took = process_time() - before
-    most = 1 + 0.0015 * documents(FAULTY[kind])
-    assert took < most, f"{took:.1f} s for {MANY} faults, expected {most:.1f} s"
+    with no_hang():
+        error = from_validation(raised.value, App)
     assert error.each

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
 
 from chalicelib.core.masks import MASK, mask, masked, text, url
+from tests.fuzz.values import no_hang
 
 KEY = "AKIA" + "IOSFODNN7EXAMPLE"
 GITHUB = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
@@ -224,10 +224,9 @@ def test_values_without_text_stay(value: Any) -> None:
     "part",
     ["eyJ-", "eyJaaaaa.", "https://a?", "-----BEGIN ", "SG.", "xoxb-", "=Bearer ", "https://", "token: ", "token:a"],
 )
-def test_a_hostile_text_costs_little(part: str) -> None:
-    before = time.process_time()
-    masked({"description": part * (100_000 // len(part))})
-    assert time.process_time() - before < 0.5
+def test_a_hostile_text_does_not_hang(part: str) -> None:
+    with no_hang():
+        masked({"description": part * (100_000 // len(part))})
 
 
 def test_a_masked_document_is_json() -> None:

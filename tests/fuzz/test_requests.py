@@ -1,4 +1,5 @@
-"""Random requests to each operation of the API are answered or refused: never 500, and never with much CPU time.
+"""Random requests to each operation of the API are answered or refused: never 500, and none hangs. The long tests
+also bound the CPU time of each.
 
 Each request goes to the app in this process, on tables in memory. The numbers of answers are printed (`pytest -s`).
 """
@@ -19,7 +20,7 @@ from chalicelib.core.rows.access import AccessRow
 from chalicelib.core.writes import Put
 from chalicelib.web import quotas
 from tests.fuzz.requests import OPERATIONS, Asked, Operation, large_requests, names_changed, requests
-from tests.fuzz.values import bounded, documents
+from tests.fuzz.values import bounded, documents, no_hang
 from tests.support.schedules import after, at, at_most, partitions
 from tests.support.world import EMR, World, day, flights
 from tests.web.many_schedules import Counting
@@ -110,7 +111,8 @@ def _world(mode: str) -> Iterator[World]:
 
 
 def play(world: World, make: Make, operations: Sequence[Operation], examples: int, derandomize: bool) -> Counter[str]:
-    """Send so many requests to each operation. Returns the number of answers by status."""
+    """Send so many requests to each operation. Returns the number of answers by status. Random requests that differ
+    in each run are of the long tests, and have a bound of CPU time."""
     counts: Counter[str] = Counter()
     enforces = world.ports.settings.authorization == "enforce"
 
@@ -122,7 +124,7 @@ def play(world: World, make: Make, operations: Sequence[Operation], examples: in
             carried = documents(json.loads(asked.body or "null"))
         except (ValueError, RecursionError):
             carried = 1
-        with bounded(carried):
+        with no_hang() if derandomize else bounded(carried):
             status, content = asked.send()
         assert status < 500, f"{asked.method} {asked.path}: {status} {content}"
         assert status < 400 or {"code", "message"} <= content["error"].keys(), content
@@ -147,12 +149,12 @@ def play(world: World, make: Make, operations: Sequence[Operation], examples: in
 WITH_BODY = [operation for operation in OPERATIONS if "requestBody" in operation[2]]
 
 
-def test_no_request_fails_or_costs_much_time(world: World) -> None:
+def test_no_request_fails_or_hangs(world: World) -> None:
     counts = play(world, requests, OPERATIONS, 4, derandomize=True)
     assert counts["2xx"] >= 20 and counts["4xx"] >= 20, dict(counts)
 
 
-def test_no_large_request_costs_more_than_its_documents(world: World) -> None:
+def test_no_large_request_fails_or_hangs(world: World) -> None:
     play(world, large_requests, WITH_BODY, 4, derandomize=True)
 
 

@@ -358,6 +358,7 @@ def test_time_never_goes_back(sluice_app: type[App]) -> None:
         app.advance_to("2026-03-02T11:00Z")
 
 
+@pytest.mark.long
 def test_an_app_and_its_run_take_milliseconds(sluice_app: type[App]) -> None:
     """Twenty apps that run: a mean of 15 ms on an idle machine. The bound leaves room for a busy one."""
     began = time.process_time()
