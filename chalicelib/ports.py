@@ -14,6 +14,7 @@ from chalicelib.core.audit.author import Author
 from chalicelib.core.definition_kinds import DefinitionKind
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.instants import Instant, Millis
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill
@@ -178,7 +179,10 @@ class JobTable(Protocol):
 
     def find(self, job_id: str) -> Job | None: ...
 
-    def jobs(self, schedule: str, generation: int, limit: int, cursor: str | None) -> Page[Job]: ...
+    def jobs(
+        self, schedule: str, generation: int, limit: int, cursor: str | None, first: str = sort_keys.FIRST_JOB
+    ) -> Page[Job]:
+        """The jobs of a generation in the order of their sort keys, from the sort key ``first`` on."""
 
     def events_of(self, job: str, schedule: str, generation: int, most: int | None = None) -> tuple[Event, ...]:
         """The events applied to a job, by a strong read of the local index; with ``most`` only that many."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from chalicelib.core.fires import bundles, fire
 from chalicelib.core.instants import HOUR, MINUTE, SECOND
+from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.rows.stops import Scope
+from chalicelib.core.writes import Put
 from chalicelib.flow import lookup
 from chalicelib.flow.fires import emit
 from chalicelib.flow.jobs import actions as actions_of_jobs
@@ -169,6 +173,20 @@ def test_l6_two_changed_spreads_within_a_minute_before_a_fire(
     assert (len(sent), set(sent.values())) == (second if is_killed else left, {1})
     assert sorted(events.sent(world, "batch")) == sorted(sent)
     assert min(world.targets.queue.sent_at) >= LATE_FIRE
+
+
+@pytest.mark.parametrize("written", [(0,), (3,), (4, 6), range(7)])
+def test_e2_a_fire_that_was_begun_as_jobs_stays_so(written: Sequence[int]) -> None:
+    """An emitter wrote some events as jobs and died. The next one would write bundles: a policy has changed."""
+    world = _deployed("0 13 * * *", 7)
+    timer = world.ports.rows.get(Timer, full("batch"))
+    assert timer is not None
+    jobs = [fire.fire_of(timer, bundles.LEAF, NOON + HOUR, NOON + HOUR, number) for number in written]
+    world.ports.ledger.put_all([*map(Put, jobs)])
+    world.pass_by("1h5m")
+    sent = _sent(world)
+    assert (len(sent), set(sent.values())) == (7, {1})
+    assert {job.job_id for job in jobs} <= set(sent)
 
 
 @pytest.mark.parametrize("records", ["fire", "each"])

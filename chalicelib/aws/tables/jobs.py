@@ -37,8 +37,10 @@ class DynamoJobs:
         pages = every_page(partial(self.jobs, parsed.schedule, parsed.generation), 500)
         return next((job for page in pages for job in page.items if job.job_id == job_id), None)
 
-    def jobs(self, schedule: str, generation: int, limit: int, cursor: str | None) -> Page[Job]:
-        values = {"pk": kinds.key(Job, schedule, generation, "").pk, "first": sort_keys.FIRST_JOB}
+    def jobs(
+        self, schedule: str, generation: int, limit: int, cursor: str | None, first: str = sort_keys.FIRST_JOB
+    ) -> Page[Job]:
+        values = {"pk": kinds.key(Job, schedule, generation, "").pk, "first": first}
         return self._dynamo.page(Job, "jobs", "pk = :pk AND sk >= :first", values, limit, cursor)
 
     def events_of(self, job: str, schedule: str, generation: int, most: int | None = None) -> tuple[Event, ...]:

@@ -22,8 +22,13 @@ DETACHED = "JOB#"
 BACKFILL = f"{DETACHED}BACKFILL#"
 
 
+def events(nominal: Instant, leaf: str) -> str:
+    """What the sort keys of all events of a fire begin with."""
+    return f"{FIRST_JOB}{iso(nominal)}#{leaf}#"
+
+
 def fire(nominal: Instant, leaf: str, index: int) -> str:
-    return f"{FIRST_JOB}{iso(nominal)}#{leaf}#{index}"
+    return f"{events(nominal, leaf)}{index}"
 
 
 def bundle(nominal: Instant, leaf: str, first: int, count: int) -> str:

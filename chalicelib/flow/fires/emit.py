@@ -17,7 +17,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import bundles, fire, lifetime
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import plain
-from chalicelib.core.rows import kinds
+from chalicelib.core.rows import kinds, sort_keys
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.kinds import Key
@@ -325,11 +325,20 @@ def _has_jobs(ports: Ports, timer: Timer, prepared: Sequence[Job], now: Instant)
         nominal, due = fire.nominal_of(bundle), bundles.due(bundle, bundle.index)
         first = fire.fire_of(timer, bundles.LEAF, nominal, due, bundle.index)
         if nominal not in again and (
-            ports.rows.get(Job, first.schedule, first.generation, first.sort_key) is not None
-            or (due <= now and ports.rows.get(Run, first.job_id, 1) is not None)
+            _is_written(ports, first, nominal) or (due <= now and ports.rows.get(Run, first.job_id, 1) is not None)
         ):
             return True
     return False
+
+
+def _is_written(ports: Ports, first: Job, nominal: Instant) -> bool:
+    """Whether an event of a portion is a job. Jobs are written in any order, so in the first portion each event
+    counts. In a later one only the first does, since events of earlier bundles may be jobs."""
+    if first.index:
+        return ports.rows.get(Job, first.schedule, first.generation, first.sort_key) is not None
+    beginning = sort_keys.events(nominal, bundles.LEAF)
+    found = ports.jobs.jobs(first.schedule, first.generation, 1, None, beginning).items
+    return any(job.sort_key.startswith(beginning) and not job.is_bundle for job in found)
 
 
 def _is_bundled(ports: Ports, schedule: Schedule) -> bool:
