@@ -168,9 +168,33 @@ function definition(params: Record<string, string>) {
 const FIRES = [1, 2, 3, 4, 5].map((hour) => iso(NOW + hour * 60 * MINUTE));
 const WINDOW = { count: 5, oldest: iso(NOW - 180 * MINUTE) };
 
+/** The jobs that wait for an approval, by schedule: three of the first one, and one of any other. */
+function askedOf(jobs: ReturnType<typeof job>[]) {
+  return jobs.map((made, number) => {
+    const own = number === 0 ? threeOf(made) : [made];
+    return { schedule: made.schedule, count: own.length, late: own.length - 1, oldest: made.created_at, jobs: own };
+  });
+}
+
+const threeOf = (made: ReturnType<typeof job>) =>
+  ["a", "b", "c"].map((end, day) => ({
+    ...made,
+    job_id: `${made.job_id.slice(0, -1)}${end}`,
+    correlation: { year: "2013", month: "1", day: String(day + 1) },
+  }));
+
+const isAsked = (made: ReturnType<typeof job>) => made.waits_for[0]?.kind === "approval";
+
+/** The waiting jobs of a schedule. */
+function jobsOf(name: string) {
+  if (fires.SCHEDULE.endsWith(`.${name}`)) return fires.jobs;
+  const [first] = Array.from({ length: 60 }, (_, number) => job(number)).filter(isAsked);
+  return first?.schedule.endsWith(`.${name}`) ? threeOf(first) : [0, 1, 2, 3].map(job);
+}
+
 function now() {
   const jobs = Array.from({ length: 60 }, (_, number) => job(number));
-  const approvals = jobs.filter((made) => made.waits_for[0]?.kind === "approval");
+  const approvals = jobs.filter(isAsked);
   const waiting = (kind: string) => jobs.filter((made) => made.waits_for[0]?.kind === kind).slice(0, 5);
   return {
     at: iso(Date.now()),
@@ -221,18 +245,30 @@ function now() {
         },
       ],
     },
-    approvals: { count: approvals.length, at_least: false, jobs: approvals.slice(0, 20) },
+    approvals: { count: approvals.length + 2, at_least: false, schedules: askedOf(approvals) },
     running: { count: 12, at_least: false, runs: Array.from({ length: 12 }, (_, number) => run(number)) },
     overdue: {
-      count: 1,
+      count: 3,
       at_least: false,
+      going_on: 2,
       items: [
         {
+          count: 1,
+          goes_on_at: null,
           id: run(3).run_id,
           kind: "run",
           schedule: run(3).schedule,
           why: `has not ended by ${iso(NOW - 10 * MINUTE)}`,
           by: iso(NOW - 10 * MINUTE),
+        },
+        {
+          count: 2,
+          goes_on_at: iso(NOW + 480 * MINUTE),
+          id: job(1).job_id,
+          kind: "job",
+          schedule: job(1).schedule,
+          why: `not started by ${iso(NOW - 5 * MINUTE)}: waits for its window`,
+          by: iso(NOW - 5 * MINUTE),
         },
       ],
     },
@@ -716,7 +752,7 @@ const ROUTES: Record<string, Handler> = {
       })),
   }),
   [`GET ${S}/runs`]: ({ ns, app, name }) => page(runsOf(`${ns}.${app}.${name}`).slice(0, 100)),
-  [`GET ${S}/jobs`]: ({ name }) => page(fires.SCHEDULE.endsWith(`.${name}`) ? fires.jobs : [0, 1, 2, 3].map(job)),
+  [`GET ${S}/jobs`]: ({ name }) => page(jobsOf(name ?? "")),
   [`GET ${S}/records`]: ({ ns, app, name }) =>
     page([
       {

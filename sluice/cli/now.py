@@ -33,9 +33,14 @@ def now(namespace: frame.Namespace = None, as_json: frame.Json = False) -> None:
     left_out = answer["waiting"]["groups_left_out"]
     if left_out:
         render.note(f"{left_out} smaller groups left out; sluice jobs list shows all jobs")
-    _list("Overdue", answer["overdue"]["items"], ("schedule", "id", "why"))
+    overdue = [{**item, "goes_on": wording.ago(item["goes_on_at"], at)} for item in answer["overdue"]["items"]]
+    _list("Overdue, the first of each schedule", overdue, ("schedule", "count", "id", "goes_on", "why"))
     _list("Paused after failures", answer["paused"]["schedules"], ("schedule", "since", "reason"))
-    _list("Wait for an approval", answer["approvals"]["jobs"], ("schedule", "job_id", "reason"))
+    asked = [{**of, "since": wording.ago(of["oldest"], at), "reason": of["jobs"][0]["reason"]}
+             for of in answer["approvals"]["schedules"]]  # fmt: skip
+    _list("Wait for an approval", asked, ("schedule", "count", "late", "since", "reason"))
+    if asked:
+        render.note(f"approve all jobs of one: sluice jobs approve --schedule {asked[0]['schedule']}")
 
 
 def _count(part: Document) -> Text:

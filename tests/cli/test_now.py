@@ -22,16 +22,33 @@ HELD = {
     "changes_at": None,
     "jobs": [job("demo.flights.clean.m3k2j9x1.aaaa")],
 }
+ASKED = {
+    "schedule": "demo.flights.report",
+    "count": 9,
+    "late": 4,
+    "oldest": past(minutes=14),
+    "jobs": [job("demo.flights.report.m3k2j9x1.bbbb")],
+}
+LATE = {
+    "id": "r1",
+    "kind": "run",
+    "schedule": "demo.flights.join",
+    "why": "not ended by 5",
+    "by": past(),
+    "count": 1,
+    "goes_on_at": None,
+}
 NOW: dict[str, Any] = {
     "at": past(),
     "at_least": True,
     "waiting": {"count": 9, "at_least": True, "groups": [HELD], "groups_left_out": 3},
-    "approvals": {**NONE, "jobs": []},
+    "approvals": {**NONE, "count": 9, "schedules": [ASKED]},
     "running": {"count": 2, "at_least": False, "runs": []},
     "overdue": {
         "count": 1,
         "at_least": False,
-        "items": [{"id": "r1", "kind": "run", "schedule": "demo.flights.join", "why": "not ended by 5", "by": past()}],
+        "going_on": 0,
+        "items": [LATE],
     },
     "paused": {**NONE, "schedules": []},
 }
@@ -53,9 +70,11 @@ def test_now_shows_groups_counts_and_what_was_left_out(api: PlayedApi, sluice: S
     done = sluice("now", "-n", "demo")
 
     text = " ".join(done.stdout.split())
-    assert "waiting at least 9 approvals 0 running 2 overdue 1 paused 0" in text
+    assert "waiting at least 9 approvals 9 running 2 overdue 1 paused 0" in text
     assert "workflow demo.flights.clean 9 14 m ago waits for a slot of workflow demo.flights.clean" in text
-    assert "demo.flights.join r1 not ended by 5" in text
+    assert "demo.flights.join 1 r1 not ended by 5" in text
+    assert "demo.flights.report 9 4" in text
+    assert "sluice jobs approve --schedule demo.flights.report" in done.stderr
     assert "3 smaller groups left out" in done.stderr
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import PlayedApi
 from tests.cli.recorded import JOB, job, past
@@ -61,3 +63,35 @@ def test_c16_a_job_is_approved_or_refused_with_a_reason(api: PlayedApi, sluice: 
     api.play("POST", f"/v1/jobs/{JOB}/refuse", refused)
     assert json.loads(sluice("jobs", "refuse", JOB, "--json").stdout) == refused
     assert [request.body for request in api.requests] == [{"reason": "the figures are in"}, {"reason": ""}]
+
+
+def test_c16_all_that_wait_of_a_schedule_are_approved(api: PlayedApi, sluice: Sluice) -> None:
+    """A job that waits for its window alone is left out. One that is refused stops no other."""
+    asked = [{"kind": "window"}, {"kind": "approval"}]
+    jobs = [("a", asked), ("b", [{"kind": "window"}]), ("c", [{"kind": "approval"}]), ("d", asked)]
+    path = "/v1/namespaces/demo/apps/flights/schedules/report/jobs"
+    api.lists[path] = [{**job(), "job_id": name, "waits_for": holds} for name, holds in jobs]
+    api.play("POST", "/v1/jobs/a/approve", job())
+    api.refuse("POST", "/v1/jobs/c/approve", 403, "forbidden", "expected another person")
+    api.play("POST", "/v1/jobs/d/approve", job())
+    done = sluice("jobs", "approve", "--schedule", "demo.flights.report", "--reason", "checked")
+    assert done.exit_code == 1
+    assert done.stderr.splitlines()[0] == "approved: a" and "approved: d" in done.stderr
+    assert "expected another person" in done.stderr
+    assert [request.body for request in api.requests[1:]] == [{"reason": "checked"}] * 3
+
+
+def test_c16_nothing_that_waits_for_approval_is_an_error(api: PlayedApi, sluice: Sluice) -> None:
+    api.lists["/v1/namespaces/demo/apps/flights/schedules/report/jobs"] = [{**job(), "waits_for": []}]
+    for verb in ("approve", "refuse"):
+        done = sluice("jobs", verb, "--schedule", "demo.flights.report")
+        assert done.exit_code == 2
+        assert "expected a job of demo.flights.report that waits for an approval, got none" in done.stderr
+        assert "sluice why demo.flights.report" in done.stderr
+
+
+@pytest.mark.parametrize("given", [(), (JOB, "--schedule", "demo.flights.report")])
+def test_c16_either_jobs_or_a_schedule_are_named(sluice: Sluice, given: tuple[str, ...]) -> None:
+    done = sluice("jobs", "approve", *given)
+    assert done.exit_code == 2
+    assert "expected either the ids of jobs, or --schedule" in done.stderr

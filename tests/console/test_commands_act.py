@@ -145,6 +145,7 @@ FILLS: dict[str, Fill] = {
     "cancelJob": the(Installation.waiting),
     "approve": the(Installation.waiting),
     "refuse": the(Installation.waiting),
+    "answerAll": names("demo.flights.clean", "demo.flights.ask"),
     "showRun": the(Installation.running),
     "cancelRun": the(Installation.running),
     "pingRun": the(Installation.running),

@@ -149,7 +149,7 @@ def test_a_job_that_waits_for_the_night_and_a_person_names_both(api: Counting) -
     ]
     assert [hold["of"] for hold in job["waits_for"]] == ["between 22:00 and 06:00 in UTC", "approved by a Lead"]
     assert job["waits_for"][0]["changes_at"] == iso(NOON + 10 * 3_600_000)
-    assert sorted(short(job["schedule"]) for job in now["approvals"]["jobs"]) == ["asked", "both"]
+    assert sorted(short(of["schedule"]) for of in now["approvals"]["schedules"]) == ["asked", "both"]
 
 
 def test_now_says_the_same_reasons_as_why(api: Counting) -> None:
@@ -167,11 +167,38 @@ def test_now_shows_approvals_runs_and_overdue_work(api: Counting) -> None:
 
     found = api.get(f"{NS}/now")
 
-    assert [job["schedule"] for job in found["approvals"]["jobs"]] == ["demo.flights.asked"]
+    [asked] = found["approvals"]["schedules"]
+    assert (asked["schedule"], asked["count"], asked["late"]) == ("demo.flights.asked", 1, 0)
+    assert [job["schedule"] for job in asked["jobs"]] == ["demo.flights.asked"]
     assert [run["schedule"] for run in found["running"]["runs"]] == ["demo.flights.one"]
     [late] = found["overdue"]["items"]
     assert (late["kind"], late["schedule"]) == ("job", "demo.flights.night")
     assert late["why"].startswith(f"not started by {iso(NOON + 600_000)}: ")
+    assert (late["count"], late["goes_on_at"]) == (1, iso(NOON + 10 * 3_600_000))
+    assert (found["overdue"]["count"], found["overdue"]["going_on"]) == (1, 1)
+
+
+def test_late_approvals_and_late_jobs_count_once_each(api: Counting) -> None:
+    """Nine jobs wait for a person, past their deadline; one waits for its window, and three for a slot."""
+    api.world.put("sheets", at("0 5 * * *", constraints=[BY_LEAD], deadline={"start_within": "5m"}))
+    for number in range(9):
+        api.world.run_now("sheets", f"s{number}")
+    api.world.put("both", at("0 5 * * *", constraints=[AT_NIGHT, BY_LEAD], deadline={"start_within": "5m"}))
+    api.world.run_now("both", "b")
+    api.world.put("slots", partitions(1, "clean", deadline={"start_within": "5m"}, **at_most(1)))
+    for number in range(3):
+        api.world.run_now("slots", f"q{number}")
+    api.world.settle()
+    api.world.pass_by("11m")
+
+    found = api.get(f"{NS}/now")
+
+    asked = {short(of["schedule"]): (of["count"], of["late"]) for of in found["approvals"]["schedules"]}
+    assert asked == {"asked": (1, 0), "sheets": (9, 9), "both": (1, 1)}
+    assert [len(of["jobs"]) for of in found["approvals"]["schedules"]] == [1, 5, 1]
+    late = {short(item["schedule"]): (item["kind"], item["count"]) for item in found["overdue"]["items"]}
+    assert late == {"slots": ("job", 3)}
+    assert (found["overdue"]["count"], found["overdue"]["going_on"]) == (3, 0)
     assert groups(api)["window", "time_window"]["changes_at"] == iso(NOON + 10 * 3_600_000)
 
 

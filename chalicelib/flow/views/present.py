@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -30,7 +30,7 @@ from chalicelib.flow.views.queues import HoldView, JobView, place_view, waiting_
 from chalicelib.ports import Ports, Soonest
 
 MAX_ROWS = 2_000  # jobs, and runs, that one request reads at most
-MAX_SHOWN = 20  # approvals, runs, overdue work and paused schedules
+MAX_SHOWN = 20  # runs, paused schedules, and schedules with overdue work or approvals
 MAX_JOBS = 5  # of each group
 MAX_QUEUED = 1_000  # rows of the queue of a policy, whose events are counted
 MAX_GROUPS = 100  # the largest ones
@@ -59,10 +59,21 @@ class WaitingNowView(CountView):
     groups_left_out: int
 
 
-class ApprovalsNowView(CountView):
-    """The jobs that wait for an approval; the list has the oldest."""
+class ApprovalsOfView(View):
+    """The jobs of a schedule that wait for an approval. ``late`` have not started by their deadlines. ``jobs`` has the
+    oldest."""
 
+    schedule: str
+    count: int
+    late: int
+    oldest: At
     jobs: list[JobView]
+
+
+class ApprovalsNowView(CountView):
+    """The jobs that wait for an approval, by schedule, the longest wait first."""
+
+    schedules: list[ApprovalsOfView]
 
 
 class RunInShortView(View):
@@ -83,16 +94,24 @@ class RunningNowView(CountView):
 
 
 class OverdueWorkView(View):
-    """A job that has not started, or a run that has not ended, by its deadline."""
+    """Jobs of a schedule that have not started, or runs that have not ended, by their deadlines. All but ``count`` is
+    of the one with the earliest deadline. It goes on by itself at ``goes_on_at``; None if that depends on more than a
+    clock."""
 
     id: str
     kind: Literal["job", "run"]
     schedule: str
     why: Sentence
     by: At
+    count: int
+    goes_on_at: At | None
 
 
 class OverdueNowView(CountView):
+    """The late work, by schedule, without the jobs that wait for an approval. ``going_on`` of it only waits for a
+    clock."""
+
+    going_on: int
     items: list[OverdueWorkView]
 
 
@@ -162,6 +181,7 @@ def now_of(ports: Ports, namespace: str, most: int = MAX_ROWS) -> NowView:
     runs, more_runs = lists.active_runs(ports, namespace, most, keys, strong=False)
     ordered = sorted(groups.values(), key=lambda group: (-group.count, group.oldest.created_at))
     late = [*_late_jobs(known, parsed, jobs, now), *_late_runs(runs, now)]
+    asked = _asked(ordered)
     return {
         "at": iso(now),
         "at_least": more_jobs or more_runs or more,
@@ -171,17 +191,13 @@ def now_of(ports: Ports, namespace: str, most: int = MAX_ROWS) -> NowView:
             "groups": [_group_view(group, now) for group in ordered[:MAX_GROUPS]],
             "groups_left_out": len(ordered[MAX_GROUPS:]),
         },
-        "approvals": _approvals(ordered, more_jobs),
+        "approvals": _approvals(asked, {one.id for one in late}, more_jobs),
         "running": {
             "count": len(runs),
             "at_least": more_runs,
             "runs": [shown(RunInShortView, run) for run in sorted(runs, key=lambda run: run.claimed_at)[:MAX_SHOWN]],
         },
-        "overdue": {
-            "count": len(late),
-            "at_least": more_jobs or more_runs,
-            "items": sorted(late, key=lambda item: str(item["by"]))[:MAX_SHOWN],
-        },
+        "overdue": _overdue([one for one in late if one.id not in asked], groups, more_jobs or more_runs),
         "paused": _paused(ports, namespace),
         "stopped": [view_of(stop) for stop in of_namespace(ports, namespace)],
     }
@@ -260,9 +276,26 @@ def _add_queue(ports: Ports, namespace: str, state: LimitState, groups: Groups, 
     return not own and state.waiters > group.count
 
 
-def _late_jobs(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) -> list[OverdueWorkView]:
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A job that has not started, or a run that has not ended, by its deadline. ``count``: its events."""
+
+    row: Job | Run
+    why: Why
+    by: Instant
+    count: int = 1
+
+    @property
+    def id(self) -> str:
+        return self.row.job_id if isinstance(self.row, Job) else self.row.run_id
+
+    @property
+    def kind(self) -> Literal["job", "run"]:
+        return "job" if isinstance(self.row, Job) else "run"
+
+
+def _late_jobs(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) -> Iterator[Late]:
     """The jobs that have not started by their deadline, in the words of its notice."""
-    late = []
     for job in jobs:
         if _only_gathers(job):
             continue
@@ -272,25 +305,51 @@ def _late_jobs(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) 
             continue
         start_by, _ = due_by(job, schedule, parsed.workflow(ports, schedule.workflow)[0])
         if start_by is not None and start_by < now:
-            late.append(_late(job, joined([f"not started by {iso(start_by)}", job.reason], ": "), start_by))
-    return late
+            why = joined([f"not started by {iso(start_by)}", job.reason], ": ")
+            yield Late(job, why, start_by, job.waiting)
 
 
-def _late_runs(runs: Iterable[Run], now: Instant) -> list[OverdueWorkView]:
-    late = []
+def _late_runs(runs: Iterable[Run], now: Instant) -> Iterator[Late]:
     for run in runs:
         if run.end_by is not None and run.end_by < now:
-            late.append(_late(run, plain(f"not ended by {iso(run.end_by)}: the run is {run.state}"), run.end_by))
+            yield Late(run, plain(f"not ended by {iso(run.end_by)}: the run is {run.state}"), run.end_by)
         elif run.start_by is not None and run.start_by < now and run.start_requested_at is None:
-            why = plain(f"not started by {iso(run.start_by)}: the run is {run.state}")
-            late.append(_late(run, why, run.start_by))
-    return late
+            yield Late(run, plain(f"not started by {iso(run.start_by)}: the run is {run.state}"), run.start_by)
 
 
-def _late(row: Job | Run, why: Why, by: Instant) -> OverdueWorkView:
-    is_job = isinstance(row, Job)
-    work = row.job_id if isinstance(row, Job) else row.run_id
-    return {"id": work, "kind": "job" if is_job else "run", "schedule": row.schedule, "why": why, "by": iso(by)}
+def _overdue(late: Iterable[Late], groups: Groups, more: bool) -> OverdueNowView:
+    clocks = {job.job_id: _clock(group, job) for group in groups.values() for job in group.jobs}
+    by_schedule: dict[tuple[str, str, bool], list[Late]] = {}
+    for one in sorted(late, key=lambda one: one.by):
+        key = (one.row.schedule, one.kind, clocks.get(one.id) is not None)
+        by_schedule.setdefault(key, []).append(one)
+    items: list[OverdueWorkView] = [
+        {
+            "id": own[0].id,
+            "kind": own[0].kind,
+            "schedule": own[0].row.schedule,
+            "why": own[0].why,
+            "by": iso(own[0].by),
+            "count": sum(one.count for one in own),
+            "goes_on_at": iso_or_none(clocks.get(own[0].id)),
+        }
+        for own in by_schedule.values()
+    ]
+    return {
+        "count": sum(item["count"] for item in items),
+        "at_least": more,
+        "going_on": sum(item["count"] for item in items if item["goes_on_at"] is not None),
+        "items": items[:MAX_SHOWN],
+    }
+
+
+def _clock(group: Group, job: Job) -> Instant | None:
+    """When a job goes on by itself; None if more than a clock holds it."""
+    held = group.holds_of(job)
+    if not all(hold.kind in ("window", "clock") for hold in held):
+        return None
+    found = [hold.changes_at for hold in held]
+    return None if None in found else max(at for at in found if at is not None)
 
 
 def _paused(ports: Ports, namespace: str) -> PausedNowView:
@@ -305,13 +364,31 @@ def _paused(ports: Ports, namespace: str) -> PausedNowView:
     return {"count": len(paused), "at_least": page.cursor is not None, "schedules": views}
 
 
-def _approvals(groups: Iterable[Group], more: bool) -> ApprovalsNowView:
-    """The jobs among whose holds an approval is, the oldest first."""
+Asked = dict[str, tuple[Job, tuple[Hold, ...]]]  # the jobs that wait for an approval, by their ids, the oldest first
+
+
+def _asked(groups: Iterable[Group]) -> Asked:
+    """The jobs among whose holds an approval is, each with its holds."""
     held = [(job, group.holds_of(job)) for group in groups for job in group.jobs]
     found = [(job, holds) for job, holds in held if any(hold.kind == "approval" for hold in holds)]
-    found.sort(key=lambda each: each[0].created_at)
-    views = [waiting_view(job, None, holds) for job, holds in found[:MAX_SHOWN]]
-    return {"count": len(found), "at_least": more, "jobs": views}
+    return {job.job_id: (job, holds) for job, holds in sorted(found, key=lambda each: each[0].created_at)}
+
+
+def _approvals(asked: Asked, late: Collection[str], more: bool) -> ApprovalsNowView:
+    by_schedule: dict[str, list[tuple[Job, tuple[Hold, ...]]]] = {}
+    for job, held in asked.values():
+        by_schedule.setdefault(job.schedule, []).append((job, held))
+    schedules: list[ApprovalsOfView] = [
+        {
+            "schedule": schedule,
+            "count": len(own),
+            "late": sum(job.job_id in late for job, _ in own),
+            "oldest": iso(own[0][0].created_at),
+            "jobs": [waiting_view(job, None, held) for job, held in own[:MAX_JOBS]],
+        }
+        for schedule, own in by_schedule.items()
+    ]
+    return {"count": len(asked), "at_least": more, "schedules": schedules[:MAX_SHOWN]}
 
 
 def _group_view(group: Group, now: Instant) -> HeldJobsView:

@@ -1,10 +1,10 @@
 // What a person can do, as data: what it does, its command, the request, and what to say afterwards.
 
-import { nameParts, partition, scheduleOf, shortName } from "../lib/format";
+import { count, nameParts, partition, scheduleOf, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
-import { fill, send } from "./client";
+import { ApiError, fill, get, send } from "./client";
 import { commands, type Values } from "./commands";
-import type { StopReport } from "./types";
+import type { Job, StopReport } from "./types";
 
 export interface Field {
   name: string;
@@ -45,6 +45,42 @@ async function whole(action: "stop" | "start", place: string, body: unknown): Pr
     if (report.complete || report.failed.length > 0) return report;
   }
 }
+
+interface Answered {
+  done: number;
+  refused: ApiError[];
+}
+
+/** Approve or refuse each job of a schedule that waits for an approval now. One that the API refuses stops no other. */
+async function answerAll(verb: "approve" | "refuse", schedule: string, reason: string): Promise<Answered> {
+  const answered: Answered = { done: 0, refused: [] };
+  let cursor: string | null = null;
+  const jobs: Job[] = [];
+  do {
+    const page: { items: Job[]; next_cursor: string | null } = await get(`${SCHEDULE}/jobs`, nameParts(schedule), {
+      query: { limit: 100, cursor },
+    });
+    jobs.push(...page.items);
+    cursor = page.next_cursor;
+  } while (cursor);
+  for (const job of jobs.filter((each) => each.waits_for.some((hold) => hold.kind === "approval"))) {
+    try {
+      await act(`/v1/jobs/{job_id}/${verb}`, { job_id: job.job_id }, { reason });
+      answered.done += 1;
+    } catch (failure) {
+      if (!(failure instanceof ApiError) || failure.status === 0) throw failure;
+      answered.refused.push(failure);
+    }
+  }
+  if (answered.done === 0 && answered.refused[0]) throw answered.refused[0];
+  return answered;
+}
+
+const answered = (verb: string) => (answer: Answered) => {
+  const first = answer.refused[0];
+  const left = first ? `; ${count(answer.refused.length, "job")} not: ${first.message}` : "";
+  return { text: `${count(answer.done, "job")} ${verb}${left}` };
+};
 
 /** `key=value` rows of a field as an object. */
 export function pairs(text: string | undefined): Values {
@@ -221,6 +257,25 @@ export const actions = {
     command: (values) => commands.refuse(id, values.reason),
     send: (values) => act("/v1/jobs/{job_id}/refuse", { job_id: id }, { reason: values.reason ?? "" }),
     done: () => ({ text: "The job is refused" }),
+  }),
+  approveAll: (schedule: string, many: number): Action => ({
+    title: `Approve what waits of ${shortName(schedule)}`,
+    effect: `The ${count(many, "job")} that wait for an approval now go on. Your name is stored with each.`,
+    label: "Approve all",
+    fields: [REASON],
+    command: (values) => commands.answerAll("approve", schedule, values.reason),
+    send: (values) => answerAll("approve", schedule, values.reason ?? ""),
+    done: answered("approved"),
+  }),
+  refuseAll: (schedule: string, many: number): Action => ({
+    title: `Refuse what waits of ${shortName(schedule)}`,
+    effect: `The ${count(many, "job")} that wait for an approval now are aborted, on record, with your name.`,
+    label: "Refuse all",
+    danger: true,
+    fields: [REASON],
+    command: (values) => commands.answerAll("refuse", schedule, values.reason),
+    send: (values) => answerAll("refuse", schedule, values.reason ?? ""),
+    done: answered("refused"),
   }),
   cancelRun: (id: string): Action => ({
     title: "Cancel a run",

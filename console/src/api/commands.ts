@@ -78,6 +78,8 @@ export const commands = {
   cancelJob: (id: string) => command("jobs", "cancel", id),
   approve: (id: string, reason?: string) => command("jobs", "approve", id, reason && "--reason", reason),
   refuse: (id: string, reason?: string) => command("jobs", "refuse", id, reason && "--reason", reason),
+  answerAll: (verb: "approve" | "refuse", schedule: string, reason?: string) =>
+    command("jobs", verb, "--schedule", schedule, reason && "--reason", reason),
   showRun: (id: string) => command("runs", "show", id),
   showFire: (id: string, state?: string) => command("fires", id, state && "--state", state),
   cancelRun: (id: string) => command("runs", "cancel", id),

@@ -95,6 +95,14 @@ export interface Approval {
 export interface ApprovalsNow {
   count: number;
   at_least: boolean;
+  schedules: ApprovalsOf[];
+}
+
+export interface ApprovalsOf {
+  schedule: string;
+  count: number;
+  late: number;
+  oldest: string;
   jobs: Job[];
 }
 
@@ -1027,6 +1035,7 @@ export interface Outcomes {
 export interface OverdueNow {
   count: number;
   at_least: boolean;
+  going_on: number;
   items: OverdueWork[];
 }
 
@@ -1036,6 +1045,8 @@ export interface OverdueWork {
   schedule: string;
   why: string;
   by: string;
+  count: number;
+  goes_on_at: string | null;
 }
 
 export interface OwnedPrefix {

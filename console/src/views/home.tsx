@@ -29,7 +29,7 @@ export function Home() {
   const letters = useQuery({ ...namespace.lettersCounted(ns), enabled });
   const fires = useQuery({ ...namespace.fires(ns, { limit: FIRES + 1 }), enabled });
   const datasets = useQuery({ ...namespace.datasets(ns), enabled });
-  const undelivered = { count: letters.data?.items.length ?? 0, atLeast: !!letters.data?.next_cursor };
+  const undelivered = undeliveredOf(letters.data);
   const first = runs.data?.runs === 0 && now.data?.waiting.count === 0;
   return (
     <div className="page">
@@ -127,9 +127,18 @@ function Figure({
   );
 }
 
+/** The dead letters, and how many each schedule has. */
 interface Undelivered {
   count: number;
   atLeast: boolean;
+  schedules: [string, number][];
+}
+
+function undeliveredOf(letters?: { items: { schedule: string }[]; next_cursor: string | null }): Undelivered {
+  const items = letters?.items ?? [];
+  const counts = new Map<string, number>();
+  for (const { schedule } of items) counts.set(schedule, (counts.get(schedule) ?? 0) + 1);
+  return { count: items.length, atLeast: !!letters?.next_cursor, schedules: [...counts] };
 }
 
 function Figures({ ns, now, letters, runs }: { ns: string; now: Now; letters: Undelivered; runs?: Outcomes }) {
@@ -179,8 +188,12 @@ function Figures({ ns, now, letters, runs }: { ns: string; now: Now; letters: Un
 /** Schedules that Sluice itself has paused, with a reason. */
 const pausedWithReason = (now: Now) => now.paused.schedules.filter((schedule) => schedule.reason);
 
+/** Late work that no clock lets go on. */
+const stuck = (now: Now) => now.overdue.count - now.overdue.going_on;
+
+/** How many things need a person. Each counts once: a late job that waits for an approval is an approval. */
 function needs(now: Now, letters: Undelivered): number {
-  return now.approvals.count + letters.count + now.overdue.count + pausedWithReason(now).length;
+  return now.approvals.count + letters.count + stuck(now) + pausedWithReason(now).length;
 }
 
 /** The parts of the figure, each with the way to what it counts. */
@@ -195,7 +208,7 @@ function PartsOfNeed({ ns, now, letters }: { ns: string; now: Now; letters: Unde
       search: { name: "approval" },
     },
     {
-      many: now.overdue.count,
+      many: stuck(now),
       word: "late",
       atLeast: now.overdue.at_least,
       to: paths.view(ns, late),
@@ -224,12 +237,10 @@ function PartsOfNeed({ ns, now, letters }: { ns: string; now: Now; letters: Unde
 
 const LATE = { runs: { state: "RUNNING", by: "late" }, queue: {} };
 
-/** What is overdue, with one for all events of a large fire. */
-const overdueOnce = (now: Now) => oneOfEachFire(now.overdue.items, (item) => item.id);
-
 function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: Undelivered }) {
-  const paused = pausedWithReason(now);
   if (needs(now, letters) === 0) return null;
+  const approvals = now.approvals.schedules;
+  const late = now.overdue.items.filter((item) => item.goes_on_at === null);
   return (
     <Panel
       id="needs-you"
@@ -239,87 +250,130 @@ function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: Undeliv
     >
       <table>
         <tbody>
-          {overdueOnce(now).map((item) => (
-            <tr key={item.id}>
-              <td className="fit">
-                <span className="bad">◷ late</span>
-              </td>
-              <td className="fit">
-                <ScheduleLink name={item.schedule} />
-              </td>
-              <td>
-                <Reason text={item.why} />
-              </td>
-              <td className="end">
-                {item.fire === null ? (
-                  <Go to={item.kind === "run" ? paths.run(item.id) : paths.job(item.id)}>Show the {item.kind}</Go>
-                ) : (
-                  <Go to={paths.fire(item.fire)}>Show the fire</Go>
-                )}
-              </td>
-            </tr>
+          {late.map((item) => (
+            <LateLine key={`${item.schedule} ${item.kind}`} ns={ns} item={item} />
           ))}
-          {now.approvals.jobs.slice(0, 6).map((job) => (
-            <tr key={job.job_id}>
-              <td className="fit">
-                <span className="wait">◷ approval</span>
-              </td>
-              <td className="fit">
-                <ScheduleLink name={job.schedule} />
-              </td>
-              <td>
-                <Reason text={inShort(job.reason)} />{" "}
-                <JobLink id={job.job_id}>{partition(job.correlation) || undefined}</JobLink>
-              </td>
-              <td className="end">
-                <span className="row-tools">
-                  <ActButton small action={actions.approve(job.job_id, job.correlation)} />
-                  <ActButton small action={actions.refuse(job.job_id, job.correlation)} />
-                </span>
-              </td>
-            </tr>
+          {approvals.map((of) => (
+            <ApprovalsLine key={of.schedule} ns={ns} of={of} />
           ))}
-          {now.approvals.count > 6 && (
-            <tr>
-              <td colSpan={4}>
-                <Go to={paths.view(ns, "queue")} search={{ name: "approval" }}>
-                  {now.approvals.count - 6} more approvals
-                </Go>
-              </td>
-            </tr>
-          )}
-          {paused.map((schedule) => (
-            <tr key={schedule.schedule}>
-              <td className="fit">
-                <State state={schedule.state} />
-              </td>
-              <td className="fit">
-                <ScheduleLink name={schedule.schedule} />
-              </td>
-              <td>
-                paused <Ago at={schedule.since} />: <Reason text={schedule.reason ?? ""} />
-              </td>
-              <td className="end">
-                <ActButton small action={actions.resume(schedule.schedule)} />
-              </td>
-            </tr>
+          {pausedWithReason(now).map((schedule) => (
+            <Line
+              key={schedule.schedule}
+              what={<State state={schedule.state} />}
+              schedule={schedule.schedule}
+              act={<ActButton small action={actions.resume(schedule.schedule)} />}
+            >
+              paused <Ago at={schedule.since} />: <Reason text={schedule.reason ?? ""} />
+            </Line>
           ))}
-          {letters.count > 0 && (
-            <tr>
-              <td className="fit">
-                <span className="bad">✗ undelivered</span>
-              </td>
-              <td colSpan={2}>
-                <Go to={paths.view(ns, "dead-letters")}>{count(letters.count, "dead letter", letters.atLeast)}</Go>
-              </td>
-              <td className="end">
-                <Go to={paths.view(ns, "dead-letters")}>Show them</Go>
-              </td>
-            </tr>
-          )}
+          {letters.schedules.map(([schedule, many]) => (
+            <Line
+              key={schedule}
+              what={<span className="bad">✗ undelivered</span>}
+              schedule={schedule}
+              act={<ActButton small action={actions.redriveAll(ns, schedule)} />}
+            >
+              <Go to={paths.view(ns, "dead-letters")}>{count(many, "dead letter", letters.atLeast)}</Go>
+            </Line>
+          ))}
         </tbody>
       </table>
     </Panel>
+  );
+}
+
+/** A line of what needs a person: what it is, of which schedule, why, and what to do. */
+function Line({
+  what,
+  schedule,
+  act,
+  children,
+}: {
+  what: ReactNode;
+  schedule: string;
+  act: ReactNode;
+  children: ReactNode;
+}) {
+  return (
+    <tr>
+      <td className="fit">{what}</td>
+      <td className="fit">
+        <ScheduleLink name={schedule} />
+      </td>
+      <td>{children}</td>
+      <td className="end">
+        <span className="row-tools">{act}</span>
+      </td>
+    </tr>
+  );
+}
+
+function LateLine({ ns, item }: { ns: string; item: Now["overdue"]["items"][number] }) {
+  const fire = fireOf(item.id);
+  const one = item.kind === "run" ? paths.run(item.id) : paths.job(item.id);
+  const all = item.kind === "run" ? { to: paths.view(ns, "runs"), search: LATE.runs } : queueOf(ns, item.schedule);
+  const show =
+    fire !== null ? (
+      <Go to={paths.fire(fire)}>Show the fire</Go>
+    ) : item.count === 1 ? (
+      <Go to={one}>Show the {item.kind}</Go>
+    ) : (
+      <Go {...all}>Show them</Go>
+    );
+  return (
+    <Line
+      what={<span className="bad">◷ {count(item.count, `late ${item.kind}`)}</span>}
+      schedule={item.schedule}
+      act={show}
+    >
+      <Reason text={item.why} />
+      <span className="sub">
+        due <Ago at={item.by} />
+      </span>
+    </Line>
+  );
+}
+
+const queueOf = (ns: string, schedule: string) => ({ to: paths.view(ns, "queue"), search: { schedule } });
+
+/** The approvals of a schedule, answered at once, or each by itself. */
+function ApprovalsLine({ ns, of }: { ns: string; of: Now["approvals"]["schedules"][number] }) {
+  const [only] = of.jobs;
+  if (!only) return null;
+  const left = of.count - of.jobs.length;
+  const one = of.count === 1;
+  const act = (
+    <>
+      <ActButton
+        small
+        action={one ? actions.approve(only.job_id, only.correlation) : actions.approveAll(of.schedule, of.count)}
+      />
+      <ActButton
+        small
+        action={one ? actions.refuse(only.job_id, only.correlation) : actions.refuseAll(of.schedule, of.count)}
+      />
+    </>
+  );
+  return (
+    <Line what={<span className="wait">◷ {count(of.count, "approval")}</span>} schedule={of.schedule} act={act}>
+      <Reason text={inShort(only.reason)} />
+      <span className="sub">
+        waits since <Ago at={of.oldest} />
+        {of.late > 0 && <span className="bad"> · {one ? "late" : `${of.late} late`}</span>}
+        {of.jobs.map((job) => (
+          <span key={job.job_id}>
+            {" · "}
+            <JobLink id={job.job_id}>{partition(job.correlation) || undefined}</JobLink>
+          </span>
+        ))}
+        {left > 0 && (
+          <>
+            {" · "}
+            <Go {...queueOf(ns, of.schedule)}>{number(left)} more</Go>
+          </>
+        )}
+      </span>
+    </Line>
   );
 }
 

@@ -43,6 +43,8 @@ interface Act {
   body?: object;
   /** The label of a field that has to be filled, and its text. */
   fill?: [string, string];
+  /** How many requests it sends: 1 unless it says otherwise. */
+  requests?: number;
 }
 
 /** Each action: where its button is, its command, and the request that it sends. */
@@ -126,6 +128,24 @@ const ACTS: Act[] = [
     command: `sluice jobs refuse ${ASKED.job_id}`,
     request: `POST /v1/jobs/${ASKED.job_id}/refuse`,
     body: { reason: "" },
+  },
+  {
+    key: "approveAll",
+    path: "/demo",
+    button: "Approve all",
+    command: `sluice jobs approve --schedule ${ASKED.schedule}`,
+    request: `POST /v1/jobs/${ASKED.job_id.slice(0, -1)}`,
+    body: { reason: "" },
+    requests: 3,
+  },
+  {
+    key: "refuseAll",
+    path: "/demo",
+    button: "Refuse all",
+    command: `sluice jobs refuse --schedule ${ASKED.schedule}`,
+    request: `POST /v1/jobs/${ASKED.job_id.slice(0, -1)}`,
+    body: { reason: "" },
+    requests: 3,
   },
   {
     key: "cancelRun",
@@ -282,7 +302,7 @@ const { SAMPLE } = process.env;
 /** `make test` plays every fourth action also by keys, and `make test-long` all of them. */
 const BY_KEYS = SAMPLE === "yes" ? ACTS.filter((_, place) => place % 4 === 0) : ACTS;
 
-describe.each(ACTS)("$key: $button", ({ path, button, label = button, command, request, body, fill }) => {
+describe.each(ACTS)("$key: $button", ({ path, button, label = button, command, request, body, fill, requests = 1 }) => {
   test("by mouse: the dialog has its command, and acts alone", async () => {
     const { page, context, complaints } = await console_.open(path);
     const sent = listen(page);
@@ -296,7 +316,7 @@ describe.each(ACTS)("$key: $button", ({ path, button, label = button, command, r
     expect(sent, "nothing is sent before it is confirmed").toEqual([]);
     await dialog.getByRole("button", { name: label, exact: true }).click();
     await dialog.waitFor({ state: "detached" });
-    expect(sent).toHaveLength(1);
+    expect(sent).toHaveLength(requests);
     expect(sent[0]?.what.startsWith(request), `${sent[0]?.what} is ${request}`).toBe(true);
     if (body) expect(sent[0]?.body).toEqual(body);
     expect(complaints).toEqual([]);
@@ -304,7 +324,7 @@ describe.each(ACTS)("$key: $button", ({ path, button, label = button, command, r
   });
 });
 
-describe.each(BY_KEYS)("$key: $button", ({ path, button, label = button, request, fill }) => {
+describe.each(BY_KEYS)("$key: $button", ({ path, button, label = button, request, fill, requests = 1 }) => {
   test("by keys: Enter, Tab, Enter, and the focus comes back", async () => {
     const { page, context } = await console_.open(path);
     const sent = listen(page);
@@ -325,7 +345,7 @@ describe.each(BY_KEYS)("$key: $button", ({ path, button, label = button, request
     await tabTo(page, submit);
     await page.keyboard.press("Enter");
     await dialog.waitFor({ state: "detached" });
-    expect(sent.map(({ what }) => what.startsWith(request))).toEqual([true]);
+    expect(sent.map(({ what }) => what.startsWith(request))).toEqual(Array(requests).fill(true));
     await expect.poll(() => isFocused(opener)).toBe(true);
     await context.close();
   });

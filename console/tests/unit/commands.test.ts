@@ -87,6 +87,7 @@ const EVERY: Record<keyof typeof commands, string> = {
   cancelJob: commands.cancelJob(ID),
   approve: commands.approve(ID, "looked fine"),
   refuse: commands.refuse(ID, "no"),
+  answerAll: commands.answerAll("refuse", NAME, "no"),
   showRun: commands.showRun(ID),
   showFire: commands.showFire(ID, "FAILED"),
   cancelRun: commands.cancelRun(ID),
