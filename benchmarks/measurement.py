@@ -38,6 +38,7 @@ ALL = (
     "startup",
     "frames",
     "console",
+    "matrix",
     "cost",
     "history",
     "aws_model",

@@ -154,6 +154,21 @@ def _console(found: Mapping[str, Any]) -> str:
     return f"{about}\n\n{table}"
 
 
+def _matrix(found: Mapping[str, Any]) -> str:
+    if "matrix" not in found:
+        return NOT_YET
+    measured, load = found["matrix"], found["origins"]["matrix"]
+    about = (
+        f"{measured['schedules']} schedules, {measured['days']} days and {measured['runs']:,} runs, on "
+        f"{load['date'][:10]}; load {load['load']} before, {load['load_after']} after."
+    )
+    names = {"before": "from the runs alone", "rows": "from the rows and the runs of a week"}
+    heads = ("matrix", "requests", "table calls", "read units", "ms in all")
+    figures = ("requests", "calls", "read_units", "ms")
+    rows = [(text, *_picked(measured[name], figures)) for name, text in names.items()]
+    return f"{about}\n\n{markdown(heads, rows)}"
+
+
 def _frames(found: Mapping[str, Any]) -> str:
     if "frames" not in found:
         return NOT_YET
@@ -458,6 +473,7 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "cold_start": _cold_start,
     "startup": _startup,
     "console": _console,
+    "matrix": _matrix,
     "frames": _frames,
     "cost": _cost,
     "lone_fire": _lone_fire,
@@ -522,6 +538,7 @@ KINDS: Mapping[str, str] = {
             "cold_start",
             "startup",
             "console",
+            "matrix",
             "frames",
             "history",
         ),

@@ -224,7 +224,8 @@ def _post_custom(namespace: str, envelope: Envelope) -> str:
 
 
 def lake(event: dict[str, Any]) -> dict[str, Any]:
-    """Export changes of the runs table from its stream. Returns the first that failed: the stream restarts there.
+    """Export changes of the runs table from its stream, and keep how the periods of their schedules have ended. Returns
+    the first that failed: the stream restarts there.
 
     https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html
     """
@@ -245,8 +246,18 @@ def lake(event: dict[str, Any]) -> dict[str, Any]:
     log = audit_log()
     if log is not None:
         failed += keep(log, [record for record in records if record is not None])
+    _keep_ends([change.row.schedule for change in changes if change is not None])
     first = min(failed, key=int, default=None)
     return {"batchItemFailures": [] if first is None else [{"itemIdentifier": first}]}
+
+
+def _keep_ends(schedules: list[str]) -> None:
+    from chalicelib.flow.history.period_ends import keep
+
+    try:
+        logger.info("ends of periods", extra={"rows": keep(ports(), schedules)})
+    except Exception:  # the history is exported all the same, and the next run of a schedule tries again
+        logger.exception("ends of periods not written")
 
 
 def _response(event: dict[str, Any], failed: list[str]) -> dict[str, Any]:

@@ -238,6 +238,10 @@ class RunTable(Protocol):
         """The newest ``most`` attempts that were claimed in ``[since, until)``, newest first, by eventually consistent
         reads. ``scope`` is as in `runs`; of several names, each has newer attempts than the next."""
 
+    def claimed(self, namespace: str, since: Instant, until: Instant, most: int) -> tuple[tuple[str, int], ...]:
+        """The run ids and numbers of the newest ``most`` attempts of a namespace that were claimed in ``[since,
+        until)``, newest first, by eventually consistent reads."""
+
     def attempts_between(self, schedule: str, since: Instant, until: Instant, most: int) -> tuple[Run, ...]:
         """The newest ``most`` attempts of a schedule that were claimed in ``[since, until)``, read as in `spans`."""
 

@@ -180,7 +180,7 @@ def failed_messages(queue_arn: str) -> FailedMessages:
 
 @cache
 def history_lake() -> tuple[S3HistoryLake, Prices]:
-    """The lake and the prices for the Lambda `lake`, which reads no table."""
+    """The lake and the prices for the Lambda `lake`."""
     from chalicelib.aws.s3.history import S3HistoryLake
 
     settings = Settings.from_environment()

@@ -256,6 +256,11 @@ ROUTES = (
         *(SCHEDULE + "/periods", "views.schedule_periods", "read", "PeriodOfSchedule", "from", "to"),
         more=("complete_from",),
     ),
+    _page(
+        *(NS + "/periods", "views.list_periods", "read", "PeriodsByDay"),
+        *("from", "to", "zone", "schedules", "app", "tag", "workflow", "state", "q"),
+        more=("from", "to"),
+    ),
     _get(SCHEDULE + "/days", "views.schedule_days", "read", "DaysOfSchedule", "from", "to", "zone"),
     _get(NS + "/graph", "views.graph", "read", "Graph", "around", "up", "down", "limit"),
     _get(RUN + "/lineage", "views.run_lineage", "read", "Lineage", "up", "down"),

@@ -31,6 +31,7 @@ const READS = [
   `${N}/apps`,
   `${N}/apps/flights/workflows`,
   `${S}/periods?from=2026-01-01T00:00:00Z&to=2026-02-01T00:00:00Z`,
+  `${N}/periods?q=ingest-0000&from=2026-01-01&to=2026-01-31`,
   `${N}/datasets`,
   `${N}/datasets/weather`,
   `${N}/datasets/weather/partitions?limit=20`,

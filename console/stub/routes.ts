@@ -19,12 +19,47 @@ const missing = (what: string): Answer => [
   { error: { code: "not_found", message: `no ${what}`, field: null, hint: "look at the list" } },
 ];
 class NoPeriods extends Error {}
+const hasNoPeriods = (name: string) => Number(name.slice(-2)) === 3;
+/** The periods of a schedule that begin in a span: hours of each third schedule, else days. */
+function periodsOf(name: string, from: number, to: number) {
+  const day = 1440 * MINUTE;
+  const each = name.endsWith("2") ? 60 * MINUTE : day;
+  const begins = Math.ceil(from / each) * each;
+  return Array.from({ length: Math.max(0, Math.floor((Math.min(to, NOW) - begins) / each)) }, (_, index) => {
+    const at = begins + index * each;
+    const row = Number(name.slice(-2)) || 0;
+    const seed = (Math.floor(at / day) * 7 + row * 13 + (each < day ? (at / each) % 24 : 0)) % 29;
+    const late = NOW - at < 2 * day;
+    const ended = seed === 3 ? "failed" : seed === 11 ? "missing" : "succeeded";
+    return { at, each, row, seed, state: late ? (["running", "waiting"] as const)[row % 2] : ended };
+  });
+}
+const WORST = ["failed", "missing", "running", "waiting", "succeeded"];
+/** The row of a schedule in the matrix of periods. */
+function periodsByDay(full: string, first: number, last: number) {
+  const name = full.slice(full.lastIndexOf(".") + 1);
+  const day = 1440 * MINUTE;
+  const mixed: Record<string, Record<string, number>> = {};
+  let days = "";
+  for (let at = first; at <= last; at += day) {
+    const states = hasNoPeriods(name) ? [] : periodsOf(name, at, at + day).map((each) => each.state ?? "");
+    const kinds = WORST.filter((state) => states.includes(state));
+    days += kinds[0]?.[0] ?? ".";
+    if (kinds.length > 1)
+      mixed[iso(at).slice(0, 10)] = Object.fromEntries(
+        kinds.map((state) => [state, states.filter((each) => each === state).length]),
+      );
+  }
+  const why = hasNoPeriods(name) ? NO_PERIODS_WHY : null;
+  return { schedule: full, days, mixed, why, complete_from: iso(first - day) };
+}
+const NO_PERIODS_WHY = "expected a schedule with a time in its trigger, or with by that names the period of a dataset";
 const NO_PERIODS: Answer = [
   400,
   {
     error: {
       code: "invalid",
-      message: "expected a schedule with a time in its trigger, or with by that names the period of a dataset",
+      message: NO_PERIODS_WHY,
       field: "name",
       hint: "give the dataset its period, and write all keys of the period into by",
     },
@@ -480,6 +515,17 @@ const ROUTES: Record<string, Handler> = {
     const nodes = last && NODE.name.includes(part) ? [NODE] : [];
     return page([...fitting.slice(from, from + many), ...nodes], last ? null : String(from + many));
   },
+  "GET /v1/namespaces/{ns}/periods": (_, query) => {
+    const [from, to] = [query.get("from") ?? "", query.get("to") ?? ""];
+    const part = (query.get("q") ?? "").toLowerCase();
+    const rows = schedules.filter((row) => row.dag === null && row.name.includes(part)).slice(0, 500);
+    const { items, next_cursor } = paged(
+      rows,
+      new URLSearchParams({ limit: "100", cursor: query.get("cursor") ?? "0" }),
+    );
+    const shown = (items as typeof rows).map((row) => periodsByDay(row.name, Date.parse(from), Date.parse(to)));
+    return { items: shown, next_cursor, from, to };
+  },
   "POST /v1/namespaces/{ns}/glance": (_, __, body) => ({ items: (body.schedules as string[]).map(glance), gone: [] }),
   "GET /v1/namespaces/{ns}/now": now,
   "GET /v1/namespaces/{ns}/fires": (_, query) => {
@@ -696,23 +742,9 @@ const ROUTES: Record<string, Handler> = {
     fires_per_day: 24,
   }),
   [`GET ${S}/periods`]: ({ app, name = "" }, query) => {
-    if (Number(name.slice(-2)) === 3) throw new NoPeriods();
-    const [from, to] = [Date.parse(query.get("from") ?? ""), Math.min(Date.parse(query.get("to") ?? ""), NOW)];
-    const day = 1440 * MINUTE;
-    const each = name.endsWith("2") ? 60 * MINUTE : day;
-    const begins = Math.ceil(from / each) * each;
-    const items = Array.from({ length: Math.max(0, Math.floor((to - begins) / each)) }, (_, index) => {
-      const at = begins + index * each;
-      const row = Number(name.slice(-2)) || 0;
-      const seed = (Math.floor(at / day) * 7 + row * 13 + (each < day ? (at / each) % 24 : 0)) % 29;
-      const late = NOW - at < 2 * day;
-      const state = late
-        ? (["running", "waiting"] as const)[row % 2]
-        : seed === 3
-          ? "failed"
-          : seed === 11
-            ? "missing"
-            : "succeeded";
+    if (hasNoPeriods(name)) throw new NoPeriods();
+    const from = Date.parse(query.get("from") ?? "");
+    const items = periodsOf(name, from, Date.parse(query.get("to") ?? "")).map(({ at, each, row, seed, state }) => {
       const full = `${NS}.${app}.${name}.m3k2j9x1.${String(seed).padStart(20, "0")}`;
       const has = state !== "missing" && state !== "waiting";
       return {

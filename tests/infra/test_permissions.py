@@ -36,7 +36,6 @@ REASONS = {
     ("ReadTheStream", "dynamodb:GetRecords"): "Lambda reads the changes out of the stream by the function's role.",
     ("ReadTheStream", "dynamodb:GetShardIterator"): "Lambda reads the stream from a place by the function's role.",
     ("KeepWhereItFailed", "sqs:SendMessage"): "Lambda tells by the role which part of the stream was given up.",
-    ("DecryptWithTheKey", "kms:Decrypt"): "`lake` calls neither DynamoDB nor SQS: Lambda reads the stream by the role.",
     ("KeepWhatCouldNotBeApplied", "sqs:SendMessage"): "Lambda keeps an event that failed thrice by the role.",
 }
 

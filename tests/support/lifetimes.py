@@ -18,6 +18,7 @@ from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, ManifestRow, PostedEvent
 from chalicelib.core.rows.job import Job, Requested
 from chalicelib.core.rows.notice import DeadlineWatch
+from chalicelib.core.rows.period_ends import PeriodEnds
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import DeadLetter, Fire, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
@@ -63,6 +64,8 @@ FINAL: dict[type, IsFinal] = {
     Run: _run_is_final,
     # Each bundle that is written renews it. It outlives what its events wait for, a window of 31 days at most.
     Fire: _always,
+    # Follows from runs, which a view reads without it. Each write renews it.
+    PeriodEnds: _always,
     AuditRow: _always,  # never changes
     DagRun: lambda row, _: row.wake_at is None,
     Record: _always,

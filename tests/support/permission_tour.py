@@ -32,11 +32,12 @@ from chalicelib.core.writes import Put
 from chalicelib.flow import shards
 from chalicelib.flow.deliveries import join
 from chalicelib.flow.fires.zone_rules import Follower
+from chalicelib.flow.history import period_ends
 from chalicelib.flow.ingest.objects import match_object
 from chalicelib.flow.runs import actions
 from chalicelib.flow.schedules.actions import run_now
 from chalicelib.flow.system import sweep
-from tests.acceptance.words import absent, all_of, event, on, partition, size, status
+from tests.acceptance.words import absent, all_of, any_of, event, on, partition, size, status
 from tests.faults.dying import play as play_scenario
 from tests.faults.dying import world_for
 from tests.faults.test_crash_points import SCENARIOS
@@ -69,7 +70,16 @@ def play() -> None:
         world.ports = world.with_ports(settings=replace(world.ports.settings, inline_events=0))
         play_scenario(scenario, world)
     steps = (_ready_datasets, _many_datasets, _delivered_late, _gathered, _statuses_arrive, _joined_again)
-    steps += (_failed_without_event, _claimed_late, _read_late, _granted, _many_timers, _deferred, _ended)
+    steps += (
+        _failed_without_event,
+        _claimed_late,
+        _read_late,
+        _granted,
+        _many_timers,
+        _deferred,
+        _ended,
+        _ends_of_periods,
+    )
     steps += (_other_zone_rules, _woken_by_a_partition)
     for step in (*steps, _asked_outside, _other_targets, _listed_application, _executions, _adapters):
         step()
@@ -280,6 +290,27 @@ def _failed_without_event() -> None:
         run.state = "FAILED"
     for _ in range(4):
         world.pass_by("11m")
+
+
+def _ends_of_periods() -> None:
+    """A schedule has run whose trigger has to know the periods of its dataset, so its document is read, too."""
+    world = World()
+    dataset = {
+        "bucket": "lake",
+        "prefix": "days/",
+        "keys": ["day"],
+        "period": {"each": "day", "format": "day=%Y-%m-%d"},
+    }
+    missing = {"type": "absent", "of": partition("days"), "period": "yesterday", "deadline": "06:00"}
+    made = on(any_of(partition("days"), missing), "clean", by=["day"])
+    world.deploy(flights({"load": made}) | {"datasets": {"days": dataset}})
+    world.upload("days/day=2026-03-01/part-0")
+    world.settle()
+    world.finish()
+    for span in ("2h", "8d"):
+        world.clock.pass_by(span)
+        with acting("lake"):
+            assert period_ends.keep(world.ports, [full("load")], {}) == 1
 
 
 def _claimed_late() -> None:

@@ -74,6 +74,7 @@ OF_METER = str(TESTS.parent / "benchmarks" / "cost" / "meter.py")  # its own rea
 HANDLERS = {
     "hints": "check",
     **dict.fromkeys(("_read_custom", "_post_custom", "_match_alarm"), "custom"),
+    "_keep_ends": "lake",
 }
 
 

@@ -147,6 +147,7 @@ def _runs(api: Api) -> None:
         api.get(path)
     api.get(f"{APP}/schedules/daily/days")
     api.get(f"{APP}/schedules/nightly/periods")
+    api.get(f"{NS}/periods")
     for path in (f"{NS}/runs", f"{NS}/records", f"{APP}/schedules/daily/runs", f"{APP}/workflows/clean/runs"):
         api.get(path)
     api.get(f"{NS}/policies/calm")

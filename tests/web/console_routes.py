@@ -100,6 +100,7 @@ REQUESTS = (
     Bounded(f"{OWN}/preview?count=5", 6, 6, 3),
     Bounded(f"{OWN}/days?zone=Europe/Paris", 90, 4_000, 2, "at_least"),
     Bounded(f"{NS}/apps/a0/schedules/s0000/periods?from=2025-03-01T00:00:00Z&limit=500", 20, 650, 85),
+    Bounded(f"{NS}/periods?from=2026-02-01&to=2026-03-02&q=a0.s000", 400, 1_000, 10),
     Bounded(f"{OWN}/runs?limit=100", 10, 250, 200, "next_cursor"),
     Bounded(f"{OWN}/jobs?limit=200", 10, 60, 200),
     Bounded(f"{OWN}/records?limit=200", 10, 300, 200, "next_cursor"),

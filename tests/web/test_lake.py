@@ -17,11 +17,13 @@ from app import app
 from chalicelib import wiring
 from chalicelib.aws.tables import items
 from chalicelib.core.rows.audit import AuditRow
+from chalicelib.core.rows.period_ends import PeriodEnds
 from chalicelib.core.rows.run import Pointer, Record, Run
+from chalicelib.flow.history import period_ends
 from tests.support import rows
 from tests.support.clock import NOON
 from tests.support.reasons import says
-from tests.web.conftest import Api
+from tests.web.conftest import Api, settle_in
 
 STREAM = "arn:aws:dynamodb:us-east-1:123456789012:table/runs/stream/2026-03-02T00:00:00.000"
 BUCKET = "lake-bucket"
@@ -88,6 +90,26 @@ def test_h3_ended_runs_and_records_are_written_to_the_lake(lake: Any) -> None:
         ("record", "j1", "EXPIRED"),
         ("run", "r2", "SUCCEEDED"),
     ]
+
+
+def test_l23_the_periods_of_a_schedule_that_ran_are_counted(lake: Any, empty: Api) -> None:
+    settle_in(empty)
+    empty.schedule("nightly", workflow="clean", trigger={"type": "time", "expression": "0 2 * * *"})
+    period_ends._looked.clear()
+    assert invoke(change(1, ended("r1", schedule="demo.flights.nightly")), change(2, ended("r2"))) == []
+    row = wiring.ports().rows.get(PeriodEnds, "demo.flights.nightly")
+    assert row is not None
+    assert (row.by, row.rev) == ((), 1)
+    assert len(lines(lake)) == 2
+
+
+def test_l23_a_failure_to_count_holds_up_no_history(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> int:
+        raise RuntimeError("the table is busy")
+
+    monkeypatch.setattr(period_ends, "keep", fails)
+    assert invoke(change(1, ended("r1"))) == []
+    assert len(lines(lake)) == 1
 
 
 def test_h3_active_and_removed_rows_are_not_in_the_lake(lake: Any) -> None:

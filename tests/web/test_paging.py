@@ -183,7 +183,7 @@ OF_KIND = {"datasets": "flights", "workflows": "clean", "dags": "whole", "messag
 
 
 def test_the_lists_are_those_of_the_openapi_document() -> None:
-    assert len(PAGED) == 32
+    assert len(PAGED) == 33
     assert {resource_of("GET", path.partition("?")[0])[0] for path in LISTS} <= {path for path, _ in PAGED}
 
 

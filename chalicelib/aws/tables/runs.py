@@ -61,6 +61,15 @@ class DynamoRuns:
                 break
         return items.rows_of(RunSpan, self._in_order(wanted, strong=False))
 
+    def claimed(self, namespace: str, since: Instant, until: Instant, most: int) -> tuple[tuple[str, int], ...]:
+        wanted: list[Key] = []
+        day = until - 1
+        while day >= since - since % DAY and len(wanted) < most:
+            parts = self._parts(f"{namespace}#{iso(day)[:10]}")
+            wanted += self._newest("day", parts, since, until, most - len(wanted))
+            day -= DAY
+        return tuple((key.pk.removeprefix("RUN#"), int(key.sk.removeprefix("A#"))) for key in wanted)
+
     def attempts_between(self, schedule: str, since: Instant, until: Instant, most: int) -> tuple[Run, ...]:
         wanted = self._newest("schedule", self._parts(schedule), since, until, most)
         return items.rows_of(Run, self._in_order(wanted, strong=False))

@@ -106,11 +106,7 @@ def statuses(
 
     A period with an active run is running, another with a job or in a plan is waiting. Otherwise its newest run
     decides. Of a fire with several events, the newest run of each event counts, and one failure is that of all."""
-    found: dict[Values, _Work] = {}
-    for run in attempts:
-        period = period_of(run, by)
-        if period is not None and run.state != "ABORTED":
-            found.setdefault(period, _Work()).attempts.setdefault(run.run_id, run)
+    found = {period: _Work(runs) for period, runs in by_period(attempts, by).items()}
     for job in jobs:
         period = period_of(job, by)
         if period is not None and not job.closed:
@@ -121,10 +117,43 @@ def statuses(
     return {period: _status(work) for period, work in found.items()}
 
 
+def by_period(attempts: Iterable[Run], by: Values) -> dict[Values, dict[str, Run]]:
+    """The newest attempt of each run, by period, newest run first. ``attempts`` are in this order, too. Attempts that
+    were aborted are left out: no other attempt follows the one before them."""
+    found: dict[Values, dict[str, Run]] = {}
+    aborted: set[str] = set()
+    for run in attempts:
+        period = period_of(run, by)
+        if run.state == "ABORTED":
+            aborted.add(run.run_id)
+        elif period is not None:
+            last = run.state == "RETRYING" and run.run_id in aborted
+            found.setdefault(period, {}).setdefault(run.run_id, replace(run, state="FAILED") if last else run)
+    return found
+
+
+def is_active(run: Run) -> bool:
+    """Whether an attempt runs, or another one will follow it."""
+    return run.state == "RETRYING" or not states.is_terminal(run.state)
+
+
+def of_events(newest: Iterable[Run]) -> list[Run]:
+    """Of the runs of a period, newest first, those that decide: of a fire with several events, the newest of each."""
+    found: dict[int, Run] = {}
+    for run in newest:
+        found.setdefault(event_of(run), run)
+    return list(found.values())
+
+
+def event_of(run: Run) -> int:
+    """The number of the event of its fire that a run is for; 0 if the fire has one event."""
+    return run.spread[0] if run.spread else 0
+
+
 def _status(work: _Work) -> PeriodStatus:
     newest = list(work.attempts.values())
     known = PeriodStatus("missing", runs=tuple(work.attempts), attempts=newest[0].attempt if newest else 0)
-    active = [run for run in newest if run.state == "RETRYING" or not states.is_terminal(run.state)]
+    active = [run for run in newest if is_active(run)]
     if active:
         return _with(known, "running", active[0].reason, active[0].claimed_at)
     if work.job is not None:
@@ -134,10 +163,7 @@ def _status(work: _Work) -> PeriodStatus:
         return _with(known, "waiting", Why.of("backfill", f"backfill {work.backfill}"), None)
     if not newest:
         return known
-    of_each: dict[int, Run] = {}
-    for run in newest:
-        of_each.setdefault(run.spread[0] if run.spread else 0, run)
-    worst = next((run for run in of_each.values() if run.state != "SUCCEEDED"), newest[0])
+    worst = next((run for run in of_events(newest) if run.state != "SUCCEEDED"), newest[0])
     ended = worst.ended_at if worst.ended_at is not None else worst.state_at
     return _with(known, "succeeded" if worst.state == "SUCCEEDED" else "failed", worst.reason, ended)
 

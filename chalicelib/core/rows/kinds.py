@@ -41,6 +41,7 @@ from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.core.rows.job import Job, Requested
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, FreshnessWatch, NoticeWindow, PendingNotice
+from chalicelib.core.rows.period_ends import PeriodEnds
 from chalicelib.core.rows.ref import Ref, RefKind
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import DeadLetter, Fire, Offer, Output, Pointer, Record, Run
@@ -239,6 +240,7 @@ KINDS: Final = (
     Kind(DagRun, "runs", "RUN#{dag_run}", "DAG", "dag_run", "dag_run", history=True),
     Kind(DeadLetter, "runs", "DEAD#{schedule}", "{run_id}#{attempt}", history=True),
     Kind(Pointer, "runs", "TARGET#{target_id}", "POINTER", "run_id", history=True),
+    Kind(PeriodEnds, "runs", "PERIODS#{schedule}", "ENDS"),
     Kind(AuditRow, "runs", "AUDIT#{namespace}", "{id}", "namespace"),
 )  # fmt: skip
 

@@ -42,7 +42,7 @@ def known(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, since
     """What became of the periods of a schedule, by its newest `MAX_ATTEMPTS` attempts from ``since`` on."""
     name = schedule_state.schedule
     jobs = tuple(lookup.every(partial(ports.jobs.jobs, name, schedule_state.generation)))
-    planned = _planned(ports, name, schedule.keys)
+    planned = planned_of(ports, name, schedule.keys)
     # Clocks of other Lambdas may be ahead.
     attempts = ports.runs.attempts_between(name, since, ports.clock.now() + DAY, MAX_ATTEMPTS + 1)
     cut = len(attempts) > MAX_ATTEMPTS
@@ -50,7 +50,7 @@ def known(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, since
     return Known(periods.statuses(jobs, attempts, planned, schedule.keys), complete_from)
 
 
-def _planned(ports: Ports, name: str, by: Values) -> dict[Values, str]:
+def planned_of(ports: Ports, name: str, by: Values) -> dict[Values, str]:
     """The periods that backfills of a schedule have yet to run, each with a backfill."""
     found: dict[Values, str] = {}
     for row in ports.jobs.backfills(name):

@@ -23,7 +23,7 @@ from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import DAY, Instant, parse_instant
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Partition
-from chalicelib.core.rows.schedule import ScheduleState, Timer
+from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.time.period_names import Names
 from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers import tree
@@ -95,11 +95,12 @@ def page(
     begin = _position(cursor)
     if tree.recurrences(schedule.trigger) and not schedule.keys:
         source, first = None, since if since is not None else _recent(schedule, until)
-        expected = _fires(ports, schedule_state, schedule, max(first, begin[0]), until)
+        timer = ports.rows.get(Timer, schedule_state.schedule)
+        expected = fires_of(schedule, timer.anchor if timer else None, max(first, begin[0]), until)
     else:
-        source = source_of(ports, schedule)
+        source = source_of(ports, schedule, with_first=since is None)
         first = since if since is not None else source.first if source.first is not None else until
-        expected = _periods(source, schedule.keys, max(first, begin[0]), until)
+        expected = expected_of(source, schedule.keys, max(first, begin[0]), until)
     rest = (each for each in expected if (each.at, each.values) > begin)
     found = list(islice(rest, limit + 1))
     shown_now = found[:limit]
@@ -115,15 +116,18 @@ def page(
     return Page(items, shown_now[-1].position if len(found) > limit else None), seen.complete_from
 
 
-def source_of(ports: Ports, schedule: Schedule) -> Source:
-    """The dataset whose periods a schedule runs: the first one of its trigger that has such. Raises ``invalid`` if
-    there is none."""
+def source_of(ports: Ports, schedule: Schedule, with_first: bool) -> Source:
+    """The dataset whose periods a schedule runs: the first one of its trigger that has such. Its partitions are read
+    ``with_first``, or if they say which values are beside the period. Raises ``invalid`` if there is none."""
     for name in backfill.datasets_of(schedule):
         row = ports.rows.get(Definition, "dataset", name)
         dataset = Dataset.model_validate(row.document) if row is not None else None
         names = _names_of(schedule, dataset) if dataset is not None else None
         if dataset is not None and names is not None:
-            return _read(ports, name, dataset, names, schedule.keys)
+            beside = tuple(key for key in schedule.keys if key not in names.keys)
+            if with_first or beside:
+                return _read(ports, name, dataset, names, beside)
+            return Source(name, dataset, names, None, ((),))
     expected = "a schedule with a time in its trigger, with per, or with by that names the period of a dataset"
     hint = "give the dataset its period, and write per, or all keys of the period into by"
     raise invalid("name", expected, tree.describe(schedule.trigger), hint)
@@ -137,8 +141,7 @@ def _names_of(schedule: Schedule, dataset: Dataset) -> Names | None:
     return rule.names if rule is not None else None
 
 
-def _read(ports: Ports, name: str, dataset: Dataset, names: Names, by: Values) -> Source:
-    beside = [key for key in by if key not in names.keys]
+def _read(ports: Ports, name: str, dataset: Dataset, names: Names, beside: Values) -> Source:
     first: Instant | None = None
     others: dict[Values, None] = {} if beside else {(): None}
     for row in islice(lookup.every(partial(ports.catalog.partitions, name)), MAX_PARTITIONS):
@@ -153,7 +156,7 @@ def _read(ports: Ports, name: str, dataset: Dataset, names: Names, by: Values) -
     return Source(name, dataset, names, first, tuple(sorted(others)))
 
 
-def _periods(source: Source, by: Values, since: Instant, until: Instant) -> Iterator[Expected]:
+def expected_of(source: Source, by: Values, since: Instant, until: Instant) -> Iterator[Expected]:
     """The periods from ``since`` on in their order, each with every combination of the other values."""
     for period in source.names.calendar.between(since, until) if since < until else ():
         written = source.names.write(period)
@@ -163,14 +166,12 @@ def _periods(source: Source, by: Values, since: Instant, until: Instant) -> Iter
             yield Expected(period.start, values, period)
 
 
-def _fires(
-    ports: Ports, schedule_state: ScheduleState, schedule: Schedule, since: Instant, until: Instant
-) -> Iterator[Expected]:
+def fires_of(schedule: Schedule, anchor: Instant | None, since: Instant, until: Instant) -> Iterator[Expected]:
+    """The fires in ``[since, until)``. Intervals count from ``anchor``. Raises ``invalid`` for too many."""
     if since >= until:
         return
-    timer = ports.rows.get(Timer, schedule_state.schedule)
     try:
-        instants = backfill.instants(schedule, timer.anchor if timer else None, since, until)
+        instants = backfill.instants(schedule, anchor, since, until)
     except SluiceError as error:
         raise SluiceError(
             error.code, f"expected at most {backfill.MAX_ENTRIES} periods", "from", "begin later"

@@ -22,7 +22,7 @@ from chalicelib.flow.dags import runs
 from chalicelib.flow.deploy import uploaded
 from chalicelib.flow.runs import dead_letters, workers
 from chalicelib.flow.schedules import bulk
-from chalicelib.flow.views import ahead, logs, schedule_list
+from chalicelib.flow.views import ahead, logs, matrix, schedule_list
 from chalicelib.flow.views.present import MAX_ROWS
 from chalicelib.web import answers, http, routes
 from chalicelib.web.access import SIGNED, Needs
@@ -114,6 +114,14 @@ OWN: dict[str, dict[str, Json]] = {
         "up": STEPS | {"maximum": routes_of_views.MAX_STEPS["lineage"]},
         "down": STEPS | {"maximum": routes_of_views.MAX_STEPS["lineage"]},
     },
+    NS + "/periods": {
+        "from": DAY | {"description": "the first day; by default 30 days before `to`, at most 400 days in all"},
+        "to": DAY | {"description": "the last day, which is included; by default today"},
+        "zone": {"type": "string", "default": "UTC", "description": "the zone of today, and of the days of fires"},
+        "schedules": {"type": "string", "description": "these alone: up to 100 `app.name` or full names, with commas"},
+        "state": {"type": "string", "enum": list(routes_of_views.STATES)},
+        "limit": COUNT | {"maximum": matrix.MAX_SCHEDULES, "default": matrix.MAX_SCHEDULES},
+    },
     "days": {
         "from": DAY | {"description": "the first day; by default 26 weeks before `to`, at most 190 days in all"},
         "to": DAY | {"description": "the last day, which is included; by default today"},
@@ -134,6 +142,8 @@ MORE: dict[str, Json] = {
     "at_least": {"type": "boolean"},
     "complete_from": {"type": "string", "format": "date-time"},
     "day": {"type": "string", "format": "date"},
+    "from": {"type": "string", "format": "date"},
+    "to": {"type": "string", "format": "date"},
 }
 FAULT = "An error: what was expected, what was received, and what to do."
 PROBLEM: Json = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import Any, get_args
+from zoneinfo import ZoneInfo
 
 from chalice.app import Request
 
@@ -19,7 +20,7 @@ from chalicelib.flow.lookup import existing, require
 from chalicelib.flow.schedules.bulk import Filters, fits, parse_tag
 from chalicelib.flow.schedules.stops import of_app
 from chalicelib.flow.views import graph as graphs
-from chalicelib.flow.views import periods, spans
+from chalicelib.flow.views import matrix, periods, spans
 from chalicelib.flow.views.ahead import MAX_FIRES, between
 from chalicelib.flow.views.limits import named, of_namespace
 from chalicelib.flow.views.lineage import lineage
@@ -64,12 +65,16 @@ def list_schedules(request: Request, app: str) -> Json:
 def find_schedules(request: Request, ns: str) -> Json:
     """List the schedules of a namespace in short that match every given filter, by name. A request reads a bounded
     number of schedules, so a page may hold fewer than ``limit``, even none, and still have a next page."""
+    read = partial(rows_of, ports(), ns, _wanted(request, ns))
+    return listing(request, read, default=DEFAULT_SCHEDULES, most=MAX_LIMIT)
+
+
+def _wanted(request: Request, ns: str) -> Wanted:
+    """The schedules of a namespace that a request filters by app, tag, workflow, state and a part of their names."""
     app = query(request, "app")
     if app is not None:
         check_name(app, "app")
-    wanted = Wanted(app, _filters(request, ns, app), query(request, "q") or "")
-    read = partial(rows_of, ports(), ns, wanted)
-    return listing(request, read, default=DEFAULT_SCHEDULES, most=MAX_LIMIT)
+    return Wanted(app, _filters(request, ns, app), query(request, "q") or "")
 
 
 def glance_schedules(request: Request, ns: str) -> Json:
@@ -176,22 +181,36 @@ def schedule_periods(request: Request, name: str) -> Json:
     return {**listing(request, read), "complete_from": iso(complete[0])}
 
 
+def list_periods(request: Request, ns: str) -> Json:
+    """Show what became of the periods of schedules, by day: a letter for each day from ``from`` to ``to``. Schedules of
+    DAGs and of messages are left out. A request reads a bounded number of rows, so a page may hold fewer than
+    ``limit``, even none, and still have a next page."""
+    first, last, of = _days(request, matrix.RECENT, matrix.MAX_DAYS)
+    names = query(request, "schedules")
+    wanted = _wanted(request, ns) if names is None else _names(ns, names)
+    read = partial(matrix.page, ports(), ns, wanted, matrix.Days(first, last, of))
+    found = listing(request, read, default=matrix.MAX_SCHEDULES, most=matrix.MAX_SCHEDULES)
+    return {**found, "from": first.isoformat(), "to": last.isoformat()}
+
+
 def schedule_days(request: Request, name: str) -> Json:
     """Count the runs and records of a schedule by day and state, newest day first. Days without any are left out. The
     days are those of ``zone``, by default UTC; ``from`` and ``to`` are both included."""
     known(name)
+    return spans.days(ports(), name, *_days(request, 7 * WEEKS, MAX_CALENDAR_DAYS))
+
+
+def _days(request: Request, usual: int, most: int) -> tuple[date, date, ZoneInfo]:
+    """The days ``?from`` to ``?to``, by default the last ``usual`` ones up to today, and ``?zone``. Raises ``invalid``
+    for more than ``most`` days."""
     of = zone(query(request, "zone") or "UTC", "zone")
     today = datetime.fromtimestamp(ports().clock.now() / 1000, UTC).astimezone(of).date()
     last: date = _day(request, "to", today)
-    first: date = _day(request, "from", last - timedelta(weeks=WEEKS) + timedelta(days=1))
-    if not first <= last < first + timedelta(days=MAX_CALENDAR_DAYS):
-        raise invalid(
-            "from",
-            f"a day up to to, at most {MAX_CALENDAR_DAYS} days in all",
-            query(request, "from"),
-            "send one request for each part",
-        )
-    return spans.days(ports(), name, first, last, of)
+    first: date = _day(request, "from", last - timedelta(days=usual - 1))
+    if not first <= last < first + timedelta(days=most):
+        expected = f"a day up to to, at most {most} days in all"
+        raise invalid("from", expected, query(request, "from"), "send one request for each part")
+    return first, last, of
 
 
 def _day(request: Request, name: str, default: Any) -> Any:
@@ -208,14 +227,27 @@ def _day(request: Request, name: str, default: Any) -> Any:
 
 
 def _full(request: Request, name: str, ns: str) -> str | None:
-    """The full name of a schedule or workflow of this namespace, from ``app.name`` or the full name."""
+    """The full name of a schedule or workflow of this namespace that a parameter names; None without it."""
     text = query(request, name)
-    if text is None:
-        return None
+    return _named(ns, text, name) if text is not None else None
+
+
+def _names(ns: str, text: str) -> list[str]:
+    """The full names of schedules, which commas separate."""
+    found = text.split(",")
+    if len(found) > matrix.MAX_SCHEDULES:
+        expected = f"at most {matrix.MAX_SCHEDULES} schedules"
+        raise invalid("schedules", expected, len(found), "send one request for each part")
+    return [_named(ns, each, "schedules") for each in found]
+
+
+def _named(ns: str, text: str, name: str) -> str:
+    """The full name of a schedule or workflow of this namespace, from ``app.name`` or the full name."""
     full = name_in(ns, text)
     if full is None:
         raise invalid(name, f"app.name, or a full name of the namespace {ns}", text, f"such as {ns}.flights.clean")
-    return check_reference(full.replace("~", ""), name) and full
+    check_reference(full.replace("~", ""), name)
+    return full
 
 
 def graph(request: Request, ns: str) -> Json:

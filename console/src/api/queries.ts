@@ -314,6 +314,21 @@ export const fire = {
 };
 
 export const namespace = {
+  /** The periods of schedules by day, page after page: those whose full names contain a part. */
+  periods: (ns: string, part: string, from: string, to: string, zone: string) =>
+    infiniteQueryOptions({
+      queryKey: [ns, "periods", part, from, to, zone],
+      queryFn: ({ pageParam, signal }) =>
+        get(
+          "/v1/namespaces/{ns}/periods",
+          { ns },
+          { query: { q: part || undefined, from, to, zone, cursor: pageParam }, signal },
+        ),
+      initialPageParam: null as string | null,
+      getNextPageParam: (page) => page.next_cursor,
+      placeholderData: keepPreviousData,
+      staleTime: 60 * SECOND,
+    }),
   /** What waits and runs. A first answer from few rows is shown while all are read. */
   now: (ns: string) => {
     const queryKey = [ns, "now"];

@@ -1158,6 +1158,14 @@ export interface PeriodRule {
   week_starts?: "mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun";
 }
 
+export interface PeriodsByDay {
+  schedule: string;
+  days: string;
+  mixed: Record<string, Record<string, number>>;
+  why: string | null;
+  complete_from: string;
+}
+
 export interface PlaceInFire {
   index: number;
   count: number | null;
@@ -2431,6 +2439,12 @@ export interface Answers {
   };
   "GET /v1/namespaces/{ns}/now": Now;
   "GET /v1/namespaces/{ns}/outcomes": Outcomes;
+  "GET /v1/namespaces/{ns}/periods": {
+    items: PeriodsByDay[];
+    next_cursor: string | null;
+    from: string;
+    to: string;
+  };
   "GET /v1/namespaces/{ns}/policies": {
     items: StoredPolicy[];
     next_cursor: string | null;

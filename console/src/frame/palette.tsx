@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { type KeyboardEvent, useEffect, useId, useMemo, useState } from "react";
+import { type KeyboardEvent, useId, useMemo, useState } from "react";
 import { Dialog, Modal, ModalOverlay } from "react-aria-components";
 import { actions } from "../api/actions";
 import { namespace, namespaces, scheduleRows, schedulesNamed } from "../api/queries";
@@ -11,6 +11,7 @@ import { lookOfState, PAUSED } from "../lib/states";
 import { useAct } from "../parts/act";
 import { VIEWS, viewPath } from "./frame";
 import { useGo } from "./place";
+import { useRested } from "./rested";
 
 interface Entry {
   kind: string;
@@ -106,16 +107,6 @@ export function nameIn(query: string): string {
   const words = query.trim();
   const part = words.startsWith(">") ? words.slice(1).trim().replace(VERB, "") : words;
   return part.trim().toLowerCase().replace(/\s+/g, ".");
-}
-
-/** A value once it has rested for so many ms. */
-function useRested<T>(value: T, ms: number): T {
-  const [rested, setRested] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => setRested(value), ms);
-    return () => clearTimeout(timer);
-  }, [value, ms]);
-  return rested;
 }
 
 /** The schedules whose names have a part, from the API; from the list of all, if the page has read it already. */

@@ -1,18 +1,21 @@
 // The periods of a schedule by day: a cell of the matrix, and what became of the periods in it.
 
-import type { PeriodOfSchedule } from "../api/types";
+import type { PeriodOfSchedule, PeriodsByDay } from "../api/types";
 import { partitionPath } from "./format";
 import { show } from "./zone";
+
+const DAY = 86_400_000;
 
 export type PeriodState = PeriodOfSchedule["state"];
 
 /** A cell shows the first of these states that one of its periods has. */
 export const PERIOD_STATES: readonly PeriodState[] = ["failed", "missing", "running", "waiting", "succeeded"];
 
+/** A cell of the matrix. `counts` has the states of its periods if they differ. */
 export interface DayCell {
   day: string;
   state: PeriodState | null;
-  periods: PeriodOfSchedule[];
+  counts: Partial<Record<PeriodState, number>> | null;
 }
 
 /** The day in whose cell a period stands: that of its beginning, in its own zone. */
@@ -20,22 +23,34 @@ export function dayOfPeriod(item: PeriodOfSchedule, zone: string): string {
   return show(Date.parse(item.at), item.period?.zone ?? zone, "day");
 }
 
-/** The cells of a row, one for each day. */
-export function cellsOf(days: readonly string[], items: readonly PeriodOfSchedule[], zone: string): DayCell[] {
-  const byDay = new Map<string, PeriodOfSchedule[]>(days.map((day) => [day, []]));
-  for (const item of items) byDay.get(dayOfPeriod(item, zone))?.push(item);
+const LETTERS: Record<string, PeriodState> = {
+  f: "failed",
+  m: "missing",
+  r: "running",
+  w: "waiting",
+  s: "succeeded",
+};
+
+/** The cells of a row, one for each day; `from` is the day of its first letter. */
+export function cellsOf(days: readonly string[], row: PeriodsByDay, from: string): DayCell[] {
   return days.map((day) => {
-    const periods = byDay.get(day) ?? [];
-    return { day, periods, state: PERIOD_STATES.find((state) => periods.some((each) => each.state === state)) ?? null };
+    const state = LETTERS[row.days[(Date.parse(day) - Date.parse(from)) / DAY] ?? ""] ?? null;
+    return { day, state, counts: row.mixed[day] ?? null };
   });
 }
 
-/** `22 succeeded, 2 failed`, or `no period`. */
-export function inWords(periods: readonly PeriodOfSchedule[]): string {
-  const words = PERIOD_STATES.map((state) => [periods.filter((each) => each.state === state).length, state] as const)
-    .filter(([many]) => many > 0)
-    .map(([many, state]) => (periods.length === 1 ? state : `${many} ${state}`));
-  return words.length > 0 ? words.join(", ") : "no period";
+/** The periods of a list that stand in the cell of a day. */
+export function periodsOf(day: string, items: readonly PeriodOfSchedule[], zone: string): PeriodOfSchedule[] {
+  return items.filter((item) => dayOfPeriod(item, zone) === day);
+}
+
+/** `2 failed, 22 succeeded`, `succeeded`, or `no period`. */
+export function inWords(cell: DayCell): string {
+  const { counts } = cell;
+  if (counts === null) return cell.state ?? "no period";
+  return PERIOD_STATES.filter((state) => counts[state])
+    .map((state) => `${counts[state]} ${state}`)
+    .join(", ");
 }
 
 /** What a backfill of the missing or failed periods of a cell names; null if there are none. */

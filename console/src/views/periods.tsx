@@ -1,13 +1,13 @@
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
-import { ApiError } from "../api/client";
 import { commands } from "../api/commands";
-import { schedule, scheduleRows } from "../api/queries";
-import type { PeriodOfSchedule } from "../api/types";
+import { namespace, schedule } from "../api/queries";
+import type { PeriodOfSchedule, PeriodsByDay } from "../api/types";
 import { useGo, useNs, usePlace, useZone } from "../frame/place";
+import { useRested } from "../frame/rested";
 import { partitionPath, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
-import { cellsOf, type DayCell, type Hole, holeOf, inWords, PERIOD_STATES } from "../lib/periods";
+import { cellsOf, type DayCell, type Hole, holeOf, inWords, PERIOD_STATES, periodsOf } from "../lib/periods";
 import { lookOfPeriod } from "../lib/states";
 import { daysBetween, show } from "../lib/zone";
 import { Command } from "../parts/command";
@@ -17,8 +17,8 @@ import { Ago, Reason, State, When } from "../parts/text";
 
 const DAY = 86_400_000;
 const SPANS = ["14", "31", "62"] as const;
+const TYPING = 250; // ms without a key before the filter is sent
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-const PART = 50; // schedules that are shown at first, and by each "more"
 
 /** Schedules against days: what became of each period, and the backfill of what is missing or has failed. */
 export function Periods() {
@@ -26,8 +26,6 @@ export function Periods() {
   const zone = useZone();
   const { search, change } = usePlace();
   const [now] = useState(() => Date.now());
-  const query = useQuery(scheduleRows(ns));
-  const [parts, setParts] = useState(1);
   const span = SPANS.find((each) => each === search.span) ?? "31";
   const last = search.day ?? show(now, zone, "day");
   const first = new Date(Date.parse(last) - (Number(span) - 1) * DAY).toISOString().slice(0, 10);
@@ -35,7 +33,8 @@ export function Periods() {
   const move = (by: number) =>
     change({ day: new Date(Date.parse(last) + by * Number(span) * DAY).toISOString().slice(0, 10), at: undefined });
   const isNewest = last >= show(now, zone, "day");
-  const text = (search.q ?? "").toLowerCase();
+  const text = useRested(search.q ?? "", TYPING);
+  const query = useInfiniteQuery(namespace.periods(ns, text, first, last, zone));
   const [chosen, setChosen] = useState<{ name: string; cell: DayCell } | null>(null);
   return (
     <div className="page periods">
@@ -75,24 +74,22 @@ export function Periods() {
       </div>
       <Legend />
       <Await query={query} rows={8}>
-        {({ rows }) => {
-          const fitting = rows.filter((row) => row.dag === null && row.name.toLowerCase().includes(text));
-          const shown = fitting.slice(0, parts * PART);
-          if (shown.length === 0)
+        {({ pages }) => {
+          const rows = pages.flatMap((page) => page.items.map((row) => ({ row, from: page.from })));
+          if (rows.length === 0 && !query.hasNextPage)
             return <Empty command="sluice apply app.yaml">No schedule {text ? "fits" : "is here yet"}.</Empty>;
           return (
             <div className={`periods-body ${chosen ? "with-chosen" : ""}`}>
               <div className="periods-left">
-                <Matrix
-                  names={shown.map((row) => row.name)}
-                  days={days}
-                  chosen={chosen}
-                  choose={(name, cell) => setChosen({ name, cell })}
-                />
-                {fitting.length > shown.length && (
-                  <button type="button" className="button after" onClick={() => setParts(parts + 1)}>
-                    Show {Math.min(PART, fitting.length - shown.length)} more of{" "}
-                    {fitting.length.toLocaleString("en-US")}
+                <Matrix rows={rows} days={days} chosen={chosen} choose={(name, cell) => setChosen({ name, cell })} />
+                {query.hasNextPage && (
+                  <button
+                    type="button"
+                    className="button after"
+                    disabled={query.isFetchingNextPage}
+                    onClick={() => query.fetchNextPage()}
+                  >
+                    Show more
                   </button>
                 )}
               </div>
@@ -131,12 +128,12 @@ interface Choice {
 type Choose = (name: string, cell: DayCell) => void;
 
 function Matrix({
-  names,
+  rows: shown,
   days,
   chosen,
   choose,
 }: {
-  names: string[];
+  rows: { row: PeriodsByDay; from: string }[];
   days: string[];
   chosen: Choice | null;
   choose: Choose;
@@ -184,8 +181,16 @@ function Matrix({
           </tr>
         </thead>
         <tbody>
-          {names.map((name, index) => (
-            <Row key={name} name={name} days={days} isFirst={index === 0} chosen={chosen} choose={choose} />
+          {shown.map(({ row, from }, index) => (
+            <Row
+              key={row.schedule}
+              row={row}
+              from={from}
+              days={days}
+              isFirst={index === 0}
+              chosen={chosen}
+              choose={choose}
+            />
           ))}
         </tbody>
       </table>
@@ -194,40 +199,30 @@ function Matrix({
 }
 
 function Row({
-  name,
+  row,
+  from,
   days,
   isFirst,
   chosen,
   choose,
 }: {
-  name: string;
+  row: PeriodsByDay;
+  from: string;
   days: string[];
   isFirst: boolean;
   chosen: Choice | null;
   choose: Choose;
 }) {
-  const zone = useZone();
-  const [seen, place] = useSeen<HTMLTableRowElement>();
-  const [from = "", to = ""] = [days[0], days.at(-1)];
-  // A day more at each end: the days of a period are those of its own zone.
-  const ends = [Date.parse(from) - DAY, Date.parse(to) + 2 * DAY].map((ms) => new Date(ms).toISOString());
-  const query = useQuery({ ...schedule.periods(name, ends[0] ?? "", ends[1] ?? ""), enabled: seen });
-  const cells = useMemo(() => cellsOf(days, query.data?.items ?? [], zone), [days, query.data, zone]);
-  const none = query.error instanceof ApiError && query.error.status === 400;
+  const name = row.schedule;
+  const cells = useMemo(() => cellsOf(days, row, from), [days, row, from]);
   return (
-    <tr ref={place} data-row className={none ? "none" : undefined}>
+    <tr data-row className={row.why ? "none" : undefined}>
       <th scope="row">
         <ScheduleLink name={name} />
       </th>
-      {query.error !== null ? (
+      {row.why ? (
         <td colSpan={days.length} className="faint">
-          {none
-            ? "no periods: it has no time, and by names no period of a dataset"
-            : "not read: open the schedule, or reload"}
-        </td>
-      ) : query.data === undefined ? (
-        <td colSpan={days.length} className="faint">
-          …
+          no periods: {row.why}
         </td>
       ) : (
         cells.map((cell, index) => (
@@ -259,21 +254,20 @@ function Cell({
   isChosen: boolean;
   choose: Choose;
 }) {
-  const words = `${shortName(name)}, ${cell.day}: ${inWords(cell.periods)}`;
-  const alike = cell.periods.filter((each) => each.state === cell.state).length;
-  const isPart = alike < cell.periods.length;
+  const words = `${shortName(name)}, ${cell.day}: ${inWords(cell)}`;
+  const alike = cell.state && cell.counts?.[cell.state];
   return (
     <button
       type="button"
       data-cell
       tabIndex={first ? 0 : -1}
-      className={`period-cell ${cell.state ?? "empty"} ${isPart ? "part" : ""}`}
+      className={`period-cell ${cell.state ?? "empty"} ${alike ? "part" : ""}`}
       title={words}
       aria-label={words}
       aria-pressed={isChosen}
       onClick={() => choose(name, cell)}
     >
-      {cell.state === null ? "" : isPart ? alike : lookOfPeriod(cell.state).glyph}
+      {cell.state === null ? "" : alike || lookOfPeriod(cell.state).glyph}
     </button>
   );
 }
@@ -282,25 +276,45 @@ function Cell({
 function Chosen({ chosen }: { chosen: Choice | null }) {
   if (!chosen) return null;
   const { name, cell } = chosen;
-  const holes = (["missing", "failed"] as const)
-    .map((only) => holeOf(cell.periods, only))
-    .filter((hole) => hole !== null);
   return (
     <aside className="periods-chosen" aria-live="polite">
-      <Panel title={`${shortName(name)}, ${cell.day}`} note={inWords(cell.periods)}>
+      <Panel title={`${shortName(name)}, ${cell.day}`} note={inWords(cell)}>
         <div className="body">
-          {holes.map((hole) => (
-            <Fill key={hole.only} name={name} hole={hole} />
-          ))}
-          <ul className="periods-list">
-            {cell.periods.map((item) => (
-              <OnePeriod key={`${item.at}${partitionPath(item.values ?? {})}`} item={item} />
-            ))}
-          </ul>
+          <PeriodsOfDay name={name} day={cell.day} />
           <Command text={commands.periods(name, cell.day, dayAfter(cell.day))} />
         </div>
       </Panel>
     </aside>
+  );
+}
+
+/** The periods of a day, which are read when its cell is chosen. */
+function PeriodsOfDay({ name, day }: { name: string; day: string }) {
+  const zone = useZone();
+  // A day more at each end: the days of a period are those of its own zone.
+  const ends = [Date.parse(day) - DAY, Date.parse(day) + 2 * DAY].map((ms) => new Date(ms).toISOString());
+  const query = useQuery(schedule.periods(name, ends[0] ?? "", ends[1] ?? ""));
+  return (
+    <Await query={query} rows={2}>
+      {({ items }) => {
+        const periods = periodsOf(day, items, zone);
+        const holes = (["missing", "failed"] as const)
+          .map((only) => holeOf(periods, only))
+          .filter((hole) => hole !== null);
+        return (
+          <>
+            {holes.map((hole) => (
+              <Fill key={hole.only} name={name} hole={hole} />
+            ))}
+            <ul className="periods-list">
+              {periods.map((item) => (
+                <OnePeriod key={`${item.at}${partitionPath(item.values ?? {})}`} item={item} />
+              ))}
+            </ul>
+          </>
+        );
+      }}
+    </Await>
   );
 }
 
@@ -355,17 +369,4 @@ function OnePeriod({ item }: { item: PeriodOfSchedule }) {
       )}
     </li>
   );
-}
-
-/** Whether an element has been on screen. */
-function useSeen<T extends Element>(): [boolean, React.RefObject<T | null>] {
-  const [seen, setSeen] = useState(false);
-  const place = useRef<T>(null);
-  useEffect(() => {
-    if (!place.current || seen) return;
-    const watch = new IntersectionObserver((entries) => entries.some((each) => each.isIntersecting) && setSeen(true));
-    watch.observe(place.current);
-    return () => watch.disconnect();
-  }, [seen]);
-  return [seen, place];
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { PeriodOfSchedule } from "../../src/api/types";
-import { cellsOf, holeOf, inWords, type PeriodState } from "../../src/lib/periods";
+import type { PeriodOfSchedule, PeriodsByDay } from "../../src/api/types";
+import { cellsOf, holeOf, inWords, type PeriodState, periodsOf } from "../../src/lib/periods";
 
 const period = (at: string, state: PeriodState, more: Partial<PeriodOfSchedule> = {}): PeriodOfSchedule => ({
   at,
@@ -21,20 +21,24 @@ const period = (at: string, state: PeriodState, more: Partial<PeriodOfSchedule> 
 test("a period stands in the day of its own zone", () => {
   const at = "2026-02-23T23:00:00.000Z";
   const paris = { start: at, end: "2026-02-24T23:00:00.000Z", zone: "Europe/Paris", label: "2026-02-24" };
-  const days = ["2026-02-23", "2026-02-24"];
-  const counts = (items: PeriodOfSchedule[]) => cellsOf(days, items, "UTC").map((cell) => cell.periods.length);
-  expect(counts([period(at, "missing", { period: paris })])).toEqual([0, 1]);
-  expect(counts([period(at, "missing")])).toEqual([1, 0]);
+  const of = (day: string, item: PeriodOfSchedule) => periodsOf(day, [item], "UTC").length;
+  expect([of("2026-02-23", period(at, "missing", { period: paris })), of("2026-02-23", period(at, "missing"))]).toEqual(
+    [0, 1],
+  );
 });
 
-test("a failed or missing period of a day is not hidden by others", () => {
-  const items = (["succeeded", "running", "missing", "failed"] as const).map((state, hour) =>
-    period(`2026-02-23T0${hour}:00:00.000Z`, state),
-  );
-  const states = [1, 2, 3, 4].map((many) => cellsOf(["2026-02-23"], items.slice(0, many), "UTC")[0]?.state);
-  expect(states).toEqual(["succeeded", "running", "missing", "failed"]);
-  expect(inWords(items)).toBe("1 failed, 1 missing, 1 running, 1 succeeded");
-  expect([inWords(items.slice(0, 1)), inWords([])]).toEqual(["succeeded", "no period"]);
+test("a cell has the letter of its day, and the counts of one whose periods differ", () => {
+  const row: PeriodsByDay = {
+    schedule: "demo.web.load",
+    days: "sf.mw",
+    mixed: { "2026-02-24": { failed: 1, succeeded: 23 } },
+    why: null,
+    complete_from: "2026-02-23T00:00:00.000Z",
+  };
+  const days = ["2026-02-22", "2026-02-23", "2026-02-24", "2026-02-25", "2026-02-26"];
+  const cells = cellsOf(days, row, "2026-02-23");
+  expect(cells.map((cell) => cell.state)).toEqual([null, "succeeded", "failed", null, "missing"]);
+  expect(cells.map(inWords)).toEqual(["no period", "succeeded", "1 failed, 23 succeeded", "no period", "missing"]);
 });
 
 test("a hole names its partitions, or the span of its fires", () => {
