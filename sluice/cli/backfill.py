@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -275,7 +275,7 @@ def _show(view: Document, as_json: bool) -> None:
     tables.failures(console, view.get("failures"))
 
 
-def _named(entries: list[object], count: int) -> str | None:
+def _named(entries: list[Any], count: int) -> str | None:
     """The entries of the range that the backfill does not run: the first of them, and how many more."""
     named = [wording.entry(entry) for entry in entries]
     more = count - len(named)
