@@ -33,6 +33,7 @@ CODES: Mapping[str, str] = {
     "stopped": "its namespace, its app or a tag of it is stopped",
     "spread_again": "a pause held up its fire, whose other events are spread again",
     "grant_missing": "its schedule uses something of another namespace that grants it no longer, or not yet",
+    "period_taken": "other work runs its period, or its partitions are not determined",
     "limit": "it waits for a permit of a limit",
     "limit_too_small": "it needs more units than its pool has",
     "limit_used_up": "a rate limit was reached while it queued, so it requests its permits again",

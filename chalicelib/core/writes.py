@@ -21,6 +21,7 @@ from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import NoticeWindow, PendingNotice
 from chalicelib.core.rows.run import DeadLetter, Run
 from chalicelib.core.rows.schedule import ScheduleState, Subscription, Timer
+from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.rows.stops import StopsRow
 from chalicelib.core.rows.stored import StoredRow
 from chalicelib.core.states import Mode
@@ -278,10 +279,12 @@ class ExpectOpen(Write):
 
 @dataclass(frozen=True, slots=True)
 class ExpectNoneGathering(Write):
-    """Expect that a generation has no gathering job; it may have a tombstone."""
+    """Expect that a generation has no gathering job under a sort key, by default the one without a correlation; it may
+    have a tombstone."""
 
     schedule: str
     generation: int
+    sort_key: str = GATHERING
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import ExpectDefinition
-from chalicelib.flow import fire_events, grants, lookup
+from chalicelib.flow import fire_events, grants, lookup, period_jobs
 from chalicelib.flow.limits import counting, pools
 from chalicelib.flow.limits.policies import policy_of, start_rate
 from chalicelib.ports import Ports
@@ -71,9 +71,13 @@ class Parsed:
     def newest(self, ports: Ports, dataset: str) -> NewestPartition | None:
         return self._once(("newest", dataset), lambda: ports.rows.get(NewestPartition, dataset))
 
-    def granted(self, ports: Ports, name: str, schedule: Schedule, workflow: Workflow) -> UsedGrants:
-        """How the grants stand for what a schedule uses of other namespaces."""
-        return grants.used_of(ports, foreign.of_claim(name, schedule, workflow), self._grants)
+    def granted(self, ports: Ports, job: Job, schedule: Schedule, workflow: Workflow) -> UsedGrants:
+        """How the grants stand for what a schedule uses of other namespaces. A backfill reads the partitions of a
+        period at its claim; the trigger's own job had the grants when they came."""
+        uses = foreign.of_claim(job.schedule, schedule, workflow)
+        if period_jobs.is_backfilled(job, schedule):
+            uses = tuple(dict.fromkeys((*uses, *foreign.of_schedule(job.schedule, schedule))))
+        return grants.used_of(ports, uses, self._grants)
 
 
 def _workflow(row: Definition | None) -> tuple[Workflow | None, Definition | None]:
@@ -105,7 +109,8 @@ def read(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
     pool, pool_row = pools.ask_of(ports, workflow, schedule) or (None, None)
     known = replace(
         known,
-        granted=parsed.granted(ports, job.schedule, schedule, workflow),
+        granted=parsed.granted(ports, job, schedule, workflow),
+        other=period_jobs.other_work(ports, job, schedule),
         policy=parsed.policy(ports, schedule.policy) if schedule.policy is not None else None,
         pool=pool,
         pool_row=pool_row,

@@ -23,6 +23,8 @@ export const BACKFILL = {
   only: "all",
   left_alone: 0,
   in_flight: [],
+  left_out: 0,
+  incomplete: [],
   concurrency: 2,
   dataset: null,
   total: 30,
@@ -91,6 +93,7 @@ export const REPROCESS = {
 };
 
 const DAY = { year: "2013", month: "1", day: "4" };
+const ENTRY = { why: null, code: null, run_id: null, have: null, need: null };
 const PLAN = {
   schedule: BACKFILL.schedule,
   dataset: null,
@@ -99,8 +102,8 @@ const PLAN = {
   last: [BACKFILL.to],
   now: { missing: 20, waiting: 0, running: 1, succeeded: 0, failed: 10 },
   entries: [
-    { entry: BACKFILL.from, state: "running", runs: false, why: null, code: null, run_id: null },
-    { entry: BACKFILL.to, state: "missing", runs: true, why: null, code: null, run_id: null },
+    { ...ENTRY, entry: BACKFILL.from, state: "running", runs: false },
+    { ...ENTRY, entry: BACKFILL.to, state: "missing", runs: true },
   ],
 };
 const PLAN_OF_REPROCESS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -35,7 +35,11 @@ def begin(
     schedule: Name,
     since: Annotated[
         str | None,
-        typer.Option("--from", metavar="WHEN|PARTITION", help="2026-01-01, an instant, or year=2013/month=1."),
+        typer.Option(
+            "--from",
+            metavar="WHEN|PARTITION",
+            help="2026-01-01, an instant, or year=2013/month=1; a period: day=2026-01-01.",
+        ),
     ] = None,
     until: Annotated[
         str | None,
@@ -45,7 +49,9 @@ def begin(
     ] = None,
     partitions: Annotated[
         list[str] | None,
-        typer.Option("--partition", metavar="PARTITION", help="A partition, registered or not; repeatable."),
+        typer.Option(
+            "--partition", metavar="PARTITION", help="A partition, registered or not, or a period; repeatable."
+        ),
     ] = None,
     dataset: Annotated[
         str | None, typer.Option("--dataset", metavar="NAME", help="The dataset, if the schedule waits for several.")
@@ -69,7 +75,7 @@ def begin(
     app_name: frame.App = None,
     as_json: frame.Json = False,
 ) -> None:
-    """Run a schedule for a past interval or for partitions; print the backfill's id."""
+    """Run a schedule for a past interval, for partitions or for periods; print the backfill's id."""
     path = _path(schedule, namespace, app_name)
     body: Document = {
         **_what(since, until, partitions or [], dataset),
@@ -223,17 +229,20 @@ def _show_plan(plan: Document) -> None:
 def _show_entries(console: Console, plan: Document) -> None:
     """What became of each entry of the range so far, and what the backfill does with it."""
     render.heading(console, "The range now")
+    shown = plan["entries"][:MAX_LISTED]
     rows: list[tuple[render.Cell, ...]] = [
         (
             wording.entry(each["entry"]),
+            *([f"{each['have']} of {each['need']}"] if each.get("need") is not None else []),
             render.state(each["state"]),
             "runs" if each["runs"] else "left alone" if each["state"] in ("waiting", "running") else "-",
             each["run_id"],
             each["why"],
         )
-        for each in plan["entries"][:MAX_LISTED]
+        for each in shown
     ]
-    render.table(console, ("OF", "NOW", "THEN", "LAST RUN", "WHY…"), rows, indent=2)
+    parts = ("PARTS",) if shown and shown[0].get("need") is not None else ()
+    render.table(console, ("OF", *parts, "NOW", "THEN", "LAST RUN", "WHY…"), rows, indent=2)
     more = sum(plan["now"].values()) - len(rows)
     if more > 0:
         render.note(f"{more} more; --json has up to 1,000")
@@ -254,7 +263,8 @@ def _show(view: Document, as_json: bool) -> None:
         ("runs", f"{wording.entry(view['first'])} to {wording.entry(view['last'])}, {view['concurrency']} at a time"),
         ("only", view["only"] if view["only"] != "all" else None),
         ("counts", counted),
-        ("left alone", _left_alone(view)),
+        ("left alone", _named(view["in_flight"], view["left_alone"])),
+        ("incomplete", _named(view.get("incomplete", []), view.get("left_out", 0))),
         ("next", wording.entry(view.get("position"))),
         ("properties", wording.pairs(view.get("properties"), "\n")),
         ("begun", f"{wording.both(view['created_at'], now)} by {view['created_by']}"),
@@ -265,10 +275,10 @@ def _show(view: Document, as_json: bool) -> None:
     tables.failures(console, view.get("failures"))
 
 
-def _left_alone(view: Document) -> str | None:
-    """The entries that were in flight when the backfill began."""
-    named = [wording.entry(entry) for entry in view["in_flight"]]
-    more = view["left_alone"] - len(named)
+def _named(entries: list[Any], count: int) -> str | None:
+    """The entries of the range that the backfill does not run: the first of them, and how many more."""
+    named = [wording.entry(entry) for entry in entries]
+    more = count - len(named)
     return "\n".join([*named, *([f"({more} more)"] if more > 0 else [])]) or None
 
 

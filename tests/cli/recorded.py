@@ -296,6 +296,8 @@ def backfill(state: str = "RUNNING", **changed: Any) -> View:
         "only": "all",
         "left_alone": 0,
         "in_flight": [],
+        "left_out": 0,
+        "incomplete": [],
         "concurrency": 3,
         "properties": {"threshold": "0.7"},
         "first": "2026-01-31T02:00:00.000Z",

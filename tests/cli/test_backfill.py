@@ -86,6 +86,30 @@ def test_l12_a_dry_run_prints_how_many_and_the_first_and_last(api: PlayedApi, sl
     assert (api.requests[0].body["dry_run"], api.requests[0].body["only"]) == (True, "missing")
 
 
+def test_l23_a_dry_run_of_periods_counts_their_partitions(api: PlayedApi, sluice: Sluice) -> None:
+    why = "lacks 1 of 24 hours of 2026-03-01 UTC in demo.clicks: 05"
+    row = {"state": "missing", "run_id": None, "why": None, "need": 24}
+    entries = [
+        row | {"entry": {"day": "2026-02-28"}, "runs": True, "have": 24},
+        row | {"entry": {"day": "2026-03-01"}, "runs": False, "have": 23, "why": why},
+    ]
+    now = {"missing": 2, "waiting": 0, "running": 0, "succeeded": 0, "failed": 0}
+    first = {"first": [{"day": "2026-02-28"}], "last": []}
+    api.play("POST", ALL, {"schedule": CLEAN, "dataset": None, "total": 1, **first, "now": now, "entries": entries})
+    result = sluice("backfill", "begin", CLEAN, "--from", "day=2026-02-28", "--to", "day=2026-03-01", "--dry-run")
+    assert [line.split() for line in result.stdout.splitlines()][-3:] == [
+        ["OF", "PARTS", "NOW", "THEN", "WHY"],
+        ["day=2026-02-28", "24", "of", "24", "missing", "runs", "-"],
+        ["day=2026-03-01", "23", "of", "24", "missing", "-", *why.split()],
+    ]
+
+
+def test_l23_a_backfill_shows_which_periods_were_incomplete(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", ONE, backfill(left_out=2, incomplete=[{"day": "2026-03-01"}]))
+    shown = [line.split() for line in sluice("backfill", "show", CLEAN, "0a1b2c3d4e5f6071").stdout.splitlines()]
+    assert ["incomplete", "day=2026-03-01"] in shown and ["(1", "more)"] in shown
+
+
 def test_l23_a_backfill_shows_what_it_left_alone(api: PlayedApi, sluice: Sluice) -> None:
     left = {"only": "missing", "left_alone": 3, "in_flight": [{"day": "1"}, {"day": "2"}]}
     api.play("GET", ONE, backfill(**left))

@@ -8,8 +8,10 @@ from typing import Any
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.schedule import ScheduleState
 from tests.faults.dying import End, Scenario, finish, passes, people, upload
+from tests.faults.scenarios_gathered import HALVES, per_day
 from tests.support import backfills
 from tests.support.backfills import about
+from tests.support.crash import lost, redelivered
 from tests.support.fakes import EmrRun
 from tests.support.schedules import at, at_most, partitions
 from tests.support.world import World, full
@@ -64,6 +66,21 @@ def _unless_all_in_flight(world: World) -> None:
         backfills.begin(world, "clean", partitions={}, concurrency=3)
     except SluiceError as error:
         assert "not in flight" in error.message, error
+
+
+def _days(world: World) -> None:
+    """Two days of halves, which came while the schedule was disabled."""
+    for day, hour in product((1, 2), ("00", "12")):
+        redelivered(lambda folder=f"dt=2026-02-0{day}/hour={hour}": world.upload(f"raw/halves/{folder}/part-0", size=5))
+    world.settle(lost)
+    _begin(world, "whole", partitions={"from": {"day": "2026-02-01"}, "to": {"day": "2026-02-03"}})
+    for _ in range(2):
+        finish(world)
+
+
+def _is_whole_with_halves(world: World) -> bool:
+    got = [len(world.context(run)["events"]) for run in world.runs("whole") if run.state == "SUCCEEDED"]
+    return got == [2, 2] and bool(_is_whole("whole", 2)(world))
 
 
 def _cancelled(world: World) -> None:
@@ -180,6 +197,13 @@ BACKFILLED = {
         # Killed before: the others may be in flight, too.
         [({"clean": ["SUCCEEDED"] * count}, count) for count in (5, 4, 3)],
         holds=_leaves_alone,
+    ),
+    "a backfill of days by their halves": Scenario(
+        {"whole": per_day(enabled=False)},
+        _days,
+        [({"whole": ["SUCCEEDED"] * 2}, 2)],
+        holds=_is_whole_with_halves,
+        datasets=HALVES,
     ),
     "a backfill that is cancelled with its runs": Scenario(
         {"nightly": at(NIGHTLY, **at_most(2))},

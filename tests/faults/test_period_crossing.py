@@ -1,7 +1,8 @@
 """Partitions of one period are processed at once, in every order of calls.
 
 Two folders of a period are one partition and one run (T24). Two parts of a day make one job (T25). A partition that
-comes twice starts each of its jobs once (T27). A part beside the deadline of its day is in its run, or late (T28)."""
+comes twice starts each of its jobs once (T27). A part beside the deadline of its day is in its run, or late (T28). The
+job of a backfill and the own job of its day never run at once (L23)."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core import states
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.instants import MINUTE
 from chalicelib.core.rows.event import Partition
@@ -20,10 +22,13 @@ from chalicelib.flow.jobs.check import check_job
 from tests.acceptance.triggers.test_periods import BY, HOURS, clicks, stored
 from tests.acceptance.words import on
 from tests.faults.meetings.side_by_side import every_order, side_by_side
+from tests.support.backfills import begin
 from tests.support.snapshot import Start
-from tests.support.world import World
+from tests.support.world import World, full
 
 STRIDE = 3
+HALF = {"each": "12h", "format": "dt=%Y-%m-%d/hour=%H"}
+DAY = on({"type": "partition", "dataset": "clicks", "of": "period"}, per="day")
 BARE, PADDED = "dt=2026-03-02/hour=7", "dt=2026-03-02/hour=07"
 
 
@@ -80,9 +85,7 @@ def test_t24_a_registration_beside_an_object_is_one_partition() -> None:
 def of_days(**fields: Any) -> World:
     """A world with one job for each day, of two halves."""
     made = World(wake_shards=1, history_shards=1)
-    half = {"each": "12h", "format": "dt=%Y-%m-%d/hour=%H"}
-    trigger = {"type": "partition", "dataset": "clicks", "of": "period"}
-    made.deploy(clicks({"s": on(trigger, **{"per": "day"} | fields)}, half))
+    made.deploy(clicks({"s": DAY | fields}, HALF))
     return made
 
 
@@ -146,3 +149,41 @@ def test_t28_a_part_beside_the_deadline_of_its_day(late: str) -> None:
 
     assert len(list(every_order(play, STRIDE))) > 10
     assert len(ends) == 2
+
+
+def test_l23_a_backfill_beside_the_own_job_of_its_day() -> None:
+    """One half is there. The other one begins the own job, while the job of the backfill is checked."""
+
+    def begun() -> World:
+        made = World(wake_shards=1, history_shards=1)
+        made.deploy(clicks({}, HALF))
+        half(made, "00")()
+        made.settle()
+        made.deploy(clicks({"s": DAY}, HALF))
+        begin(made, "s", partitions={"values": [{"day": "2026-03-01"}]})
+        return made
+
+    start, ends = Start(begun), set()
+
+    def play(calls: tuple[int, int]) -> tuple[bool, bool]:
+        made = start.again()
+        [job] = made.jobs("s")
+        check = partial(check_job, made.ports, (job.schedule, job.generation, job.sort_key))
+        left = side_by_side(made, check, half(made, "12"), calls)
+        for _ in range(3):
+            assert len([run for run in made.runs("s") if not states.is_terminal(run.state)]) <= 1, calls
+            made.settle()
+            assert len([run for run in made.runs("s") if not states.is_terminal(run.state)]) <= 1, calls
+            made.finish()
+            made.clock.pass_by("1m")
+        runs = sorted(made.runs("s"), key=lambda run: run.claimed_at)
+        by_backfill = tuple(run.backfill is not None for run in runs)
+        assert len(made.context(runs[-1])["events"]) == 2, calls
+        assert [record.kind for record in made.records("s")] == ([] if by_backfill[0] else ["DROPPED"]), calls
+        [row] = made.ports.jobs.backfills(full("s"))
+        assert (row.state, made.jobs("s")) == ("DONE", []), calls
+        ends.add(by_backfill)
+        return left
+
+    assert len(list(every_order(play, STRIDE))) > 10
+    assert ends == {(True, False), (False,)}

@@ -47,9 +47,11 @@ def counts(world: World, name: str, backfill_id: str) -> dict[str, int]:
 
 
 def about(run: Run) -> str:
-    """The day, or the values of the partition, that a run of a backfill processes; or the run that it follows."""
+    """The day, period, or values of the partition, that a run of a backfill processes; or the run that it follows."""
     if run.nominal_at is not None:
         return iso(run.nominal_at)[:10]
+    if run.period_parts is not None:
+        return "/".join((run.correlation or {}).values())
     return ("/".join((run.event.partition or {}).values()) or run.event.run_id or "") if run.event else ""
 
 

@@ -63,7 +63,7 @@ def test_l12_a_dry_run_answers_how_many_and_stores_nothing(api: Api) -> None:
                 "entry": f"2026-01-{number:02d}T02:00:00.000Z",
                 "state": "missing",
                 "runs": True,
-                **dict.fromkeys(("why", "code", "run_id")),
+                **dict.fromkeys(("have", "need", "why", "code", "run_id")),
             }
             for number in range(1, 32)
         ],
@@ -150,3 +150,19 @@ def test_l12_the_body_of_a_backfill_is_described(api: Api) -> None:
         schema["properties"]
     )
     assert "backfill_id" in json.dumps(document["paths"])
+
+
+def test_l23_a_backfill_of_days_counts_their_partitions(api: Api) -> None:
+    period = {"each": "day", "format": "day=%Y-%m-%d"}
+    api.put(f"{NS}/datasets/days", {"bucket": "lake", "prefix": "raw/days/", "keys": ["day"], "period": period})
+    api.schedule("whole", trigger={"type": "partition", "dataset": "days", "of": "period"}, workflow="clean", per="day")
+    api.post(f"{NS}/datasets/days/partitions", {"partition": {"day": "2026-01-02"}})
+    asked = {"partitions": {"from": {"day": "2026-01-01"}, "to": {"day": "2026-01-02"}}}
+    path = f"{APP}/schedules/whole/backfills"
+    plan = api.answer(api.send("POST", path, asked | {"dry_run": True}), 200)
+    found = [(each["entry"]["day"], each["have"], each["need"], each["runs"]) for each in plan["entries"]]
+    assert found == [("2026-01-01", 0, 1, False), ("2026-01-02", 1, 1, True)]
+    assert plan["entries"][0]["why"] == "lacks 1 of 1 day of 2026-01-01 UTC in demo.days: 2026-01-01"
+    begun = api.answer(api.send("POST", path, asked), 201)
+    assert (begun["total"], begun["left_out"], begun["incomplete"]) == (1, 1, [{"day": "2026-01-01"}])
+    assert begun["active"][0]["entry"] == {"day": "2026-01-02"}

@@ -247,7 +247,7 @@ def _expect_mode(write: ExpectMode, _: Shards) -> Built:
     return check(kinds.key(ScheduleState, write.schedule_state.schedule), expected, **values)
 
 
-def _gathering(write: ExpectOpen | ExpectNoneGathering | CloseGeneration) -> Key:
+def _gathering(write: ExpectOpen | CloseGeneration) -> Key:
     return kinds.key(Job, write.schedule, write.generation, GATHERING)
 
 
@@ -326,6 +326,8 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     ExpectOpen: lambda write, _: check(
         _gathering(write), "attribute_not_exists(closed) OR closed = :false", false=False
     ),
-    ExpectNoneGathering: lambda write, _: check(_gathering(write), f"{ABSENT} OR closed = :true", true=True),
+    ExpectNoneGathering: lambda write, _: check(
+        kinds.key(Job, write.schedule, write.generation, write.sort_key), f"{ABSENT} OR closed = :true", true=True
+    ),
     **limit_statements.BUILDERS,
 }  # fmt: skip

@@ -1,8 +1,8 @@
 """The decisions of a backfill (L12): the entries of its plan, the state of the active ones, and which come next.
 
-An entry of the plan is an instant at which the schedule's times would have fired, or a partition. Each becomes one job
-of the kind ``backfill``, which needs the same permits as any other. At most ``concurrency`` of the entries are active,
-retries included.
+An entry of the plan is an instant at which the schedule's times would have fired, a partition, or a period of a
+schedule with ``per``. Each becomes one job of the kind ``backfill``, which needs the same permits as any other. At most
+``concurrency`` of the entries are active, retries included.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from chalicelib.core.why import Why, mention
 
 # A user who needs more starts several backfills: planning takes time, and the caller waits for the answer.
 MAX_ENTRIES = 10_000
+MAX_PARTS = 50_000  # partitions that the periods of a plan need: 500 reads of a hundred
 # Entries in one row of a plan: values of ten keys of 200 characters stay well below DynamoDB's 400 KB.
 PART = 100
 # Jobs created in one transaction, which also writes the backfill and expects the schedule state.
@@ -234,6 +235,12 @@ def job_of(row: Backfill, index: int, event: Event, by: tuple[str, ...], created
     return replace(job, correlation=correlated, properties=row.properties, reason=reason)
 
 
+def job_of_period(row: Backfill, index: int, entry: str, created_at: Instant, now: Instant) -> Job:
+    """The job of a period. It has no event: its run gets the partitions that are there at its claim (T25)."""
+    job = replace(_job(row, index, now), created_at=created_at, accepted_at=now, correlation=values_by_key(row, entry))
+    return replace(job, properties=row.properties, reason=Why.of("backfill", f"backfill {row.id}"))
+
+
 def job_of_run(row: Backfill, run: Run, now: Instant) -> Job:
     """The job of a step that begins with a run (L21): the data, properties and correlation of that run."""
     job = replace(_job(row, 0, now), event=run.event, accepted_at=now, correlation=run.correlation)
@@ -317,6 +324,11 @@ def texts_of(entry: str) -> tuple[str, ...]:
 def values_of(entry: str) -> tuple[str, ...]:
     """The values of the partition that an entry names."""
     return tuple(map(decoded, texts_of(entry)))
+
+
+def values_by_key(row: Backfill, entry: str) -> dict[str, str]:
+    """The values of an entry of a backfill, by its keys: those of a partition, or the correlation of a period."""
+    return dict(zip(row.keys, values_of(entry), strict=True))
 
 
 def _bound(keys: Sequence[str], given: Mapping[str, str] | None, field: str) -> tuple[Rank, ...]:

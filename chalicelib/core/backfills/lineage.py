@@ -13,15 +13,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from chalicelib.core import ids
-from chalicelib.core.backfills.backfill import MAX_ENTRIES, unregistered
+from chalicelib.core.backfills.backfill import MAX_ENTRIES, MAX_PARTS, unregistered
+from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.errors import invalid
+from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.events.periods import period_of
 from chalicelib.core.events.products import Product, partition_of, why_none
-from chalicelib.core.jobs import gather
+from chalicelib.core.instants import Instant
+from chalicelib.core.jobs import gather, of_period
 from chalicelib.core.jobs.gather import correlate
 from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.parts import Parts
 from chalicelib.core.rows.schedule import Subscription
+from chalicelib.core.text import count_of
 from chalicelib.core.triggers.partition import partition_key
+from chalicelib.core.triggers.parts import MAX_JOBS, every, having, values_of
 from chalicelib.core.triggers.program_status import status_key
 from chalicelib.core.triggers.size import size_key
 
@@ -48,7 +54,8 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """A schedule with its subscriptions to one event key, and the workflows that run when it does."""
+    """A schedule with its subscriptions to one event key, and the workflows that run when it does. ``datasets`` are
+    those of its trigger, if it has one job for each period."""
 
     name: str
     schedule: Schedule
@@ -56,6 +63,7 @@ class Follower:
     generation: int
     version: int
     sources: tuple[Source, ...]
+    datasets: Mapping[str, Dataset] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +76,8 @@ class Origin:
 
 
 Graph = Mapping[str, Sequence[Follower]]  # the followers of each event key
-Known = Mapping[tuple[str, tuple[str, ...]], bool]  # whether partitions are registered, by dataset and values
+Place = tuple[str, tuple[str, ...]]  # a partition: its dataset and its values
+Known = Mapping[Place, bool]  # whether partitions are registered
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +89,7 @@ class Step:
     data starts the schedule, and ``parent`` the number of the step that runs it; None for a first step. ``why`` says
     the reason in words. ``registered`` is false for a first step whose partition has not been registered. ``dataset``
     and ``base`` are the name and the address of the dataset whose partitions the entries are, if data starts it.
+    ``periods``: the entries are periods of the schedule (T25).
     """
 
     schedule: str
@@ -95,6 +105,7 @@ class Step:
     registered: bool = True
     dataset: str = ""
     base: str = ""
+    periods: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +126,7 @@ class Planned:
 
     steps: tuple[Step, ...]
     not_followed: tuple[NotFollowed, ...] = ()
-    asked: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    asked: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +152,26 @@ class _Found:
 
 
 @dataclass(slots=True)
+class _Whole:
+    """A period: the parts of each leaf, and the partitions that have not come, with their leaves and numbers."""
+
+    leaves: dict[str, Parts]
+    missing: dict[Place, list[tuple[str, int]]]
+
+
+@dataclass(slots=True)
 class _Data:
-    """What a walk learns about the data that runs produce."""
+    """What a walk learns about the data that runs produce, and about the periods of schedules with ``per``. ``made``
+    are the partitions that the runs of the plan register, ``incomplete`` the periods that lack one, by schedule."""
 
     known: Known
-    asked: dict[tuple[str, tuple[str, ...]], None] = field(default_factory=dict)
+    now: Instant
+    asked: dict[Place, None] = field(default_factory=dict)
     not_followed: dict[tuple[str, str, str], NotFollowed] = field(default_factory=dict)
+    made: set[Place] = field(default_factory=set)
+    wholes: dict[tuple[str, Values], _Whole] = field(default_factory=dict)
+    incomplete: dict[str, dict[Values, NotFollowed]] = field(default_factory=dict)
+    parts: int = 0
 
     def event(self, product: Product, values: Mapping[str, str]) -> Event | str:
         """The event of the partition that a run for these values produces, or why no step follows from it."""
@@ -160,6 +185,8 @@ class _Data:
         if not product.registers and not self.known.get((name, chosen)):
             self.asked[name, chosen] = None
             return f"partition {'/'.join(chosen)} of {name} is not registered, and starts it by itself when it comes"
+        if product.registers:
+            self.made.add((name, chosen))
         return unregistered(name, product.dataset, chosen, 0)
 
     def leave_out(self, followers: Iterable[Follower], product: Product, source: Source, why: str) -> None:
@@ -167,14 +194,45 @@ class _Data:
             key = (each.name, product.name, source.workflow)
             self.not_followed.setdefault(key, NotFollowed(each.name, product.name, source.workflow, why))
 
-    def leave_out_period(self, follower: Follower, cause: _Cause) -> None:
-        """Leave out a schedule with one job for each period: the plan has an entry for each partition."""
-        per, dataset, workflow = follower.schedule.per, cause.event.dataset or "", cause.workflow or ""
-        each = per.each if per is not None else ""
-        why = f"has one run for each {each}: start it by a run now, sluice run NAME --partition {each}=LABEL"
-        self.not_followed.setdefault(
-            (follower.name, dataset, workflow), NotFollowed(follower.name, dataset, workflow, why)
-        )
+    def leave_out_period(self, follower: Follower, cause: _Cause, unit: Values, why: str) -> None:
+        """Leave out a period that its trigger would not start now."""
+        left = NotFollowed(follower.name, cause.event.dataset or "", cause.workflow or "", why)
+        self.incomplete.setdefault(follower.name, {})[unit] = left
+
+    def lacks(self, follower: Follower, unit: Values) -> str:
+        """What the trigger waits for in a period, by the partitions that are registered or that the plan registers;
+        empty if it would start the job. Raises `SluiceError` if the datasets do not determine the partitions."""
+        whole = self.wholes.get((follower.name, unit))
+        if whole is None:
+            whole = self.wholes[follower.name, unit] = self._read(follower, unit)
+        for place in [place for place in whole.missing if place in self.made]:
+            for leaf, number in whole.missing.pop(place):
+                whole.leaves[leaf] = having(whole.leaves[leaf], number)
+        return of_period.lacks(follower.schedule, whole.leaves, self.now)
+
+    def _read(self, follower: Follower, unit: Values) -> _Whole:
+        leaves = of_period.needed_by(follower.schedule, dict(unit), follower.datasets)[1]
+        self.parts += sum(parts.need for parts in leaves.values())
+        if self.parts > MAX_PARTS:
+            hint = "re-process a part of the range, or with scope only"
+            raise invalid("from", f"at most {MAX_PARTS:,} partitions of all periods", f"{self.parts:,} or more", hint)
+        missing: dict[Place, list[tuple[str, int]]] = {}
+        for leaf, parts in leaves.items():
+            for part in every(parts):
+                place = (parts.dataset, tuple(values_of(parts, part).values()))
+                if self.known.get(place):
+                    leaves[leaf] = having(leaves[leaf], part.number)
+                else:
+                    missing.setdefault(place, []).append((leaf, part.number))
+                    self.asked[place] = None
+        return _Whole(leaves, missing)
+
+    def periods_left(self) -> Iterator[NotFollowed]:
+        """The schedules of which the plan leaves out periods, with what the first of these lacks."""
+        for of_schedule in filter(None, self.incomplete.values()):
+            first, *others = of_schedule.values()
+            more = f"; {count_of(len(others), 'more period')} cannot run either" if others else ""
+            yield replace(first, why=f"{first.why}{more}")
 
 
 def announced_keys(follower: Follower) -> tuple[str, ...]:
@@ -192,23 +250,29 @@ def plan(
     upto: str | None = None,
     origin: Origin | None = None,
     known: Known | None = None,
+    dataset: Dataset | None = None,
+    now: Instant = 0,
 ) -> Planned:
     """The steps that run the schedules of these partition events again, or the ``origin``, each after all steps that
-    start it. ``known`` says which of the partitions that runs produce are registered.
+    start it. ``known`` says which of the partitions that runs produce, or that periods need, are registered.
+    ``dataset`` is that of the events.
+
+    A partition leads to each period to which it belongs, once (T25). A period that its trigger would not start at
+    ``now`` is left out.
 
     Without ``downstream`` the plan has only the schedules that count the events themselves. With ``upto`` it has only
     the steps of that workflow, and those that lead to them. Raises `SluiceError` (``invalid``) if the plan does not
     contain the workflow, and for a plan that is too large.
     """
-    data = _Data(known or {})
-    found = _Walk(graph, data).all(events, origin, downstream)
+    data = _Data(known or {}, now)
+    found = _Walk(graph, data, dataset).all(events, origin, downstream)
     numbers = {place: number for number, place in enumerate(_in_order(found))}
     _check_size(found)
     steps = tuple(_step(place, found[place], numbers) for place in numbers)
     kept = steps if upto is None or data.asked else _leading_to(steps, upto)
     ran = {step.schedule for step in kept}
-    left = (each for each in data.not_followed.values() if upto is None and each.schedule not in ran)
-    return Planned(kept, tuple(left), tuple(data.asked))
+    left = [each for each in data.not_followed.values() if each.schedule not in ran]
+    return Planned(kept, (*left, *data.periods_left()) if upto is None else (), tuple(data.asked))
 
 
 @dataclass(slots=True)
@@ -217,6 +281,7 @@ class _Walk:
 
     graph: Graph
     data: _Data
+    dataset: Dataset | None = None
     found: dict[_StepKey, _Found] = field(default_factory=dict)
 
     def all(self, events: Sequence[Event], origin: Origin | None, downstream: bool) -> dict[_StepKey, _Found]:
@@ -270,19 +335,47 @@ class _Walk:
             if values is None:
                 continue
             if follower.schedule.per is not None:
-                self.data.leave_out_period(follower, cause)
+                yield from self._periods(follower, cause)
                 continue
             unit = (tuple(values.items()), "" if values else cause.at)
-            place = _StepKey(follower.name, tuple(values))
-            begun = _Found(follower, cause.workflow, cause.why, {}, {}, cause.place, cause.product)
-            known = self.found.setdefault(place, begun)
-            if cause.place is not None:
-                known.causes[cause.place] = None
-            is_new, before = unit not in known.units, known.units.get(unit)
-            if is_new or before is not None:  # of the partitions that share the values, the last one counts
-                known.units[unit] = cause.event if cause.product is not None else before
-            if is_new:
-                yield place, unit
+            yield from self._noted(follower, cause, unit, cause.event if cause.product is not None else None)
+
+    def _periods(self, follower: Follower, cause: _Cause) -> Iterator[tuple[_StepKey, Unit]]:
+        """Note the periods of a schedule to which a partition belongs (T25)."""
+        schedule, dataset = follower.schedule, cause.product.dataset if cause.product is not None else self.dataset
+        part = period_of(dataset, cause.event.partition or {}) if dataset is not None else None
+        if dataset is None or part is None:
+            return
+        leaves, _ = gather.touched(schedule, cause.event, follower.rows)
+        places = of_period.places_of(schedule, dataset, part, correlate(schedule.by, cause.event) or {}, leaves)
+        if len(places) > MAX_JOBS:
+            self.data.leave_out_period(follower, cause, (), of_period.TOO_MANY)
+            return
+        for place in places:
+            unit = tuple(place.correlation.items())
+            try:
+                lacks = self.data.lacks(follower, unit)
+            except SluiceError as refused:
+                lacks = refused.message
+            if lacks:
+                self.data.leave_out_period(follower, cause, unit, f"does not run {place.period.label}: lacks {lacks}")
+            else:
+                self.data.incomplete.get(follower.name, {}).pop(unit, None)
+                yield from self._noted(follower, cause, (unit, ""), None)
+
+    def _noted(
+        self, follower: Follower, cause: _Cause, unit: Unit, event: Event | None
+    ) -> Iterator[tuple[_StepKey, Unit]]:
+        place = _StepKey(follower.name, tuple(key for key, _ in unit[0]))
+        begun = _Found(follower, cause.workflow, cause.why, {}, {}, cause.place, cause.product)
+        known = self.found.setdefault(place, begun)
+        if cause.place is not None:
+            known.causes[cause.place] = None
+        is_new, before = unit not in known.units, known.units.get(unit)
+        if is_new or before is not None:  # of the partitions that share the values, the last one counts
+            known.units[unit] = event if cause.product is not None else before
+        if is_new:
+            yield place, unit
 
     def _values(self, follower: Follower, event: Event) -> dict[str, str] | None:
         """The values for which a schedule runs when it counts an event. None if it does not count it: by its trigger,
@@ -365,6 +458,7 @@ def _step(place: _StepKey, found: _Found, numbers: Mapping[_StepKey, int]) -> St
         upstream=found.upstream,
         why=found.why,
         parent=None if found.parent is None or numbers[found.parent] > own else numbers[found.parent],
+        periods=found.follower.schedule.per is not None,
     )
     product, events = found.product, [event for event in found.units.values() if event is not None]
     if product is None or [event.dataset for event in events] != [product.name] * len(found.units):

@@ -45,6 +45,7 @@ class StoredStep:
     registered: bool = True
     dataset: str = ""
     base: str = ""
+    periods: bool = False
 
     @property
     def ran(self) -> bool:
@@ -77,6 +78,7 @@ def store(reprocess_id: str, steps: Sequence[Step]) -> tuple[tuple[StoredStep, .
                 registered=step.registered,
                 dataset=step.dataset,
                 base=step.base,
+                periods=step.periods,
             )
         )
     return tuple(stored), tuple(rows)
@@ -160,6 +162,7 @@ def backfill_of(row: Reprocess, number: int, now: Instant) -> Backfill:
     steps = steps_of(row)
     step = steps[number]
     first, has_parent = not step.upstream, step.parent >= 0
+    of_dataset = first and not step.periods
     return Backfill(
         schedule=step.schedule,
         id=ids.step_of(row.id, number),
@@ -177,10 +180,11 @@ def backfill_of(row: Reprocess, number: int, now: Instant) -> Backfill:
         properties=row.properties,
         since=row.since if first else None,
         until=row.until if first else None,
-        dataset=(row.dataset if first else step.dataset) or None,
-        keys=row.keys if first else step.keys,
-        base=row.base if first else step.base,
-        upstream=(step.upstream or None) if not step.dataset else None,
+        dataset=(row.dataset if of_dataset else step.dataset) or None,
+        keys=row.keys if of_dataset else step.keys,
+        base=row.base if of_dataset else step.base,
+        periods=step.periods,
+        upstream=(step.upstream or None) if not step.dataset and not step.periods else None,
         namespace=row.namespace,
         run=(row.run or None) if first else None,
         parent_schedule=steps[step.parent].schedule if has_parent else None,

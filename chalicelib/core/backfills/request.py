@@ -42,6 +42,10 @@ class PartitionRange(Document):
 
     ``from`` and ``to`` may have the first keys only: ``{"year": "2013"}`` to ``{"year": "2013", "month": "3"}`` is the
     first quarter. Without both, all registered partitions count.
+
+    Of a schedule with ``per`` they are periods, by the keys of its jobs: ``{"day": "2026-03-01"}``. Those between
+    ``from`` and ``to``, which have the label alone, run if their trigger would start them with the partitions that are
+    registered. Those in ``values`` run with what is there.
     """
 
     dataset: Reference | None = None

@@ -19,7 +19,7 @@ from chalicelib.core.constraints.constraint import Condition, Situation, externa
 from chalicelib.core.definitions import overrides
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import fire, timer
-from chalicelib.core.instants import Instant, iso
+from chalicelib.core.instants import MINUTE, Instant, iso
 from chalicelib.core.jobs import gather
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.jobs.timeout import deadline_of, is_over, is_repeated, runs_anyway, timed_out, too_late
@@ -195,6 +195,7 @@ def _decide_open(job: Job, facts: Facts, schedule: Schedule, now: Instant, servi
         _paused(job, facts, until)
         or _planned_anew(job, facts.schedule_state, schedule, now, until)
         or _ungranted(job, facts, until)
+        or _beside_other_work(job, facts, now, until)
     )
     if held_up is not None:
         return held_up
@@ -364,6 +365,17 @@ def _ungranted(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:
         return None
     why = grants.waiting_for(facts.granted.missing)
     return Wait(deadline, "PENDING_CONSTRAINTS", why, job.queued_in is not None, "grant")
+
+
+def _beside_other_work(job: Job, facts: Facts, now: Instant, deadline: Instant | None) -> Decision | None:
+    """What becomes of a job whose period has other work (T25). The schedule's own job waits for a backfill, whose end
+    sends it a hint, which may be lost. A backfill leaves the period alone."""
+    if facts.other.why is None:
+        return None
+    if job.backfill is not None:
+        return End("DROPPED", facts.other.why)
+    until = _earliest(deadline, now + MINUTE)
+    return Wait(until, "PENDING_CONSTRAINTS", facts.other.why, job.queued_in is not None)
 
 
 def _needs_no_limit(condition: Condition) -> bool:

@@ -176,7 +176,7 @@ def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[
     ]
     if job.backfill is not None:
         plan.append(ExpectBackfillRunning(job.schedule, job.backfill))
-    plan += _as_defined(facts)
+    plan += [*_as_defined(facts), *facts.other.expected]
     if check.is_prepared(job) and check.coalesces(schedule, schedule_state):
         plan.append(ExpectNoneGathering(job.schedule, job.generation))
     holder = holder_of(job.job_id, job.attempt)

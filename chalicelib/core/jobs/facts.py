@@ -22,6 +22,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.why import Why
 from chalicelib.core.writes import Write
 
 Plan = Sequence[Write]  # one transaction
@@ -44,6 +45,15 @@ def _admissions(asks: tuple[PermitRequest, ...], pace: Pace, policy: str) -> tup
 
 
 @dataclass(frozen=True, slots=True)
+class OtherWork:
+    """Other work for the period of a job (T25): ``why`` the job must not start now, None if it may; and what its claim
+    expects, so that none begins meanwhile."""
+
+    why: Why | None = None
+    expected: tuple[Write, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """All that the decision about a job depends on, from strongly consistent reads.
 
@@ -53,7 +63,7 @@ class Facts:
     ``policy`` is the schedule's, ``backfill`` the job's, and ``origin`` the run that it repeats (W15). ``pool`` is its
     request for units of its pool, by the definition ``pool_row``. ``counted``: the starts of the workflow are counted.
     ``workflow_row`` is the workflow's definition, None for the graph of a DAG. ``granted`` is how the grants
-    stand for what the schedule uses of other namespaces.
+    stand for what the schedule uses of other namespaces. ``other`` is other work for the period of the job.
 
     ``repairs`` are transactions, in order, that a crash or a restore has left undone. The other facts are those after
     the repairs. A step that acts on the facts commits the repairs first, and reads the facts again."""
@@ -76,6 +86,7 @@ class Facts:
     answers: Mapping[str, Answer] = field(default_factory=dict)
     workflow_row: Definition | None = None
     granted: UsedGrants = NOTHING
+    other: OtherWork = OtherWork()
     repairs: tuple[Plan, ...] = ()
 
     @property

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from chalicelib.core.changes import replace
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.errors import invalid
+from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.events.periods import parts_of
+from chalicelib.core.events.values import decoded
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.job import Progress
 from chalicelib.core.rows.parts import Parts
 from chalicelib.core.time.periods import LATEST, Period
 from chalicelib.core.triggers import tree
-from chalicelib.core.triggers.parts import MAX_JOBS, number_of
+from chalicelib.core.triggers.parts import MAX_JOBS, number_of, words
 
 TOO_MANY = f"belongs to more than {MAX_JOBS:,} jobs and does not count; write a longer per, or a shorter window"
 
@@ -90,3 +92,42 @@ def numbers(place: Place, event: Event, leaves: Mapping[str, Parts | None]) -> d
         if number is not None:
             found[leaf] = number
     return found
+
+
+def correlation_of(schedule: Schedule, values: Mapping[str, str], field: str) -> dict[str, str]:
+    """The correlation of the job of a period that a user names by the keys of the schedule. Raises as `label_of`."""
+    return {**label_of(schedule, values, field), **{key: decoded(values[key]) for key in schedule.by}}
+
+
+def label_of(schedule: Schedule, values: Mapping[str, str], field: str) -> dict[str, str]:
+    """The label of a period that a user names, as the schedule writes it. Raises ``invalid`` for ``field`` if it names
+    no period."""
+    names = schedule.per.names(schedule.zone) if schedule.per is not None else None
+    if names is None:
+        hint = "name a zone that the rules of time zones have in the schedule"
+        raise invalid(field, "a zone of the present rules", schedule.zone, hint)
+    try:
+        return names.write(names.read(values))
+    except SluiceError as refused:
+        raise SluiceError(refused.code, refused.message, field, refused.hint) from None
+
+
+def needed_by(
+    schedule: Schedule, correlation: Mapping[str, str], datasets: Mapping[str, Dataset]
+) -> tuple[Period, dict[str, Parts]]:
+    """The period with this correlation, and the parts that each leaf of its job needs. Raises ``invalid`` as
+    `parts_by_leaf`, and if the correlation names no period."""
+    period = schedule.period_of(correlation)
+    if period is None:
+        raise invalid("partition", "the label of a period", dict(correlation))
+    return period, parts_by_leaf(schedule, Place(period, period, correlation, ()), datasets)
+
+
+def lacks(schedule: Schedule, leaves: Mapping[str, Parts], now: Instant) -> str:
+    """What the trigger waits for in a period of which these parts have come, in words: ``2 of 24 hours of ...``. Empty
+    if it starts the job at ``now``. No trigger starts one without any part."""
+    progress = {leaf: Progress(parts.count, now, now, parts=parts) for leaf, parts in leaves.items()}
+    verdict = tree.evaluate(schedule.trigger, progress, now)
+    if not verdict.met:
+        return "; ".join(verdict.missing)
+    return "" if any(parts.have for parts in leaves.values()) else "; ".join(map(words, leaves.values()))

@@ -28,8 +28,8 @@ class Backfill(StoredRow):
     ``concurrency``. ``dropped`` counts the entries whose job ended without a run.
 
     ``since`` and ``until`` bound a backfill of fires; ``dataset``, its ``keys`` and its address (``base``) belong to
-    one of partitions. ``cancel_runs``: the active runs are cancelled, too. At ``wake_at`` Sluice checks the ``live``
-    entries.
+    one of partitions. ``periods``: the entries are periods of the schedule, by its ``keys`` (T25). ``cancel_runs``: the
+    active runs are cancelled, too. At ``wake_at`` Sluice checks the ``live`` entries.
 
     ``namespace`` is that of its re-processing, if it is a step of one. Of a first step, ``run`` is the run that runs
     again, if it begins with a run. Of another, ``upstream`` is the workflow whose status starts the schedule, if it is
@@ -37,7 +37,8 @@ class Backfill(StoredRow):
     ``parent_schedule`` and ``parent`` are the schedule and the id of the backfill that runs it.
 
     ``only`` says which entries of its range the plan has (L23). It has none of the ``left_alone``, which were in flight
-    when it was made; ``in_flight`` names the first of them.
+    when it was made; ``in_flight`` names the first of them. Nor has it any of the ``left_out`` periods, of which
+    partitions were missing; ``incomplete`` names the first of them.
     """
 
     schedule: str
@@ -67,6 +68,9 @@ class Backfill(StoredRow):
     only: BackfillOnly = "all"
     left_alone: int = 0
     in_flight: tuple[str, ...] = ()
+    periods: bool = False
+    left_out: int = 0
+    incomplete: tuple[str, ...] = ()
     next: int = 0
     live: Mapping[str, int] = field(default_factory=dict)
     succeeded: int = 0

@@ -17,13 +17,13 @@ from chalicelib.core.backfills.request import Backfill as NewRequest
 from chalicelib.core.dags import status as dag_status
 from chalicelib.core.dags.status import UNDER_WAY, DagState
 from chalicelib.core.instants import Instant
-from chalicelib.core.jobs import claim
+from chalicelib.core.jobs import claim, gather
 from chalicelib.core.rows import kinds, sort_keys
 from chalicelib.core.rows.backfill import Backfill, BackfillOnly, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import record_of
-from chalicelib.core.rows.ref import ref_of
+from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
@@ -97,6 +97,9 @@ def begin(ports: Ports, name: str, request_data: NewRequest, by: str, request_id
             only=request_data.only,
             left_alone=len(plan.in_flight),
             in_flight=plan.in_flight[:MAX_NAMED],
+            periods=plan.is_of_periods,
+            left_out=len(plan.incomplete),
+            incomplete=plan.incomplete[:MAX_NAMED],
             wake_at=now,
         )
         create = Create(row)
@@ -113,6 +116,9 @@ def _nothing_left(plan: Plan, only: BackfillOnly) -> errors.SluiceError:
     counts = ", ".join(f"{count} {state}" for state, count in counted(plan.now.values()).items() if count)
     wanted = "not in flight" if only == "all" else only
     hint = "a dry run shows each entry; what waits or runs is left alone"
+    if plan.incomplete:
+        counts += f", {len(plan.incomplete)} of them incomplete"
+        hint = "a dry run shows what each period lacks; name a period to run it with what is there"
     return errors.invalid("only" if only != "all" else "from", f"a range with an entry that is {wanted}", counts, hint)
 
 
@@ -209,11 +215,20 @@ def _step(ports: Ports, row: Backfill, now: Instant) -> bool:
         return False
     if parent is not None:
         ports.hints.send([kinds.ref(Reprocess, parent.namespace, parent.id)], now, now)
-    if jobs:
-        ports.hints.send([ref_of(job) for job in jobs], now, now)
+    woken = [*map(ref_of, jobs), *_held_up(ports, row, step.row)]
+    if woken:
+        ports.hints.send(woken, now, now)
     if step.row.expires_at is not None:
         _end_plan(ports, step.row, step.row.expires_at)
     return step.row.wake_at is None or step.row.wake_at > now
+
+
+def _held_up(ports: Ports, before: Backfill, after: Backfill) -> list[Ref]:
+    """The schedule's own jobs of periods whose entries have ended: they may have waited for that."""
+    entries = Entries(ports, before)
+    over = [entries[int(entry)] for entry in before.live if entry not in after.live] if before.periods else []
+    keys = [gather.gathering_key(backfill.values_by_key(before, entry)) for entry in over]
+    return [kinds.ref(Job, before.schedule, after.generation, key) for key in keys]
 
 
 def _advanced(ports: Ports, row: Backfill, schedule_state: ScheduleState | None, now: Instant) -> Step:
@@ -251,10 +266,7 @@ def _jobs(ports: Ports, step: Step, schedule_state: ScheduleState | None, now: I
     entries, by = Entries(ports, step.row), schedule.by if schedule else ()
     # The instants differ by a millisecond each, so that jobs which queue do so in the order of the plan.
     since = now - len(step.hand_out)
-    return [
-        backfill.job_of(step.row, index, entries.event(index), by, since + number, now)
-        for number, index in enumerate(step.hand_out)
-    ]
+    return [entries.job(index, by, since + number, now) for number, index in enumerate(step.hand_out)]
 
 
 def _ended_because(ports: Ports, row: Backfill, schedule_state: ScheduleState | None) -> str | None:

@@ -67,26 +67,34 @@ def selected(
     ports: Ports, schedule_state: ScheduleState, schedule: Schedule, plan: Plan, only: BackfillOnly
 ) -> Plan:  # fmt: skip
     """The part of a plan that a backfill runs: the missing, the failed, or all entries, without those in flight.
-    Raises ``invalid`` if the runs of the schedule do not say what became of an entry."""
+    Of the periods of a schedule with ``per``, those that lack a partition are left out, unless they were named. One
+    with any job is left alone, also with one that waits for partitions, because a period has one job at a time. Raises
+    ``invalid`` if the runs of the schedule do not say what became of an entry."""
     if only != "all" and plan.dataset is not None and not schedule.by:
         hint = f"add by: [{', '.join(plan.keys)}] to the schedule, or leave out only"
         raise invalid("only", "a schedule with by, whose runs name their partitions", only, hint)
     begins = _begins(ports, plan)
-    since = max(0, min(begins.values()) - DAY) if plan.dataset is None else 0
+    since = max(0, min(begins.values()) - DAY) if not plan.keys else 0
     seen = known(ports, schedule_state, schedule, since)
     now = {entry: seen.of(periods.period_of_entry(entry, plan.keys, schedule.keys)) for entry in plan.entries}
     if only != "all":
         _require_complete(now, begins, seen.complete_from)
+    alone = [entry for entry, status in now.items() if status.in_flight or (plan.is_of_periods and status.gathers)]
+    wanted = [entry for entry, status in now.items() if entry not in alone and periods.chosen(only, status)]
+    incomplete = [entry for entry in wanted if plan.is_of_periods and plan.whole[entry].lacks and not plan.named]
     return replace(
         plan,
-        entries=tuple(entry for entry, status in now.items() if periods.chosen(only, status)),
+        entries=tuple(entry for entry in wanted if entry not in incomplete),
         now=now,
-        in_flight=tuple(entry for entry, status in now.items() if status.in_flight),
+        in_flight=tuple(alone),
+        incomplete=tuple(incomplete),
     )
 
 
 def _begins(ports: Ports, plan: Plan) -> dict[str, Instant]:
     """When each entry of a plan begins: its instant, or the start of its period. 0 if the partition is no period."""
+    if plan.is_of_periods:
+        return {entry: whole.begins for entry, whole in plan.whole.items()}
     if plan.dataset is None:
         return {entry: parse_instant(entry) for entry in plan.entries}
     stored = ports.rows.get(Definition, "dataset", plan.dataset)

@@ -1,4 +1,4 @@
-"""The plan of a backfill: its entries, and the event that each entry gives to its run (L12, T17)."""
+"""The plan of a backfill: its entries, and the job of each of them (L12, T17)."""
 
 from __future__ import annotations
 
@@ -19,18 +19,24 @@ from chalicelib.core.names import dataset_name
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Event, Partition
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.triggers import tree
 from chalicelib.flow import grants, lookup, registered
+from chalicelib.flow.backfills import by_period
+from chalicelib.flow.backfills.by_period import Whole
 from chalicelib.ports import Ports
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The entries of a plan in the order of their runs: instants of an interval, or partitions of a dataset. A
-    selection has in ``now`` what became of each entry of the range so far, in the same order, and in ``in_flight`` the
-    entries that it leaves alone (L23)."""
+    """The entries of a plan in the order of their runs: instants of an interval, partitions of a dataset, or periods of
+    the schedule. A selection has in ``now`` what became of each entry of the range so far, in the same order, and in
+    ``in_flight`` the entries that it leaves alone (L23).
+
+    ``whole`` has what is there of each period (T25). One that lacks something runs only if it was ``named``. A
+    selection has the others in ``incomplete``."""
 
     entries: tuple[str, ...]
     since: Instant | None = None
@@ -40,6 +46,13 @@ class Plan:
     base: str = ""
     now: Mapping[str, PeriodStatus] = field(default_factory=dict)
     in_flight: tuple[str, ...] = ()
+    whole: Mapping[str, Whole] = field(default_factory=dict)
+    named: bool = False
+    incomplete: tuple[str, ...] = ()
+
+    @property
+    def is_of_periods(self) -> bool:
+        return bool(self.whole)
 
     @cached_property
     def chosen(self) -> frozenset[str]:
@@ -52,8 +65,14 @@ def make(
     """The plan of a backfill request. Raises SluiceError if the request does not fit the schedule, or if the plan has
     no entries."""
     grants.require(ports, foreign.of_schedule(schedule_state.schedule, schedule), "schedule")
+    if request_data.partitions is None and schedule.per is not None:
+        each = schedule.per.each
+        hint = f"name periods as partitions, both ends included: --from {each}=LABEL --to {each}=LABEL"
+        raise invalid("from", f"periods, because of per: {each}", request_data.from_, hint)
     if request_data.partitions is None:
         plan = _times(ports, schedule_state, schedule, request_data, now)
+    elif schedule.per is not None:
+        plan = _periods(ports, schedule_state.schedule, schedule, request_data.partitions, now)
     else:
         plan = _partitions(ports, schedule_state, schedule, request_data.partitions)
     if request_data.order == "newest":
@@ -79,12 +98,17 @@ def _times(
     return Plan(entries, since, until)
 
 
+def _periods(ports: Ports, name: str, schedule: Schedule, request_data: PartitionRange, now: Instant) -> Plan:
+    entries = by_period.entries(ports, schedule, request_data, now)
+    whole = by_period.wholes(ports, schedule, entries, now)
+    if not entries:
+        hint = f"sluice periods {name} lists them"
+        raise invalid("partitions", f"a range with a period of {name}", "a range without one", hint)
+    return Plan(entries, keys=schedule.keys, whole=whole, named=request_data.values is not None)
+
+
 def _partitions(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, request_data: PartitionRange) -> Plan:
     name = _dataset_of(schedule_state.schedule, schedule, request_data)
-    if schedule.per is not None:
-        hint = f"start each {schedule.per.each} by a run now: sluice run NAME --partition {schedule.per.each}=LABEL"
-        got = f"per: {schedule.per.each}"
-        raise invalid("partitions", "a schedule whose runs are for partitions, and not for periods", got, hint)
     stored = ports.rows.get(Definition, "dataset", name)
     if stored is None:
         raise unknown_reference("partitions.dataset", "dataset", name)
@@ -148,6 +172,12 @@ class Entries:
             part = self._ports.rows.get(PlanPart, self._row.plan, number)
             self._parts[number] = part.entries if part is not None else ()
         return self._parts[number][offset]
+
+    def job(self, index: int, by: tuple[str, ...], created_at: Instant, now: Instant) -> Job:
+        """The job of an entry. ``by`` are the correlation keys of the schedule."""
+        if self._row.periods:
+            return backfill.job_of_period(self._row, index, self[index], created_at, now)
+        return backfill.job_of(self._row, index, self.event(index), by, created_at, now)
 
     def event(self, index: int) -> Event:
         """The event for the run of an entry. It is the fire of that instant, the event of the registered partition, or

@@ -35,7 +35,7 @@ from chalicelib.core.rows.schedule import WAKE, ScheduleState, Subscription
 from chalicelib.core.text import count_of
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.writes import Create, Put, Replace, Write
-from chalicelib.flow import lookup, many, registered
+from chalicelib.flow import lookup, many, period_jobs, registered
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.backfills import plan as backfill_plan
 from chalicelib.flow.definitions import store
@@ -84,18 +84,20 @@ def _of_dataset(ports: Ports, namespace: str, request_data: NewRequest) -> Plan:
     chosen = _partitions(ports, name, dataset, request_data)
     events = [_event(ports, name, dataset, texts) for texts in chosen]
     graph = _graph(ports, [partition_key(name)], request_data.scope == "downstream")
-    found = _planned(ports, graph, events, request_data)
+    found = _planned(ports, graph, events, request_data, dataset=dataset)
     if not found.steps:
         hint = "sluice enable the schedules first; sluice backfill runs a disabled one"
         if found.not_followed:
             hint = f"{found.not_followed[0].schedule} {found.not_followed[0].why}"
         raise invalid("dataset", f"a dataset whose partitions start an enabled schedule, such as {name}", name, hint)
-    first = {step for step in found.steps if step.upstream is None}
+    first = {step for step in found.steps if step.upstream is None and not step.periods}
     steps = tuple(_of_the_dataset(step, dataset.keys, chosen) if step in first else step for step in found.steps)
     if request_data.partition is not None and ports.rows.get(Partition, name, tuple(map(decoded, chosen[0]))) is None:
         # Data may lie there from before the dataset was put, but it may also be a typing error.
         steps = tuple(
-            replace(step, why=f"{step.why}; {UNKNOWN}", registered=False) if step.upstream is None else step
+            replace(step, why=f"{step.why}; {UNKNOWN}", registered=False)
+            if step.upstream is None and not step.periods
+            else step
             for step in steps
         )
     base = f"s3://{dataset.bucket}/{dataset.prefix}"
@@ -161,12 +163,14 @@ def _planned(
     events: Sequence[Event],
     request_data: NewRequest,
     origin: Origin | None = None,
+    dataset: Dataset | None = None,
 ) -> Planned:
-    """The plan. Which partitions of the data that its runs produce are registered is read for each workflow downstream
-    of another one."""
-    known: dict[tuple[str, tuple[str, ...]], bool] = {}
+    """The plan. Which partitions of the data that its runs produce, and that periods need, are registered is read for
+    each workflow downstream of another one."""
+    known: dict[lineage.Place, bool] = {}
+    downstream, now = request_data.scope == "downstream", ports.clock.now()
     while True:
-        found = lineage.plan(graph, events, request_data.scope == "downstream", request_data.upto, origin, known)
+        found = lineage.plan(graph, events, downstream, request_data.upto, origin, known, dataset, now)
         asked = [each for each in found.asked if each not in known]
         if not asked:
             return found
@@ -368,7 +372,8 @@ def _followers(ports: Ports, key: str) -> Iterator[Follower]:
         if living and schedule is not None:
             first = living[0]
             sources = _sources(ports, name, schedule)
-            yield Follower(name, schedule, living, first.generation, first.version, sources)
+            datasets = period_jobs.datasets_of(ports, schedule) if schedule.per is not None else {}
+            yield Follower(name, schedule, living, first.generation, first.version, sources, datasets)
 
 
 def _sources(ports: Ports, name: str, schedule: Schedule) -> tuple[Source, ...]:

@@ -6,6 +6,7 @@ from typing import Any, NotRequired
 
 from chalicelib.core import ids
 from chalicelib.core.backfills import reprocess
+from chalicelib.core.backfills.lineage import Step
 from chalicelib.core.backfills.reprocess import StoredStep
 from chalicelib.core.instants import Instant, iso_or_none
 from chalicelib.core.rows.backfill import Backfill
@@ -143,8 +144,8 @@ def plan_view(namespace: str, plan: Plan) -> PlanOfReprocessView:
                 step,
                 step=number,
                 total=len(step.entries),
-                first=_shown(step.entries[:SHOWN], step.upstream, step.keys, plan.keys),
-                last=_shown(step.entries[SHOWN:][-SHOWN:], step.upstream, step.keys, plan.keys),
+                first=_shown(step.entries[:SHOWN], step, plan.keys),
+                last=_shown(step.entries[SHOWN:][-SHOWN:], step, plan.keys),
             )
             for number, step in enumerate(plan.steps)
         ],
@@ -159,10 +160,8 @@ def _start(dataset: str, run: str, schedule: str, since: Instant | None, until: 
     return {"dataset": dataset or None, "run": run or None, "fires": fires if name else None}
 
 
-def _shown(
-    entries: tuple[str, ...], upstream: str | None, own: tuple[str, ...], of_dataset: tuple[str, ...]
-) -> list[EntryView]:
-    keys = of_dataset if upstream is None else own
+def _shown(entries: tuple[str, ...], step: Step, of_dataset: tuple[str, ...]) -> list[EntryView]:
+    keys = of_dataset if step.upstream is None and not step.periods else step.keys
     return [entry_view(entry, keys) or {} for entry in entries]  # empty for a run without a partition or an instant
 
 

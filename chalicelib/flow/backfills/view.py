@@ -14,6 +14,7 @@ from chalicelib.core.rows import kinds, sort_keys
 from chalicelib.core.rows.backfill import Backfill, BackfillOnly, BackfillOrder, BackfillState
 from chalicelib.core.rows.job import Job
 from chalicelib.core.views import At, Code, FromMaybe, Sentence, View, shown
+from chalicelib.core.why import Why
 from chalicelib.flow.backfills.backfill import entry_states
 from chalicelib.flow.backfills.plan import Entries, Plan
 from chalicelib.flow.runs import failures
@@ -44,7 +45,8 @@ class FailedRunView(View):
 class StoredBackfillView(FromMaybe):
     """The progress of a backfill. ``first`` and ``last`` are partitions, ``from`` and ``to`` instants. ``failures`` are
     the newest failed runs, at most 3; a list of backfills has null in place of failed runs. ``left_alone`` entries of
-    the range were in flight when it began, so it does not run them; ``in_flight`` has the first 20."""
+    the range were in flight when it began, so it does not run them; ``in_flight`` has the first 20. Of a schedule with
+    ``per``, ``left_out`` periods lacked partitions; ``incomplete`` has the first 20."""
 
     backfill_id: str
     schedule: str
@@ -54,6 +56,8 @@ class StoredBackfillView(FromMaybe):
     only: BackfillOnly
     left_alone: int
     in_flight: list[Any]
+    left_out: int
+    incomplete: list[Any]
     concurrency: int
     dataset: str | None
     total: int | None
@@ -77,11 +81,14 @@ class StoredBackfillView(FromMaybe):
 
 class EntryNowView(View):
     """What became of an entry of a range so far, and whether the backfill runs it. Of one that is in flight, ``why``
-    says what it waits for, and of a failed one why it failed."""
+    says what it waits for, and of a failed one why it failed. A period of a schedule with ``per`` has ``have`` of its
+    ``need`` partitions; if its trigger would not start it with these, ``why`` says what it lacks."""
 
     entry: Any
     state: PeriodState
     runs: bool
+    have: int | None
+    need: int | None
     why: Sentence | None
     code: Code | None
     run_id: str | None
@@ -153,6 +160,7 @@ def backfill_view(ports: Ports, row: Backfill) -> StoredBackfillView:
         first=entry_view(row.first, row.keys),
         last=entry_view(row.last, row.keys),
         in_flight=[entry_view(entry, row.keys) for entry in row.in_flight],
+        incomplete=[entry_view(entry, row.keys) for entry in row.incomplete],
         position=entry_view(entries[row.next], row.keys) if left and not over else None,
         launched=counts["running"] + succeeded + failed + ended,
         waiting=waiting,
@@ -189,12 +197,17 @@ def plan_view(name: str, plan: Plan) -> PlanOfBackfillView:
 
 
 def _now_view(plan: Plan, entry: str, status: PeriodStatus) -> EntryNowView:
+    whole, why = plan.whole.get(entry), status.why
+    if whole is not None and whole.lacks and entry not in plan.in_flight:
+        why = Why.of("trigger_unmet", f"lacks {whole.lacks}")
     return {
         "entry": entry_view(entry, plan.keys),
         "state": status.state,
         "runs": entry in plan.chosen,
-        "why": status.why or None,
-        "code": status.why.code or None,
+        "have": whole.have if whole is not None else None,
+        "need": whole.need if whole is not None else None,
+        "why": why or None,
+        "code": why.code or None,
         "run_id": status.runs[0] if status.runs else None,
     }
 

@@ -16,16 +16,17 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.events.build import reached, status_event
 from chalicelib.core.events.periods import fields_of
-from chalicelib.core.jobs.of_period import Place, parts_by_leaf
+from chalicelib.core.jobs import of_period
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Event, Partition
+from chalicelib.core.rows.job import Progress
 from chalicelib.core.rows.parts import Parts
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import Version
 from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers import registry, tree
 from chalicelib.core.triggers.parts import came, lacks, values_of
-from chalicelib.flow import grants, lookup, many
+from chalicelib.flow import grants, lookup, many, period_jobs
 from chalicelib.flow.ingest import roll_up
 from chalicelib.flow.periods import Periods
 from chalicelib.ports import Ports
@@ -167,11 +168,15 @@ def stored_events(ports: Ports, run: Run) -> list[dict[str, Any]] | None:
 def with_named(ports: Ports, run: Run, before: Run | None) -> Run:
     """A run at its claim, with the events of the data that its values name, as they are now. So a later read of the run
     finds the same. If it continues or repeats the run ``before``, it has the events of that run, and its place in the
-    fire. Events that would make the row of the run too large are left out, and read when they are needed."""
+    fire. Events that would make the row of the run too large are left out, and read when they are needed.
+
+    The run of a period that a backfill has begun gets the parts that are there (T25)."""
     if before is None and run.attempt > 1:
         before = ports.rows.get(Run, run.run_id, run.attempt - 1)
     if before is not None and before.spread:
         run = replace(run, spread=before.spread)
+    if run.traits.replays and run.event is None and before is None:
+        return _with_parts(ports, run)
     if run.event is None or not rounds.without(run.correlation):
         return run
     known = before.named if before is not None else None
@@ -192,9 +197,9 @@ def _named(ports: Ports, run: Run, event: Event) -> Iterator[Event]:
     if not values or version is None:
         return
     schedule = Schedule.model_validate(version.definition)
-    period = schedule.period_of(values)
-    if period is not None:
-        yield from _of_whole_period(ports, run, schedule, period)
+    if schedule.period_of(values) is not None:
+        leaves = _of_whole_period(ports, run, schedule)
+        yield from _of_parts(ports, [each.parts for each in leaves.values() if each.parts is not None], None)
         return
     counted, own = backfill.datasets_of(schedule), run.schedule.partition(".")[0]
     for name in counted:
@@ -204,19 +209,28 @@ def _named(ports: Ports, run: Run, event: Event) -> Iterator[Event]:
         yield from _statuses(ports, schedule, event, values, own)
 
 
-def _of_whole_period(ports: Ports, run: Run, schedule: Schedule, period: Period) -> Sequence[Event]:
-    """The events of the registered partitions that the job of a period waits for; none if its datasets do not determine
-    them, or one of another namespace is not granted."""
-    own, datasets = run.schedule.partition(".")[0], roll_up.datasets_of(ports, schedule)
+def _with_parts(ports: Ports, run: Run) -> Run:
+    """The run of a period with the parts that are there, accepted when the last of them was."""
+    version = ports.rows.get(Version, run.schedule, run.version)
+    leaves = _of_whole_period(ports, run, Schedule.model_validate(version.definition)) if version is not None else {}
+    if not leaves:
+        return run
+    parts = {leaf: each.parts for leaf, each in leaves.items() if each.parts is not None}
+    return replace(run, period_parts=parts, accepted_at=max(each.last_at for each in leaves.values()))
+
+
+def _of_whole_period(ports: Ports, run: Run, schedule: Schedule) -> dict[str, Progress]:
+    """The registered partitions that the job of a period waits for, by its leaves; none if its datasets do not
+    determine them, or one of another namespace is not granted."""
+    own, datasets = run.schedule.partition(".")[0], period_jobs.datasets_of(ports, schedule)
     uses = [ForeignUse("datasets", name, own) for name in datasets if name.partition(".")[0] != own]
     if grants.used_of(ports, uses).missing:
-        return ()
-    place = Place(period, period, run.correlation or {}, ())
+        return {}
     try:
-        parts = parts_by_leaf(schedule, place, datasets)
+        _, needed = of_period.needed_by(schedule, run.correlation or {}, datasets)
     except SluiceError:
-        return ()
-    return _of_parts(ports, [roll_up.came(ports, each) for each in parts.values()], None)
+        return {}
+    return {leaf: roll_up.progress(ports, parts, run.claimed_at) for leaf, parts in needed.items()}
 
 
 def _of_dataset(

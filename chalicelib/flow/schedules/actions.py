@@ -12,6 +12,7 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import NewSchedule, Schedule
 from chalicelib.core.events.values import decoded
 from chalicelib.core.instants import Instant, iso
+from chalicelib.core.jobs import of_period
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Event
@@ -232,23 +233,9 @@ def _correlation(
         expected = f"an object with exactly the keys {', '.join(schedule.keys)}"
         raise errors.invalid("partition", expected, dict(partition), hint)
     if schedule.per is not None:
-        return _of_period(schedule, partition)
+        return of_period.correlation_of(schedule, partition, "partition")
     known = _registered(ports, name, schedule, partition)
     return {key: decoded(known[key]) for key in schedule.by}
-
-
-def _of_period(schedule: Schedule, partition: Mapping[str, str]) -> dict[str, str]:
-    """The correlation of the run of a period, with the label as the schedule writes it. Raises ``invalid`` for a label
-    of no period."""
-    names = schedule.per.names(schedule.zone) if schedule.per is not None else None
-    if names is None:
-        hint = "name a zone that the rules of time zones have in the schedule"
-        raise errors.invalid("partition", "a zone of the present rules", schedule.zone, hint)
-    try:
-        label = names.write(names.read(partition))
-    except errors.SluiceError as refused:
-        raise errors.SluiceError(refused.code, refused.message, "partition", refused.hint) from None
-    return {**label, **{key: decoded(partition[key]) for key in schedule.by}}
 
 
 def _registered(ports: Ports, name: str, schedule: Schedule, partition: Mapping[str, str]) -> Mapping[str, str]:

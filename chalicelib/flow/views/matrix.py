@@ -31,6 +31,7 @@ from chalicelib.core.triggers import tree
 from chalicelib.core.views import At, Sentence, View
 from chalicelib.flow import lookup, many
 from chalicelib.flow.backfills.periods import MAX_ATTEMPTS, planned_of
+from chalicelib.flow.backfills.sources import source_of
 from chalicelib.flow.views import periods
 from chalicelib.flow.views.schedule_list import AT_ONCE, Wanted, rows_of
 from chalicelib.ports import Page, Ports
@@ -247,7 +248,7 @@ class _Matrix:
             return self._calendars[key]
         key = repr((schedule.keys, schedule.per, schedule.zone, datasets_of(schedule)))
         if key not in self._calendars:
-            source = periods.source_of(self._ports, schedule, with_first=False)
+            source = source_of(self._ports, schedule, with_first=False)
             found = periods.expected_of(source, schedule.keys, self._days.since, until)
             self._calendars[key] = tuple(
                 self._on_days((each.period.wall.date(), each) for each in found if each.period is not None)

@@ -10,31 +10,25 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 
-from chalicelib.core.backfills import backfill, periods
+from chalicelib.core.backfills import backfill
 from chalicelib.core.backfills.periods import PeriodState, PeriodStatus, Values
-from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.errors import SluiceError, bad_cursor, invalid
-from chalicelib.core.events.periods import period_of
+from chalicelib.core.errors import SluiceError, bad_cursor
 from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import DAY, Instant, parse_instant
-from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Partition
 from chalicelib.core.rows.schedule import Timer
-from chalicelib.core.time.period_names import Names
 from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers import tree
 from chalicelib.core.views import At, Code, Sentence, View, shown
 from chalicelib.flow import lookup, many
 from chalicelib.flow.backfills.periods import known
+from chalicelib.flow.backfills.sources import Source, source_of
 from chalicelib.flow.views.views import PeriodView
 from chalicelib.ports import Page, Ports
 
-MAX_PARTITIONS = 5_000  # that are read to find the first period, and the values beside it
-MAX_COMBINATIONS = 1_000  # of values beside a period
 RECENT = 31  # days of fires that are shown by default; one day of those that are more than 24 a day
 
 
@@ -72,18 +66,6 @@ class Expected:
         return json.dumps([self.at, self.values])
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """The dataset whose periods a schedule runs. ``others`` are the combinations of the values beside the period that
-    are registered, in the order of ``by`` without the keys of the period."""
-
-    name: str
-    dataset: Dataset
-    names: Names
-    first: Instant | None
-    others: tuple[Values, ...]
-
-
 def page(
     ports: Ports, name: str, since: Instant | None, until: Instant, limit: int, cursor: str | None
 ) -> tuple[Page[PeriodOfScheduleView], Instant]:
@@ -116,47 +98,6 @@ def page(
     return Page(items, shown_now[-1].position if len(found) > limit else None), seen.complete_from
 
 
-def source_of(ports: Ports, schedule: Schedule, with_first: bool) -> Source:
-    """The dataset whose periods a schedule runs: the first one of its trigger that has such. Its partitions are read
-    ``with_first``, or if they say which values are beside the period. Raises ``invalid`` if there is none."""
-    for name in backfill.datasets_of(schedule):
-        row = ports.rows.get(Definition, "dataset", name)
-        dataset = Dataset.model_validate(row.document) if row is not None else None
-        names = _names_of(schedule, dataset) if dataset is not None else None
-        if dataset is not None and names is not None:
-            beside = tuple(key for key in schedule.keys if key not in names.keys)
-            if with_first or beside:
-                return _read(ports, name, dataset, names, beside)
-            return Source(name, dataset, names, None, ((),))
-    expected = "a schedule with a time in its trigger, with per, or with by that names the period of a dataset"
-    hint = "give the dataset its period, and write per, or all keys of the period into by"
-    raise invalid("name", expected, tree.describe(schedule.trigger), hint)
-
-
-def _names_of(schedule: Schedule, dataset: Dataset) -> Names | None:
-    """The names of the periods that a schedule runs; None if its ``by`` names none of the dataset."""
-    if schedule.per is not None:
-        return schedule.per.names(schedule.zone)
-    rule = periods.rule_of(dataset, schedule.by)
-    return rule.names if rule is not None else None
-
-
-def _read(ports: Ports, name: str, dataset: Dataset, names: Names, beside: Values) -> Source:
-    first: Instant | None = None
-    others: dict[Values, None] = {} if beside else {(): None}
-    for row in islice(lookup.every(partial(ports.catalog.partitions, name)), MAX_PARTITIONS):
-        values = dict(zip(dataset.keys, row.values, strict=True))
-        period = period_of(dataset, values)
-        if period is None:
-            continue
-        begins = names.calendar.at(period.start).start
-        first = begins if first is None else min(first, begins)
-        if len(others) < MAX_COMBINATIONS and all(key in values for key in beside):
-            others[tuple(values[key] for key in beside)] = None
-    return Source(name, dataset, names, first, tuple(sorted(others)))
-
-
-def expected_of(source: Source, by: Values, since: Instant, until: Instant) -> Iterator[Expected]:
     """The periods from ``since`` on in their order, each with every combination of the other values."""
     for period in source.names.calendar.between(since, until) if since < until else ():
         written = source.names.write(period)

@@ -17,9 +17,12 @@ from chalicelib.core.events import products
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.run import Run
+from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Upstream
 from chalicelib.flow import lookup, many
 from chalicelib.flow.definitions import store
+from chalicelib.flow.ingest import roll_up
+from chalicelib.flow.ingest.roll_up import Refused
 from chalicelib.flow.lookup import definitions_in
 from chalicelib.ports import Ports
 
@@ -38,26 +41,37 @@ def by_backfills(
     found: list[str] = []
     cut, left = len(schedules) > MAX_SCHEDULES, MAX_PARTS
     for name, (_, schedule) in many.schedules(ports, schedules[:MAX_SCHEDULES]).items():
+        wanted = _wanted(ports, schedule, event)
         for row in ports.jobs.backfills(name):
             if row.run is not None:
                 found += [backfill.job_id(row, 0, row.generation)] if row.run in counted else []
-            elif row.dataset == event.dataset:
+            elif row.periods or row.dataset == event.dataset:
                 parts = backfill.parts_of(row.total)
                 cut |= len(parts) > left
-                found += _entries(ports, row, schedule, event, parts[:left])
+                found += _entries(ports, row, wanted, parts[:left])
                 left -= min(left, len(parts))
     return found, cut
 
 
-def _entries(ports: Ports, row: Backfill, schedule: Schedule, event: Event, parts: Sequence[int]) -> Iterator[str]:
-    """The jobs of the entries of a backfill that run a partition: with the same values of the correlation keys, or of
-    all keys."""
-    keys = schedule.by or row.keys
-    wanted = [(event.partition or {}).get(key) for key in keys]
+def _wanted(ports: Ports, schedule: Schedule, event: Event) -> list[dict[str, str]]:
+    """The values of the entries that run a partition: with the same correlation, or with that of a period to which it
+    belongs."""
+    values = event.partition or {}
+    by = {key: values[key] for key in schedule.by if key in values}
+    if schedule.per is None:
+        return [by if len(by) == len(schedule.by) and by else dict(values)]
+    leaves = [leaf.id for leaf in tree.leaves(schedule.trigger)
+              if event.dataset in [each.name for each in leaf.trigger.datasets()]]  # fmt: skip
+    places = roll_up.places(ports, schedule, event, by, leaves)
+    return [] if isinstance(places, Refused) else [dict(place.correlation) for place in places]
+
+
+def _entries(ports: Ports, row: Backfill, wanted: Sequence[dict[str, str]], parts: Sequence[int]) -> Iterator[str]:
+    """The jobs of the entries of a backfill that have one of the ``wanted`` values."""
     for part in many.rows(ports, PlanPart, ((row.plan, number) for number in parts)):
         for number, entry in enumerate(part.entries, part.number * backfill.PART):
-            values = dict(zip(row.keys, backfill.values_of(entry), strict=True))
-            if number < row.next and [values.get(key) for key in keys] == wanted:
+            values = backfill.values_by_key(row, entry)
+            if number < row.next and any(each.items() <= values.items() for each in wanted):
                 yield backfill.job_id(row, number, row.live.get(str(number), row.generation))
 
 

@@ -13,7 +13,7 @@ from chalicelib.core.instants import parse_instant, parse_when
 from chalicelib.core.jobs.dry_run import dry_run as evaluated
 from chalicelib.core.steps import OverBudget
 from chalicelib.core.time import expressions
-from chalicelib.flow.ingest import roll_up
+from chalicelib.flow import period_jobs
 from chalicelib.flow.lookup import existing, require
 from chalicelib.flow.requests import became, has_made
 from chalicelib.flow.schedules import actions, messages, pauses
@@ -97,7 +97,7 @@ def dry_run(request: Request, name: str) -> Json:
     _, schedule = existing(ports(), name)
     events = parse(DryRun, request).events
     try:
-        datasets = roll_up.datasets_of(ports(), schedule) if schedule.per is not None else None
+        datasets = period_jobs.datasets_of(ports(), schedule) if schedule.per is not None else None
         steps, left = evaluated(name, schedule, events, now, datasets)
     except OverBudget as error:
         hint = "send fewer events in a request, or events with smaller payloads"

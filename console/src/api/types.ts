@@ -401,6 +401,8 @@ export interface EntryNow {
   entry: unknown;
   state: "missing" | "waiting" | "running" | "succeeded" | "failed";
   runs: boolean;
+  have: number | null;
+  need: number | null;
   why: string | null;
   code: string | null;
   run_id: string | null;
@@ -1796,6 +1798,8 @@ export interface StoredBackfill {
   only: "all" | "missing" | "failed";
   left_alone: number;
   in_flight: unknown[];
+  left_out: number;
+  incomplete: unknown[];
   concurrency: number;
   dataset: string | null;
   total: number | null;

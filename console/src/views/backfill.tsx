@@ -31,7 +31,9 @@ export function Backfill() {
             Backfill of <ScheduleLink name={name} />
           </h1>
         </div>
-        <Await query={definition}>{(data) => <Wizard name={name} byData={(data.fires_per_day ?? 0) === 0} />}</Await>
+        <Await query={definition}>
+          {(data) => <Wizard name={name} byData={(data.fires_per_day ?? 0) === 0} per={data.per?.each ?? null} />}
+        </Await>
       </div>
     </ScheduleZone.Provider>
   );
@@ -45,13 +47,32 @@ interface Range {
   to: string;
 }
 
-function Wizard({ name, byData: isByData }: { name: string; byData: boolean }) {
+/** A label of a period of each length; shorter ones are named by their hour. */
+const LABELS: Record<string, string> = {
+  day: "2026-02-27",
+  week: "2026-W09",
+  month: "2026-02",
+  quarter: "2026-Q1",
+  year: "2026",
+};
+
+/** What a range of a schedule means. */
+function effectOf(byData: boolean, per: string | null, zone: string): string {
+  if (per !== null)
+    return "The periods from the first to the last, both included. One that lacks a partition is left out; a named one runs with what is there.";
+  return byData
+    ? "The registered partitions from the first to the last, both included. The first keys are enough: year=2013/month=1."
+    : `The fires from the first instant (included) to the last (excluded), in ${zone}.`;
+}
+
+function Wizard({ name, byData: isByData, per }: { name: string; byData: boolean; per: string | null }) {
   const zone = useZone();
   const go = useGo();
   const queries = useQueryClient();
   const readOnly = useReadOnly();
   const { search } = usePlace();
   const byData = isByData || search.partition !== undefined;
+  const example = per !== null ? `${per}=${LABELS[per] ?? "2026-02-27T07"}` : "year=2013/month=1/day=1";
   const wall = (at: string | undefined) => (at && !byData ? toWall(Date.parse(at), zone) : "");
   const [range, setRange] = useState<Range>({ from: wall(search.from), to: wall(search.to) });
   const [named, setNamed] = useState(byData ? (search.partition ?? "") : "");
@@ -127,11 +148,7 @@ function Wizard({ name, byData: isByData }: { name: string; byData: boolean }) {
             submit(true);
           }}
         >
-          <p className="effect">
-            {byData
-              ? "The registered partitions from the first to the last, both included. The first keys are enough: year=2013/month=1."
-              : `The fires from the first instant (included) to the last (excluded), in ${zone}.`}
-          </p>
+          <p className="effect">{effectOf(byData, per, zone)}</p>
           <div className="grid two after">
             {(["from", "to"] as const).map((end) => (
               <label key={end} className="field">
@@ -141,7 +158,7 @@ function Wizard({ name, byData: isByData }: { name: string; byData: boolean }) {
                   value={range[end]}
                   required={!byData}
                   disabled={partitions.length > 0}
-                  placeholder={byData ? "year=2013/month=1/day=1" : undefined}
+                  placeholder={byData ? example : undefined}
                   onChange={(event) => edit(() => setRange({ ...range, [end]: event.target.value }))}
                 />
                 {!byData && <Note note={(end === "from" ? from : to)?.note ?? null} />}
@@ -149,7 +166,7 @@ function Wizard({ name, byData: isByData }: { name: string; byData: boolean }) {
             ))}
             {byData && (
               <label className="field">
-                <span>Or these partitions, one a line</span>
+                <span>Or these {per ? "periods" : "partitions"}, one a line</span>
                 <textarea rows={3} value={named} onChange={(event) => edit(() => setNamed(event.target.value))} />
               </label>
             )}
@@ -241,6 +258,7 @@ const SHOWN = 100;
 /** What became of each entry of the range so far. */
 function EntriesNow({ plan }: { plan: PlanOfBackfill }) {
   const total = Object.values(plan.now).reduce((sum, many) => sum + many, 0);
+  const counted = plan.entries.some((each) => each.need !== null);
   return (
     <table className="table after">
       <caption>
@@ -253,6 +271,7 @@ function EntriesNow({ plan }: { plan: PlanOfBackfill }) {
       <thead>
         <tr>
           <th>Of</th>
+          {counted && <th>Partitions</th>}
           <th>Now</th>
           <th>Then</th>
           <th>Why</th>
@@ -264,6 +283,11 @@ function EntriesNow({ plan }: { plan: PlanOfBackfill }) {
             <td>
               <Entries entries={[each.entry]} />
             </td>
+            {counted && (
+              <td>
+                {each.have} of {each.need}
+              </td>
+            )}
             <td>
               <State state={each.state} look={lookOfPeriod(each.state)} />
             </td>
@@ -273,7 +297,7 @@ function EntriesNow({ plan }: { plan: PlanOfBackfill }) {
         ))}
         {total > SHOWN && (
           <tr>
-            <td colSpan={4} className="faint">
+            <td colSpan={counted ? 5 : 4} className="faint">
               {(total - SHOWN).toLocaleString("en-US")} more
             </td>
           </tr>

@@ -77,4 +77,4 @@ def _entry(repair: Repair, row: Backfill, index: int, at: Instant) -> Job | None
         return backfill.job_of_run(row, attempts[-1], at) if attempts else None
     schedule = lookup.definition_of(repair.ports, repair.stock.schedule_states.get(row.schedule))
     by = schedule.by if schedule is not None else ()
-    return backfill.job_of(row, index, Entries(repair.ports, row).event(index), by, at, repair.now)
+    return Entries(repair.ports, row).job(index, by, at, repair.now)

@@ -171,6 +171,3 @@ def test_l23_the_days_of_a_schedule_with_one_job_for_each(world: World) -> None:
     assert states(found) == {"2026-02-28": "succeeded", "2026-03-01": "waiting"}
     assert "waits for 23 of 24 hours" in found[1]["why"].text
     assert found[0]["period"] is not None and found[0]["period"]["zone"] == "Europe/Paris"
-    with pytest.raises(SluiceError, match="whose runs are for partitions") as refused:
-        begin(world, "load", partitions={"dataset": "sales", "from": {"dt": "2026-02-28"}, "to": {"dt": "2026-03-01"}})
-    assert "sluice run NAME --partition day=LABEL" in str(refused.value.hint)

@@ -14,9 +14,8 @@ from chalicelib.core.jobs.dry_run import dry_run
 from chalicelib.core.rows.event import AppliedEvent
 from chalicelib.core.triggers.partition import GivenPartition
 from chalicelib.core.writes import Create, Write
-from chalicelib.flow import lookup
+from chalicelib.flow import lookup, period_jobs
 from chalicelib.flow.definitions import store
-from chalicelib.flow.ingest import roll_up
 from chalicelib.flow.views import partitions
 from tests.acceptance.words import all_of, any_of, doze, on, reasons, why_schedule
 from tests.support.crash import redelivered, wrap
@@ -174,7 +173,7 @@ def test_t27_each_invocation_goes_on_where_one_ended(world: World, after: int) -
 def test_t27_a_dry_run_names_each_job(world: World) -> None:
     world.deploy(app(per_day(last("before"))))
     schedule = lookup.existing(world.ports, full("s"))[1]
-    datasets = roll_up.datasets_of(world.ports, schedule)
+    datasets = period_jobs.datasets_of(world.ports, schedule)
     given = GivenPartition(type="partition", dataset="models", partition={"week": "2026-W10"})
     steps, left = dry_run(full("s"), schedule, [given], world.clock.now(), datasets)
     assert ([step.fires for step in steps], left) == ([True] * 7, [])
@@ -185,7 +184,7 @@ def test_t27_a_dry_run_names_each_job(world: World) -> None:
 def test_t27_the_page_of_a_partition_names_its_jobs(world: World) -> None:
     world.deploy(app(per_day(all_of(weeks(), HALVES))))
     upload(world, "week=2026-W10")
-    dataset = roll_up.datasets_of(world.ports, lookup.existing(world.ports, full("s"))[1])["demo.models"]
+    dataset = period_jobs.datasets_of(world.ports, lookup.existing(world.ports, full("s"))[1])["demo.models"]
     found = partitions.one(world.ports, "demo.models", dataset, {"week": "2026-W10"})
     assert {job["job_id"] for job in found["waiting"]} == {job.job_id for job in world.jobs("s")}
     assert len(found["waiting"]) == 7
@@ -223,7 +222,7 @@ def test_t27_more_jobs_than_known_at_the_put(world: World) -> None:
     assert "belongs to more than 1,000 jobs and does not count" in reason
     plan = lookup.existing(world.ports, full("s"))[1]
     given = GivenPartition(type="partition", dataset="models", partition={"week": "2026"})
-    [step], _ = dry_run(full("s"), plan, [given], world.clock.now(), roll_up.datasets_of(world.ports, plan))
+    [step], _ = dry_run(full("s"), plan, [given], world.clock.now(), period_jobs.datasets_of(world.ports, plan))
     assert "belongs to more than 1,000 jobs" in step.why.text and not step.fires
 
 

@@ -9,14 +9,11 @@ from zoneinfo import ZoneInfo
 import pytest
 from pydantic import ValidationError
 
-from chalicelib.core.backfills.request import Reprocess
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import HOUR, parse_instant
 from chalicelib.core.jobs.dry_run import dry_run
 from chalicelib.core.triggers.partition import GivenPartition
-from chalicelib.flow import lookup
-from chalicelib.flow.backfills import reprocess
-from chalicelib.flow.ingest import roll_up
+from chalicelib.flow import lookup, period_jobs
 from chalicelib.flow.schedules import actions
 from chalicelib.flow.views import partitions
 from tests.acceptance.words import all_of, any_of, doze, doze_until, kinds, on, partition, reasons, why, why_schedule
@@ -198,7 +195,7 @@ def test_t25_a_dry_run_of_a_day(world: World) -> None:
     schedule = lookup.existing(world.ports, full("s"))[1]
     values = [dict(part.split("=") for part in folder.split("/")) for folder in hours_of("2026-03-29")]
     given = [GivenPartition(type="partition", dataset="clicks", partition=each) for each in values]
-    datasets = roll_up.datasets_of(world.ports, schedule)
+    datasets = period_jobs.datasets_of(world.ports, schedule)
     steps, left = dry_run(full("s"), schedule, given, world.clock.now(), datasets)
     assert [step.fires for step in steps] == [False] * 22 + [True]
     assert "waits for 22 of 23 hours of 2026-03-29" in steps[0].why.text and left == []
@@ -210,7 +207,7 @@ def test_t25_a_dry_run_of_a_day(world: World) -> None:
 def test_t25_the_page_of_a_partition_names_the_job(world: World) -> None:
     world.deploy(app({"s": per_day()}))
     upload(world, "dt=2026-03-02/hour=05")
-    dataset = roll_up.datasets_of(world.ports, lookup.existing(world.ports, full("s"))[1])["demo.clicks"]
+    dataset = period_jobs.datasets_of(world.ports, lookup.existing(world.ports, full("s"))[1])["demo.clicks"]
     for hour in ("05", "06"):
         found = partitions.one(world.ports, "demo.clicks", dataset, {"dt": "2026-03-02", "hour": hour})
         assert [job["job_id"] for job in found["waiting"]] == [job.job_id for job in world.jobs("s")]
@@ -488,19 +485,3 @@ def test_t25_a_dag_has_no_job_for_each_period(world: World) -> None:
     dag = {"nodes": {"a": {"workflow": "clean"}}, "trigger": period()}
     with pytest.raises(ValidationError, match="a DAG has no job for each period"):
         world.deploy(app({}) | {"dags": {"daily": dag}})
-
-
-def test_t25_a_re_processing_says_that_it_leaves_out_the_day(world: World) -> None:
-    """Its run would have one hour of the day, and no period."""
-    each = on(partition("clicks"), "clean", by=["dt", "hour"])
-    world.deploy(app({"s": per_day(), "each": each}))
-    upload(world, *hours_of("2026-03-01"))
-    world.finish()
-    asked = {"dataset": "clicks", "partition": {"dt": "2026-03-01", "hour": "05"}}
-    plan = reprocess.preview(world.ports, "demo", Reprocess.model_validate(asked))
-    assert [step.schedule for step in plan.steps] == [full("each")]
-    assert [(left.schedule, left.dataset) for left in plan.not_followed] == [(full("s"), "demo.clicks")]
-    world.deploy(app({"s": per_day()}))
-    with pytest.raises(SluiceError) as refused:
-        reprocess.preview(world.ports, "demo", Reprocess.model_validate(asked))
-    assert "sluice run NAME --partition day=LABEL" in str(refused.value.hint)
