@@ -484,12 +484,6 @@ def test_t25_what_is_refused(world: World, schedule: dict[str, Any], clicks: dic
     assert why in str(refused.value)
 
 
-def test_t25_a_dag_has_no_job_for_each_period(world: World) -> None:
-    dag = {"nodes": {"a": {"workflow": "clean"}}, "trigger": period()}
-    with pytest.raises(ValidationError, match="a DAG has no job for each period"):
-        world.deploy(app({}) | {"dags": {"daily": dag}})
-
-
 def test_t25_a_re_processing_says_that_it_leaves_out_the_day(world: World) -> None:
     """Its run would have one hour of the day, and no period."""
     each = on(partition("clicks"), "clean", by=["dt", "hour"])
