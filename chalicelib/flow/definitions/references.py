@@ -168,7 +168,7 @@ def _check_leaf(ports: Ports, name: str, schedule: Schedule, leaf: Leaf) -> None
     for dataset in leaf.datasets():
         _check_dataset(ports, name, schedule, dataset, leaf)
     for periodic in leaf.periodic():
-        _check_periodic(ports, leaf, periodic)
+        _check_periodic(ports, schedule, leaf, periodic)
     for calendar in leaf.calendars():
         _check_calendar(ports, name, calendar)
     for upstream in leaf.upstreams():
@@ -293,8 +293,8 @@ def _check_dataset(ports: Ports, name: str, schedule: Schedule, dataset: Dataset
             raise errors.invalid("by", f"partition keys that dataset {dataset.name} has ({', '.join(keys)})", key, hint)
 
 
-def _check_periodic(ports: Ports, leaf: Leaf, name: str) -> None:
-    """Check that a dataset says which partition each of its periods is, and tell the leaf its periods."""
+def _check_periodic(ports: Ports, schedule: Schedule, leaf: Leaf, name: str) -> None:
+    """Check that a dataset says which partitions each of its periods has, and tell the leaf its periods."""
     row = ports.rows.get(Definition, "dataset", name)
     dataset = Dataset.model_validate(row.document) if row is not None else None
     if dataset is None:
@@ -304,9 +304,15 @@ def _check_periodic(ports: Ports, leaf: Leaf, name: str) -> None:
         raise errors.invalid("trigger.of.dataset", "a dataset with a period", f"{name}, which has none", hint)
     names = periods.names_of(dataset)
     if names is None:
-        keys = ", ".join(key for key in dataset.keys if key not in period_names.keys_of(dataset.period.format))
-        hint = "nothing says which values these have; write within: 26h, or a dataset for each of them"
-        raise errors.invalid("trigger.of.dataset", "a dataset whose keys all name the period", f"also {keys}", hint)
+        named = {*period_names.keys_of(dataset.period.format), *dataset.values}
+        keys = ", ".join(key for key in dataset.keys if key not in named)
+        expected = "a dataset whose keys name the period, or have listed values"
+        hint = f"list them in the dataset: values: {{{keys}: [..]}}; or write within: 26h, which any partition meets"
+        raise errors.invalid("trigger.of.dataset", expected, f"also {keys}" if keys else "too many values", hint)
+    others = [key for key in schedule.by if key not in names.keys]
+    if others:
+        hint = "remove it: an absence is about all partitions of a period, and its run gets which are missing"
+        raise errors.invalid("by", f"keys that name the period of {name}", others[0], hint)
     leaf.learn_periods(name, names)
 
 
