@@ -246,11 +246,12 @@ class Dataset(Named):
     data. ``glue_table`` (``database.table``): the Glue catalog shows which snapshots are committed.
     ``single_writer``: all are, because commits of the table never compete. Without both, a later metadata
     file of the table shows it. ``count_overwrites``: for size triggers, an object that is overwritten with
-    other content counts again (T9). ``rewritten: again``: the done-flag or manifest of a known partition that
-    is written again is a new event (T22). ``period``: the period that each partition is, and how its folders
-    name it (T24). ``values``: which values its other keys have, so that it is known which partitions a period
-    has (T25). ``fresh``: the dataset is late when its newest partition came longer ago (T29). ``priority``:
-    the least priority of the jobs that its data triggers (W2).
+    other content counts again (T9). ``rewritten: again``: a known partition that is written again is a new
+    event: with a done-flag or a manifest, when this is put (T22); without both, when another run that
+    registers it has succeeded (L22). ``period``: the period that each partition is, and how its folders name
+    it (T24). ``values``: which values its other keys have, so that it is known which partitions a period has
+    (T25). ``fresh``: the dataset is late when its newest partition came longer ago (T29). ``priority``: the
+    least priority of the jobs that its data triggers (W2).
     """
 
     group = "datasets"
@@ -660,6 +661,36 @@ class Dag(Named):
     def by(self, *values: str) -> Self:
         """Set ``by``."""
         return self._set("by", list(values))
+
+    def per(
+        self,
+        value: Per | None = UNSET,
+        /,
+        *,
+        each: Literal[
+            "15m", "20m", "30m", "hour", "2h", "3h", "4h", "6h", "8h", "12h", "day", "week", "month", "quarter", "year"
+        ] = UNSET,
+        zone: str | None = UNSET,
+        week_starts: Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"] = UNSET,
+    ) -> Self:
+        """Set ``per``: to a value, or to one of these fields."""
+        return self._set("per", given_or(value, {"each": each, "zone": zone, "week_starts": week_starts}))
+
+    def incomplete(
+        self, value: Incomplete | None = UNSET, /, *, allow: int | None = UNSET, after: str | None = UNSET
+    ) -> Self:
+        """Set ``incomplete``: to a value, or to one of these fields."""
+        return self._set("incomplete", given_or(value, {"allow": allow, "after": after}))
+
+    def late(self, value: Literal["ignore", "again"]) -> Self:
+        """Set ``late``."""
+        return self._set("late", value)
+
+    def timeout(
+        self, value: Timeout | Literal["never"] = UNSET, /, *, after: str = UNSET, then: Literal["abort", "run"] = UNSET
+    ) -> Self:
+        """Set ``timeout``: to a value, or to one of these fields."""
+        return self._set("timeout", given_or(value, {"after": after, "then": then}))
 
     def zone(self, value: str) -> Self:
         """Set ``zone``."""

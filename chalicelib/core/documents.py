@@ -51,7 +51,8 @@ class Sparse(Document):
     @model_serializer(mode="wrap")
     def _without_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         known, fields = type(self).model_fields, handler(self)
-        unused = {name for name in self.omitted if getattr(self, name) == known[name].default}
+        defaults = {name: known[name].get_default(call_default_factory=True) for name in self.omitted}
+        unused = {name for name, default in defaults.items() if getattr(self, name) == default}
         return {name: value for name, value in fields.items() if name not in unused}
 
 

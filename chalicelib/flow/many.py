@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TypeVar
 
 from chalicelib.core.definitions.schedule import Schedule
@@ -15,6 +16,7 @@ from chalicelib.core.rows.stored import StoredRow
 from chalicelib.flow import lookup
 from chalicelib.ports import Ports
 
+AT_ONCE = 100
 Found = tuple[ScheduleState, Schedule]
 R = TypeVar("R", bound=StoredRow)
 
@@ -22,6 +24,13 @@ R = TypeVar("R", bound=StoredRow)
 def schedules(ports: Ports, names: Sequence[str]) -> dict[str, Found]:
     """The schedules of these names that exist, in the given order. Versions that this process knows are not read."""
     return _found(ports, names)[1]
+
+
+def schedules_in(ports: Ports, app: str) -> Iterator[tuple[str, Schedule]]:
+    """The schedules of an app, by their names. A hundred are read when those before them have been used."""
+    names = iter(lookup.schedules_of(ports, app))
+    while part := list(islice(names, AT_ONCE)):
+        yield from ((name, schedule) for name, (_, schedule) in schedules(ports, part).items())
 
 
 def read_ahead(ports: Ports, names: Sequence[str]) -> tuple[Ports, dict[str, Found]]:

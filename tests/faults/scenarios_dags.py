@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from chalicelib.core.rows.definition import Definition
 from chalicelib.flow.dags import actions as flow
 from tests.faults.dying import Scenario, passes, people, upload
+from tests.faults.scenarios_gathered import HALVES, half
 from tests.support import dags
 from tests.support.fakes import EmrRun
 from tests.support.world import World, full
@@ -20,11 +23,11 @@ def _b_fails_at_first(run: EmrRun) -> str:
     return "FAILED" if (answer["node"], answer["round"]) == ("b", 1) else "SUCCESS"
 
 
-def _settle_down(world: World) -> None:
+def _settle_down(world: World, outcome: Callable[[EmrRun], str] = _b_fails_at_first) -> None:
     """Time passes until all active work has ended, in spite of kills."""
     for _ in range(5):
         for run in world.targets.emr.runs.values():
-            run.state = _b_fails_at_first(run) if run.state in ("SUBMITTED", "RUNNING") else run.state
+            run.state = outcome(run) if run.state in ("SUBMITTED", "RUNNING") else run.state
         passes(world, "1m", "11m")
 
 
@@ -45,6 +48,36 @@ def _replaced_while_it_runs(world: World) -> None:
     _settle_down(world)
     people(world, lambda: _deleted(world))
     upload(world, 3)
+
+
+OF_DAYS = dags.dag(
+    "a -> b",
+    nodes={name: NODES[name] for name in "ab"},
+    trigger={"type": "partition", "dataset": "halves", "of": "period"},
+    by=[],
+    per="day",
+    incomplete={"after": "5m"},
+    late="again",
+)
+
+
+def _late_half(world: World) -> None:
+    """The first of March is over, and its job has five minutes to become complete."""
+    people(world, lambda: dags.put(world, OF_DAYS))
+    half(world, "2026-03-01T00")
+    passes(world, "4m30s", "31s")
+    _settle_down(world, lambda run: "SUCCESS")
+    half(world, "2026-03-01T12")
+    _settle_down(world, lambda run: "SUCCESS")
+
+
+def _has_its_days(world: World) -> bool:
+    """The last DAG run has both halves, and all nodes their day."""
+    starts = sorted(world.runs("daily~"), key=lambda run: run.claimed_at)
+    runs = [run.request for run in world.targets.emr.runs.values()]
+    assert {context["period"]["label"] for context in runs} == {"2026-03-01"}
+    assert dags.states(world) == [dict.fromkeys("ab", "SUCCEEDED")] * len(starts)
+    return len(world.context(starts[-1])["events"]) == 2
 
 
 def _deleted(world: World) -> None:
@@ -70,6 +103,14 @@ def _keeps_its_graphs(world: World) -> bool:
 DAGS = {
     "a run of a DAG that goes on from the node that failed": Scenario(
         {}, _run_again_from_a_node, [({}, 5)], outcome=_b_fails_at_first, holds=_is_well
+    ),
+    "a DAG of a day, of which a half comes late": Scenario(
+        {},
+        _late_half,
+        # The late half joins a job that has not started, because a Lambda died.
+        [({}, 4), ({}, 2)],
+        holds=_has_its_days,
+        datasets=HALVES,
     ),
     "a DAG that is replaced while it runs, and deleted": Scenario(
         {}, _replaced_while_it_runs, [({}, 5), ({}, 6)], outcome=_b_fails_at_first, holds=_keeps_its_graphs

@@ -159,7 +159,7 @@ def per_day(of: Any = "period", **fields: Any) -> dict[str, Any]:
     return on({"type": "partition", "dataset": "halves", "of": of}, per="day", **fields)
 
 
-def _half(world: World, name: str) -> None:
+def half(world: World, name: str) -> None:
     day, hour = name.split("T")
     redelivered(lambda: world.upload(f"raw/halves/dt={day}/hour={hour}/part-0.parquet"))
     world.settle(lost)
@@ -167,7 +167,7 @@ def _half(world: World, name: str) -> None:
 
 def _halves(world: World) -> None:
     for name in ("2026-03-02T12", "2026-03-01T12", "2026-03-02T12", "2026-03-02T00"):
-        _half(world, name)
+        half(world, name)
     finish(world)
 
 
@@ -181,10 +181,10 @@ def _whole_day(world: World) -> None:
 
 def _late_half(world: World) -> None:
     """The first of March is over, and its job has five minutes to become complete."""
-    _half(world, "2026-03-01T00")
+    half(world, "2026-03-01T00")
     passes(world, "4m30s", "31s")
     finish(world)
-    _half(world, "2026-03-01T12")
+    half(world, "2026-03-01T12")
     finish(world)
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from chalicelib.core.rows.event import Partition
-from tests.faults.dying import RECOVERY, Scenario, finish, passes, upload
+from chalicelib.flow.schedules import actions
+from tests.faults.dying import RECOVERY, Scenario, finish, passes, people, upload
 from tests.faults.scenarios_reprocess import _begin, _is
 from tests.support.fakes import EmrRun
 from tests.support.schedules import BY_DAY, partitions
-from tests.support.world import EMR, World
+from tests.support.world import EMR, World, full
 
 REGISTERS = {"clean": {"target": EMR, "produces": [{"dataset": "weather", "register": "on_success"}]}}
 CHAIN = {"clean": partitions(by=BY_DAY), "join": partitions(workflow="join", dataset="weather", by=BY_DAY)}
+
+MAKES_AGAIN = {"clean": {"target": EMR, "produces": [{"dataset": "made", "register": "on_success"}]}}
+FIRST = {"year": "2013", "month": "01", "day": "1"}
 
 
 def _runs(world: World) -> None:
@@ -42,6 +46,21 @@ def _again(world: World) -> None:
         finish(world, _fails_first)
 
 
+def _made_again(world: World) -> None:
+    """The day is run now after its first run, and once more."""
+    _runs(world)
+    for request in ("r1", "r2"):
+        passes(world, "1m")
+        people(world, lambda request=request: actions.run_now(world.ports, full("clean"), {}, request, None, FIRST))
+        for _ in range(2):
+            finish(world)
+
+
+def _tells_each_run(world: World) -> bool:
+    """Each run that made the day is one event."""
+    return len([event for run in world.runs("join") for event in world.context(run)["events"]]) == 3
+
+
 def _is_registered(world: World) -> bool:
     row = world.ports.rows.get(Partition, "demo.weather", ("2013", "1", "1"))
     assert [world.jobs(name) for name in CHAIN] == [[], []]
@@ -62,6 +81,15 @@ PRODUCED = {
         [({"clean": ["SUCCEEDED"], "join": ["SUCCEEDED"]}, 2)],
         workflows=REGISTERS,
         holds=_is_registered,
+    ),
+    "a day that is made again counts once for each run": Scenario(
+        {**CHAIN, "join": partitions(workflow="join", dataset="made", by=BY_DAY)},
+        _made_again,
+        # Where a Lambda died, a job waits and takes the next event, too.
+        [({"clean": ["SUCCEEDED"] * 3, "join": ["SUCCEEDED"] * number}, 3 + number) for number in (3, 2, 1)],
+        holds=_tells_each_run,
+        workflows=MAKES_AGAIN,
+        datasets={"made": {"bucket": "lake", "prefix": "made/", "keys": BY_DAY, "rewritten": "again"}},
     ),
     "a failed day that is processed again with its data": Scenario(
         CHAIN,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
+
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import ref_of
 from chalicelib.flow.fires import emit
 from chalicelib.flow.ingest.objects import match_object
 from chalicelib.flow.system import dispatch
-from tests.acceptance.triggers.test_absent_periods import YESTERDAY, app
+from tests.acceptance.triggers.test_absent_periods import YESTERDAY, app, regions
 from tests.acceptance.words import on
 from tests.faults.meetings.side_by_side import every_order, side_by_side
 from tests.support.snapshot import Start
@@ -19,10 +21,11 @@ from tests.support.world import World
 STRIDE = 2
 
 
-def due() -> World:
-    """The fire is prepared, and due now."""
+def due(*listed: str) -> World:
+    """The fire is prepared, and due now. With ``listed`` values the day has a partition for each."""
     made = World(wake_shards=1, history_shards=1)
-    made.deploy(app({"alarm": on(YESTERDAY)}))
+    alarm = {"alarm": on(YESTERDAY)}
+    made.deploy(regions(alarm, *listed) if listed else app(alarm))
     made.clock.wait_until(made.clock.now() + 18 * 3_600_000 - 30_000)
     emit.emit_due(made.ports)
     made.hints.sent.clear()
@@ -32,6 +35,31 @@ def due() -> World:
 
 def decide(made: World, fire: Job) -> None:
     dispatch.dispatch(made.ports, ref_of(fire))
+
+
+@pytest.mark.parametrize("comes", ["eu", "us"])
+def test_t29_one_of_two_that_comes_at_the_deadline(comes: str) -> None:
+    """The other one does not come, so there is an alarm in any case."""
+    start = Start(partial(due, "eu", "us"))
+    told: set[int] = set()
+
+    def play(calls: tuple[int, int]) -> tuple[bool, bool]:
+        made = start.again()
+        [fire] = made.jobs("alarm")
+        created = ObjectCreated("lake-bucket", f"daily/region={comes}/day=2026-03-02/x.csv", made.clock.now(), 5)
+        left = side_by_side(made, partial(decide, made, fire), partial(match_object, made.ports, created), calls)
+        made.settle()
+        made.pass_by("2m")
+        made.settle()
+        [run] = made.runs("alarm")
+        [event] = made.context(run)["events"]
+        assert {each["region"] for each in event["missing"]} - {comes} == {"eu", "us"} - {comes}, calls
+        assert (made.jobs("alarm"), made.records("alarm")) == ([], []), calls
+        told.add(event["missing_count"])
+        return left
+
+    assert len(list(every_order(play, STRIDE))) > 10
+    assert told == {1, 2}
 
 
 def test_t29_a_partition_that_comes_at_the_deadline_or_an_alarm() -> None:

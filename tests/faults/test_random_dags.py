@@ -22,14 +22,21 @@ from tests.support.world import World, day, full
 DAILY = full("daily")
 
 
+DAYS = {"each": "day", "format": "year=%Y/month=%m/day=%-d"}
+OF_PERIOD = {"trigger": {"type": "partition", "dataset": "flights", "of": "period"}, "by": [], "per": "day"}
+
+
 class DagDriver:
-    """Plays random steps in a world with a DAG."""
+    """Plays random steps in a world with a DAG, which has a run for each day: by the keys of the partition, or by its
+    period."""
 
     def __init__(self, edges: list[str], seed: int) -> None:
         self.world = World(wake_shards=1, history_shards=1)
         self.chance = random.Random(seed)
         retried = {"attempts": 2, "delay": "30s"}
-        document = dags.app(dags.dag(*edges))
+        self.by_period = self.chance.random() < 0.5
+        document = dags.app(dags.dag(*edges, **(OF_PERIOD if self.by_period else {})))
+        document["datasets"]["flights"] |= {"period": DAYS} if self.by_period else {}
         for name, workflow in document["workflows"].items():
             if name.startswith("w_") and self.chance.random() < 0.3:
                 document["workflows"][name] = {**workflow, "retries": retried}
@@ -76,6 +83,9 @@ class DagDriver:
         attempts = Counter((run.run_id, run.attempt) for run in stock)
         assert set(attempts.values()) <= {1}
         last = sorted(stock, key=lambda run: run.attempt)
+        days = {view["run_id"]: (view["partition"] or {}).get("day") for view in dags.views(self.world)}
+        for context in [run.request for run in self.world.targets.emr.runs.values()] if self.by_period else ():
+            assert context["period"]["label"] == days[context["dag"]["run_id"]]
         by_round = {(run.schedule.rpartition("~")[2], str(rounds.of_run(run))): run for run in last}
         assert len(by_round) == len({run.run_id for run in stock}), "a node ran twice in a round"
         for (node, round_), run in by_round.items():

@@ -178,7 +178,7 @@ class _Data:
         chosen, name = partition_of(product.dataset, values), product.name
         if product.dataset.format == "iceberg":
             return f"the snapshot that a run commits to {name} starts it by itself"
-        if product.dataset.rewritten == "again":
+        if product.dataset.told_again_by == "objects":
             return f"a partition of {name} that is written again starts it by itself"
         if chosen is None:
             return why_none(name, product.dataset, values)

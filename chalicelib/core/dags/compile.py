@@ -63,8 +63,7 @@ def compiled(name: str, given: Dag) -> Compiled:
     graph = graph_of(name, dag)
     namespace, app, _ = name.split(".")
     nodes = {node: _node(dag, node, graph).resolved(namespace, app) for node in dag.nodes}
-    start = Schedule.model_validate({**dag.model_dump(mode="json", exclude={"nodes", "edges"}), "workflow": graph})
-    return Compiled(name, graph, start, nodes)
+    return Compiled(name, graph, dag.start(graph), nodes)
 
 
 def graph_of(name: str, dag: Dag) -> str:

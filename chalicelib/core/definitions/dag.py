@@ -5,12 +5,15 @@ The rules here concern one document: its names fit together, and it has no cycle
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Collection
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, ValidationInfo, model_validator
 
 from chalicelib.core.constraints.registry import AnyConstraint
-from chalicelib.core.definitions.schedule import CatchUp, Timeout, TimeoutOrNever
+from chalicelib.core.definitions.incomplete import Incomplete
+from chalicelib.core.definitions.per import Per
+from chalicelib.core.definitions.schedule import CatchUp, Schedule, Timeout, TimeoutOrNever
 from chalicelib.core.documents import (
     ONCE_EACH,
     STORED,
@@ -20,10 +23,10 @@ from chalicelib.core.documents import (
     Name,
     Properties,
     Reference,
+    Sparse,
     Zone,
 )
-from chalicelib.core.errors import SluiceError, invalid, meant
-from chalicelib.core.triggers import tree
+from chalicelib.core.errors import SluiceError, from_validation, invalid, meant
 from chalicelib.core.triggers.tree import AnyTrigger
 
 MAX_NODES = 100  # each becomes a schedule, and one request puts them all, one after the other
@@ -59,25 +62,31 @@ class Edge(Document):
         return self
 
 
-class Dag(Described):
+class Dag(Described, Sparse):
     """A graph of workflows. ``trigger`` starts a run of it; the first nodes are those to which no edge leads.
 
-    ``by``, ``zone`` and ``catch_up`` apply to the schedule that starts the DAG. ``zone`` also applies to the windows of
-    nodes, unless a window names another.
+    ``by``, ``per``, ``incomplete``, ``late``, ``timeout``, ``zone`` and ``catch_up`` apply to the schedule that starts
+    the DAG. ``zone`` also applies to the windows of nodes, unless a window names another.
     """
+
+    omitted: ClassVar[Collection[str]] = ("per", "incomplete", "late", "timeout")
 
     trigger: AnyTrigger
     by: tuple[str, ...] = Field(default=(), max_length=10)
+    per: Per | None = None
+    incomplete: Incomplete | None = None
+    late: Literal["ignore", "again"] = "ignore"
+    timeout: TimeoutOrNever = Field(default_factory=Timeout)
     zone: Zone = "UTC"
     catch_up: CatchUp = Field(default_factory=CatchUp)
     nodes: dict[Name, Node] = Field(min_length=1, max_length=MAX_NODES)
     edges: tuple[Edge, ...] = Field(default=(), max_length=MAX_EDGES)
 
     @model_validator(mode="after")
-    def _has_no_period(self) -> Dag:
-        if any(leaf.trigger.by_period for leaf in tree.leaves(self.trigger)):
-            hint = "let a schedule with per wait for the period, and start the DAG by program_status of its workflow"
-            raise invalid("trigger.of", "a trigger without of, because a DAG has no job for each period", "of", hint)
+    def _can_start(self, info: ValidationInfo) -> Dag:
+        """The trigger and the fields about it are those of a schedule, so they have its rules."""
+        if info.context != STORED:
+            self.start("start", info.context)
         return self
 
     @model_validator(mode="after")
@@ -99,6 +108,15 @@ class Dag(Described):
     def model_validate(cls, obj: Any, **options: Any) -> Self:
         """A stored document may name a zone that the present rules no longer have. One that is sent may not."""
         return super().model_validate(obj, **({"context": STORED} if cls is Dag else {}) | options)
+
+    def start(self, workflow: str, context: Any = STORED) -> Schedule:
+        """The schedule that starts a run of the DAG by running ``workflow``. Raises `SluiceError` (``invalid``) if its
+        fields do not fit together."""
+        own = {name: getattr(self, name) for name in Dag.model_fields if name not in ("nodes", "edges")}
+        try:
+            return Schedule.model_validate({**own, "workflow": workflow}, context=context)
+        except ValidationError as error:
+            raise from_validation(error, Schedule) from None
 
     def into(self, node: str) -> tuple[Edge, ...]:
         """The edges that lead to a node."""

@@ -73,7 +73,8 @@ class Dataset(Described, Sparse):
     ``glue_table`` (``database.table``): the Glue catalog shows which snapshots are committed. ``single_writer``: all
     are, because commits of the table never compete. Without both, a later metadata file of the table shows it.
     ``count_overwrites``: for size triggers, an object that is overwritten with other content counts again (T9).
-    ``rewritten: again``: the done-flag or manifest of a known partition that is written again is a new event (T22).
+    ``rewritten: again``: a known partition that is written again is a new event: with a done-flag or a manifest, when
+    this is put (T22); without both, when another run that registers it has succeeded (L22).
     ``period``: the period that each partition is, and how its folders name it (T24).
     ``values``: which values its other keys have, so that it is known which partitions a period has (T25).
     ``fresh``: the dataset is late when its newest partition came longer ago (T29).
@@ -116,9 +117,6 @@ class Dataset(Described, Sparse):
                     raise invalid(field, f"{field} only with format: iceberg", getattr(self, field), hint)
             if not self.keys:
                 raise invalid("keys", "the partition keys of the dataset", "nothing", "add the field")
-            if self.rewritten == "again" and self.ready == Readiness():
-                hint = "add ready: {done_flag: _SUCCESS}; without it, no object says that the data is complete again"
-                raise invalid("rewritten", "a done_flag or a manifest for rewritten: again", "neither", hint)
             self._check_period()
             return self
         if self.keys != SNAPSHOT:
@@ -135,6 +133,14 @@ class Dataset(Described, Sparse):
         if self.glue_table is not None and self.single_writer:
             raise invalid("single_writer", "either glue_table or single_writer", "both", "remove one of the two")
         return self
+
+    @property
+    def told_again_by(self) -> Literal["objects", "runs"] | None:
+        """What says that a known partition was written again: its done-flag or manifest, or without both the runs that
+        register it. None if nothing does."""
+        if self.rewritten == "ignore":
+            return None
+        return "runs" if self.ready == Readiness() else "objects"
 
     def _check_period(self) -> None:
         self._check_values()

@@ -64,6 +64,14 @@ def rewritten_event(known: Event, version: ObjectVersion, now: Instant) -> Event
     return replace(known, id=revision, instant=version.at, accepted_at=now)
 
 
+def made_again_event(known: Event, run: Run, instant: Instant, now: Instant) -> Event:
+    """The event that a run has made a known partition again (L22), as `rewritten_event`. Its id depends on the run, so
+    each run that succeeds counts once."""
+    revision = ids.event_id("partition", known.id, "rewritten", run.run_id)
+    by = run.requested_by
+    return replace(known, id=revision, instant=instant, accepted_at=now, run_id=run.run_id, by=by)
+
+
 def size_event(name: str, dataset: Dataset, key: str, etag: str, size: int, instant: Instant, now: Instant) -> Event:
     """The event that an object arrived (T9). Its id depends on the key; also on the ETag if overwrites count."""
     located = locate(dataset, key)

@@ -8,6 +8,8 @@ values.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
+from math import prod
 from typing import TypedDict
 
 from chalicelib.core.definitions.dataset import Dataset
@@ -20,6 +22,7 @@ from chalicelib.core.time.period_names import Names
 from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers import parts
 from chalicelib.core.triggers.leaf import Leaf
+from chalicelib.core.triggers.parts import MAX_PARTS
 
 
 class PeriodFields(TypedDict):
@@ -32,19 +35,22 @@ class PeriodFields(TypedDict):
 
 
 def names_of(dataset: Dataset) -> Names | None:
-    """How the folders of a dataset name its periods; None if it has none, or a partition has other keys besides: then
-    nothing says which partitions a period has."""
+    """How the folders of a dataset name its periods; None if it has none, or nothing says which partitions a period
+    has: the values of a further key are not listed, or they are too many."""
     names = dataset.period.names if dataset.period is not None else None
-    return names if names is not None and set(dataset.keys) == set(names.keys) else None
+    known = names is not None and set(dataset.keys) <= {*names.keys, *dataset.values}
+    return names if known and prod(map(len, dataset.values.values())) <= MAX_PARTS else None
 
 
 def partitions_of(dataset: Dataset, period: Period) -> tuple[dict[str, str], ...]:
-    """The values of all partitions that a period of a dataset has, in the order of its keys."""
+    """The values of all partitions that a period of a dataset has, in the order of its keys: one, or one for each
+    combination of the listed values."""
     names = names_of(dataset)
     if names is None:
         return ()
-    written = names.write(period)
-    return ({key: written[key] for key in dataset.keys},)
+    of_keys = {**{key: (value,) for key, value in names.write(period).items()}, **dataset.values}
+    chosen = product(*(of_keys[key] for key in dataset.keys))
+    return tuple(dict(zip(dataset.keys, values, strict=True)) for values in chosen)
 
 
 def period_of(dataset: Dataset, values: Mapping[str, str]) -> Period | None:

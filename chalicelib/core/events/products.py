@@ -14,7 +14,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.events import build, periods
 from chalicelib.core.events.values import folders
 from chalicelib.core.instants import Instant
-from chalicelib.core.rows.event import Partition
+from chalicelib.core.rows.event import CountedObject, Partition
 from chalicelib.core.rows.run import Run
 from chalicelib.core.time import period_names
 from chalicelib.core.triggers import tree
@@ -81,9 +81,22 @@ def registration(
     run: Run, name: str, dataset: Dataset, values: tuple[str, ...], replayed: bool, now: Instant
 ) -> Partition:
     """The row of the partition that a run has produced, which is the outbox of its event."""
-    at = run.ended_at if run.ended_at is not None else now
-    event = replace(build.partition_event(name, dataset, values, at, now), run_id=run.run_id, by=run.requested_by)
+    event = build.partition_event(name, dataset, values, _ended_at(run, now), now)
+    event = replace(event, run_id=run.run_id, by=run.requested_by)
     return Partition(name, values, event, "", replayed, wake_at=now)
+
+
+def made_again(run: Run, known: Partition, now: Instant) -> CountedObject | None:
+    """The outbox of the event that a run has made a known partition again. None if its own objects have registered the
+    partition since its claim: then it is the same data."""
+    if known.event.run_id is None and known.event.accepted_at >= run.claimed_at:
+        return None
+    event = build.made_again_event(known.event, run, _ended_at(run, now), now)
+    return CountedObject(known.dataset, f"run {run.run_id}", "", event, wake_at=now)
+
+
+def _ended_at(run: Run, now: Instant) -> Instant:
+    return run.ended_at if run.ended_at is not None else now
 
 
 def noted(name: str, dataset: Dataset | None, values: tuple[str, ...] | None, why: str = "") -> dict[str, Any]:

@@ -24,7 +24,7 @@ from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.core.rows.sort_keys import GATHERING
-from chalicelib.core.triggers import parts, tree
+from chalicelib.core.triggers import parts, registry, tree
 from chalicelib.core.triggers.leaf import Leaf
 from chalicelib.core.triggers.patterns import Flattened
 from chalicelib.core.why import Mention, Why, mention
@@ -270,7 +270,9 @@ def _count(progress: dict[str, Progress], touch: Touch) -> None:
         if before is not None and before.parts is not None:
             progress[leaf] = _with_part(before, touch.parts[leaf], at)
             continue
-        progress[leaf] = before.plus(1, at, amount) if before else Progress(1, at, at, amount)
+        counted = before.plus(1, at, amount) if before else Progress(1, at, at, amount)
+        lacks = registry.lacks(touch.event)
+        progress[leaf] = replace(counted, lacks=lacks) if lacks else counted
 
 
 def _with_part(before: Progress, number: int, at: Instant) -> Progress:

@@ -23,7 +23,8 @@ from chalicelib.core.why import NONE, Why
 @dataclass(frozen=True, slots=True)
 class Progress:
     """What one leaf has gathered: the number of events, when the first and last were accepted, and bytes (``amount``).
-    ``parts`` has which parts of a period have come, if the leaf waits for all of them (T25).
+    ``parts`` has which parts of a period have come, if the leaf waits for all of them (T25). ``lacks`` names what an
+    absence is about, in words, if that is one or more of several partitions (T29).
 
     ``unknown`` is what newer code has stored behind these; a write keeps it as it is (O11).
     """
@@ -33,6 +34,7 @@ class Progress:
     last_at: Instant
     amount: int = 0
     parts: Parts | None = None
+    lacks: str = ""
     unknown: tuple[Any, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
@@ -40,18 +42,20 @@ class Progress:
         """Progress from its stored numbers, in order, and the text of its parts."""
         count, first_at, last_at, amount, *more = numbers
         parts = Parts.of_text(more[0]) if more and more[0] else None
-        return cls(count, first_at, last_at, amount, parts, tuple(more[1:]))
+        return cls(count, first_at, last_at, amount, parts, more[1] if more[1:] else "", tuple(more[2:]))
 
     @property
     def numbers(self) -> list[Any]:
         """The form in which a row stores the progress; `of` reads it."""
-        more = [self.parts.text if self.parts is not None else "", *self.unknown] if self.parts or self.unknown else []
+        more = [self.parts.text if self.parts is not None else "", self.lacks, *self.unknown]
+        while more and more[-1] == "":
+            more.pop()
         return [self.count, self.first_at, self.last_at, self.amount, *more]
 
     def plus(self, more: int, at: Instant, amount: int = 0) -> Progress:
         """Progress with ``more`` events, the last of them accepted at ``at``."""
         first, last = min(self.first_at, at), max(self.last_at, at)
-        return Progress(self.count + more, first, last, self.amount + amount, self.parts, self.unknown)
+        return Progress(self.count + more, first, last, self.amount + amount, self.parts, self.lacks, self.unknown)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from chalicelib.core.time import windows
 from chalicelib.core.time.period_names import Names as PeriodNames
 from chalicelib.core.time.periods import Period
 from chalicelib.core.time.windows import Day
+from chalicelib.core.triggers import parts
 from chalicelib.core.triggers.gathering import NestedLeaf
 from chalicelib.core.triggers.leaf import Moved, TimedLeaf, since
 from chalicelib.core.triggers.partition import PartitionTrigger
@@ -149,12 +150,21 @@ class AbsentTrigger(NestedLeaf, TimedLeaf, Sparse):
         found |= {} if event.partition is None else {"partition": dict(event.partition)}
         return {**found, **(event.payload or {})}
 
+    @classmethod
+    def lacks(cls, event: Event) -> str:
+        told, own = event.payload or {}, event.partition or {}
+        texts = ["/".join(value for key, value in each.items() if key not in own) for each in told.get("missing", ())]
+        return parts.listed(texts[: parts.NAMED], told.get("missing_count", 0))
+
     def missing(self, progress: Progress | None) -> str:
         return f"no {self.of.noun()} to come {self._limit()}"
 
     def arrived(self, progress: Progress) -> str:
         values = self._values(progress.last_at) if self.correlates and self._are_read else {}
         which = "".join(f" {key}={value}" for key, value in values.items())
+        if progress.lacks:
+            of = "".join(dataset.name for dataset in self.of.datasets())
+            return f"{progress.lacks} of {of}{which} had not come {self._limit()} {since(progress)}"
         return f"no {self.of.noun()}{which} had come {self._limit()} {since(progress)}"
 
     def check(self) -> None:

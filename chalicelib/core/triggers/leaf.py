@@ -156,6 +156,11 @@ class Leaf(Document):
         """The fields of one event in the context of a run, besides its kind, id and instant (T17)."""
         return {}
 
+    @classmethod
+    def lacks(cls, event: Event) -> str:
+        """Which of several partitions an event says are missing, in words: ``eu, us and 3 more``. Empty for others."""
+        return ""
+
     def opposes(self, event_kind: str) -> bool:
         """Whether an event of this kind keeps the leaf from being met, or undoes its match."""
         return False

@@ -118,10 +118,13 @@ def words(parts: Parts) -> str:
 
 def named(parts: Parts) -> str:
     """The first missing parts, in words: ``05, 06, 07, 08 and 3 more``."""
-    texts = [_short(parts, part) for part in missing(parts, NAMED)]
-    if parts.lacking > len(texts):
-        texts.append(f"{parts.lacking - len(texts)} more")
-    return f"{', '.join(texts[:-1])}{' and ' if texts[1:] else ''}{texts[-1]}"
+    return listed([_short(parts, part) for part in missing(parts, NAMED)], parts.lacking)
+
+
+def listed(texts: Sequence[str], count: int) -> str:
+    """These texts, the first of ``count``, as a list in words; empty without any."""
+    shown = [*texts, f"{count - len(texts)} more"] if count > len(texts) else list(texts)
+    return f"{', '.join(shown[:-1])}{' and ' if shown[1:] else ''}{shown[-1]}" if shown else ""
 
 
 def extent(parts: Parts) -> str:

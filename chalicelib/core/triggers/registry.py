@@ -32,3 +32,9 @@ def event_fields(event: Event) -> dict[str, Any]:
     events of this kind."""
     leaf = _OF_TYPE.get(event.kind)
     return leaf.event_fields(event) if leaf is not None else {}
+
+
+def lacks(event: Event) -> str:
+    """Which of several partitions an event says are missing, in words; empty for most events."""
+    leaf = _OF_TYPE.get(event.kind)
+    return leaf.lacks(event) if leaf is not None else ""

@@ -18,7 +18,7 @@ from chalicelib.core.dags.status import UNDER_WAY, Again, NodeStatus
 from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.events import build
-from chalicelib.core.instants import iso, iso_or_none
+from chalicelib.core.instants import Instant, iso, iso_or_none
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.event import Event
@@ -78,12 +78,27 @@ class RunOfDagView(View):
 def page(ports: Ports, name: str, limit: int, cursor: str | None) -> Page[RunOfDagView]:
     """A page of the runs of a DAG, newest first. It may be shorter than ``limit`` although more pages follow."""
     found = ports.runs.runs("schedule", ids.dag_start(name), min(limit, MAX_SHOWN), cursor)
-    of_graph = {run.workflow: run for run in found.items}
+    return Page(tuple(_view(*each) for each in states_of(ports, found.items)), found.cursor)
+
+
+def states_of(ports: Ports, starts: Sequence[Run]) -> list[tuple[Run, DagRun | None, dict[str, NodeStatus]]]:
+    """The statuses of the nodes of several DAG runs, by the runs that began them. It reads them together."""
+    of_graph = {run.workflow: run for run in starts}
     graphs = {workflow: graph_of(ports, run) for workflow, run in of_graph.items()}
-    seen = ports.prefetch.read(ports, [kinds.key(DagRun, run.run_id) for run in found.items])
-    whole = [(run, graphs[run.workflow], seen.rows.get(DagRun, run.run_id)) for run in found.items]
-    states = node_states_of(ports, whole)
-    return Page(tuple(_view(run, row, nodes) for (run, _, row), nodes in zip(whole, states, strict=True)), found.cursor)
+    seen = ports.prefetch.read(ports, [kinds.key(DagRun, run.run_id) for run in starts])
+    whole = [(run, graphs[run.workflow], seen.rows.get(DagRun, run.run_id)) for run in starts]
+    return [(run, row, nodes) for (run, _, row), nodes in zip(whole, node_states_of(ports, whole), strict=True)]
+
+
+def state_of(run: Run, nodes: Mapping[str, NodeStatus]) -> str:
+    """The state of a DAG run, which ``run`` has begun or could not begin."""
+    return dag_status.state_of(nodes) if run.state == "SUCCEEDED" else _not_begun(run)
+
+
+def ended_at(run: Run, nodes: Mapping[str, NodeStatus]) -> Instant | None:
+    """When the last run of a DAG run that is over has ended."""
+    ends = [found.ended_at for node in nodes.values() if (found := node.rows.run) is not None and found.ended_at]
+    return max(ends, default=run.ended_at)
 
 
 def begun(ports: Ports, name: str, run_id: str) -> Run:
@@ -101,8 +116,7 @@ def view(ports: Ports, run: Run, in_full: bool = False) -> RunOfDagView:
 
 
 def _view(run: Run, row: DagRun | None, nodes: Mapping[str, NodeStatus], in_full: bool = False) -> RunOfDagView:
-    state = dag_status.state_of(nodes) if run.state == "SUCCEEDED" else _not_begun(run)
-    ends = [found.ended_at for node in nodes.values() if (found := node.rows.run) is not None and found.ended_at]
+    state = state_of(run, nodes)
     reruns = [{**rerun, "round": number, "at": iso(rerun["at"])} for number, rerun in enumerate(_reruns(row), start=2)]
     return shown(
         RunOfDagView,
@@ -112,7 +126,7 @@ def _view(run: Run, row: DagRun | None, nodes: Mapping[str, NodeStatus], in_full
         state=state,
         partition=rounds.without(run.partition),
         started_at=iso(run.claimed_at),
-        ended_at=iso_or_none(max(ends, default=run.ended_at)) if state != "RUNNING" else None,
+        ended_at=iso_or_none(ended_at(run, nodes)) if state != "RUNNING" else None,
         reruns=reruns,
         nodes={node: _node_view(states, in_full) for node, states in nodes.items()},
     )

@@ -14,7 +14,7 @@ from chalicelib.core.definitions import foreign, roll_up
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
-from chalicelib.core.errors import Problems
+from chalicelib.core.errors import Problems, SluiceError
 from chalicelib.core.events import periods, products
 from chalicelib.core.jobs.permits import rates_of
 from chalicelib.core.limits import names
@@ -25,7 +25,8 @@ from chalicelib.core.targets.target import require_lifecycle
 from chalicelib.core.time import period_names
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import DatasetReference, Leaf, Upstream
-from chalicelib.flow import grants, lookup
+from chalicelib.core.why import mention, plain
+from chalicelib.flow import grants, lookup, many
 from chalicelib.flow.definitions import addresses, allowed, cycles
 from chalicelib.flow.definitions.cycles import Start
 from chalicelib.flow.limits import pools
@@ -84,6 +85,39 @@ def check_workflow(ports: Ports, name: str, workflow: Workflow, with_disabled: b
     problems.end()
 
 
+def check_starters(
+    ports: Ports, name: str, workflow: Workflow, besides: str | None = None, seen: Ports | None = None
+) -> None:
+    """Raise ``invalid`` if a schedule of the namespace runs a workflow that is put, and its runs cannot name what
+    the stored workflow does not register (L22). The schedules of the app ``besides`` are left out. ``seen`` has the
+    datasets as they will be, if that is not as they are."""
+    stored, own = lookup.workflow_of(ports, name), _space(name)
+    known = stored.datasets_registered(own) if stored is not None else ()
+    if set(workflow.datasets_registered(own)) <= set(known):
+        return
+    for app in (row.name for row in lookup.definitions_in(ports, "app", own)):
+        for schedule_name, schedule in many.schedules_in(ports, app) if app != besides else ():
+            start = _start_of(ports, schedule_name, schedule) if schedule.workflow == name else None
+            if start is None:
+                continue
+            try:
+                check_registered(seen or ports, start, name, workflow)
+            except SluiceError as error:
+                shown = ids.dag_of(schedule_name) if ids.is_of_dag(schedule_name) else schedule_name
+                expected = plain("expected schedules whose runs name what they register, got ", mention("other", shown))
+                said = expected.then(": ", error.said)
+                raise SluiceError(error.code, said, "produces", error.hinted) from None
+
+
+def _start_of(ports: Ports, name: str, schedule: Schedule) -> Schedule | None:
+    """The schedule whose runs have the values of this one: itself, or of a node the start of its DAG. None for a node
+    of a former graph."""
+    if not ids.is_dag_node(name):
+        return schedule
+    start = lookup.definition_of(ports, ports.rows.get(ScheduleState, ids.dag_start(ids.dag_of(name))))
+    return start if start is not None and name.startswith(f"{start.workflow}{ids.DAG}") else None
+
+
 def _check_produced(ports: Ports, name: str, dataset: str, workflow: Workflow) -> None:
     """A run writes data where its own namespace may, so it produces partitions of datasets of that namespace alone."""
     registers = dataset in workflow.datasets_registered(_space(name))
@@ -134,7 +168,7 @@ def _check_leaf(ports: Ports, name: str, schedule: Schedule, leaf: Leaf) -> None
     for dataset in leaf.datasets():
         _check_dataset(ports, name, schedule, dataset, leaf)
     for periodic in leaf.periodic():
-        _check_periodic(ports, leaf, periodic)
+        _check_periodic(ports, schedule, leaf, periodic)
     for calendar in leaf.calendars():
         _check_calendar(ports, name, calendar)
     for upstream in leaf.upstreams():
@@ -259,8 +293,8 @@ def _check_dataset(ports: Ports, name: str, schedule: Schedule, dataset: Dataset
             raise errors.invalid("by", f"partition keys that dataset {dataset.name} has ({', '.join(keys)})", key, hint)
 
 
-def _check_periodic(ports: Ports, leaf: Leaf, name: str) -> None:
-    """Check that a dataset says which partition each of its periods is, and tell the leaf its periods."""
+def _check_periodic(ports: Ports, schedule: Schedule, leaf: Leaf, name: str) -> None:
+    """Check that a dataset says which partitions each of its periods has, and tell the leaf its periods."""
     row = ports.rows.get(Definition, "dataset", name)
     dataset = Dataset.model_validate(row.document) if row is not None else None
     if dataset is None:
@@ -270,9 +304,15 @@ def _check_periodic(ports: Ports, leaf: Leaf, name: str) -> None:
         raise errors.invalid("trigger.of.dataset", "a dataset with a period", f"{name}, which has none", hint)
     names = periods.names_of(dataset)
     if names is None:
-        keys = ", ".join(key for key in dataset.keys if key not in period_names.keys_of(dataset.period.format))
-        hint = "nothing says which values these have; write within: 26h, or a dataset for each of them"
-        raise errors.invalid("trigger.of.dataset", "a dataset whose keys all name the period", f"also {keys}", hint)
+        named = {*period_names.keys_of(dataset.period.format), *dataset.values}
+        keys = ", ".join(key for key in dataset.keys if key not in named)
+        expected = "a dataset whose keys name the period, or have listed values"
+        hint = f"list them in the dataset: values: {{{keys}: [..]}}; or write within: 26h, which any partition meets"
+        raise errors.invalid("trigger.of.dataset", expected, f"also {keys}" if keys else "too many values", hint)
+    others = [key for key in schedule.by if key not in names.keys]
+    if others:
+        hint = "remove it: an absence is about all partitions of a period, and its run gets which are missing"
+        raise errors.invalid("by", f"keys that name the period of {name}", others[0], hint)
     leaf.learn_periods(name, names)
 
 

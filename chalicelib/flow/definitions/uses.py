@@ -181,10 +181,8 @@ def _messages(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
 
 
 def _schedules(ports: Ports, app: str) -> Iterator[tuple[str, list[Named]]]:
-    names = iter(lookup.schedules_of(ports, app))
-    while part := list(islice(names, AT_ONCE)):
-        for name, (_, schedule) in many.schedules(ports, part).items():
-            yield f"schedule {name}", list(_of_schedule(ports, schedule))
+    for name, schedule in many.schedules_in(ports, app):
+        yield f"schedule {name}", list(_of_schedule(ports, schedule))
 
 
 def _of_workflow(ports: Ports, document: Mapping[str, Any]) -> list[Named]:

@@ -12,6 +12,9 @@ from chalicelib.ports import Ports
 
 
 def put(ports: Ports, name: str, document: Mapping[str, Any], by: str, if_match: int | None = None) -> Change:
-    """Create or replace a workflow, as `store.put`. Raises SluiceError for datasets that it may not name, too."""
-    references.check_workflow(ports, name, Workflow.model_validate(document), with_disabled=True)
+    """Create or replace a workflow, as `store.put`. Raises SluiceError for datasets that it may not name, too,
+    and for schedules whose runs cannot name what it registers."""
+    workflow = Workflow.model_validate(document)
+    references.check_workflow(ports, name, workflow, with_disabled=True)
+    references.check_starters(ports, name, workflow)
     return store.put(ports, "workflow", name, document, by, if_match)

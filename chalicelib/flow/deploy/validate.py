@@ -41,7 +41,7 @@ def check(ports: Ports, plan: Plan) -> None:
         with problems.caught(_field(part)):
             _ = plan.resolved(ports, part) if part.schedule is not None else None
     problems.end()  # bounds that leave no instant; without instants nothing else can be checked
-    ports = many.rows_of(ports, [part.name for part in plan.of("schedule", "replaced")])
+    stored, ports = ports, many.rows_of(ports, [part.name for part in plan.of("schedule", "replaced")])
     once = ReadOnce(ports.rows), ReadOnce(ports.catalog), ReadOnce(ports.jobs)
     ports = replace(ports, rows=once[0], catalog=once[1], jobs=once[2])
     counted, planned = CountedRates(ports.jobs), PlannedCatalog(ports, plan)
@@ -56,6 +56,7 @@ def check(ports: Ports, plan: Plan) -> None:
         counted.add(_rates_of(ports, plan, part))
         if len(problems) >= MAX_PROBLEMS:
             break
+    _check_starters(stored, seen, plan, problems)
     if not problems:  # a removal may follow from a name that is wrong
         with problems.caught():
             check_removals(ports, plan, "keep it in the document, or change these first")
@@ -86,6 +87,15 @@ def _check_datasets(seen: Ports, part: Part, document: Mapping[str, Any]) -> Non
     except SluiceError as error:
         if error.code != "cycle" or part.action != "kept":
             raise
+
+
+def _check_starters(stored: Ports, seen: Ports, plan: Plan, problems: Problems) -> None:
+    """Check the schedules of other apps that run the workflows of a document. Those of its own are checked as parts."""
+    for part in plan.of("workflow", "created", "replaced"):
+        if part.document is not None and part.document.get("produces"):
+            with problems.caught(_field(part)):
+                workflow = Workflow.model_validate(part.document)
+                references.check_starters(stored, part.name, workflow, plan.app, seen)
 
 
 def _in_document(part: Part, error: SluiceError) -> SluiceError:

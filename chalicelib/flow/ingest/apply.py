@@ -29,7 +29,7 @@ from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, DeleteJob, ExpectNoRun, ExpectOpen, Put, PutLastArrival, Replace, Write
 from chalicelib.flow import calendars, grants, many, wake
 from chalicelib.flow.each import run_each
-from chalicelib.flow.ingest import roll_up
+from chalicelib.flow.ingest import absences, roll_up
 from chalicelib.flow.ingest.roll_up import Refused
 from chalicelib.flow.notices import notices
 from chalicelib.log import logger
@@ -147,7 +147,8 @@ def _apply(ports: Ports, event: Event, found: _Match, now: Instant, along: Seque
         if not match.met and not match.against:
             return None
         job = ports.rows.get(Job, *match.job_key)
-        match = replace(match, against=gather.ended(match.schedule, event, job, match.against))
+        ended = gather.ended(match.schedule, event, job, match.against)
+        match = replace(match, against=absences.over(ports, match.schedule, job, ended))
         if not (match.met or match.against) or not _is_open(ports, match, job):
             return None
         counted = _of_period(ports, event, match, job, now)

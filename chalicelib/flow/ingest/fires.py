@@ -62,27 +62,33 @@ def apply(ports: Ports, job: Job, facts: Facts, now: Instant) -> str:
 def _count(
     ports: Ports, job: Job, schedule_state: ScheduleState, leaf: TimedLeaf, schedule: Schedule, now: Instant
 ) -> str:
-    event, expected = fire.fire_event(job, leaf.type), list[Write]()
-    if leaf.correlates:
-        absence = absences.of_period(ports, leaf, event)
+    event, seen = fire.fire_event(job, leaf.type), list[Write]()
+    version, detached = schedule_state.version, schedule.own_jobs(schedule_state.mode)
+    row = Subscription(event.key, job.schedule, job.generation, version, str(job.leaf), 0, detached=detached)
+    while True:
+        absence = absences.of_period(ports, leaf, event) if leaf.correlates else (absences.described(leaf, event), [])
         if isinstance(absence, str):
             ports.ledger.commit([DeleteJob(job)])
             return absence
-        event, expected = absence
-    else:
-        event = absences.described(leaf, event)
-    version, detached = schedule_state.version, schedule.own_jobs(schedule_state.mode)
-    row = Subscription(event.key, job.schedule, job.generation, version, str(job.leaf), 0, detached=detached)
-    refs = apply_event(ports, event, [row], now, along=[DeleteJob(job), *expected])
-    # The fire is still there if its event was counted before, has no grant, or the partition came at this instant.
-    if (
-        ports.rows.get(Job, job.schedule, job.generation, job.sort_key) is not None
-        and ports.rows.get(ScheduleState, job.schedule) == schedule_state
-    ):
-        ports.ledger.commit([DeleteJob(job), *_record(ports, job, event.id, schedule, now)])
+        told, expected = absence
+        refs = apply_event(ports, told, [row], now, along=[DeleteJob(job), *expected])
+        # The fire is still there if its event was counted before, has no grant, or a partition came at this instant.
+        # Then others of its period may be missing.
+        if not _is_there(ports, job, schedule_state):
+            break
+        if expected == seen:
+            ports.ledger.commit([DeleteJob(job), *_record(ports, job, event.id, schedule, now)])
+            break
+        seen = expected
     if refs:
         ports.hints.send(refs, now, now)
     return f"fire of {iso(event.instant)} counted"
+
+
+def _is_there(ports: Ports, job: Job, schedule_state: ScheduleState) -> bool:
+    """Whether a fire has not been counted, in a schedule that is as it was."""
+    found = ports.rows.get(Job, job.schedule, job.generation, job.sort_key)
+    return found is not None and ports.rows.get(ScheduleState, job.schedule) == schedule_state
 
 
 def _record(ports: Ports, job: Job, event_id: str, schedule: Schedule, now: Instant) -> list[Put]:

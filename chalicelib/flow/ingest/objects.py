@@ -54,7 +54,7 @@ def match_object(ports: Ports, created: ObjectCreated) -> str:
             resume(ports, listed)
             return f"partition {values} of {name} is ready{counted}"
         flag, version = manifests.key_of(dataset, located), listed
-    again = dataset.rewritten == "again"
+    again = dataset.told_again_by == "objects"
     known = register(ports, name, dataset, located.texts, created.at, created.key, version if again else None)
     second = partitions.other_folder(dataset, located, known.event.path) if dataset.period is not None else None
     if second is not None:

@@ -12,7 +12,6 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.limits.names import returns_permit
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.backfill import Backfill
-from chalicelib.core.rows.event import Partition
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import limit_ref, ref_of
 from chalicelib.core.rows.run import Pointer, Run
@@ -103,13 +102,13 @@ def _follow(
     step: Advance,
     limit_states: Mapping[str, LimitState],
     now: Instant,
-    produced: Sequence[Partition],
+    produced: Sequence[products.Produced],
 ) -> None:
     """Measure a run that has moved, and wake what waits for the permits, the job and the data that it leaves."""
     logger.info("run moved", extra={**run_fields(before), "state": step.run.state, "why": step.run.reason.text})
     _measure_cost(ports, before, step.run)
     woken = [limit_ref(name) for name, state in limit_states.items() if state.waiters and returns_permit(name)]
-    woken += [kinds.ref(Partition, row.dataset, row.values) for row in produced]
+    woken += [ref for row in produced if (ref := kinds.ref_of(kinds.key_of(row))) is not None]
     if before.backfill is not None and step.final:
         woken.append(kinds.ref(Backfill, before.schedule, before.backfill))
     if woken:

@@ -87,7 +87,7 @@ def _build(ports: Ports, run: Run, known: Sequence[Event] | None) -> dict[str, A
         "manifest": None if inline else ports.payloads.put_manifest(run.run_id, described),
         "upstream": upstream,
         **({"data": dict(run.request.data)} if run.request.data is not None else {}),
-        **_of_period(ports, run),
+        **(_of_start(upstream) if _is_node(run) else _of_period(ports, run)),
         **_of_dag(run),
         **_of_spread(run),
         **({"rerun_of": run.rerun_of} if run.rerun_of is not None else {}),
@@ -96,9 +96,16 @@ def _build(ports: Ports, run: Run, known: Sequence[Event] | None) -> dict[str, A
 
 def _begun_at(run: Run, upstream: Mapping[str, Any] | None) -> int:
     """The logical start of a run, in ms. All nodes of a DAG run have that of its start, also in later rounds."""
-    if upstream is not None and rounds.of_run(run) and not ids.is_dag_graph(run.workflow):
-        return int(upstream["logical_start_time"])
-    return logical_start(run)
+    return int(upstream["logical_start_time"]) if upstream is not None and _is_node(run) else logical_start(run)
+
+
+def _is_node(run: Run) -> bool:
+    return rounds.of_run(run) is not None and not ids.is_dag_graph(run.workflow)
+
+
+def _of_start(upstream: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The fields about a period that a node has from the runs before it, and these from the start of the DAG."""
+    return {name: upstream[name] for name in ("period", "missing") if name in upstream} if upstream is not None else {}
 
 
 def _of_dag(run: Run) -> dict[str, Any]:

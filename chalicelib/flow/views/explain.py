@@ -371,8 +371,9 @@ def _absences(ports: Ports, schedule: Schedule) -> list[Why]:
         if due is None or lacking is None:
             found.append(plain("absent never fires, because ", of, " has no periods"))
         elif lacking:
-            values = "/".join(f"{key}={value}" for key, value in lacking[0].items())
-            found.append(plain(f"absent fires at {iso(due)} unless {values} of ", of, " arrives"))
+            texts = ["/".join(f"{key}={value}" for key, value in each.items()) for each in lacking[: parts.NAMED]]
+            unless, verb = parts.listed(texts, len(lacking)), "arrive" if lacking[1:] else "arrives"
+            found.append(plain(f"absent fires at {iso(due)} unless {unless} of ", of, f" {verb}"))
         else:
             found.append(plain("the partition of ", of, f" that is expected by {iso(due)} has come"))
     return found

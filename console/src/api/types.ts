@@ -879,6 +879,10 @@ export interface NewDag {
   owner?: string;
   trigger: TimeTrigger | PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger | QuietTrigger | ElapsedTrigger | AbsentTrigger | AllTrigger | AnyOfTrigger | AtLeastTrigger;
   by?: string[];
+  per?: Per | null;
+  incomplete?: Incomplete | null;
+  late?: "ignore" | "again";
+  timeout?: Timeout | "never";
   zone?: string;
   catch_up?: CatchUp;
   nodes: Record<string, Node>;
@@ -1844,6 +1848,10 @@ export interface StoredDag {
   owner?: string;
   trigger: TimeTrigger | PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger | QuietTrigger | ElapsedTrigger | AbsentTrigger | AllTrigger | AnyOfTrigger | AtLeastTrigger;
   by?: string[];
+  per?: Per | null;
+  incomplete?: Incomplete | null;
+  late?: "ignore" | "again";
+  timeout?: Timeout | "never";
   zone?: string;
   catch_up?: CatchUp;
   nodes: Record<string, Node>;

@@ -210,6 +210,89 @@ def test_t29_every_absence_names_what_and_since_when(world: World, fields: dict[
     assert found == {"dataset": "demo.daily", "of": "partition of demo.daily", "since": due - since, "until": due}
 
 
+# -- listed values -----------------------------------------------------------------------------------------------------
+
+REGIONS = ("us", "eu", "apac")
+
+
+def regions(schedules: dict[str, Any], *listed: str) -> dict[str, Any]:
+    document = app(schedules, DAYS, "region day")
+    document["datasets"]["daily"]["values"] = {"region": list(listed or REGIONS)}
+    return document
+
+
+def of_day(day: str, *names: str) -> list[str]:
+    return [f"region={name}/day={day}" for name in names]
+
+
+def test_t29_the_alarm_names_the_listed_values_that_lack(world: World) -> None:
+    world.deploy(regions({"alarm": on(YESTERDAY)}))
+    comes(world, *of_day("2026-03-02", "us"), *of_day("2026-03-01", *REGIONS))
+    doze(world, "1d")
+    [run] = world.runs("alarm")
+    [event] = world.context(run)["events"]
+    lacking = [{"region": region, "day": "2026-03-02"} for region in ("eu", "apac")]
+    assert (event["partition"], event["period"]["label"]) == ({"day": "2026-03-02"}, "2026-03-02")
+    assert (event["missing"], event["missing_count"]) == (lacking, 2)
+    assert event["newest"]["partition"] == {"region": "us", "day": "2026-03-02"}
+    assert "eu and apac of demo.daily day=2026-03-02 had not come for yesterday by 06:00 in UTC" in run.fired_by.text
+
+
+def test_t29_every_listed_value_of_the_day_silences_it(world: World) -> None:
+    world.deploy(regions({"alarm": on(YESTERDAY)}))
+    comes(world, *of_day("2026-03-02", *REGIONS))
+    doze(world, "1d")
+    assert world.runs("alarm") == []
+
+
+def test_t29_why_says_which_listed_values_keep_it_from_firing(world: World) -> None:
+    world.deploy(regions({"alarm": on(YESTERDAY)}))
+    comes(world, *of_day("2026-03-02", "us"))
+    told = "unless region=eu/day=2026-03-02 and region=apac/day=2026-03-02 of demo.daily arrive"
+    assert f"absent fires at 2026-03-03T06:00:00.000Z {told}" in why_schedule(world, "alarm")["why"]
+
+
+def test_t29_the_last_of_the_listed_values_ends_the_absence(world: World) -> None:
+    world.deploy(regions({"alarm": on(YESTERDAY, "clean", {"type": "delay", "after": "2h"})}))
+    comes(world, *of_day("2026-03-02", "us"))
+    doze(world, "19h")
+    [job] = world.jobs("alarm")
+    [told] = why(world, "alarm")["arrived"]
+    assert told.startswith(
+        "eu and apac of demo.daily day=2026-03-02 had not come for yesterday by 06:00 in UTC at 2026"
+    )
+    comes(world, *of_day("2026-03-02", "eu"))
+    assert [each.job_id for each in world.jobs("alarm")] == [job.job_id]
+    comes(world, *of_day("2026-03-02", "apac"))
+    assert (world.jobs("alarm"), [record.kind for record in world.records("alarm")]) == ([], ["DROPPED"])
+
+
+def test_t29_many_listed_values_are_named_in_part(world: World) -> None:
+    world.deploy(regions({"alarm": on(YESTERDAY)}, *(f"r{number:03}" for number in range(150))))
+    doze(world, "1d")
+    [run] = world.runs("alarm")
+    [event] = world.context(run)["events"]
+    assert (len(event["missing"]), event["missing_count"]) == (100, 150)
+    assert "r000, r001, r002, r003 and 146 more of demo.daily day=2026-03-02" in run.fired_by.text
+
+
+def test_t29_a_list_that_changes_counts_from_the_next_check(world: World) -> None:
+    world.deploy(regions({"alarm": on(YESTERDAY)}))
+    comes(world, *of_day("2026-03-02", *REGIONS))
+    world.deploy(regions({"alarm": on(YESTERDAY)}, *REGIONS, "mars"))
+    doze(world, "1d")
+    [run] = world.runs("alarm")
+    assert "mars of demo.daily day=2026-03-02 had not come" in run.fired_by.text
+
+
+def test_t29_a_day_runs_complete_or_late_with_listed_values(world: World) -> None:
+    world.deploy(regions({"alarm": on(any_of(partition("daily", count=3), absent(after="6h")), by=["day"])}))
+    comes(world, *of_day("2026-03-01", *REGIONS), *of_day("2026-03-02", "us"))
+    sleep(world, "1d")
+    found = [(run.correlation, len(world.context(run)["events"])) for run in world.runs("alarm")]
+    assert found == [({"day": "2026-03-01"}, 3), ({"day": "2026-03-02"}, 2)]
+
+
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 
@@ -217,7 +300,7 @@ def test_t29_every_absence_names_what_and_since_when(world: World, fields: dict[
     ("period", "keys", "trigger", "field", "text"),
     [
         (None, "day", YESTERDAY, "trigger.of.dataset", "add period to the dataset"),
-        (DAYS, "region day", YESTERDAY, "trigger.of.dataset", "whose keys all name the period"),
+        (DAYS, "region day", YESTERDAY, "trigger.of.dataset", "list them in the dataset: values: {region: [..]}"),
         (HOURS, "day hour", YESTERDAY, "trigger.deadline", "such as after: 20m"),
         (WEEKS, "week", YESTERDAY, "trigger.period", "current or last for a dataset with a period of a week"),
         (DAYS, "day", absent(period="last", deadline="06:00"), "trigger.period", "today or yesterday"),
@@ -231,6 +314,13 @@ def test_t29_a_dataset_without_such_a_period_is_refused(
         world.put("alarm", on(trigger), checked=False)
     assert refused.value.field == field
     assert text in f"{refused.value.message} {refused.value.hint}"
+
+
+def test_t29_by_of_a_listed_key_is_refused(world: World) -> None:
+    world.deploy(regions({}))
+    with pytest.raises(SluiceError, match="keys that name the period of demo.daily, got 'region'") as refused:
+        world.put("alarm", on(YESTERDAY, by=["region"]), checked=False)
+    assert refused.value.field == "by"
 
 
 @pytest.mark.parametrize(

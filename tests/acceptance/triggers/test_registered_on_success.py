@@ -11,6 +11,7 @@ from chalicelib.core.rows.event import NewestPartition, Partition
 from chalicelib.core.rows.run import Run
 from chalicelib.flow.definitions import store, workflows
 from chalicelib.flow.ingest import objects
+from chalicelib.flow.schedules import actions
 from chalicelib.flow.views import lineage
 from chalicelib.flow.views.views import run_view
 from tests.acceptance.schedules.test_reprocess import FIRST, again, begin, minutes, seen, work_off
@@ -24,6 +25,7 @@ SCHEDULES = {
     "clean": partitions(by=BY_DAY),
     "join": partitions(workflow="join", dataset="daily", by=BY_DAY),
 }
+AT_FIVE = {"type": "time", "expression": "0 5 * * *"}
 ONE = ("demo.daily", ("2013", "01", "1"))
 
 
@@ -264,3 +266,144 @@ def test_l22_the_day_of_a_run_names_its_partition_in_any_format(world: World) ->
     world.settle()
     work_off(world)
     assert world.ports.rows.get(Partition, "demo.daily", ("2026", "03", "1")) is not None
+
+
+# -- a partition that is made again ------------------------------------------------------------------------------------
+
+AGAIN = {"ready": {}, "rewritten": "again"}
+
+
+def run_again(world: World, request: str) -> None:
+    """The first day is run now and worked off."""
+    world.clock.pass_by("1m")
+    actions.run_now(world.ports, full("clean"), {}, request, None, FIRST)
+    work_off(world)
+
+
+def test_l22_each_success_for_a_known_day_counts_once(world: World) -> None:
+    deploy(world, **AGAIN)
+    world.upload(day(1))
+    work_off(world)
+    for number in (1, 2):
+        run_again(world, f"r{number}")
+        assert ran(world) == [number + 1, number + 1]
+    events = [event for run in world.runs("join") for event in world.context(run)["events"]]
+    assert len({event["id"] for event in events}) == 3
+    assert {event["path"] for event in events} == {"s3://lake-bucket/daily/year=2013/month=01/day=1/"}
+    edges = [lineage.lineage(world.ports, run.run_id, 1, 0)["edges"] for run in world.runs("join")]
+    assert {edge["from"] for [edge] in edges} == {run.run_id for run in world.runs("clean")}
+
+
+@pytest.mark.parametrize("daily", [{"ready": {}}, {"rewritten": "again"}], ids=["ignored", "told by a flag"])
+def test_l22_a_known_day_counts_again_where_runs_tell_it(world: World, daily: dict[str, Any]) -> None:
+    deploy(world, **daily)
+    world.upload(day(1))
+    work_off(world)
+    run_again(world, "r1")
+    assert ran(world) == [2, 1]
+
+
+def test_l22_a_failed_run_makes_no_day_again(world: World) -> None:
+    deploy(world, **AGAIN)
+    world.upload(day(1))
+    work_off(world)
+    actions.run_now(world.ports, full("clean"), {}, "r1", None, FIRST)
+    work_off(world, failing="clean")
+    assert ran(world) == [2, 1]
+
+
+def test_l22_the_objects_of_a_run_and_its_end_count_once(world: World) -> None:
+    """The first object registers the day while its run goes on. A later run makes the day again."""
+    deploy(world, **AGAIN)
+    world.upload(day(1))
+    world.settle()
+    world.upload("daily/year=2013/month=01/day=1/part-0")
+    work_off(world)
+    assert ran(world) == [1, 1]
+    world.upload("daily/year=2013/month=01/day=1/part-0", etag="b")
+    work_off(world)
+    assert ran(world) == [1, 1]
+    run_again(world, "r1")
+    assert ran(world) == [2, 2]
+
+
+def test_l22_two_runs_of_one_day_at_a_time_count_both(world: World) -> None:
+    deploy(world, **AGAIN)
+    for request in ("r1", "r2"):
+        actions.run_now(world.ports, full("clean"), {}, request, None, FIRST)
+    world.settle()
+    for run in list(world.targets.emr.runs.values()):
+        world.emr_says(run.id, "SUCCESS")
+        world.settle()
+    work_off(world)
+    assert ran(world) == [2, 2]
+
+
+@pytest.mark.parametrize(("late", "runs"), [("again", 2), ("ignore", 1)])
+def test_l22_a_day_that_is_made_again_is_late_for_its_week(world: World, late: str, runs: int) -> None:
+    week = {"type": "partition", "dataset": "daily", "of": {"periods": 1, "ending": "period"}}
+    follower = {"workflow": "join", "enabled": True, "per": "day", "late": late, "trigger": week}
+    period = {"each": "day", "format": "year=%Y/month=%m/day=%d"}
+    deploy(world, {"clean": SCHEDULES["clean"], "join": follower}, **AGAIN, period=period)
+    world.upload(day(1))
+    work_off(world)
+    run_again(world, "r1")
+    assert ran(world) == [2, runs]
+    late_ones = [record.reason.text for record in world.records("join")]
+    assert len(late_ones) == 2 - runs and all("is late" in text for text in late_ones)
+
+
+def test_l22_a_reprocessing_of_a_known_day_counts_once(world: World) -> None:
+    """The plan starts the schedule that counts the day, so the end of its run does not."""
+    deploy(world, **AGAIN)
+    world.upload(day(1))
+    work_off(world)
+    reprocess_id = begin(world)
+    work_off(world)
+    assert again(world, *SCHEDULES) == [("clean", FIRST), ("join", FIRST)]
+    assert (ran(world), seen(world, reprocess_id)["state"]) == ([2, 2], "DONE")
+
+
+def test_l22_a_loop_through_a_day_that_is_made_again_is_refused(world: World) -> None:
+    deploy(world, {**SCHEDULES, "back": after("clean", "join", by=BY_DAY)}, **AGAIN)
+    loop = {"target": EMR, "produces": [{"dataset": "flights", "register": "on_success"}]}
+    with pytest.raises(SluiceError, match="expected triggers without a cycle") as raised:
+        workflows.put(world.ports, full("join"), loop, "tester")
+    assert raised.value.code == "cycle"
+
+
+# -- the put of a workflow ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("document", "named"),
+    [
+        (flights({"one": at("0 5 * * *")}), "demo.flights.one"),
+        (flights({}) | {"dags": {"graph": {"nodes": {"one": {"workflow": "clean"}}, "trigger": AT_FIVE}}}, "graph"),
+    ],
+    ids=["schedule", "dag"],
+)
+def test_l22_a_workflow_whose_schedules_name_no_day_is_refused(
+    world: World, document: dict[str, Any], named: str
+) -> None:
+    document["datasets"]["daily"] = DAILY
+    world.deploy(document)
+    with pytest.raises(SluiceError) as raised:
+        workflows.put(world.ports, full("clean"), REGISTERS, "tester")
+    assert (raised.value.code, raised.value.field) == ("invalid", "produces")
+    assert f"got {named if named.startswith('demo') else full(named)}: " in raised.value.message
+    assert "the keys year, month, day of demo.daily" in raised.value.message
+    world.deploy(flights({"one": partitions(by=BY_DAY)}) | {"datasets": document["datasets"]})
+    workflows.put(world.ports, full("clean"), REGISTERS, "tester")
+    workflows.put(world.ports, full("clean"), {**REGISTERS, "priority": 7}, "tester")
+
+
+def test_l22_a_schedule_of_another_app_is_asked_too(world: World) -> None:
+    document = flights({})
+    document["datasets"]["daily"] = DAILY
+    world.deploy(document)
+    world.deploy({"schedules": {"one": at("0 5 * * *", workflow="demo.flights.clean")}}, app="other")
+    registers = flights({}, clean=REGISTERS) | {"datasets": document["datasets"]}
+    with pytest.raises(SluiceError, match="got demo.other.one: ") as raised:
+        world.deploy(registers)
+    assert raised.value.field == "workflows.clean.produces"

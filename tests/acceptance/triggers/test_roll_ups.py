@@ -479,9 +479,3 @@ def test_t25_what_is_refused(world: World, schedule: dict[str, Any], clicks: dic
     with pytest.raises((SluiceError, ValidationError)) as refused:
         world.deploy(app({"s": schedule}, **clicks))
     assert why in str(refused.value)
-
-
-def test_t25_a_dag_has_no_job_for_each_period(world: World) -> None:
-    dag = {"nodes": {"a": {"workflow": "clean"}}, "trigger": period()}
-    with pytest.raises(ValidationError, match="a DAG has no job for each period"):
-        world.deploy(app({}) | {"dags": {"daily": dag}})
