@@ -179,6 +179,20 @@ def _whole_day(world: World) -> None:
     finish(world)
 
 
+def _model_of_two(world: World) -> None:
+    """A model of no region comes twice, and one region of the day."""
+    for folder in ("plans/version=1", "plans/version=1", "areas/region=eu/day=2026-03-02"):
+        redelivered(lambda folder=folder: world.upload(f"raw/{folder}/part-0.parquet"))
+        world.settle(lost)
+    finish(world)
+
+
+PLANS = {
+    "plans": {"bucket": "lake", "prefix": "raw/plans/", "keys": ["version"]},
+    "areas": {"bucket": "lake", "prefix": "raw/areas/", "keys": ["region", "day"], "period": DAYS},
+}
+
+
 def _late_half(world: World) -> None:
     """The first of March is over, and its job has five minutes to become complete."""
     _half(world, "2026-03-01T00")
@@ -271,6 +285,20 @@ GATHERED = {
             == {f"2026-03-02T{hour}" for hour in ("00", "08", "16")}
         ),
         datasets=MODELS,
+    ),
+    "a partition of no region that starts the job of each": Scenario(
+        {
+            "each": on({"type": "partition", "dataset": "plans"}, by=["region"], values={"region": ["us", "eu"]}),
+            "both": on(
+                {"type": "all", "triggers": [{"type": "partition", "dataset": name} for name in PLANS]},
+                by=["region"],
+                values={"region": ["us", "eu"]},
+            ),
+        },
+        _model_of_two,
+        [({"each": ["SUCCEEDED"] * 2, "both": ["SUCCEEDED"]}, 3)],
+        holds=lambda world: [job.correlation for job in world.jobs("both")] == [{"region": "us"}],
+        datasets=PLANS,
     ),
     "a half of a day that comes late": Scenario(
         {"days": per_day(incomplete={"after": "5m"}, late="again")},

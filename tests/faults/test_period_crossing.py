@@ -20,8 +20,9 @@ from chalicelib.flow.jobs.check import check_job
 from tests.acceptance.triggers.test_periods import BY, HOURS, clicks, stored
 from tests.acceptance.words import on
 from tests.faults.meetings.side_by_side import every_order, side_by_side
+from tests.faults.scenarios_gathered import PLANS
 from tests.support.snapshot import Start
-from tests.support.world import World
+from tests.support.world import World, flights
 
 STRIDE = 3
 BARE, PADDED = "dt=2026-03-02/hour=7", "dt=2026-03-02/hour=07"
@@ -115,6 +116,38 @@ def test_t27_a_partition_that_comes_twice_at_once() -> None:
         found = sorted((run.correlation or {})["4h"] for run in made.runs("s"))
         assert found == [f"2026-03-01T{hour}" for hour in (12, 16, 20)], calls
         assert (made.jobs("s"), made.records("s")) == ([], []), calls
+        return left
+
+    assert len(list(every_order(play, STRIDE))) > 10
+
+
+def of_values() -> World:
+    """A world with one job for each region, which needs a plan of no region, and its own area."""
+    made = World(wake_shards=1, history_shards=1)
+    trigger = {"type": "all", "triggers": [{"type": "partition", "dataset": name} for name in PLANS]}
+    schedule = on(trigger, by=["region"], values={"region": ["us", "eu"]})
+    made.deploy(flights({"s": schedule}) | {"datasets": PLANS})
+    return made
+
+
+def put(made: World, key: str) -> Callable[[], object]:
+    return partial(match_object, made.ports, ObjectCreated("lake-bucket", f"raw/{key}/a.parquet", made.clock.now(), 5))
+
+
+@pytest.mark.parametrize("second", ["plans/version=1", "areas/region=eu/day=2026-03-02"])
+def test_t27_two_partitions_of_many_values_at_once(second: str) -> None:
+    """The plan twice, or the plan beside the area of a region."""
+    start = Start(of_values)
+
+    def play(calls: tuple[int, int]) -> tuple[bool, bool]:
+        made = start.again()
+        left = side_by_side(made, put(made, "plans/version=1"), put(made, second), calls)
+        put(made, "areas/region=eu/day=2026-03-02")()
+        made.settle()
+        [run] = made.runs("s")
+        assert run.correlation == {"region": "eu"}, calls
+        assert sorted(event["dataset"] for event in made.context(run)["events"]) == ["demo.areas", "demo.plans"], calls
+        assert [(job.correlation, job.leaves["0"].count) for job in made.jobs("s")] == [({"region": "us"}, 1)], calls
         return left
 
     assert len(list(every_order(play, STRIDE))) > 10

@@ -167,11 +167,9 @@ class _Data:
             key = (each.name, product.name, source.workflow)
             self.not_followed.setdefault(key, NotFollowed(each.name, product.name, source.workflow, why))
 
-    def leave_out_period(self, follower: Follower, cause: _Cause) -> None:
-        """Leave out a schedule with one job for each period: the plan has an entry for each partition."""
-        per, dataset, workflow = follower.schedule.per, cause.event.dataset or "", cause.workflow or ""
-        each = per.each if per is not None else ""
-        why = f"has one run for each {each}: start it by a run now, sluice run NAME --partition {each}=LABEL"
+    def leave_out_several(self, follower: Follower, cause: _Cause, why: str) -> None:
+        """Leave out a schedule whose runs are not for one partition each: the plan has an entry for each partition."""
+        dataset, workflow = cause.event.dataset or "", cause.workflow or ""
         self.not_followed.setdefault(
             (follower.name, dataset, workflow), NotFollowed(follower.name, dataset, workflow, why)
         )
@@ -266,11 +264,10 @@ class _Walk:
     def _reached(self, cause: _Cause, followers: Iterable[Follower]) -> Iterator[tuple[_StepKey, Unit]]:
         """Note the schedules that count an event. Yields each schedule and unit that is new."""
         for follower in followers:
-            values = self._values(follower, cause.event)
-            if values is None:
-                continue
-            if follower.schedule.per is not None:
-                self.data.leave_out_period(follower, cause)
+            values, why = self._values(follower, cause.event), self._why_not(follower, cause.event)
+            if why:
+                self.data.leave_out_several(follower, cause, why)
+            if why or values is None:
                 continue
             unit = (tuple(values.items()), "" if values else cause.at)
             place = _StepKey(follower.name, tuple(values))
@@ -291,6 +288,19 @@ class _Walk:
             return None
         by = follower.schedule.by
         return correlate(by, event) if by else dict(event.partition or {})
+
+    def _why_not(self, follower: Follower, event: Event) -> str:
+        """Why a schedule that counts an event has no run for the partition of this event; empty if it has one."""
+        schedule = follower.schedule
+        joined = gather.joined(schedule, event) if gather.touched(schedule, event, follower.rows)[0] else ()
+        if schedule.per is not None and joined:
+            each, values = str(schedule.per.each), f"{schedule.per.each}=LABEL"
+        elif any(job.mark for job in joined):
+            each = " and ".join(key for key in schedule.by if key not in (event.partition or {}))
+            values = "/".join(f"{key}=VALUE" for key in schedule.by)
+        else:
+            return ""
+        return f"has one run for each {each}: start it by a run now, sluice run NAME --partition {values}"
 
 
 @dataclass(frozen=True, slots=True)

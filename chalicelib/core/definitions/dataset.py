@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
+from chalicelib.core.definitions.listed import Listed, check_listed
 from chalicelib.core.definitions.period import PeriodRule
 from chalicelib.core.documents import ONE_LINE, STORED, Described, Document, Duration, Sparse
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import MINUTE, duration
-from chalicelib.core.partition_values import check_value
 from chalicelib.core.time import period_names
 
 BUCKET = r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"  # the name of an S3 bucket
@@ -90,9 +90,7 @@ class Dataset(Described, Sparse):
     count_overwrites: bool = False
     rewritten: Literal["again", "ignore"] = "ignore"
     period: PeriodRule | None = None
-    values: dict[str, Annotated[tuple[str, ...], Field(min_length=1, max_length=200)]] = Field(
-        default={}, max_length=10
-    )
+    values: dict[str, Listed] = Field(default={}, max_length=10)
     fresh: Annotated[Duration, AfterValidator(_check_fresh)] | None = None
     priority: int | None = Field(default=None, ge=0, le=9)
     operations: tuple[Operation, ...] = Field(default=(), max_length=4)
@@ -108,7 +106,7 @@ class Dataset(Described, Sparse):
         return data
 
     @model_validator(mode="after")
-    def _fits_its_format(self) -> Dataset:
+    def _fits_its_format(self, info: ValidationInfo) -> Dataset:
         if self.format == "files":
             for field in ("operations", "glue_table", "single_writer"):
                 if getattr(self, field):
@@ -119,7 +117,7 @@ class Dataset(Described, Sparse):
             if self.rewritten == "again" and self.ready == Readiness():
                 hint = "add ready: {done_flag: _SUCCESS}; without it, no object says that the data is complete again"
                 raise invalid("rewritten", "a done_flag or a manifest for rewritten: again", "neither", hint)
-            self._check_period()
+            self._check_period(info)
             return self
         if self.keys != SNAPSHOT:
             hint = "remove keys"
@@ -136,8 +134,8 @@ class Dataset(Described, Sparse):
             raise invalid("single_writer", "either glue_table or single_writer", "both", "remove one of the two")
         return self
 
-    def _check_period(self) -> None:
-        self._check_values()
+    def _check_period(self, info: ValidationInfo) -> None:
+        self._check_values(info)
         if self.period is None:
             return
         named = period_names.keys_of(self.period.format)
@@ -145,7 +143,7 @@ class Dataset(Described, Sparse):
             hint = "write the folders in the order of keys; leave out those that are no part of the period"
             raise invalid("period.format", f"folders of the keys {', '.join(self.keys)}", self.period.format, hint)
 
-    def _check_values(self) -> None:
+    def _check_values(self, info: ValidationInfo) -> None:
         """Raises ``invalid`` unless the listed values are those of keys that do not name the period."""
         if self.values and self.period is None:
             hint = "add period, or remove values: without a period, no set of partitions is complete"
@@ -156,10 +154,7 @@ class Dataset(Described, Sparse):
             if key not in others:
                 expected = f"keys that do not name the period: {', '.join(others) or 'there are none'}"
                 raise invalid(f"values.{key}", expected, key, "correct the key, or remove it")
-            for value in values:
-                check_value(value, f"values.{key}")
-            if len(set(values)) < len(values):
-                raise invalid(f"values.{key}", "distinct values", list(values), "write each value once")
+            check_listed(key, values, info)
 
     @field_validator("keys")
     @classmethod

@@ -68,10 +68,20 @@ def _check_values(name: str, dataset: Dataset, schedule: Schedule, leaf: Leaf) -
     if count > MAX_PARTS:
         hint = "write a shorter period or window, or wait for a dataset of longer periods"
         raise invalid("trigger.of", f"at most {MAX_PARTS:,} partitions of {name} for a job", f"up to {count:,}", hint)
-    jobs = span // _SHORTEST.get(per.each, length(per.each))
+    jobs = max(1, span // _SHORTEST.get(per.each, length(per.each)))
     if jobs > MAX_JOBS:
         hint = "write a shorter window or a longer per, or wait for a dataset of shorter periods"
         raise invalid("trigger.of", f"at most {MAX_JOBS:,} jobs for each partition of {name}", f"up to {jobs:,}", hint)
+    check_jobs(name, dataset, schedule, jobs)
+
+
+def check_jobs(name: str, dataset: Dataset, schedule: Schedule, periods: int = 1) -> None:
+    """Raise ``invalid`` if a partition belongs to too many jobs: to those of ``periods``, for each listed value of the
+    keys that it lacks."""
+    jobs = periods * prod(len(values) for key, values in schedule.values.items() if key not in dataset.keys)
+    if jobs > MAX_JOBS:
+        hint = "list fewer values; several schedules may share the work"
+        raise invalid("values", f"at most {MAX_JOBS:,} jobs for each partition of {name}", f"up to {jobs:,}", hint)
 
 
 def longest(each: str) -> Millis:

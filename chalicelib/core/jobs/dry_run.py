@@ -145,17 +145,20 @@ def _places(
     known: dict[str, dict[str, Parts]],
 ) -> list[_Placed]:
     """The jobs to which an event belongs. ``known`` are the parts of the jobs before, by their sort keys."""
-    by = gather.correlate(schedule.by, event)
-    if schedule.by and by is None:
+    joined = gather.joined(schedule, event)
+    if not joined:
+        unlisted = gather.unlisted(schedule, event)
         keys = f"the event does not carry a value of every correlation key ({', '.join(schedule.by)})"
-        return [_Placed(None, lost=keys)]
-    if schedule.per is None or not touched:
-        return [_Placed(by)]
+        return [_Placed(None, lost=f"the schedule does not list {unlisted} in values" if unlisted else keys)]
+    if not touched:
+        return [_Placed(joined[0].correlation)]
+    if schedule.per is None:
+        return [_Placed(each.correlation) for each in joined]
     dataset = datasets.get(event.key.partition(":")[2])
     period = period_of(dataset, event.partition or {}) if dataset is not None else None
     if dataset is None or period is None:
         return [_Placed(None, lost="the partition names no period of its dataset")]
-    places, found = of_period.places_of(schedule, dataset, period, by or {}, touched), list[_Placed]()
+    places, found = of_period.places_of(schedule, dataset, period, joined, touched), list[_Placed]()
     if len(places) > MAX_JOBS:
         return [_Placed(None, lost=f"the partition {of_period.TOO_MANY}")]
     for place in places:

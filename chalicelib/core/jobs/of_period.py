@@ -11,6 +11,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
 from chalicelib.core.events.periods import parts_of
 from chalicelib.core.instants import Instant
+from chalicelib.core.jobs.gather import Joined
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.parts import Parts
 from chalicelib.core.time.periods import LATEST, Period
@@ -23,26 +24,28 @@ TOO_MANY = f"belongs to more than {MAX_JOBS:,} jobs and does not count; write a 
 @dataclass(frozen=True, slots=True)
 class Place:
     """A job of a period to which a partition belongs: the ``period`` of the job, that of the partition (``part``), the
-    correlation of the job, and the leaves that wait for the partition. ``number`` counts the jobs to which it belongs.
+    correlation of the job, and the leaves that wait for the partition. ``name`` is that of the mark that the event of
+    the partition has for the job; empty for the first one.
     """
 
     period: Period
     part: Period
     correlation: Mapping[str, str]
     leaves: tuple[str, ...]
-    number: int = 0
+    name: str = ""
 
-    def mark(self, event: Event) -> Event:
-        """The event under the id of its mark: each job to which it belongs has one."""
-        return replace(event, id=f"{event.id}@{self.period.label}") if self.number else event
+
+def marked(event: Event, name: str) -> Event:
+    """The event under the id of its mark: each job to which it belongs has one."""
+    return replace(event, id=f"{event.id}@{name}") if name else event
 
 
 def places_of(
-    schedule: Schedule, dataset: Dataset, part: Period, by: Mapping[str, str], counting: Sequence[str]
+    schedule: Schedule, dataset: Dataset, part: Period, joined: Sequence[Joined], counting: Sequence[str]
 ) -> tuple[Place, ...]:
     """The jobs to which a partition of a dataset belongs, by the leaves ``counting``: that of the period in which its
-    own period begins, those of the periods that lie in it, and those in whose windows it begins. ``by`` are the values
-    of the other correlation keys. Empty if the schedule has no job for each period. One more than
+    own period begins, those of the periods that lie in it, and those in whose windows it begins; each for the values of
+    the other correlation keys (``joined``). Empty if the schedule has no job for each period. More than
     `MAX_JOBS` if there are more: then the partition counts for none of them (`TOO_MANY`)."""
     names = schedule.per.names(schedule.zone) if schedule.per is not None else None
     own = dataset.period.names if dataset.period is not None else None
@@ -61,8 +64,10 @@ def places_of(
         if all(part.start < start for start, _ in own_spans.values()):
             break
         leaves = tuple(leaf for leaf, (start, end) in own_spans.items() if start <= part.start < end)
-        if leaves:
-            found.append(Place(period, part, {**names.write(period), **by}, leaves, len(found)))
+        for each in joined if leaves else ():
+            label = period.label if found or each.mark else ""
+            correlation = {**names.write(period), **(each.correlation or {})}
+            found.append(Place(period, part, correlation, leaves, "/".join(filter(None, (label, each.mark)))))
         period = names.calendar.next(period)
     return tuple(found)
 

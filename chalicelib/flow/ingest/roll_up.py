@@ -6,7 +6,7 @@ it waits joins it, by a write at the revision that was read. Once the job has st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from chalicelib.core import ids
@@ -15,7 +15,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import gather
-from chalicelib.core.jobs.gather import Begin
+from chalicelib.core.jobs.gather import Begin, Joined
 from chalicelib.core.jobs.of_period import TOO_MANY, Place, numbers, parts_by_leaf, places_of
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Event, Partition
@@ -41,14 +41,14 @@ class Refused:
 
 
 def places(
-    ports: Ports, schedule: Schedule, event: Event, by: Mapping[str, str], counting: Sequence[str]
+    ports: Ports, schedule: Schedule, event: Event, joined: Sequence[Joined], counting: Sequence[str]
 ) -> tuple[Place, ...] | Refused:
     """The jobs to which a partition belongs by the leaves ``counting``, and by the present document of its dataset."""
     known = Periods(ports)
     part, dataset = known.of(event), known.dataset(event)
     if part is None or dataset is None:
         return Refused("names no period and does not count")
-    found = places_of(schedule, dataset, part, by, counting)
+    found = places_of(schedule, dataset, part, joined, counting)
     return found if len(found) <= MAX_JOBS else Refused(TOO_MANY)
 
 
@@ -153,4 +153,4 @@ def _has(run: Run, place: Place, event: Event) -> bool:
 def _is_rewritten(event: Event) -> bool:
     """Whether a partition that was known before was written again."""
     own = ids.event_id("partition", event.dataset, *(event.partition or {}).values())
-    return event.id.partition("@")[0] != own  # a mark of a further job has its label behind the id
+    return event.own_id != own

@@ -274,7 +274,7 @@ def describe_events(ports: Ports, events: Iterable[Event]) -> list[dict[str, Any
 
 def describe_event(event: Event, period: Period | None = None) -> dict[str, Any]:
     known = replace(event, partition=rounds.without(event.partition))
-    found = {"kind": event.kind, "id": event.id, "instant": event.instant, **registry.event_fields(known)}
+    found = {"kind": event.kind, "id": event.own_id, "instant": event.instant, **registry.event_fields(known)}
     return found if period is None else {**found, "period": fields_of(period)}
 
 

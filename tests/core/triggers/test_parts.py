@@ -14,6 +14,7 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import Instant, millis
 from chalicelib.core.jobs import of_period
+from chalicelib.core.jobs.gather import Joined
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.rows.parts import Parts
 from chalicelib.core.time.periods import Period
@@ -113,7 +114,7 @@ def test_t25_a_day_has_the_hours_that_begin_in_it(
     assert sorted(parts.missing(found, 100), key=lambda part: part.period.start) == every
     for number, part in enumerate(every):
         assert parts.number_of(found, part.period, {}) == part.number
-        [place] = of_period.places_of(plan, a, part.period, {}, ("0",))
+        [place] = of_period.places_of(plan, a, part.period, [Joined({})], ("0",))
         assert place.correlation == {"day": f"{day}"}
         grown = parts.having(found, part.number)
         assert (grown.count, len(parts.missing(grown, 100))) == (1, found.need - 1)
@@ -144,7 +145,7 @@ def test_t26_a_part_is_in_each_window_that_has_it(zone: str, day: date, back: in
     if not exists(zone, day):
         return
     part = period_of(plan, f"{day}")
-    found = {place.period.label for place in of_period.places_of(plan, a, part, {}, ("0",))}
+    found = {place.period.label for place in of_period.places_of(plan, a, part, [Joined({})], ("0",))}
     around = [day + timedelta(days=number) for number in range(-2, back + 3)]
     expected = {
         f"{other}"
