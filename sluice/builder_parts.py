@@ -732,6 +732,10 @@ class Schedule(Constrained):
         """Set ``by``."""
         return self._set("by", list(values))
 
+    def values(self, values: Mapping[str, Sequence[str]] | None = None, /, **more: Sequence[str]) -> Self:
+        """Add to ``values``."""
+        return self._merge("values", values, more)
+
     def per(
         self,
         value: Per | None = UNSET,

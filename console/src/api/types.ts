@@ -898,6 +898,7 @@ export interface NewSchedule {
   workflow: string;
   trigger: TimeTrigger | PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger | QuietTrigger | ElapsedTrigger | AbsentTrigger | AllTrigger | AnyOfTrigger | AtLeastTrigger;
   by?: string[];
+  values?: Record<string, string[]>;
   per?: Per | null;
   incomplete?: Incomplete | null;
   late?: "ignore" | "again";
@@ -1991,6 +1992,7 @@ export interface StoredSchedule {
   workflow: string;
   trigger: TimeTrigger | PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger | QuietTrigger | ElapsedTrigger | AbsentTrigger | AllTrigger | AnyOfTrigger | AtLeastTrigger;
   by?: string[];
+  values?: Record<string, string[]>;
   per?: Per | null;
   incomplete?: Incomplete | null;
   late?: "ignore" | "again";
