@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from chalicelib.core.partition_values import decoded as decoded  # of folders, as the others here
-
 WHOLE = re.compile(r"-?[0-9]+")
 MAX_ZEROS = 50  # leading zeros of a number in the name of a folder
 

@@ -10,8 +10,8 @@ from chalicelib.core import errors, ids
 from chalicelib.core.backfills.backfill import datasets_of
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import NewSchedule, Schedule
-from chalicelib.core.events.values import decoded
 from chalicelib.core.instants import Instant, iso
+from chalicelib.core.partition_values import decoded
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Event

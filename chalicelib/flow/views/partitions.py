@@ -13,9 +13,10 @@ from chalicelib.core.backfills import backfill
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.events.periods import period_of
-from chalicelib.core.events.values import decoded, has_known_spellings, rank
+from chalicelib.core.events.values import has_known_spellings, rank
 from chalicelib.core.instants import iso
 from chalicelib.core.jobs import gather, of_period
+from chalicelib.core.partition_values import decoded
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
