@@ -193,6 +193,17 @@ PLANS = {
 }
 
 
+def _regions_come_and_go(world: World) -> None:
+    """The first of March has two regions. Of these, one comes on the second, and a new one, which comes twice."""
+    days = ((1, "us"), (1, "eu"), (2, "mars"), (2, "us"), (2, "mars"))
+    for number, region in days:
+        redelivered(lambda key=f"region={region}/day=2026-03-0{number}": world.upload(f"raw/areas/{key}/a.parquet"))
+        world.settle(lost)
+    redelivered(lambda: world.upload("raw/areas/region=eu/day=2026-03-02/a.parquet"))
+    world.settle(lost)
+    finish(world)
+
+
 def _late_half(world: World) -> None:
     """The first of March is over, and its job has five minutes to become complete."""
     _half(world, "2026-03-01T00")
@@ -299,6 +310,13 @@ GATHERED = {
         [({"each": ["SUCCEEDED"] * 2, "both": ["SUCCEEDED"]}, 3)],
         holds=lambda world: [job.correlation for job in world.jobs("both")] == [{"region": "us"}],
         datasets=PLANS,
+    ),
+    "a day of the regions that the day before had": Scenario(
+        {"days": on({"type": "partition", "dataset": "areas", "of": "period"}, per="day", incomplete={"after": "20h"})},
+        _regions_come_and_go,
+        [({"days": ["SUCCEEDED"]}, 1)],
+        holds=lambda world: (_parts(world, "days"), len(world.jobs("days"))) == ([3], 1),
+        datasets={"areas": PLANS["areas"] | {"values": {"region": "seen_last"}}},
     ),
     "a half of a day that comes late": Scenario(
         {"days": per_day(incomplete={"after": "5m"}, late="again")},

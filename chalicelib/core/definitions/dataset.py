@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
-from chalicelib.core.definitions.listed import Listed, check_listed
+from chalicelib.core.definitions.listed import ListedOrSeen, check_listed
 from chalicelib.core.definitions.period import PeriodRule
 from chalicelib.core.documents import ONE_LINE, STORED, Described, Document, Duration, Sparse
 from chalicelib.core.errors import invalid
@@ -75,7 +75,8 @@ class Dataset(Described, Sparse):
     ``count_overwrites``: for size triggers, an object that is overwritten with other content counts again (T9).
     ``rewritten: again``: the done-flag or manifest of a known partition that is written again is a new event (T22).
     ``period``: the period that each partition is, and how its folders name it (T24).
-    ``values``: which values its other keys have, so that it is known which partitions a period has (T25).
+    ``values``: which values its other keys have, so that it is known which partitions a period has (T25). A list, or
+    ``seen_last``: those that the period before had.
     ``fresh``: the dataset is late when its newest partition came longer ago (T29).
     ``priority``: the least priority of the jobs that its data triggers (W2).
     """
@@ -90,7 +91,7 @@ class Dataset(Described, Sparse):
     count_overwrites: bool = False
     rewritten: Literal["again", "ignore"] = "ignore"
     period: PeriodRule | None = None
-    values: dict[str, Listed] = Field(default={}, max_length=10)
+    values: dict[str, ListedOrSeen] = Field(default={}, max_length=10)
     fresh: Annotated[Duration, AfterValidator(_check_fresh)] | None = None
     priority: int | None = Field(default=None, ge=0, le=9)
     operations: tuple[Operation, ...] = Field(default=(), max_length=4)
@@ -154,7 +155,20 @@ class Dataset(Described, Sparse):
             if key not in others:
                 expected = f"keys that do not name the period: {', '.join(others) or 'there are none'}"
                 raise invalid(f"values.{key}", expected, key, "correct the key, or remove it")
-            check_listed(key, values, info)
+            if isinstance(values, tuple):
+                check_listed(key, values, info)
+        if list(self.values.values()).count("seen_last") > 1:
+            raise invalid("values", "seen_last for one key", sorted(self.values), "list the values of the other keys")
+
+    @property
+    def listed(self) -> dict[str, tuple[str, ...]]:
+        """The values of the keys for which they are listed."""
+        return {key: values for key, values in self.values.items() if isinstance(values, tuple)}
+
+    @property
+    def grows(self) -> str | None:
+        """The key whose values are those of the period before; None if there is none."""
+        return next((key for key, values in self.values.items() if values == "seen_last"), None)
 
     @field_validator("keys")
     @classmethod

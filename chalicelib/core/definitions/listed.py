@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo
+from pydantic import Field, Tag, ValidationInfo
 
-from chalicelib.core.documents import STORED
+from chalicelib.core.documents import STORED, one_of
 from chalicelib.core.errors import invalid
 from chalicelib.core.partition_values import check_value, decoded
-
-MAX_VALUES = 1_000  # of a key
-MAX_BYTES = 200_000  # of the lists in the row of a job, which has 400 KB at most
+from chalicelib.core.triggers.parts import MAX_VALUES
 
 Listed = Annotated[tuple[str, ...], Field(min_length=1, json_schema_extra={"maxItems": MAX_VALUES})]
+
+
+def _tag(given: Any) -> str:
+    if isinstance(given, list | tuple):
+        return "@listed"
+    return "@seen" if given == "seen_last" else "@other"
+
+
+# A list, or the values that the period before had.
+ListedOrSeen = Annotated[
+    Annotated[Listed, Tag("@listed")] | Annotated[Literal["seen_last"], Tag("@seen")],
+    one_of(_tag, "a list of values, or seen_last"),
+]
 
 
 def check_listed(key: str, values: Sequence[str], info: ValidationInfo) -> None:
@@ -32,8 +42,3 @@ def check_listed(key: str, values: Sequence[str], info: ValidationInfo) -> None:
     if len(set(values)) < len(values):
         again = next(value for number, value in enumerate(values) if value in values[:number])
         raise invalid(field, "distinct values", again, "write each value once")
-
-
-def size_of(values: Mapping[str, Sequence[str]]) -> int:
-    """How many bytes the row of a job has because of these lists."""
-    return sum(len(json.dumps(listed, separators=(",", ":"))) for listed in values.values())

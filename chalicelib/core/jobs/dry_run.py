@@ -81,7 +81,7 @@ def dry_run(
         touched, against = gather.touched(schedule, event, found, payload)
         touched = (*touched, *(leaf.id for leaf, rule in rules if leaf.trigger.type == timed and _fires(rule, at)))
         played = list[Step]()
-        for place in _places(schedule, event, datasets or {}, touched, known):
+        for place in _places(schedule, event, datasets or {}, touched, known, waiting):
             budget.spend(place.cost + (size if played else 0))
             played.append(_play(schedule, waiting, event, description, (touched, against), f"{number}", place))
         steps += [step for step in played if step.fires] or played[:1]
@@ -143,8 +143,10 @@ def _places(
     datasets: Mapping[str, Dataset],
     touched: Sequence[str],
     known: dict[str, dict[str, Parts]],
+    waiting: Mapping[str, _Waiting],
 ) -> list[_Placed]:
-    """The jobs to which an event belongs. ``known`` are the parts of the jobs before, by their sort keys."""
+    """The jobs to which an event belongs. ``known`` are the parts with which those before began, and ``waiting`` those
+    that wait, by their sort keys."""
     joined = gather.joined(schedule, event)
     if not joined:
         unlisted = gather.unlisted(schedule, event)
@@ -166,11 +168,16 @@ def _places(
         cost = 0 if sort_key in known else STEPS_OF_A_PART
         leaves = known.setdefault(sort_key, {}) or of_period.parts_by_leaf(schedule, place, datasets, event.accepted_at)
         known[sort_key] = leaves
-        parts = of_period.numbers(place, event, leaves)
+        job = waiting[sort_key].job if sort_key in waiting else None
+        parts = of_period.numbers(place, event, _parts_now(job) if job is not None else leaves)
         lost = None if parts else f"it is none of the partitions that {place.period.label} waits for"
         cost *= sum(each.need for each in leaves.values())
         found.append(_Placed(place.correlation, leaves, parts, lost, cost))
     return found or [_Placed(None, lost="the partition is in no window")]
+
+
+def _parts_now(job: Job) -> dict[str, Parts | None]:
+    return {leaf: progress.parts for leaf, progress in job.leaves.items()}
 
 
 def _let_time_pass(

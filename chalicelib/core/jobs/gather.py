@@ -308,15 +308,17 @@ def _count(progress: dict[str, Progress], touch: Touch) -> None:
     for leaf in touch.leaves:
         before = progress.get(leaf)
         if before is not None and before.parts is not None:
-            progress[leaf] = _with_part(before, touch.parts[leaf], at)
+            progress[leaf] = _with_part(before, touch.parts[leaf], touch.event)
             continue
         progress[leaf] = before.plus(1, at, amount) if before else Progress(1, at, at, amount)
 
 
-def _with_part(before: Progress, number: int, at: Instant) -> Progress:
+def _with_part(before: Progress, number: int, event: Event) -> Progress:
     """The progress with a part that has come, which counts once."""
-    known = before.parts
-    if known is None or known.has(number):
+    if before.parts is None:
+        return before
+    known, at = parts.joined_by(before.parts, event.partition or {}), event.accepted_at
+    if known.has(number):
         return before
     grown = before.plus(1, at) if before.count else replace(before, count=1, first_at=at, last_at=at)
     return replace(grown, parts=parts.having(known, number))

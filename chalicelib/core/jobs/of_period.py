@@ -16,7 +16,7 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.parts import Parts
 from chalicelib.core.time.periods import LATEST, Period
 from chalicelib.core.triggers import tree
-from chalicelib.core.triggers.parts import MAX_JOBS, number_of
+from chalicelib.core.triggers.parts import MAX_BYTES, MAX_JOBS, UNSEEN, Seen, joined_by, number_of, size_of
 
 TOO_MANY = f"belongs to more than {MAX_JOBS:,} jobs and does not count; write a longer per, or a shorter window"
 
@@ -73,25 +73,36 @@ def places_of(
 
 
 def parts_by_leaf(
-    schedule: Schedule, place: Place, datasets: Mapping[str, Dataset], since: Instant = 0
+    schedule: Schedule,
+    place: Place,
+    datasets: Mapping[str, Dataset],
+    since: Instant = 0,
+    seen: Mapping[str, Seen] | None = None,
 ) -> dict[str, Parts]:
-    """The parts that each leaf of the trigger waits for; ``since`` is as for `parts_of`. Raises ``invalid`` if a
-    dataset does not determine them, or is not among ``datasets``."""
-    fixed, found = {key: place.correlation[key] for key in schedule.by}, {}
+    """The parts that each leaf of the trigger waits for; ``since`` is as for `parts_of`, and ``seen`` has the values
+    for each leaf with ``seen_last``. Raises ``invalid`` if a dataset does not determine them, or is not among
+    ``datasets``, and if they are too large for a job."""
+    fixed, found = {key: place.correlation[key] for key in schedule.by}, dict[str, Parts]()
     for leaf in tree.leaves(schedule.trigger):
         [name] = (each.name for each in leaf.trigger.datasets())
         if name not in datasets:
             raise invalid("trigger.dataset", "a dataset that exists", name)
-        found[leaf.id] = parts_of(name, datasets[name], leaf.trigger, place.period, fixed, schedule.incomplete, since)
+        of = (seen or {}).get(leaf.id, UNSEEN)
+        rule = schedule.incomplete
+        found[leaf.id] = parts_of(name, datasets[name], leaf.trigger, place.period, fixed, rule, since, of)
+    size = sum(size_of(each.values) for each in found.values())
+    if size > MAX_BYTES:
+        raise invalid("trigger", f"lists of at most {MAX_BYTES:,} bytes in the job of a period", f"{size:,}")
     return found
 
 
 def numbers(place: Place, event: Event, leaves: Mapping[str, Parts | None]) -> dict[str, int]:
-    """The number of the part that a partition is, for each leaf of its place to whose parts it belongs."""
+    """The number of the part that a partition is, for each leaf of its place to whose parts it belongs, or which it
+    joins."""
     values, found = event.partition or {}, {}
     for leaf in place.leaves:
         known = leaves.get(leaf)
-        number = number_of(known, place.part, values) if known is not None else None
+        number = number_of(joined_by(known, values), place.part, values) if known is not None else None
         if number is not None:
             found[leaf] = number
     return found

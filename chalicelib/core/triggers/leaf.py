@@ -131,6 +131,11 @@ class Leaf(Document):
         return False
 
     @property
+    def is_whole_period(self) -> bool:
+        """Whether it waits for what the period itself has, and not for a window around it."""
+        return False
+
+    @property
     def needs_shorter(self) -> bool:
         """Whether the periods of its dataset may not be longer than those of the jobs (T27)."""
         return False

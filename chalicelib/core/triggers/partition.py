@@ -73,6 +73,10 @@ class PartitionTrigger(GatheringLeaf, Sparse):
         return self.of is not None
 
     @property
+    def is_whole_period(self) -> bool:
+        return self.of == "period"
+
+    @property
     def needs_shorter(self) -> bool:
         return isinstance(self.of, Around)
 

@@ -16,7 +16,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import gather
 from chalicelib.core.jobs.gather import Begin, Joined
-from chalicelib.core.jobs.of_period import TOO_MANY, Place, numbers, parts_by_leaf, places_of
+from chalicelib.core.jobs.of_period import TOO_MANY, Place, parts_by_leaf, places_of
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Progress
@@ -24,8 +24,9 @@ from chalicelib.core.rows.parts import Parts
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Subscription
 from chalicelib.core.triggers import tree
-from chalicelib.core.triggers.parts import MAX_JOBS, every, having, values_of
+from chalicelib.core.triggers.parts import MAX_JOBS, every, having, number_of, values_of
 from chalicelib.flow import many
+from chalicelib.flow.ingest import seen
 from chalicelib.flow.periods import Periods
 from chalicelib.ports import Ports
 
@@ -74,7 +75,8 @@ def begin(
     datasets = datasets_of(ports, schedule)
     try:
         # A late partition runs its period again at once. An old period has as long to become complete as a new one.
-        needed = parts_by_leaf(schedule, place, datasets, now if last is None else 0)
+        known = seen.by_leaf(ports, schedule, place, datasets, is_granted)
+        needed = parts_by_leaf(schedule, place, datasets, now if last is None else 0, known)
     except SluiceError as refused:
         return Refused(f"does not count: {refused.message}")
     leaves = {
@@ -145,9 +147,9 @@ def _of_former(ports: Ports, row: Subscription, sort_key: str) -> Run | None:
 
 def _has(run: Run, place: Place, event: Event) -> bool:
     """Whether a run has a part, for each leaf that counts it."""
-    known = run.period_parts or {}
-    found = numbers(place, event, known)
-    return all(leaf in found and known[leaf].has(found[leaf]) for leaf in place.leaves)
+    known, values = run.period_parts or {}, event.partition or {}
+    found = {leaf: number_of(known[leaf], place.part, values) for leaf in place.leaves if leaf in known}
+    return all((number := found.get(leaf)) is not None and known[leaf].has(number) for leaf in place.leaves)
 
 
 def _is_rewritten(event: Event) -> bool:

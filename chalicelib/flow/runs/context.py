@@ -26,7 +26,7 @@ from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers import registry, tree
 from chalicelib.core.triggers.parts import came, lacks, values_of
 from chalicelib.flow import grants, lookup, many
-from chalicelib.flow.ingest import roll_up
+from chalicelib.flow.ingest import roll_up, seen
 from chalicelib.flow.periods import Periods
 from chalicelib.ports import Ports
 
@@ -213,7 +213,8 @@ def _of_whole_period(ports: Ports, run: Run, schedule: Schedule, period: Period)
         return ()
     place = Place(period, period, run.correlation or {}, ())
     try:
-        parts = parts_by_leaf(schedule, place, datasets)
+        known = seen.by_leaf(ports, schedule, place, datasets)
+        parts = parts_by_leaf(schedule, place, datasets, seen=known)
     except SluiceError:
         return ()
     return _of_parts(ports, [roll_up.came(ports, each) for each in parts.values()], None)
