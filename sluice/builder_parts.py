@@ -249,8 +249,9 @@ class Dataset(Named):
     other content counts again (T9). ``rewritten: again``: the done-flag or manifest of a known partition that
     is written again is a new event (T22). ``period``: the period that each partition is, and how its folders
     name it (T24). ``values``: which values its other keys have, so that it is known which partitions a period
-    has (T25). ``fresh``: the dataset is late when its newest partition came longer ago (T29). ``priority``:
-    the least priority of the jobs that its data triggers (W2).
+    has (T25). A list, or ``seen_last``: those that the period before had. ``fresh``: the dataset is late when
+    its newest partition came longer ago (T29). ``priority``: the least priority of the jobs that its data
+    triggers (W2).
     """
 
     group = "datasets"
@@ -314,7 +315,12 @@ class Dataset(Named):
             "period", given_or(value, {"each": each, "format": format, "zone": zone, "week_starts": week_starts})
         )
 
-    def values(self, values: Mapping[str, Sequence[str]] | None = None, /, **more: Sequence[str]) -> Self:
+    def values(
+        self,
+        values: Mapping[str, Sequence[str] | Literal["seen_last"]] | None = None,
+        /,
+        **more: Sequence[str] | Literal["seen_last"],
+    ) -> Self:
         """Add to ``values``."""
         return self._merge("values", values, more)
 

@@ -242,7 +242,7 @@ export interface Dataset {
   count_overwrites?: boolean;
   rewritten?: "again" | "ignore";
   period?: PeriodRule | null;
-  values?: Record<string, string[]>;
+  values?: Record<string, string[] | "seen_last">;
   fresh?: string | null;
   priority?: number | null;
   operations?: ("append" | "overwrite" | "delete" | "replace")[];
@@ -1850,7 +1850,7 @@ export interface StoredDataset {
   count_overwrites?: boolean;
   rewritten?: "again" | "ignore";
   period?: PeriodRule | null;
-  values?: Record<string, string[]>;
+  values?: Record<string, string[] | "seen_last">;
   fresh?: string | null;
   priority?: number | null;
   operations?: ("append" | "overwrite" | "delete" | "replace")[];
