@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from urllib.parse import unquote
 
-from chalicelib.core.errors import invalid
+from chalicelib.core.errors import SluiceError, invalid
+
+ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 
 # Spark expands these in a path, so a job that builds a path from the value would read other partitions, too. Spark and
 # Hive themselves escape them in the names of folders.
@@ -23,3 +27,18 @@ def check_value(value: str, field: str) -> None:
     if not unicodedata.is_normalized("NFC", value):
         hint = "write the name of the folder, and the value, in the normal form C: unicodedata.normalize('NFC', text)"
         raise invalid(field, "a value in the normal form C of Unicode", ascii(value), hint)
+
+
+def decoded(text: str) -> str:
+    """The value in the name of a folder, without the escapes of Spark and Hive.
+
+    The text stays as it is if the value would be invalid, such as ``*``, or would look like an escape itself. So two
+    texts have one value only if they mean the same, and decoding again changes nothing."""
+    if not ESCAPE.search(text):
+        return text
+    try:
+        value = unquote(text, errors="strict")
+        check_value(value, "")
+    except (UnicodeDecodeError, SluiceError):
+        return text
+    return text if ESCAPE.search(value) else value

@@ -11,7 +11,8 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.events import periods
 from chalicelib.core.events.partitions import identity
-from chalicelib.core.events.values import decoded, folders, spellings
+from chalicelib.core.events.values import folders, spellings
+from chalicelib.core.partition_values import decoded
 from chalicelib.core.rows.event import Partition
 from chalicelib.ports import Ports
 

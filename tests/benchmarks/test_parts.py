@@ -48,6 +48,55 @@ def test_t26_a_partition_costs_what_its_windows_do() -> None:
     assert seven.calls["dynamodb:TransactWriteItems"] == 7
 
 
+def of_values(count: int, per: str | None) -> Tally:
+    """What a partition costs that joins the job of its value, one of ``count``."""
+    plant, values = Plant(*fresh_tables()), [f"r{number:03}" for number in range(count)]
+    document = app("day")
+    document["datasets"]["clicks"]["keys"] = ["region", "dt", "hour"]
+    schedule = document["schedules"]["all"] | {"by": ["region"], "values": {"region": values}}
+    if per is None:
+        schedule = {key: value for key, value in schedule.items() if key != "per"}
+        schedule["trigger"] = {"type": "partition", "dataset": "clicks", "count": 24}
+    document["schedules"]["all"] = schedule
+    plant.deploy(document)
+    with watched():
+        for hour in range(4):
+            plant.restart_meter()
+            plant.upload(f"clicks/region=r007/dt=2026-03-02/hour={hour:02}/a.parquet")
+    return plant.tally
+
+
+@pytest.mark.parametrize("per", ["day", None])
+def test_t27_a_partition_costs_the_same_for_any_list(per: str | None) -> None:
+    """Of the values that have a job each, there are 24 or 1,000."""
+    few, many = (of_values(count, per) for count in (24, 1_000))
+    assert dict(few.calls) == dict(many.calls)
+    assert (few.read_units, few.write_units) == (many.read_units, many.write_units)
+
+
+def of_listed(count: int) -> Tally:
+    """What a partition costs that joins the job of a day with so many values."""
+    document, values = app("day"), [f"r{number:03}" for number in range(count)]
+    dataset = document["datasets"]["clicks"]
+    dataset |= {"keys": ["region", "day"], "period": {"each": "day", "format": "day=%Y-%m-%d"}}
+    dataset["values"] = {"region": values}
+    plant = Plant(*fresh_tables())
+    plant.deploy(document)
+    with watched():
+        for value in values[:4]:
+            plant.restart_meter()
+            plant.upload(f"clicks/region={value}/day=2026-03-02/a.parquet")
+    return plant.tally
+
+
+def test_t25_a_list_in_a_dataset_costs_its_kilobytes() -> None:
+    """A job has the list of its dataset: that of 1,000 values has 7 KB."""
+    few, many = (of_listed(count) for count in (24, 1_000))
+    assert dict(few.calls) == dict(many.calls)
+    assert 0 < many.write_units - few.write_units <= 2 * 7
+    assert 0 < many.read_units - few.read_units <= 2 * 7 / 4 + 1
+
+
 def starting(each: str) -> Tally:
     """What a partition of this length costs that starts the jobs of its hours."""
     plant, document = Plant(*fresh_tables()), app("hour")

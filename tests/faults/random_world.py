@@ -15,12 +15,13 @@ from typing import Any
 from chalicelib.core import states
 from chalicelib.core.definitions.app import App
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.events.values import decoded, folders
+from chalicelib.core.events.values import folders
 from chalicelib.core.instants import MINUTE, Instant, duration
 from chalicelib.core.limits import names
 from chalicelib.core.limits.permits import LEAD
 from chalicelib.core.limits.policies import MAX_TOLERANCE, Policy
 from chalicelib.core.limits.pools import Pool
+from chalicelib.core.partition_values import decoded
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.ref import Ref

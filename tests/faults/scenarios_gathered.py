@@ -179,6 +179,31 @@ def _whole_day(world: World) -> None:
     finish(world)
 
 
+def _model_of_two(world: World) -> None:
+    """A model of no region comes twice, and one region of the day."""
+    for folder in ("plans/version=1", "plans/version=1", "areas/region=eu/day=2026-03-02"):
+        redelivered(lambda folder=folder: world.upload(f"raw/{folder}/part-0.parquet"))
+        world.settle(lost)
+    finish(world)
+
+
+PLANS = {
+    "plans": {"bucket": "lake", "prefix": "raw/plans/", "keys": ["version"]},
+    "areas": {"bucket": "lake", "prefix": "raw/areas/", "keys": ["region", "day"], "period": DAYS},
+}
+
+
+def _regions_come_and_go(world: World) -> None:
+    """The first of March has two regions. Of these, one comes on the second, and a new one, which comes twice."""
+    days = ((1, "us"), (1, "eu"), (2, "mars"), (2, "us"), (2, "mars"))
+    for number, region in days:
+        redelivered(lambda key=f"region={region}/day=2026-03-0{number}": world.upload(f"raw/areas/{key}/a.parquet"))
+        world.settle(lost)
+    redelivered(lambda: world.upload("raw/areas/region=eu/day=2026-03-02/a.parquet"))
+    world.settle(lost)
+    finish(world)
+
+
 def _late_half(world: World) -> None:
     """The first of March is over, and its job has five minutes to become complete."""
     half(world, "2026-03-01T00")
@@ -271,6 +296,27 @@ GATHERED = {
             == {f"2026-03-02T{hour}" for hour in ("00", "08", "16")}
         ),
         datasets=MODELS,
+    ),
+    "a partition of no region that starts the job of each": Scenario(
+        {
+            "each": on({"type": "partition", "dataset": "plans"}, by=["region"], values={"region": ["us", "eu"]}),
+            "both": on(
+                {"type": "all", "triggers": [{"type": "partition", "dataset": name} for name in PLANS]},
+                by=["region"],
+                values={"region": ["us", "eu"]},
+            ),
+        },
+        _model_of_two,
+        [({"each": ["SUCCEEDED"] * 2, "both": ["SUCCEEDED"]}, 3)],
+        holds=lambda world: [job.correlation for job in world.jobs("both")] == [{"region": "us"}],
+        datasets=PLANS,
+    ),
+    "a day of the regions that the day before had": Scenario(
+        {"days": on({"type": "partition", "dataset": "areas", "of": "period"}, per="day", incomplete={"after": "20h"})},
+        _regions_come_and_go,
+        [({"days": ["SUCCEEDED"]}, 1)],
+        holds=lambda world: (_parts(world, "days"), len(world.jobs("days"))) == ([3], 1),
+        datasets={"areas": PLANS["areas"] | {"values": {"region": "seen_last"}}},
     ),
     "a half of a day that comes late": Scenario(
         {"days": per_day(incomplete={"after": "5m"}, late="again")},

@@ -14,7 +14,7 @@ import pytest
 
 from chalicelib.core import states
 from chalicelib.core.events.partitions import ObjectCreated
-from chalicelib.core.instants import MINUTE
+from chalicelib.core.instants import MINUTE, parse_instant
 from chalicelib.core.rows.event import Partition
 from chalicelib.core.rows.ignored import IgnoredObjects
 from chalicelib.flow.ingest.objects import match_object, register_values
@@ -22,9 +22,10 @@ from chalicelib.flow.jobs.check import check_job
 from tests.acceptance.triggers.test_periods import BY, HOURS, clicks, stored
 from tests.acceptance.words import on
 from tests.faults.meetings.side_by_side import every_order, side_by_side
+from tests.faults.scenarios_gathered import PLANS
 from tests.support.backfills import begin
 from tests.support.snapshot import Start
-from tests.support.world import World, full
+from tests.support.world import World, flights, full
 
 STRIDE = 3
 HALF = {"each": "12h", "format": "dt=%Y-%m-%d/hour=%H"}
@@ -121,6 +122,128 @@ def test_t27_a_partition_that_comes_twice_at_once() -> None:
         return left
 
     assert len(list(every_order(play, STRIDE))) > 10
+
+
+def of_values() -> World:
+    """A world with one job for each region, which needs a plan of no region, and its own area."""
+    made = World(wake_shards=1, history_shards=1)
+    trigger = {"type": "all", "triggers": [{"type": "partition", "dataset": name} for name in PLANS]}
+    schedule = on(trigger, by=["region"], values={"region": ["us", "eu"]})
+    made.deploy(flights({"s": schedule}) | {"datasets": PLANS})
+    return made
+
+
+def put(made: World, key: str) -> Callable[[], object]:
+    return partial(match_object, made.ports, ObjectCreated("lake-bucket", f"raw/{key}/a.parquet", made.clock.now(), 5))
+
+
+@pytest.mark.parametrize("second", ["plans/version=1", "areas/region=eu/day=2026-03-02"])
+def test_t27_two_partitions_of_many_values_at_once(second: str) -> None:
+    """The plan twice, or the plan beside the area of a region."""
+    start = Start(of_values)
+
+    def play(calls: tuple[int, int]) -> tuple[bool, bool]:
+        made = start.again()
+        left = side_by_side(made, put(made, "plans/version=1"), put(made, second), calls)
+        put(made, "areas/region=eu/day=2026-03-02")()
+        made.settle()
+        [run] = made.runs("s")
+        assert run.correlation == {"region": "eu"}, calls
+        assert sorted(event["dataset"] for event in made.context(run)["events"]) == ["demo.areas", "demo.plans"], calls
+        assert [(job.correlation, job.leaves["0"].count) for job in made.jobs("s")] == [({"region": "us"}, 1)], calls
+        return left
+
+    assert len(list(every_order(play, STRIDE))) > 10
+
+
+def of_seen(**fields: Any) -> World:
+    """A world whose days wait for the regions that the day before had: ``us`` and ``eu`` of the first of March."""
+    made = World(wake_shards=1, history_shards=1)
+    trigger = {"type": "partition", "dataset": "areas", "of": "period"}
+    areas = {"areas": PLANS["areas"] | {"values": {"region": "seen_last"}}}
+    made.deploy(flights({"s": on(trigger, per="day", incomplete={"after": "6h"}, **fields)}) | {"datasets": areas})
+    for region in ("us", "eu"):
+        put(made, f"areas/region={region}/day=2026-03-01")()
+    return made
+
+
+def areas_of(made: World, day: str) -> list[list[str]]:
+    """The regions that each run of a day got."""
+    runs = [made.context(run)["events"] for run in made.runs("s") if run.correlation == {"day": day}]
+    return [sorted(event["partition"]["region"] for event in events) for events in runs]
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_t25_two_new_values_at_once_join_one_job(begun: bool) -> None:
+    def made_before() -> World:
+        made = of_seen()
+        if begun:
+            put(made, "areas/region=us/day=2026-03-02")()
+        return made
+
+    start = Start(made_before)
+
+    def play(calls: tuple[int, int]) -> tuple[bool, bool]:
+        made = start.again()
+        acts = [put(made, f"areas/region={region}/day=2026-03-02") for region in ("mars", "apac")]
+        left = side_by_side(made, acts[0], acts[1], calls)
+        for region in ("us", "eu"):
+            assert areas_of(made, "2026-03-02") == [], calls
+            put(made, f"areas/region={region}/day=2026-03-02")()
+            made.settle()
+        assert areas_of(made, "2026-03-02") == [["apac", "eu", "mars", "us"]], calls
+        assert made.records("s") == [], calls
+        return left
+
+    assert len(list(every_order(play, STRIDE))) > 10
+
+
+def test_t25_a_late_value_beside_the_begin_of_the_next_day() -> None:
+    """The job waits for it, or does not, and never changes its mind."""
+    start, ends = Start(of_seen), set()
+
+    def play(calls: tuple[int, int]) -> tuple[bool, bool]:
+        made = start.again()
+        late, first = put(made, "areas/region=apac/day=2026-03-01"), put(made, "areas/region=us/day=2026-03-02")
+        left = side_by_side(made, late, first, calls)
+        put(made, "areas/region=eu/day=2026-03-02")()
+        made.settle()
+        waits = areas_of(made, "2026-03-02") == []
+        put(made, "areas/region=apac/day=2026-03-02")()
+        made.settle()
+        assert areas_of(made, "2026-03-02") == [["apac", "eu", "us"] if waits else ["eu", "us"]], calls
+        assert [record.kind for record in made.records("s")] == ([] if waits else ["DROPPED"]), calls
+        ends.add(waits)
+        return left
+
+    assert len(list(every_order(play, STRIDE))) > 10
+    assert ends == {True, False}
+
+
+def test_t25_a_new_value_beside_the_deadline() -> None:
+    def begun() -> World:
+        made = of_seen()
+        put(made, "areas/region=us/day=2026-03-02")()
+        made.settle()
+        made.clock.wait_until(parse_instant("2026-03-03T06:00:00Z"))
+        return made
+
+    start, ends = Start(begun), set()
+
+    def play(calls: tuple[int, int]) -> tuple[bool, bool]:
+        made = start.again()
+        job = next(job for job in made.jobs("s") if job.correlation == {"day": "2026-03-02"})
+        check = partial(check_job, made.ports, (job.schedule, job.generation, job.sort_key))
+        left = side_by_side(made, check, put(made, "areas/region=mars/day=2026-03-02"), calls)
+        made.settle()
+        [got] = areas_of(made, "2026-03-02")
+        assert got in (["mars", "us"], ["us"]), calls
+        assert [record.kind for record in made.records("s")] == ([] if "mars" in got else ["DROPPED"]), calls
+        ends.add(tuple(got))
+        return left
+
+    assert len(list(every_order(play, STRIDE))) > 10
+    assert len(ends) == 2
 
 
 @pytest.mark.parametrize("late", ["ignore", "again"])

@@ -18,9 +18,10 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
 from chalicelib.core.events import build
-from chalicelib.core.events.values import Rank, decoded, rank
+from chalicelib.core.events.values import Rank, rank
 from chalicelib.core.instants import MINUTE, Instant, iso, parse_instant, parse_when
 from chalicelib.core.jobs import gather
+from chalicelib.core.partition_values import decoded
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill, BackfillState, PlanPart
 from chalicelib.core.rows.event import Event

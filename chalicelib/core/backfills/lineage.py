@@ -234,6 +234,13 @@ class _Data:
             more = f"; {count_of(len(others), 'more period')} cannot run either" if others else ""
             yield replace(first, why=f"{first.why}{more}")
 
+    def leave_out_several(self, follower: Follower, cause: _Cause, why: str) -> None:
+        """Leave out a schedule whose runs are not for one partition each: the plan has an entry for each partition."""
+        dataset, workflow = cause.event.dataset or "", cause.workflow or ""
+        self.not_followed.setdefault(
+            (follower.name, dataset, workflow), NotFollowed(follower.name, dataset, workflow, why)
+        )
+
 
 def announced_keys(follower: Follower) -> tuple[str, ...]:
     """The event keys under which the runs of a schedule announce that they go well, and those of the data that they
@@ -331,11 +338,13 @@ class _Walk:
     def _reached(self, cause: _Cause, followers: Iterable[Follower]) -> Iterator[tuple[_StepKey, Unit]]:
         """Note the schedules that count an event. Yields each schedule and unit that is new."""
         for follower in followers:
-            values = self._values(follower, cause.event)
-            if values is None:
-                continue
             if follower.schedule.per is not None:
                 yield from self._periods(follower, cause)
+                continue
+            values, why = self._values(follower, cause.event), self._why_not(follower, cause.event)
+            if why:
+                self.data.leave_out_several(follower, cause, why)
+            if why or values is None:
                 continue
             unit = (tuple(values.items()), "" if values else cause.at)
             yield from self._noted(follower, cause, unit, cause.event if cause.product is not None else None)
@@ -347,12 +356,17 @@ class _Walk:
         if dataset is None or part is None:
             return
         leaves, _ = gather.touched(schedule, cause.event, follower.rows)
-        places = of_period.places_of(schedule, dataset, part, correlate(schedule.by, cause.event) or {}, leaves)
+        joined = gather.joined(schedule, cause.event) if leaves else ()
+        places = of_period.places_of(schedule, dataset, part, joined, leaves)
         if len(places) > MAX_JOBS:
             self.data.leave_out_period(follower, cause, (), of_period.TOO_MANY)
             return
         for place in places:
             unit = tuple(place.correlation.items())
+            if of_period.follows_former(schedule, follower.datasets):
+                why = f"does not run {place.period.label}: the period before says its values; start it by a backfill"
+                self.data.leave_out_period(follower, cause, unit, why)
+                continue
             try:
                 lacks = self.data.lacks(follower, unit)
             except SluiceError as refused:
@@ -384,6 +398,16 @@ class _Walk:
             return None
         by = follower.schedule.by
         return correlate(by, event) if by else dict(event.partition or {})
+
+    def _why_not(self, follower: Follower, event: Event) -> str:
+        """Why a schedule that counts an event has no run for the partition of this event; empty if it has one."""
+        schedule = follower.schedule
+        joined = gather.joined(schedule, event) if gather.touched(schedule, event, follower.rows)[0] else ()
+        if not any(job.mark for job in joined):
+            return ""
+        each = " and ".join(key for key in schedule.by if key not in (event.partition or {}))
+        values = "/".join(f"{key}=VALUE" for key in schedule.by)
+        return f"has one run for each {each}: start it by a run now, sluice run NAME --partition {values}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
+from chalicelib.core.definitions.listed import ListedOrSeen, check_listed
 from chalicelib.core.definitions.period import PeriodRule
 from chalicelib.core.documents import ONE_LINE, STORED, Described, Document, Duration, Sparse
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import MINUTE, duration
-from chalicelib.core.partition_values import check_value
 from chalicelib.core.time import period_names
 
 BUCKET = r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"  # the name of an S3 bucket
@@ -76,7 +76,8 @@ class Dataset(Described, Sparse):
     ``rewritten: again``: a known partition that is written again is a new event: with a done-flag or a manifest, when
     this is put (T22); without both, when another run that registers it has succeeded (L22).
     ``period``: the period that each partition is, and how its folders name it (T24).
-    ``values``: which values its other keys have, so that it is known which partitions a period has (T25).
+    ``values``: which values its other keys have, so that it is known which partitions a period has (T25). A list, or
+    ``seen_last``: those that the period before had.
     ``fresh``: the dataset is late when its newest partition came longer ago (T29).
     ``priority``: the least priority of the jobs that its data triggers (W2).
     """
@@ -91,9 +92,7 @@ class Dataset(Described, Sparse):
     count_overwrites: bool = False
     rewritten: Literal["again", "ignore"] = "ignore"
     period: PeriodRule | None = None
-    values: dict[str, Annotated[tuple[str, ...], Field(min_length=1, max_length=200)]] = Field(
-        default={}, max_length=10
-    )
+    values: dict[str, ListedOrSeen] = Field(default={}, max_length=10)
     fresh: Annotated[Duration, AfterValidator(_check_fresh)] | None = None
     priority: int | None = Field(default=None, ge=0, le=9)
     operations: tuple[Operation, ...] = Field(default=(), max_length=4)
@@ -109,7 +108,7 @@ class Dataset(Described, Sparse):
         return data
 
     @model_validator(mode="after")
-    def _fits_its_format(self) -> Dataset:
+    def _fits_its_format(self, info: ValidationInfo) -> Dataset:
         if self.format == "files":
             for field in ("operations", "glue_table", "single_writer"):
                 if getattr(self, field):
@@ -117,7 +116,7 @@ class Dataset(Described, Sparse):
                     raise invalid(field, f"{field} only with format: iceberg", getattr(self, field), hint)
             if not self.keys:
                 raise invalid("keys", "the partition keys of the dataset", "nothing", "add the field")
-            self._check_period()
+            self._check_period(info)
             return self
         if self.keys != SNAPSHOT:
             hint = "remove keys"
@@ -142,8 +141,8 @@ class Dataset(Described, Sparse):
             return None
         return "runs" if self.ready == Readiness() else "objects"
 
-    def _check_period(self) -> None:
-        self._check_values()
+    def _check_period(self, info: ValidationInfo) -> None:
+        self._check_values(info)
         if self.period is None:
             return
         named = period_names.keys_of(self.period.format)
@@ -151,7 +150,7 @@ class Dataset(Described, Sparse):
             hint = "write the folders in the order of keys; leave out those that are no part of the period"
             raise invalid("period.format", f"folders of the keys {', '.join(self.keys)}", self.period.format, hint)
 
-    def _check_values(self) -> None:
+    def _check_values(self, info: ValidationInfo) -> None:
         """Raises ``invalid`` unless the listed values are those of keys that do not name the period."""
         if self.values and self.period is None:
             hint = "add period, or remove values: without a period, no set of partitions is complete"
@@ -162,10 +161,20 @@ class Dataset(Described, Sparse):
             if key not in others:
                 expected = f"keys that do not name the period: {', '.join(others) or 'there are none'}"
                 raise invalid(f"values.{key}", expected, key, "correct the key, or remove it")
-            for value in values:
-                check_value(value, f"values.{key}")
-            if len(set(values)) < len(values):
-                raise invalid(f"values.{key}", "distinct values", list(values), "write each value once")
+            if isinstance(values, tuple):
+                check_listed(key, values, info)
+        if list(self.values.values()).count("seen_last") > 1:
+            raise invalid("values", "seen_last for one key", sorted(self.values), "list the values of the other keys")
+
+    @property
+    def listed(self) -> dict[str, tuple[str, ...]]:
+        """The values of the keys for which they are listed."""
+        return {key: values for key, values in self.values.items() if isinstance(values, tuple)}
+
+    @property
+    def grows(self) -> str | None:
+        """The key whose values are those of the period before; None if there is none."""
+        return next((key for key, values in self.values.items() if values == "seen_last"), None)
 
     @field_validator("keys")
     @classmethod

@@ -16,6 +16,7 @@ from chalicelib.core.constraints.registry import AnyConstraint
 from chalicelib.core.definitions.calendar import calendar_key
 from chalicelib.core.definitions.data import Carried, refuse_data_uri
 from chalicelib.core.definitions.incomplete import Incomplete
+from chalicelib.core.definitions.listed import Listed, check_listed
 from chalicelib.core.definitions.per import Per
 from chalicelib.core.definitions.workflow import Deadline, Notify, PoolReference
 from chalicelib.core.documents import (
@@ -134,13 +135,16 @@ class Schedule(Described, Carried):
     ``per``: one job for each period of this length, which waits for the partitions of the period (T25). ``incomplete``
     says when it starts although some are missing. ``late`` says what one does that comes after the start: nothing, on
     record, or it starts another job of the period (T28).
+
+    ``values``: the values of keys in ``by``. A partition without such a key belongs to the job of each of them (T27).
     """
 
-    omitted: ClassVar[Collection[str]] = (*Carried.omitted, "per", "incomplete", "late")
+    omitted: ClassVar[Collection[str]] = (*Carried.omitted, "values", "per", "incomplete", "late")
 
     workflow: StoredReference
     trigger: AnyTrigger
     by: tuple[str, ...] = Field(default=(), max_length=10)
+    values: dict[str, Listed] = Field(default={}, max_length=10)
     per: Per | None = None
     incomplete: Incomplete | None = None
     late: Literal["ignore", "again"] = "ignore"
@@ -198,8 +202,21 @@ class Schedule(Described, Carried):
             hint = "a time has no partition; use two schedules, or an absent with period or after"
             raise invalid("by", "correlation keys only where every leaf counts events", list(self.by), hint)
         self._check_spread()
+        self._check_values(info)
         self._check_per(info)
         return self
+
+    def _check_values(self, info: ValidationInfo) -> None:
+        """Raises ``invalid`` unless the listed values are those of keys in ``by``, and each leaf counts partitions."""
+        for key, values in self.values.items():
+            if key not in self.by:
+                hint = f"add by: [{key}], or list the values in the dataset: then each job waits for all of them"
+                raise invalid(f"values.{key}", f"keys of by ({', '.join(self.by) or 'there are none'})", key, hint)
+            check_listed(key, values, info)
+        others = [leaf.trigger for leaf in tree.leaves(self.trigger) if not leaf.trigger.spreads]
+        if self.values and others:
+            hint = "remove values, or give the other leaves a schedule of their own"
+            raise invalid("values", "values only where every leaf counts partitions", others[0].describe(), hint)
 
     def _check_per(self, info: ValidationInfo) -> None:
         """Raises ``invalid`` unless every leaf waits for the partitions of a period, if there is one job for each."""

@@ -13,9 +13,10 @@ from chalicelib.core import ids
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.events.partitions import identity, locate
-from chalicelib.core.events.values import decoded, folders
+from chalicelib.core.events.values import folders
 from chalicelib.core.events.versions import ObjectVersion
 from chalicelib.core.instants import Instant
+from chalicelib.core.partition_values import decoded
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import PROGRAM_STATUS

@@ -13,10 +13,10 @@ from typing import NamedTuple
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.events import periods
-from chalicelib.core.events.values import decoded, folders
+from chalicelib.core.events.values import folders
 from chalicelib.core.events.versions import ObjectVersion
 from chalicelib.core.instants import Instant
-from chalicelib.core.partition_values import check_value
+from chalicelib.core.partition_values import check_value, decoded
 
 MAX_SORT_KEY = 500
 

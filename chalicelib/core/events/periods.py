@@ -22,7 +22,7 @@ from chalicelib.core.time.period_names import Names
 from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers import parts
 from chalicelib.core.triggers.leaf import Leaf
-from chalicelib.core.triggers.parts import MAX_PARTS
+from chalicelib.core.triggers.parts import MAX_PARTS, UNSEEN, Seen
 
 
 class PeriodFields(TypedDict):
@@ -73,10 +73,12 @@ def parts_of(
     fixed: Mapping[str, str],
     incomplete: Incomplete | None = None,
     since: Instant = 0,
+    seen: Seen = UNSEEN,
 ) -> Parts:
     """The parts of a dataset that a leaf needs for the job of a period, none of which have come. ``fixed`` are the
     values of the keys in ``by``. The spans of ``incomplete`` count from the end of the
-    period, or from ``since`` if that is later. Raises ``invalid`` if the dataset does not determine the parts."""
+    period, or from ``since`` if that is later. ``seen`` are the values of its key with ``seen_last``. Raises
+    ``invalid`` if the dataset does not determine the parts."""
     rule = dataset.period
     if rule is None:
         hint = "give the dataset a period, which says how its folders name hours or days"
@@ -87,7 +89,7 @@ def parts_of(
         if key in fixed and key not in named:
             values[key] = (fixed[key],)
         elif key in dataset.values:
-            values[key] = dataset.values[key]
+            values[key] = seen.values if key == dataset.grows else dataset.listed[key]
         elif key not in named:
             hint = f"list its values in the dataset, or add it to by: then there is a job for each {key} of a period"
             raise invalid("trigger.dataset", f"a dataset whose values of {key} are known", name, hint)
@@ -96,12 +98,14 @@ def parts_of(
     if names is None:
         raise invalid("zone", "a zone of the present rules", rule.zone)
     of, (start, end) = f"{period.label} {period.zone}", leaf.span_of(period, names.calendar)
+    grows = dataset.grows if dataset.grows not in fixed else None
     return parts.begun(
         Parts(
             name, dataset.keys, rule.each, rule.format, rule.zone, rule.week_starts, values, start, end, of, need=0,
             allowed_at=ended + period_names.longest(rule.each),
             allow=incomplete.allow if incomplete is not None else None,
             open_at=ended + span if span is not None else None, around=(start, end) != (period.start, period.end),
+            grows=grows, unsure=grows is not None and seen.first,
         )
     )  # fmt: skip
 

@@ -9,31 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from urllib.parse import unquote
 
-from chalicelib.core.errors import SluiceError
-from chalicelib.core.partition_values import check_value
-
-ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 WHOLE = re.compile(r"-?[0-9]+")
 MAX_ZEROS = 50  # leading zeros of a number in the name of a folder
 
 Rank = tuple[tuple[int, int, str], ...]  # the parts of a value: numbers (0, number, "") before texts (1, 0, text)
-
-
-def decoded(text: str) -> str:
-    """The value in the name of a folder, without the escapes of Spark and Hive.
-
-    The text stays as it is if the value would be invalid, such as ``*``, or would look like an escape itself. So two
-    texts have one value only if they mean the same, and decoding again changes nothing."""
-    if not ESCAPE.search(text):
-        return text
-    try:
-        value = unquote(text, errors="strict")
-        check_value(value, "")
-    except (UnicodeDecodeError, SluiceError):
-        return text
-    return text if ESCAPE.search(value) else value
 
 
 def folders(keys: Sequence[str], texts: Sequence[str]) -> str:

@@ -81,7 +81,7 @@ def dry_run(
         touched, against = gather.touched(schedule, event, found, payload)
         touched = (*touched, *(leaf.id for leaf, rule in rules if leaf.trigger.type == timed and _fires(rule, at)))
         played = list[Step]()
-        for place in _places(schedule, event, datasets or {}, touched, known):
+        for place in _places(schedule, event, datasets or {}, touched, known, waiting):
             budget.spend(place.cost + (size if played else 0))
             played.append(_play(schedule, waiting, event, description, (touched, against), f"{number}", place))
         steps += [step for step in played if step.fires] or played[:1]
@@ -143,19 +143,24 @@ def _places(
     datasets: Mapping[str, Dataset],
     touched: Sequence[str],
     known: dict[str, dict[str, Parts]],
+    waiting: Mapping[str, _Waiting],
 ) -> list[_Placed]:
-    """The jobs to which an event belongs. ``known`` are the parts of the jobs before, by their sort keys."""
-    by = gather.correlate(schedule.by, event)
-    if schedule.by and by is None:
+    """The jobs to which an event belongs. ``known`` are the parts with which those before began, and ``waiting`` those
+    that wait, by their sort keys."""
+    joined = gather.joined(schedule, event)
+    if not joined:
+        unlisted = gather.unlisted(schedule, event)
         keys = f"the event does not carry a value of every correlation key ({', '.join(schedule.by)})"
-        return [_Placed(None, lost=keys)]
-    if schedule.per is None or not touched:
-        return [_Placed(by)]
+        return [_Placed(None, lost=f"the schedule does not list {unlisted} in values" if unlisted else keys)]
+    if not touched:
+        return [_Placed(joined[0].correlation)]
+    if schedule.per is None:
+        return [_Placed(each.correlation) for each in joined]
     dataset = datasets.get(event.key.partition(":")[2])
     period = period_of(dataset, event.partition or {}) if dataset is not None else None
     if dataset is None or period is None:
         return [_Placed(None, lost="the partition names no period of its dataset")]
-    places, found = of_period.places_of(schedule, dataset, period, by or {}, touched), list[_Placed]()
+    places, found = of_period.places_of(schedule, dataset, period, joined, touched), list[_Placed]()
     if len(places) > MAX_JOBS:
         return [_Placed(None, lost=f"the partition {of_period.TOO_MANY}")]
     for place in places:
@@ -163,11 +168,16 @@ def _places(
         cost = 0 if sort_key in known else STEPS_OF_A_PART
         leaves = known.setdefault(sort_key, {}) or of_period.parts_by_leaf(schedule, place, datasets, event.accepted_at)
         known[sort_key] = leaves
-        parts = of_period.numbers(place, event, leaves)
+        job = waiting[sort_key].job if sort_key in waiting else None
+        parts = of_period.numbers(place, event, _parts_now(job) if job is not None else leaves)
         lost = None if parts else f"it is none of the partitions that {place.period.label} waits for"
         cost *= sum(each.need for each in leaves.values())
         found.append(_Placed(place.correlation, leaves, parts, lost, cost))
     return found or [_Placed(None, lost="the partition is in no window")]
+
+
+def _parts_now(job: Job) -> dict[str, Parts | None]:
+    return {leaf: progress.parts for leaf, progress in job.leaves.items()}
 
 
 def _let_time_pass(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice, product
+from typing import NamedTuple
 from urllib.parse import quote
 
 from chalicelib.core import ids
@@ -63,6 +65,14 @@ class Gathered:
     detached: Job | None = None
 
 
+class Joined(NamedTuple):
+    """The correlation of a job to which an event belongs. ``mark`` names the mark of the event for this job, if it
+    belongs to one for each listed value."""
+
+    correlation: Mapping[str, str] | None
+    mark: str = ""
+
+
 def counts_for(event: Event, subscription: Subscription) -> bool:
     """An event counts for a leaf only if it was accepted after the leaf began to gather (L3, L6)."""
     return event.accepted_at >= subscription.since
@@ -71,8 +81,38 @@ def counts_for(event: Event, subscription: Subscription) -> bool:
 def correlate(by: tuple[str, ...], event: Event) -> dict[str, str] | None:
     """The values of the correlation keys ``by`` in an event; None if it lacks one of them, or if there are no keys
     (T19). A custom event has them in its payload."""
-    values = event.partition or {key: str(value) for key, value in (event.payload or {}).items() if _names(value)}
+    values = _carried(event)
     return {key: values[key] for key in by} if by and all(key in values for key in by) else None
+
+
+def joined(schedule: Schedule, event: Event) -> tuple[Joined, ...]:
+    """The jobs to which an event belongs, by the correlation keys: one, or one for each listed value of the keys that
+    it lacks (T27): one more than `MAX_JOBS` if there are more. None if it lacks another key, or has a value that is not
+    listed."""
+    if not schedule.values:
+        correlation = correlate(schedule.by, event)
+        return () if schedule.by and correlation is None else (Joined(correlation),)
+    carried = _carried(event)
+    if unlisted(schedule, event) is not None:
+        return ()
+    known = [(carried[key],) if key in carried else schedule.values.get(key, ()) for key in schedule.by]
+    found = [dict(zip(schedule.by, values, strict=True)) for values in islice(product(*known), parts.MAX_JOBS + 1)]
+    lacks = any(key not in carried for key in schedule.by)
+    return tuple(Joined(each, ids.digest(*each.values()) if lacks else "") for each in found)
+
+
+def unlisted(schedule: Schedule, event: Event) -> str | None:
+    """The first value of an event that the schedule does not list, as ``region=mars``; None if there is none."""
+    carried = _carried(event)
+    found = (
+        f"{key}={carried[key]}" for key, listed in schedule.values.items() if carried.get(key, listed[0]) not in listed
+    )
+    return next(found, None)
+
+
+def _carried(event: Event) -> Mapping[str, str]:
+    """The values that an event carries."""
+    return event.partition or {key: str(value) for key, value in (event.payload or {}).items() if _names(value)}
 
 
 def _names(value: object) -> bool:
@@ -268,17 +308,19 @@ def _count(progress: dict[str, Progress], touch: Touch) -> None:
     for leaf in touch.leaves:
         before = progress.get(leaf)
         if before is not None and before.parts is not None:
-            progress[leaf] = _with_part(before, touch.parts[leaf], at)
+            progress[leaf] = _with_part(before, touch.parts[leaf], touch.event)
             continue
         counted = before.plus(1, at, amount) if before else Progress(1, at, at, amount)
         lacks = registry.lacks(touch.event)
         progress[leaf] = replace(counted, lacks=lacks) if lacks else counted
 
 
-def _with_part(before: Progress, number: int, at: Instant) -> Progress:
+def _with_part(before: Progress, number: int, event: Event) -> Progress:
     """The progress with a part that has come, which counts once."""
-    known = before.parts
-    if known is None or known.has(number):
+    if before.parts is None:
+        return before
+    known, at = parts.joined_by(before.parts, event.partition or {}), event.accepted_at
+    if known.has(number):
         return before
     grown = before.plus(1, at) if before.count else replace(before, count=1, first_at=at, last_at=at)
     return replace(grown, parts=parts.having(known, number))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from chalicelib.core.changes import replace
@@ -10,14 +10,15 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.events.periods import parts_of
-from chalicelib.core.events.values import decoded
 from chalicelib.core.instants import Instant
+from chalicelib.core.jobs.gather import Joined
+from chalicelib.core.partition_values import decoded
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.rows.parts import Parts
 from chalicelib.core.time.periods import LATEST, Period
 from chalicelib.core.triggers import tree
-from chalicelib.core.triggers.parts import MAX_JOBS, number_of, words
+from chalicelib.core.triggers.parts import MAX_BYTES, MAX_JOBS, UNSEEN, Seen, joined_by, number_of, size_of, words
 
 TOO_MANY = f"belongs to more than {MAX_JOBS:,} jobs and does not count; write a longer per, or a shorter window"
 
@@ -25,26 +26,28 @@ TOO_MANY = f"belongs to more than {MAX_JOBS:,} jobs and does not count; write a 
 @dataclass(frozen=True, slots=True)
 class Place:
     """A job of a period to which a partition belongs: the ``period`` of the job, that of the partition (``part``), the
-    correlation of the job, and the leaves that wait for the partition. ``number`` counts the jobs to which it belongs.
+    correlation of the job, and the leaves that wait for the partition. ``name`` is that of the mark that the event of
+    the partition has for the job; empty for the first one.
     """
 
     period: Period
     part: Period
     correlation: Mapping[str, str]
     leaves: tuple[str, ...]
-    number: int = 0
+    name: str = ""
 
-    def mark(self, event: Event) -> Event:
-        """The event under the id of its mark: each job to which it belongs has one."""
-        return replace(event, id=f"{event.id}@{self.period.label}") if self.number else event
+
+def marked(event: Event, name: str) -> Event:
+    """The event under the id of its mark: each job to which it belongs has one."""
+    return replace(event, id=f"{event.id}@{name}") if name else event
 
 
 def places_of(
-    schedule: Schedule, dataset: Dataset, part: Period, by: Mapping[str, str], counting: Sequence[str]
+    schedule: Schedule, dataset: Dataset, part: Period, joined: Sequence[Joined], counting: Sequence[str]
 ) -> tuple[Place, ...]:
     """The jobs to which a partition of a dataset belongs, by the leaves ``counting``: that of the period in which its
-    own period begins, those of the periods that lie in it, and those in whose windows it begins. ``by`` are the values
-    of the other correlation keys. Empty if the schedule has no job for each period. One more than
+    own period begins, those of the periods that lie in it, and those in whose windows it begins; each for the values of
+    the other correlation keys (``joined``). Empty if the schedule has no job for each period. More than
     `MAX_JOBS` if there are more: then the partition counts for none of them (`TOO_MANY`)."""
     names = schedule.per.names(schedule.zone) if schedule.per is not None else None
     own = dataset.period.names if dataset.period is not None else None
@@ -63,32 +66,45 @@ def places_of(
         if all(part.start < start for start, _ in own_spans.values()):
             break
         leaves = tuple(leaf for leaf, (start, end) in own_spans.items() if start <= part.start < end)
-        if leaves:
-            found.append(Place(period, part, {**names.write(period), **by}, leaves, len(found)))
+        for each in joined if leaves else ():
+            label = period.label if found or each.mark else ""
+            correlation = {**names.write(period), **(each.correlation or {})}
+            found.append(Place(period, part, correlation, leaves, "/".join(filter(None, (label, each.mark)))))
         period = names.calendar.next(period)
     return tuple(found)
 
 
 def parts_by_leaf(
-    schedule: Schedule, place: Place, datasets: Mapping[str, Dataset], since: Instant = 0
+    schedule: Schedule,
+    place: Place,
+    datasets: Mapping[str, Dataset],
+    since: Instant = 0,
+    seen: Mapping[str, Seen] | None = None,
 ) -> dict[str, Parts]:
-    """The parts that each leaf of the trigger waits for; ``since`` is as for `parts_of`. Raises ``invalid`` if a
-    dataset does not determine them, or is not among ``datasets``."""
-    fixed, found = {key: place.correlation[key] for key in schedule.by}, {}
+    """The parts that each leaf of the trigger waits for; ``since`` is as for `parts_of`, and ``seen`` has the values
+    for each leaf with ``seen_last``. Raises ``invalid`` if a dataset does not determine them, or is not among
+    ``datasets``, and if they are too large for a job."""
+    fixed, found = {key: place.correlation[key] for key in schedule.by}, dict[str, Parts]()
     for leaf in tree.leaves(schedule.trigger):
         [name] = (each.name for each in leaf.trigger.datasets())
         if name not in datasets:
             raise invalid("trigger.dataset", "a dataset that exists", name)
-        found[leaf.id] = parts_of(name, datasets[name], leaf.trigger, place.period, fixed, schedule.incomplete, since)
+        of = (seen or {}).get(leaf.id, UNSEEN)
+        rule = schedule.incomplete
+        found[leaf.id] = parts_of(name, datasets[name], leaf.trigger, place.period, fixed, rule, since, of)
+    size = sum(size_of(each.values) for each in found.values())
+    if size > MAX_BYTES:
+        raise invalid("trigger", f"lists of at most {MAX_BYTES:,} bytes in the job of a period", f"{size:,}")
     return found
 
 
 def numbers(place: Place, event: Event, leaves: Mapping[str, Parts | None]) -> dict[str, int]:
-    """The number of the part that a partition is, for each leaf of its place to whose parts it belongs."""
+    """The number of the part that a partition is, for each leaf of its place to whose parts it belongs, or which it
+    joins."""
     values, found = event.partition or {}, {}
     for leaf in place.leaves:
         known = leaves.get(leaf)
-        number = number_of(known, place.part, values) if known is not None else None
+        number = number_of(joined_by(known, values), place.part, values) if known is not None else None
         if number is not None:
             found[leaf] = number
     return found
@@ -113,14 +129,23 @@ def label_of(schedule: Schedule, values: Mapping[str, str], field: str) -> dict[
 
 
 def needed_by(
-    schedule: Schedule, correlation: Mapping[str, str], datasets: Mapping[str, Dataset]
+    schedule: Schedule,
+    correlation: Mapping[str, str],
+    datasets: Mapping[str, Dataset],
+    seen: Callable[[Place], Mapping[str, Seen]] = lambda _: {},
 ) -> tuple[Period, dict[str, Parts]]:
-    """The period with this correlation, and the parts that each leaf of its job needs. Raises ``invalid`` as
-    `parts_by_leaf`, and if the correlation names no period."""
+    """The period with this correlation, and the parts that each leaf of its job needs. ``seen`` reads the values of
+    those with ``seen_last``. Raises ``invalid`` as `parts_by_leaf`, and if the correlation names no period."""
     period = schedule.period_of(correlation)
     if period is None:
         raise invalid("partition", "the label of a period", dict(correlation))
-    return period, parts_by_leaf(schedule, Place(period, period, correlation, ()), datasets)
+    place = Place(period, period, correlation, ())
+    return period, parts_by_leaf(schedule, place, datasets, seen=seen(place))
+
+
+def follows_former(schedule: Schedule, datasets: Mapping[str, Dataset]) -> bool:
+    """Whether the parts of a period depend on what the period before had (``seen_last``)."""
+    return any(dataset.grows is not None and dataset.grows not in schedule.by for dataset in datasets.values())
 
 
 def lacks(schedule: Schedule, leaves: Mapping[str, Parts], now: Instant) -> str:

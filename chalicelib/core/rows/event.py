@@ -42,6 +42,11 @@ class Event(StoredRow):
     payload: Mapping[str, Any] | None = None
     by: str | None = None
 
+    @property
+    def own_id(self) -> str:
+        """The id without the name that a mark has behind it, if the event belongs to several jobs of a schedule."""
+        return self.id.partition("@")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Partition(StoredRow):

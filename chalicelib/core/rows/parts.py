@@ -24,6 +24,9 @@ class Parts:
 
     ``around``: they are those of a window, and not of the period itself.
 
+    ``grows`` is the key whose values are those of the period before and all that come (``seen_last``). ``unsure``: the
+    period before had none, so that only time meets the leaf.
+
     The leaf may lack ``allow`` of them from ``allowed_at`` on, and any from ``open_at`` on; None: it may lack none.
 
     ``unknown`` are fields that newer code has stored; a write keeps them as they are (O11)."""
@@ -43,6 +46,8 @@ class Parts:
     allow: int | None = None
     open_at: Instant | None = None
     around: bool = False
+    grows: str | None = None
+    unsure: bool = False
     have: int = 0
     unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -62,12 +67,14 @@ class Parts:
         """Whether the leaf is met at ``now``: no part is missing, or so many may be."""
         lacking = self.lacking
         allowed = self.allow is not None and lacking <= self.allow and now >= self.allowed_at
-        return lacking == 0 or allowed or (self.open_at is not None and now >= self.open_at)
+        known = not self.unsure and (lacking == 0 or allowed)
+        return known or (self.open_at is not None and now >= self.open_at)
 
     @property
     def enough_at(self) -> Instant | None:
         """When the leaf is met if no further part comes; None: never."""
-        allowed = self.allowed_at if self.allow is not None and self.lacking <= self.allow else None
+        may_lack = self.allow is not None and self.lacking <= self.allow and not self.unsure
+        allowed = self.allowed_at if may_lack else None
         return min((at for at in (allowed, self.open_at) if at is not None), default=None)
 
     @property
@@ -75,7 +82,7 @@ class Parts:
         """The form in which a row stores the parts; `of_text` reads it."""
         bits = self.have.to_bytes((self.have.bit_length() + 7) // 8, "little")
         fields = {name: getattr(self, name) for name in _FIELDS if name != "have"}
-        known = {name: content for name, content in fields.items() if content is not None}
+        known = {name: content for name, content in fields.items() if content is not None and content is not False}
         packed = b85encode(zlib.compress(bits, 9)).decode()
         return json.dumps({**known, "have": packed, **self.unknown}, separators=(",", ":"))
 
@@ -91,5 +98,5 @@ class Parts:
 
 _FIELDS = (
     "dataset", "keys", "each", "format", "zone", "week_starts", "values", "start", "end", "of", "need", "allowed_at",
-    "allow", "open_at", "around", "have",
+    "allow", "open_at", "around", "grows", "unsure", "have",
 )  # fmt: skip

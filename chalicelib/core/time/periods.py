@@ -260,6 +260,13 @@ def span_within(period: Period, calendar: Calendar) -> tuple[Instant, Instant]:
     return (last.start, last.end) if last.start <= period.start else (period.start, period.end)
 
 
+def span_before(period: Period, own: Calendar, calendar: Calendar) -> tuple[Instant, Instant]:
+    """The span `span_within` of the period before: the one before ``period`` in its ``own`` calendar or, if those of
+    the other calendar are longer, in that one."""
+    start, _ = span_within(period, calendar)
+    return span_within(own.at(min(period.start, start) - 1), calendar)
+
+
 def quarter_of(day: date) -> int:
     return (day.month - 1) // 3 + 1
 

@@ -116,6 +116,7 @@ class Leaf(Document):
     type: str
 
     revocable: ClassVar[bool] = False  # a later event may undo its match
+    spreads: ClassVar[bool] = False  # one event may begin a job for each listed value (T27)
     counts_starts: ClassVar[bool] = False  # it needs the count of the starts of the schedule's workflow
     given: ClassVar[GivenType | None] = None  # one of its events in a dry run; None: the leaf has none
 
@@ -127,6 +128,11 @@ class Leaf(Document):
     @property
     def by_period(self) -> bool:
         """Whether it waits for the partitions of the period of a job (T25)."""
+        return False
+
+    @property
+    def is_whole_period(self) -> bool:
+        """Whether it waits for what the period itself has, and not for a window around it."""
         return False
 
     @property

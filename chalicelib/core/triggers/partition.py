@@ -51,6 +51,7 @@ class PartitionTrigger(GatheringLeaf, Sparse):
     With ``of: period``, all partitions that the period of the job has (T25), or those of a window around it (T26)."""
 
     omitted: ClassVar[Collection[str]] = ("of",)
+    spreads: ClassVar[bool] = True
 
     type: Literal["partition", "snapshot"]
     dataset: Reference
@@ -70,6 +71,10 @@ class PartitionTrigger(GatheringLeaf, Sparse):
     @property
     def by_period(self) -> bool:
         return self.of is not None
+
+    @property
+    def is_whole_period(self) -> bool:
+        return self.of == "period"
 
     @property
     def needs_shorter(self) -> bool:

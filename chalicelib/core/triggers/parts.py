@@ -1,11 +1,13 @@
 """The parts that a period needs of a dataset: which they are, which number each has, and which are missing (T25).
 
 The parts of a day are the hours that begin in it: 23, 24 or 25. With listed values, such as regions, they are those
-hours for each region. All of this follows from the calendar and the lists; nothing is counted.
+hours for each region. All of this follows from the calendar and the lists; nothing is counted. With ``seen_last``, the
+regions are those of the period before, and each that comes besides joins them.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice, product
@@ -13,7 +15,7 @@ from math import prod
 from typing import NamedTuple, cast
 
 from chalicelib.core.changes import replace
-from chalicelib.core.errors import invalid
+from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.instants import DAY, Instant
 from chalicelib.core.rows.parts import Parts
 from chalicelib.core.time import period_names
@@ -22,6 +24,8 @@ from chalicelib.core.time.periods import Calendar, Period, Weekday
 
 MAX_PARTS = 10_000  # of one leaf of a job
 MAX_JOBS = 1_000  # to which one partition may belong: the hours of a month, the days of a year to date
+MAX_VALUES = 1_000  # of a key
+MAX_BYTES = 200_000  # of the lists in the row of a job, which has 400 KB at most
 NAMED = 4  # parts that a sentence names
 SHOWN = 100  # parts that a list in an answer has
 
@@ -34,10 +38,27 @@ class Part(NamedTuple):
     others: tuple[str, ...]
 
 
+class Seen(NamedTuple):
+    """The values of a key of which partitions are registered: those of the period before, then the others of the period
+    itself. ``first``: the period before had none."""
+
+    values: tuple[str, ...]
+    first: bool
+
+
+UNSEEN = Seen((), first=True)
+
+
+def size_of(values: Mapping[str, Sequence[str]]) -> int:
+    """How many bytes the row of a job has because of these lists."""
+    return sum(len(json.dumps(listed, separators=(",", ":"))) for listed in values.values())
+
+
 def begun(parts: Parts) -> Parts:
-    """The parts with their number. Raises ``invalid`` for more than `MAX_PARTS`, and if there is none."""
+    """The parts with their number. Raises ``invalid`` for more than `MAX_PARTS`, and if there is none and none will
+    join."""
     need = sum(1 for _ in islice(every(parts), MAX_PARTS + 1))
-    if not 0 < need <= MAX_PARTS:
+    if need > MAX_PARTS or (need == 0 and parts.grows is None):
         got = f"{'more' if need else 'none'} of {parts.dataset} in {parts.of}"
         raise invalid("of", f"1 to {MAX_PARTS:,} parts of a period", got, "use shorter periods, or longer parts")
     return replace(parts, need=need)
@@ -62,6 +83,30 @@ def number_of(parts: Parts, period: Period, values: Mapping[str, str]) -> int | 
             return None
         number = number * len(known) + known.index(values[key])
     return number
+
+
+def joined_by(parts: Parts, values: Mapping[str, str]) -> Parts:
+    """The parts to which a partition with these values can belong: with its value of the key that grows. Unchanged if
+    they have it, or would be too many."""
+    key = parts.grows
+    known = parts.values[key] if key is not None else ()
+    if key is None or values.get(key, "") in ("", *known) or len(known) >= MAX_VALUES:
+        return parts
+    wider = {**parts.values, key: (*known, values[key])}
+    if size_of(wider) > MAX_BYTES // 4:
+        return parts
+    lower = prod(len(listed) for listed in list(parts.values.values())[list(parts.values).index(key) + 1 :])
+    have = sum(1 << number + number // (len(known) * lower) * lower for number in _bits(parts.have))
+    try:
+        return begun(replace(parts, values=wider, have=have))
+    except SluiceError:
+        return parts
+
+
+def _bits(have: int) -> Iterator[int]:
+    while have:
+        yield (have & -have).bit_length() - 1
+        have &= have - 1
 
 
 def having(parts: Parts, number: int) -> Parts:
@@ -113,7 +158,11 @@ def values_of(parts: Parts, part: Part) -> dict[str, str]:
 
 def words(parts: Parts) -> str:
     """What is missing, in words: ``2 of 23 hours of 2026-03-29 Europe/Paris in demo.clicks: 05 and 17``."""
-    return f"{parts.lacking} of {extent(parts)}: {named(parts)}"
+    texts = [f"{parts.lacking} of {extent(parts)}: {named(parts)}"] if parts.lacking else []
+    if parts.unsure:
+        why = f"because the period before had no {parts.grows}"
+        texts.append(f"all partitions of {parts.of} in {parts.dataset} that come, {why}")
+    return ", and for ".join(texts)
 
 
 def named(parts: Parts) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from chalicelib.core.backfills import backfill
 from chalicelib.core.backfills.backfill import MAX_ENTRIES, MAX_PARTS
@@ -21,6 +22,7 @@ from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers.parts import every, having, values_of
 from chalicelib.flow import many, period_jobs
 from chalicelib.flow.backfills import sources
+from chalicelib.flow.ingest import seen
 from chalicelib.ports import Ports
 
 
@@ -95,7 +97,8 @@ def wholes(ports: Ports, schedule: Schedule, found: Iterable[str], now: Instant)
     total = 0
     for entry in found:
         correlation = dict(zip(schedule.keys, backfill.values_of(entry), strict=True))
-        _, needed[entry] = of_period.needed_by(schedule, correlation, datasets)
+        values = partial(seen.by_leaf, ports, schedule, datasets=datasets)
+        _, needed[entry] = of_period.needed_by(schedule, correlation, datasets, values)
         total += sum(parts.need for parts in needed[entry].values())
         if total > MAX_PARTS:
             hint = "start several backfills, one after another"

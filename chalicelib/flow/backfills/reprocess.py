@@ -24,9 +24,9 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.events.products import Product
-from chalicelib.core.events.values import decoded
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.names import dataset_name
+from chalicelib.core.partition_values import decoded
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Event, Partition

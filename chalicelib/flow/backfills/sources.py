@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, product
 
 from chalicelib.core.backfills import backfill, periods
 from chalicelib.core.backfills.periods import Values
@@ -45,7 +45,7 @@ def source_of(ports: Ports, schedule: Schedule, with_first: bool) -> Source:
         if dataset is not None and names is not None:
             beside = tuple(key for key in schedule.keys if key not in names.keys)
             if with_first or beside:
-                return _read(ports, name, dataset, names, beside)
+                return _read(ports, name, dataset, names, schedule, beside)
             return Source(name, dataset, names, None, ((),))
     expected = "a schedule with a time in its trigger, with per, or with by that names the period of a dataset"
     hint = "give the dataset its period, and write per, or all keys of the period into by"
@@ -60,9 +60,13 @@ def _names_of(schedule: Schedule, dataset: Dataset) -> Names | None:
     return rule.names if rule is not None else None
 
 
-def _read(ports: Ports, name: str, dataset: Dataset, names: Names, beside: Values) -> Source:
+def _read(
+    ports: Ports, name: str, dataset: Dataset, names: Names, schedule: Schedule, beside: Values
+) -> Source:  # fmt: skip
     first: Instant | None = None
-    others: dict[Values, None] = {} if beside else {(): None}
+    listed = [schedule.values[key] for key in beside if key in schedule.values]
+    are_known = len(listed) == len(beside)
+    others: dict[Values, None] = dict.fromkeys(islice(product(*listed), MAX_COMBINATIONS)) if are_known else {}
     for row in islice(lookup.every(partial(ports.catalog.partitions, name)), MAX_PARTITIONS):
         values = dict(zip(dataset.keys, row.values, strict=True))
         period = period_of(dataset, values)
@@ -70,6 +74,6 @@ def _read(ports: Ports, name: str, dataset: Dataset, names: Names, beside: Value
             continue
         begins = names.calendar.at(period.start).start
         first = begins if first is None else min(first, begins)
-        if len(others) < MAX_COMBINATIONS and all(key in values for key in beside):
+        if not are_known and len(others) < MAX_COMBINATIONS and all(key in values for key in beside):
             others[tuple(values[key] for key in beside)] = None
     return Source(name, dataset, names, first, tuple(sorted(others)))

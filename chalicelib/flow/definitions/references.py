@@ -287,9 +287,11 @@ def _check_dataset(ports: Ports, name: str, schedule: Schedule, dataset: Dataset
     keys = definition.document["keys"]
     if dataset.by_period and schedule.per is not None:
         roll_up.check(dataset.name, Dataset.model_validate(definition.document), schedule, leaf)
+    elif schedule.values:
+        roll_up.check_jobs(dataset.name, Dataset.model_validate(definition.document), schedule)
     for key in schedule.by:
-        if key not in keys:
-            hint = "correct the key, or remove it"
+        if key not in keys and key not in schedule.values:
+            hint = f"correct the key, remove it, or list its values: values: {{{key}: [..]}}"
             raise errors.invalid("by", f"partition keys that dataset {dataset.name} has ({', '.join(keys)})", key, hint)
 
 

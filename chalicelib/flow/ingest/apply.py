@@ -24,6 +24,7 @@ from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import WAKE, ScheduleState, Subscription, Version
 from chalicelib.core.steps import DOCUMENT, OverBudget, Steps, values_in
 from chalicelib.core.triggers.event import custom_key
+from chalicelib.core.triggers.parts import MAX_JOBS
 from chalicelib.core.triggers.patterns import MAX_FOREIGN_STEPS, MAX_STEPS, Flattened
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, DeleteJob, ExpectNoRun, ExpectOpen, Put, PutLastArrival, Replace, Write
@@ -173,7 +174,8 @@ class _Match:
     """The leaves of a schedule that an event touches: ``met`` count it, and of ``against`` it ends the absence.
 
     ``row`` is one of their subscriptions, and ``uses`` is what each leaf uses of other namespaces. ``place`` is the job
-    of a period (T25), ``parts`` the number of the part for each leaf, and ``begin`` what the job begins with.
+    of a period (T25), ``parts`` the number of the part for each leaf, and ``begin`` what the job begins with. ``name``
+    is that of the event's mark, if the event belongs to several jobs.
     """
 
     schedule: Schedule
@@ -182,13 +184,14 @@ class _Match:
     against: tuple[str, ...]
     correlation: Mapping[str, str] | None
     uses: Mapping[str, tuple[ForeignUse, ...]]
+    name: str = ""
     place: Place | None = None
     parts: Mapping[str, int] = field(default_factory=dict)
     begin: Begin | None = None
 
     def mark(self, event: Event) -> Event:
         """The event under the id of its mark."""
-        return self.place.mark(event) if self.place is not None else event
+        return of_period.marked(event, self.name)
 
     @property
     def job_key(self) -> tuple[str, int, str]:
@@ -228,19 +231,19 @@ def _match(
     met, against = touched
     if not met and not against:
         return ()
-    correlation = gather.correlate(schedule.by, event)
-    if schedule.by == rounds.BY and correlation is None:
+    joined = gather.joined(schedule, event)
+    if schedule.by == rounds.BY and not joined:
         return ()  # a single node that was run again alone; other nodes of the DAG do not react to it
-    refusal = _refusal(ports, schedule, row.schedule, (*met, *against), correlation)
+    refusal = _refusal(ports, schedule, row.schedule, (*met, *against), event, len(joined))
     if refusal is not None:
         return _dropped(event, row, refusal, now)
     uses = {leaf: _uses_of(schedule, row.schedule, leaf) for leaf in (*met, *against)}
     if schedule.per is None:
-        return [_Match(schedule, row, met, against, correlation, uses)]
-    places = roll_up.places(ports, schedule, event, correlation or {}, met)
+        return [_Match(schedule, row, met, against, each.correlation, uses, each.mark) for each in joined]
+    places = roll_up.places(ports, schedule, event, joined, met)
     if isinstance(places, Refused):
         return _dropped(event, row, places.why, now)
-    return [_Match(schedule, row, place.leaves, (), place.correlation, uses, place) for place in places]
+    return [_Match(schedule, row, place.leaves, (), place.correlation, uses, place.name, place) for place in places]
 
 
 def _of_period(ports: Ports, event: Event, match: _Match, job: Job | None, now: Instant) -> _Match | Record:
@@ -318,11 +321,10 @@ def _plan(ports: Ports, event: Event, match: _Match, job: Job | None, now: Insta
     return _Plan(applied, grown, gathered.detached, writes, due)
 
 
-def _refusal(
-    ports: Ports, schedule: Schedule, name: str, leaves: Sequence[str], correlation: Mapping[str, str] | None
-) -> str | None:
+def _refusal(ports: Ports, schedule: Schedule, name: str, leaves: Sequence[str], event: Event, jobs: int) -> str | None:
     """Why an event does not count for a schedule, or None: its namespace may no longer use what these leaves name, such
-    as an alarm, or the event lacks a correlation key."""
+    as an alarm, or the event lacks a correlation key, or has a value that is not listed. ``jobs`` are those to which it
+    belongs."""
     found = (gather.leaf_of(schedule, leaf) for leaf in leaves)
     named = [each for leaf in found if leaf is not None for each in leaf.named()]
     if named:
@@ -331,10 +333,14 @@ def _refusal(
         refusal = allowed.refusal_of(ports, name.partition(".")[0], named)
         if refusal is not None:
             return f"does not count: {refusal}"
-    if schedule.by and correlation is None:
-        keys = ", ".join(dict.fromkeys(schedule.by))
-        return f"carries no value of every correlation key ({keys}) and does not count"
-    return None
+    if jobs > MAX_JOBS:
+        return of_period.TOO_MANY
+    if jobs:
+        return None
+    unlisted = gather.unlisted(schedule, event)
+    if unlisted is not None:
+        return f"is for {unlisted}, which the values of the schedule do not list, and does not count"
+    return f"carries no value of every correlation key ({', '.join(schedule.by)}) and does not count"
 
 
 def _uses_of(schedule: Schedule, name: str, leaf: str) -> tuple[ForeignUse, ...]:

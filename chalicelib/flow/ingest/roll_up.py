@@ -6,7 +6,7 @@ it waits joins it, by a write at the revision that was read. Once the job has st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from chalicelib.core import ids
@@ -14,15 +14,16 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import gather
-from chalicelib.core.jobs.gather import Begin
-from chalicelib.core.jobs.of_period import TOO_MANY, Place, numbers, parts_by_leaf, places_of
+from chalicelib.core.jobs.gather import Begin, Joined
+from chalicelib.core.jobs.of_period import TOO_MANY, Place, parts_by_leaf, places_of
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.rows.parts import Parts
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import Subscription
-from chalicelib.core.triggers.parts import MAX_JOBS, every, having, values_of
+from chalicelib.core.triggers.parts import MAX_JOBS, every, having, number_of, values_of
 from chalicelib.flow import many, period_jobs
+from chalicelib.flow.ingest import seen
 from chalicelib.flow.periods import Periods
 from chalicelib.ports import Ports
 
@@ -35,14 +36,14 @@ class Refused:
 
 
 def places(
-    ports: Ports, schedule: Schedule, event: Event, by: Mapping[str, str], counting: Sequence[str]
+    ports: Ports, schedule: Schedule, event: Event, joined: Sequence[Joined], counting: Sequence[str]
 ) -> tuple[Place, ...] | Refused:
     """The jobs to which a partition belongs by the leaves ``counting``, and by the present document of its dataset."""
     known = Periods(ports)
     part, dataset = known.of(event), known.dataset(event)
     if part is None or dataset is None:
         return Refused("names no period and does not count")
-    found = places_of(schedule, dataset, part, by, counting)
+    found = places_of(schedule, dataset, part, joined, counting)
     return found if len(found) <= MAX_JOBS else Refused(TOO_MANY)
 
 
@@ -69,7 +70,8 @@ def begin(
     datasets = period_jobs.datasets_of(ports, schedule)
     try:
         # A late partition runs its period again at once. An old period has as long to become complete as a new one.
-        needed = parts_by_leaf(schedule, place, datasets, now if last is None else 0)
+        known = seen.by_leaf(ports, schedule, place, datasets, is_granted)
+        needed = parts_by_leaf(schedule, place, datasets, now if last is None else 0, known)
     except SluiceError as refused:
         return Refused(f"does not count: {refused.message}")
     leaves = {
@@ -91,12 +93,12 @@ def progress(ports: Ports, parts: Parts, now: Instant) -> Progress:
 
 def _has(run: Run, place: Place, event: Event) -> bool:
     """Whether a run has a part, for each leaf that counts it."""
-    known = run.period_parts or {}
-    found = numbers(place, event, known)
-    return all(leaf in found and known[leaf].has(found[leaf]) for leaf in place.leaves)
+    known, values = run.period_parts or {}, event.partition or {}
+    found = {leaf: number_of(known[leaf], place.part, values) for leaf in place.leaves if leaf in known}
+    return all((number := found.get(leaf)) is not None and known[leaf].has(number) for leaf in place.leaves)
 
 
 def _is_rewritten(event: Event) -> bool:
     """Whether a partition that was known before was written again."""
     own = ids.event_id("partition", event.dataset, *(event.partition or {}).values())
-    return event.id.partition("@")[0] != own  # a mark of a further job has its label behind the id
+    return event.own_id != own

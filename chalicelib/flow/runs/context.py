@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -27,7 +28,7 @@ from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers import registry, tree
 from chalicelib.core.triggers.parts import came, lacks, values_of
 from chalicelib.flow import grants, lookup, many, period_jobs
-from chalicelib.flow.ingest import roll_up
+from chalicelib.flow.ingest import roll_up, seen
 from chalicelib.flow.periods import Periods
 from chalicelib.ports import Ports
 
@@ -234,7 +235,8 @@ def _of_whole_period(ports: Ports, run: Run, schedule: Schedule) -> dict[str, Pr
     if grants.used_of(ports, uses).missing:
         return {}
     try:
-        _, needed = of_period.needed_by(schedule, run.correlation or {}, datasets)
+        values = partial(seen.by_leaf, ports, schedule, datasets=datasets)
+        _, needed = of_period.needed_by(schedule, run.correlation or {}, datasets, values)
     except SluiceError:
         return {}
     return {leaf: roll_up.progress(ports, parts, run.claimed_at) for leaf, parts in needed.items()}
@@ -295,7 +297,7 @@ def describe_events(ports: Ports, events: Iterable[Event]) -> list[dict[str, Any
 
 def describe_event(event: Event, period: Period | None = None) -> dict[str, Any]:
     known = replace(event, partition=rounds.without(event.partition))
-    found = {"kind": event.kind, "id": event.id, "instant": event.instant, **registry.event_fields(known)}
+    found = {"kind": event.kind, "id": event.own_id, "instant": event.instant, **registry.event_fields(known)}
     return found if period is None else {**found, "period": fields_of(period)}
 
 

@@ -10,9 +10,9 @@ from chalicelib.core import errors, ids
 from chalicelib.core.backfills.backfill import datasets_of
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import NewSchedule, Schedule
-from chalicelib.core.events.values import decoded
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs import of_period
+from chalicelib.core.partition_values import decoded
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Event
@@ -232,6 +232,10 @@ def _correlation(
         hint = f"write each key once: {'/'.join(f'{key}=...' for key in schedule.keys)}"
         expected = f"an object with exactly the keys {', '.join(schedule.keys)}"
         raise errors.invalid("partition", expected, dict(partition), hint)
+    for key, listed in schedule.values.items():
+        if decoded(partition[key]) not in listed:
+            hint = f"write one of values: {', '.join(listed[:5])}{' ..' if listed[5:] else ''}"
+            raise errors.invalid("partition", f"a value of {key} that the schedule lists", partition[key], hint)
     if schedule.per is not None:
         return of_period.correlation_of(schedule, partition, "partition")
     known = _registered(ports, name, schedule, partition)

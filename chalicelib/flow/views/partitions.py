@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from typing import NotRequired
@@ -12,10 +13,10 @@ from chalicelib.core.backfills import backfill
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.events.periods import period_of
-from chalicelib.core.events.values import decoded, has_known_spellings, rank
+from chalicelib.core.events.values import has_known_spellings, rank
 from chalicelib.core.instants import iso
 from chalicelib.core.jobs import gather, of_period
-from chalicelib.core.jobs.of_period import Place
+from chalicelib.core.partition_values import decoded
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
@@ -148,14 +149,15 @@ def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) ->
     living = dict.fromkeys(each.schedule for each in page.items if each.leaf != WAKE)
     followed, cut = lineage.counted_by(ports, [event]) if row is not None else ([], False)
     places = _places(ports, living, event, dataset)
-    marks = [(name, at, place.mark(event).id) for name, at, place in places[:MAX_PLACES]] if row is not None else []
-    of_periods = (applied.event_job for applied in ports.jobs.applied(marks) if applied.event_job != NO_JOB)
-    counted = list(dict.fromkeys([*(job_id for _, job_id in followed), *of_periods]))
+    own = [each for each in places if each.mark != event.id] if row is not None else []
+    marks = [(each.schedule, each.generation, each.mark) for each in own[:MAX_PLACES]]
+    of_several = (applied.event_job for applied in ports.jobs.applied(marks) if applied.event_job != NO_JOB)
+    counted = list(dict.fromkeys([*(job_id for _, job_id in followed), *of_several]))
     replayed, cut_of_plans = used.by_backfills(ports, event, list(living), counted)
     makers, cut_of_makers = used.makers(ports, event, dataset)
     wanted = list(dict.fromkeys([*counted, *replayed]))
     runs, jobs, records, cut_too = lineage.became(ports, wanted[: lineage.MAX_NODES])
-    awaiting = _awaiting(ports, living, counted, event, places)
+    awaiting = _awaiting(ports, counted, places)
     found: OnePartitionView = {
         "dataset": name,
         "values": list(values.values()),
@@ -185,34 +187,37 @@ def _missing(name: str, values: Mapping[str, str]) -> Event:
     return Event(event_id, "partition", partition_key(name), 0, 0, partition=dict(values), dataset=name)
 
 
-def _places(ports: Ports, schedules: Iterable[str], event: Event, dataset: Dataset) -> list[tuple[str, int, Place]]:
-    """The jobs of periods to which a partition belongs: each with its schedule and the present generation."""
-    period, found = period_of(dataset, event.partition or {}), list[tuple[str, int, Place]]()
-    if period is None:
-        return found
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A job to which a partition belongs, of the present ``generation`` of a schedule: its sort key while it gathers,
+    and the id of the mark that the event of the partition has for it."""
+
+    schedule: str
+    generation: int
+    sort_key: str
+    mark: str
+
+
+def _places(ports: Ports, schedules: Iterable[str], event: Event, dataset: Dataset) -> list[_Place]:
+    """The jobs to which a partition belongs."""
+    period, found = period_of(dataset, event.partition or {}), list[_Place]()
     for name, (state, schedule) in many.schedules(ports, list(schedules)).items():
-        by = gather.correlate(schedule.by, event) if schedule.by else {}
+        joined = gather.joined(schedule, event)
         counting = [leaf.id for leaf in tree.leaves(schedule.trigger) if event.key in leaf.trigger.event_keys()]
-        if schedule.per is not None and by is not None:
-            places = of_period.places_of(schedule, dataset, period, by, counting)
-            found += [(name, state.generation, place) for place in places]
+        jobs = [(each.correlation, each.mark) for each in joined]
+        if schedule.per is not None:
+            places = of_period.places_of(schedule, dataset, period, joined, counting) if period is not None else ()
+            jobs = [(place.correlation, place.name) for place in places]
+        found += [
+            _Place(name, state.generation, gather.gathering_key(of), of_period.marked(event, mark).id)
+            for of, mark in jobs
+        ]
     return found
 
 
-def _awaiting(
-    ports: Ports,
-    schedules: Iterable[str],
-    counted: Iterable[str],
-    event: Event,
-    places: Sequence[tuple[str, int, Place]],
-) -> list[Job]:
+def _awaiting(ports: Ports, counted: Iterable[str], places: Sequence[_Place]) -> list[Job]:
     """The gathering jobs that this event would join, read a hundred per call: those of the schedules of which no job
     has counted it."""
     seen = {parsed.schedule for job_id in counted if (parsed := ids.parse_job_id(job_id)) is not None}
-    names = [name for name in schedules if name not in seen]
-    wanted = [(name, at, gather.gathering_key(place.correlation)) for name, at, place in places if name not in seen]
-    for name, (state, schedule) in many.schedules(ports, names).items():
-        values = gather.correlate(schedule.by, event) if schedule.by else None
-        if schedule.per is None and (values is not None or not schedule.by):
-            wanted.append((name, state.generation, gather.gathering_key(values)))
+    wanted = [(each.schedule, each.generation, each.sort_key) for each in places if each.schedule not in seen]
     return [job for job in many.rows(ports, Job, wanted) if not job.closed and job.met_at is None]

@@ -14,6 +14,7 @@ from chalicelib.core.backfills import backfill
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.events import products
+from chalicelib.core.jobs import gather
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.run import Run
@@ -62,7 +63,7 @@ def _wanted(ports: Ports, schedule: Schedule, event: Event) -> list[dict[str, st
         return [by if len(by) == len(schedule.by) and by else dict(values)]
     leaves = [leaf.id for leaf in tree.leaves(schedule.trigger)
               if event.dataset in [each.name for each in leaf.trigger.datasets()]]  # fmt: skip
-    places = roll_up.places(ports, schedule, event, by, leaves)
+    places = roll_up.places(ports, schedule, event, gather.joined(schedule, event), leaves)
     return [] if isinstance(places, Refused) else [dict(place.correlation) for place in places]
 
 

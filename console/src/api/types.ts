@@ -250,7 +250,7 @@ export interface Dataset {
   count_overwrites?: boolean;
   rewritten?: "again" | "ignore";
   period?: PeriodRule | null;
-  values?: Record<string, string[]>;
+  values?: Record<string, string[] | "seen_last">;
   fresh?: string | null;
   priority?: number | null;
   operations?: ("append" | "overwrite" | "delete" | "replace")[];
@@ -912,6 +912,7 @@ export interface NewSchedule {
   workflow: string;
   trigger: TimeTrigger | PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger | QuietTrigger | ElapsedTrigger | AbsentTrigger | AllTrigger | AnyOfTrigger | AtLeastTrigger;
   by?: string[];
+  values?: Record<string, string[]>;
   per?: Per | null;
   incomplete?: Incomplete | null;
   late?: "ignore" | "again";
@@ -1880,7 +1881,7 @@ export interface StoredDataset {
   count_overwrites?: boolean;
   rewritten?: "again" | "ignore";
   period?: PeriodRule | null;
-  values?: Record<string, string[]>;
+  values?: Record<string, string[] | "seen_last">;
   fresh?: string | null;
   priority?: number | null;
   operations?: ("append" | "overwrite" | "delete" | "replace")[];
@@ -2022,6 +2023,7 @@ export interface StoredSchedule {
   workflow: string;
   trigger: TimeTrigger | PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger | QuietTrigger | ElapsedTrigger | AbsentTrigger | AllTrigger | AnyOfTrigger | AtLeastTrigger;
   by?: string[];
+  values?: Record<string, string[]>;
   per?: Per | null;
   incomplete?: Incomplete | null;
   late?: "ignore" | "again";

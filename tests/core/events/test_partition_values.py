@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.events.partitions import Located, locate
-from chalicelib.core.events.values import decoded
-from chalicelib.core.partition_values import GLOB, check_value
+from chalicelib.core.partition_values import GLOB, check_value, decoded
 
 DAYS = Dataset(bucket="lake", prefix="raw/", keys=("day",))
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.jobs import of_period
+from chalicelib.core.jobs.gather import Joined
 from chalicelib.core.rows.event import Event
 from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers import parts
@@ -90,7 +91,7 @@ def test_t27_a_partition_belongs_to_the_jobs_that_wait_for_it(
     around = (day + timedelta(days=number) for number in range(-5 * 366, 5 * 366))
     labels = dict.fromkeys(map(NAMES[per], around))
     expected = [label for label in labels if name in waited_for(each, per, label, count, ending)]
-    places = of_period.places_of(plan, a, named(a, name), {}, ("0",))
+    places = of_period.places_of(plan, a, named(a, name), [Joined({})], ("0",))
     assert [place.period.label for place in places] == expected[: parts.MAX_JOBS + 1]
     for place in places[:3]:
         found = of_period.parts_by_leaf(plan, place, {"demo.a": a})["0"]
@@ -104,11 +105,11 @@ def test_t27_a_partition_belongs_to_the_jobs_that_wait_for_it(
 @pytest.mark.parametrize(("each", "per", "count"), [("month", "hour", 744), ("week", "15m", 672), ("year", "day", 365)])
 def test_t27_the_jobs_of_one_partition(each: str, per: str, count: int) -> None:
     a, plan = dataset(each, "UTC"), schedule("period", per, "UTC")
-    places = of_period.places_of(plan, a, named(a, NAMES[each](date(2026, 3, 2))), {}, ("0",))
+    places = of_period.places_of(plan, a, named(a, NAMES[each](date(2026, 3, 2))), [Joined({})], ("0",))
     assert len(places) == len({place.period.label for place in places}) == count
-    assert [place.number for place in places] == list(range(count))
+    assert [place.name for place in places] == ["", *(place.period.label for place in places[1:])]
 
 
 def test_t27_more_than_a_thousand_jobs_are_not_computed() -> None:
     a, plan = dataset("year", "UTC"), schedule("period", "hour", "UTC")
-    assert len(of_period.places_of(plan, a, named(a, "2026"), {}, ("0",))) == parts.MAX_JOBS + 1
+    assert len(of_period.places_of(plan, a, named(a, "2026"), [Joined({})], ("0",))) == parts.MAX_JOBS + 1

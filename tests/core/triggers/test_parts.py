@@ -12,12 +12,17 @@ from hypothesis import strategies as st
 
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.events import periods
 from chalicelib.core.instants import Instant, millis
 from chalicelib.core.jobs import of_period
+from chalicelib.core.jobs.gather import Joined
+from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.rows.parts import Parts
 from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers import parts
+from chalicelib.core.triggers.parts import MAX_VALUES
 
 ZONES = [
     "America/New_York",
@@ -113,7 +118,7 @@ def test_t25_a_day_has_the_hours_that_begin_in_it(
     assert sorted(parts.missing(found, 100), key=lambda part: part.period.start) == every
     for number, part in enumerate(every):
         assert parts.number_of(found, part.period, {}) == part.number
-        [place] = of_period.places_of(plan, a, part.period, {}, ("0",))
+        [place] = of_period.places_of(plan, a, part.period, [Joined({})], ("0",))
         assert place.correlation == {"day": f"{day}"}
         grown = parts.having(found, part.number)
         assert (grown.count, len(parts.missing(grown, 100))) == (1, found.need - 1)
@@ -144,7 +149,7 @@ def test_t26_a_part_is_in_each_window_that_has_it(zone: str, day: date, back: in
     if not exists(zone, day):
         return
     part = period_of(plan, f"{day}")
-    found = {place.period.label for place in of_period.places_of(plan, a, part, {}, ("0",))}
+    found = {place.period.label for place in of_period.places_of(plan, a, part, [Joined({})], ("0",))}
     around = [day + timedelta(days=number) for number in range(-2, back + 3)]
     expected = {
         f"{other}"
@@ -162,6 +167,71 @@ def test_t25_parts_are_stored_and_read_back() -> None:
     newer = Parts.of_text(found.text.replace('"have"', '"later":7,"have"'))
     assert newer.unknown == {"later": 7} and '"later":7' in newer.text
     assert Progress.of([1, 2, 3, 4, "", "later"]).numbers == [1, 2, 3, 4, "", "later"]
+
+
+ARRIVALS = st.tuples(st.integers(0, 23), st.sampled_from("xy"), st.integers(0, 5), st.sampled_from("pqr"))
+
+
+@settings(deadline=None, max_examples=30)
+@given(seen=st.integers(0, 3), arrivals=st.lists(ARRIVALS, unique=True, max_size=40))
+def test_t25_values_that_join_keep_what_has_come(seen: int, arrivals: list[tuple[int, str, int, str]]) -> None:
+    lists = {"a": ["x", "y"], "region": "seen_last", "b": ["p", "q", "r"]}
+    plan = schedule("UTC")
+    known = dataset("UTC", "hour", offsets=False, keys=["a", "region", "b", "dt", "hour"], values=lists)
+    period = period_of(plan, "2026-03-02")
+    place = of_period.Place(period, period, {"day": period.label}, ("0",))
+    before = parts.Seen(tuple(f"r{number}" for number in range(seen)), first=not seen)
+    found = of_period.parts_by_leaf(plan, place, {"demo.a": known}, seen={"0": before})["0"]
+    given_values = []
+    for hour, a, region, b in arrivals:
+        values = {"a": a, "region": f"r{region}", "b": b, "dt": "2026-03-02", "hour": f"{hour:02}"}
+        part = partition_period(known, values)
+        grown = parts.joined_by(found, values)
+        number = parts.number_of(grown, part, values)
+        assert number is not None and not grown.has(number)
+        found = Parts.of_text(parts.having(grown, number).text)
+        given_values.append(values)
+    came = [parts.values_of(found, part) for part in parts.came(found)]
+    assert sorted(came, key=str) == sorted(given_values, key=str)
+    regions = {values["region"] for values in given_values} | {f"r{number}" for number in range(seen)}
+    every = list(parts.every(found))
+    assert found.need == len({part.number for part in every}) == 24 * 6 * len(regions)
+    assert len(parts.missing(found, 10_000)) == found.need - len(came)
+    assert (found.unsure, found.is_enough(0)) == (seen == 0, False)
+
+
+@pytest.mark.parametrize(("seen", "size"), [(MAX_VALUES, 1), (13, 5_000)])
+def test_t25_too_many_values_join_no_job(seen: int, size: int) -> None:
+    plan = schedule("UTC")
+    day = {"each": "day", "format": "dt=%Y-%m-%d"}
+    known = dataset("UTC", "hour", offsets=False, keys=["region", "dt"], period=day, values={"region": "seen_last"})
+    period = period_of(plan, "2026-03-02")
+    place = of_period.Place(period, period, {"day": period.label}, ("0",))
+    before = parts.Seen(tuple(f"{number}".zfill(size) for number in range(seen)), first=False)
+    found = of_period.parts_by_leaf(plan, place, {"demo.a": known}, seen={"0": before})["0"]
+    assert parts.joined_by(found, {"region": "r", "dt": "2026-03-02"}) == found
+    assert of_period.numbers(place, partition_of({"region": "r", "dt": "2026-03-02"}), {"0": found}) == {}
+
+
+def test_t25_a_job_has_so_many_bytes_of_values() -> None:
+    plan = schedule("UTC")
+    day = {"each": "day", "format": "dt=%Y-%m-%d"}
+    known = dataset("UTC", "hour", offsets=False, keys=["region", "dt"], period=day, values={"region": "seen_last"})
+    period = period_of(plan, "2026-03-02")
+    place = of_period.Place(period, period, {"day": period.label}, ("0",))
+    before = parts.Seen(tuple(f"{number}".zfill(500) for number in range(500)), first=False)
+    with pytest.raises(SluiceError, match="at most 200,000 bytes"):
+        of_period.parts_by_leaf(plan, place, {"demo.a": known}, seen={"0": before})
+
+
+def partition_period(a: Dataset, values: dict[str, str]) -> Period:
+    found = periods.period_of(a, values)
+    assert found is not None
+    return found
+
+
+def partition_of(values: dict[str, str]) -> Event:
+    return Event("e", "partition", "partition:demo.a", 0, 0, partition=values, dataset="demo.a")
 
 
 @pytest.mark.parametrize("order", ["forward", "shuffled"])
