@@ -119,8 +119,11 @@ def _chosen(
 ) -> tuple[dict[str, many.Found], str | None]:
     """The schedules of a page, and the cursor of the next one."""
     if isinstance(wanted, Wanted):
-        listed = rows_of(ports, namespace, wanted, limit, cursor)
-        return many.schedules(ports, [row["name"] for row in listed.items if row["dag"] is None]), listed.cursor
+        listed = rows_of(ports, namespace, wanted, limit + 1, cursor)  # one more, to know whether there is another page
+        rows, following = listed.items[:limit], listed.cursor
+        if len(listed.items) > limit:
+            following = rows[-1]["name"]
+        return many.schedules(ports, [row["name"] for row in rows if row["dag"] is None]), following
     lookup.require(ports, "namespace", namespace)
     rest = [name for name in sorted(set(wanted)) if name > (cursor or "")]
     found = many.schedules(ports, rest[:limit])
