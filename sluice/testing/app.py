@@ -15,7 +15,6 @@ from typing import Any, Protocol, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from chalicelib.aws.tables.dynamo import Dynamo
-from chalicelib.aws.tables.items import is_listed
 from chalicelib.core import errors, names
 from chalicelib.core.backfills.request import Backfill
 from chalicelib.core.definitions import app as app_document
@@ -24,7 +23,7 @@ from chalicelib.core.documents import SENT
 from chalicelib.core.events.alarms import AlarmChange
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.fires import bundles, upcoming
-from chalicelib.core.instants import MINUTE, Instant, duration, iso, parse_instant
+from chalicelib.core.instants import Instant, duration, iso, parse_instant
 from chalicelib.core.jobs import check
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.runs import fires
@@ -44,7 +43,7 @@ from sluice import documents
 from sluice.errors import ApiRefused, Problem, WrongUsage
 from sluice.refusals import refusal
 from sluice.testing.clock import HandClock
-from sluice.testing.engine import Act, Engine, make_ports, stopwatch
+from sluice.testing.engine import Act, Engine, make_ports, next_work, stopwatch
 from sluice.testing.memory import MemoryHints, MemoryLake, MemoryMetrics, MemoryPayloads
 from sluice.testing.memory_tables import MemoryTables
 from sluice.testing.seen import ACCOUNT, Job, Record, Run, moment
@@ -54,9 +53,6 @@ from sluice.testing.targets import PlayedTargets
 AT = "2026-03-02T12:00:00Z"  # a Monday
 USER = f"arn:aws:iam::{ACCOUNT}:user/ada"
 LAKE = "lake-bucket"  # the bucket that `bucket: lake` names
-# A tick that is earlier than the next wake of a row by more than this span has nothing to do.
-LEAD = 5 * MINUTE
-EVER: Instant = 253_370_764_800_000  # the year 9999, after all wakes
 
 
 class HasDocument(Protocol):
@@ -223,8 +219,7 @@ class App(Engine):
     def advance(self, span: str) -> None:
         """Move the clock by a span: ``advance("1h30m")``. All work that falls due happens at its instant."""
         with self.acting():
-            end = self.clock.now() + duration(span, "span")
-            self.pass_until(end, partial(busy_from, self._tables))
+            self._pass_until(self.clock.now() + duration(span, "span"))
 
     def advance_to(self, at: str | datetime) -> None:
         """Move the clock to an instant. Raises `ApiRefused` for an instant in the past."""
@@ -232,7 +227,10 @@ class App(Engine):
             end = _instant(at)
             if end < self.clock.now():
                 raise errors.invalid("at", f"an instant after {iso(self.clock.now())}", iso(end))
-            self.pass_until(end, partial(busy_from, self._tables))
+            self._pass_until(end)
+
+    def _pass_until(self, end: Instant) -> None:
+        self.pass_until(end, lambda: next_work(self._tables, self.ports.settings))
 
     # -- results ---------------------------------------------------------------------------------------------------
 
@@ -394,16 +392,6 @@ class App(Engine):
         }
         changed: dict[str, Any] = {name: tuple(sorted(values)) for name, values in found.items()}
         self.ports = replace(self.ports, settings=replace(settings, **changed))
-
-
-def busy_from(tables: MemoryTables, tick: Instant) -> Instant:
-    """The first tick, from this one on, that may find work, computed from the ``wake_at`` of all rows."""
-    wakes = (row["wake_at"]["S"] for _, row in tables.rows() if "wake_at" in row and not is_listed(row))
-    first = min(wakes, default=None)
-    if first is None:
-        return EVER
-    quiet_until = (parse_instant(first) - LEAD) // MINUTE * MINUTE
-    return max(tick, quiet_until)
 
 
 class _Acting:
