@@ -143,4 +143,7 @@ def _refusal(act: Act, app: App) -> str:
 
 
 def _rows(app: App) -> Any:
-    return (((table, row["pk"]["S"], row["sk"]["S"]), row) for table, row in app._tables.rows())
+    """All rows by their keys, without the holder of a lease of deliveries, which is random."""
+    for table, row in app._tables.rows():
+        lease = row["sk"]["S"].startswith("LEASE#")
+        yield (table, row["pk"]["S"], row["sk"]["S"]), {**row, "holder": {}} if lease else row
