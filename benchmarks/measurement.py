@@ -36,6 +36,7 @@ ALL = (
     "cpu",
     "cold_start",
     "startup",
+    "app_tests",
     "frames",
     "console",
     "matrix",

@@ -137,6 +137,11 @@ def _startup(found: Mapping[str, Any]) -> str:
     return markdown(("command", "wall ms", "own CPU ms"), rows)
 
 
+def _app_tests(found: Mapping[str, Any]) -> str:
+    rows = [_picked(one, ("test", "cpu_ms")) for one in found.get("app_tests", ())]
+    return markdown(("test", "CPU ms"), rows)
+
+
 def _console(found: Mapping[str, Any]) -> str:
     names = ("view", "first_rows_ms", "budget_ms", "whole_ms", "longest_task_ms")
     counted = ("requests", "table_calls", "read_units", "kb")
@@ -472,6 +477,7 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "cpu": _cpu,
     "cold_start": _cold_start,
     "startup": _startup,
+    "app_tests": _app_tests,
     "console": _console,
     "matrix": _matrix,
     "frames": _frames,
@@ -537,6 +543,7 @@ KINDS: Mapping[str, str] = {
             "cpu",
             "cold_start",
             "startup",
+            "app_tests",
             "console",
             "matrix",
             "frames",

@@ -8,15 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from difflib import get_close_matches
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from chalicelib.aws.tables.dynamo import Dynamo
-from chalicelib.aws.tables.items import is_listed
-from chalicelib.core import errors, names
+from chalicelib.core import errors, ids
 from chalicelib.core.backfills.request import Backfill
 from chalicelib.core.definitions import app as app_document
 from chalicelib.core.definitions.dataset import Dataset
@@ -24,12 +22,17 @@ from chalicelib.core.documents import SENT
 from chalicelib.core.events.alarms import AlarmChange
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.fires import bundles, upcoming
-from chalicelib.core.instants import MINUTE, Instant, duration, iso, parse_instant
-from chalicelib.core.jobs import check
+from chalicelib.core.instants import Instant, duration, iso, parse_instant
+from chalicelib.core.jobs import check, of_period
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.runs import fires
+from chalicelib.core.schedules.lifecycle import PauseMode
 from chalicelib.core.sizes import parse_bytes
+from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import RunUpdate
+from chalicelib.core.targets.dag_start import DagStart
+from chalicelib.core.targets.target import Target
+from chalicelib.core.triggers import parts, tree
 from chalicelib.flow import lookup
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.definitions import store
@@ -43,20 +46,18 @@ from chalicelib.settings import Settings
 from sluice import documents
 from sluice.errors import ApiRefused, Problem, WrongUsage
 from sluice.refusals import refusal
+from sluice.testing import explanation, naming, seen
 from sluice.testing.clock import HandClock
-from sluice.testing.engine import Act, Engine, make_ports, stopwatch
+from sluice.testing.engine import Act, Engine, make_ports, next_work, stopwatch
 from sluice.testing.memory import MemoryHints, MemoryLake, MemoryMetrics, MemoryPayloads
 from sluice.testing.memory_tables import MemoryTables
-from sluice.testing.seen import ACCOUNT, Job, Record, Run, moment
+from sluice.testing.seen import ACCOUNT, DagRun, Job, Record, Run, moment
 from sluice.testing.tables import TABLES
 from sluice.testing.targets import PlayedTargets
 
 AT = "2026-03-02T12:00:00Z"  # a Monday
 USER = f"arn:aws:iam::{ACCOUNT}:user/ada"
 LAKE = "lake-bucket"  # the bucket that `bucket: lake` names
-# A tick that is earlier than the next wake of a row by more than this span has nothing to do.
-LEAD = 5 * MINUTE
-EVER: Instant = 253_370_764_800_000  # the year 9999, after all wakes
 
 
 class HasDocument(Protocol):
@@ -66,6 +67,7 @@ class HasDocument(Protocol):
 
 
 Document = TypeVar("Document", bound=BaseModel)
+Work = TypeVar("Work", Run, Job)
 Source = str | os.PathLike[str] | Mapping[str, Any] | HasDocument
 
 
@@ -107,7 +109,7 @@ class App(Engine):
         self.ports = make_ports(
             dynamo, settings, self.clock, self.hints, self.targets, MemoryPayloads(), self.lake, metrics
         )
-        self._posted = self._puts = 0
+        self._requests = self._puts = 0
         self._alarms: dict[str, str] = {}
         self.namespace, self.app = "", ""
         first = _document(source, values)
@@ -129,31 +131,58 @@ class App(Engine):
         return dict(report)
 
     def enable(self, schedule: str) -> None:
+        """A user enables a schedule or a DAG."""
         with self.acting():
             actions.enable(self.ports, self.schedule(schedule), self.user)
 
     def disable(self, schedule: str) -> None:
+        """A user disables a schedule or a DAG."""
         with self.acting():
             actions.disable(self.ports, self.schedule(schedule), self.user)
 
     def pause(self, schedule: str, mode: str = "hold") -> None:
-        """Pause a schedule with the mode ``hold``, ``backlog`` or ``drain``."""
-        if mode not in ("hold", "backlog", "drain"):
-            raise WrongUsage(f"expected hold, backlog or drain, got {mode!r}", "mode")
+        """A user pauses a schedule or a DAG with the mode ``hold``, ``backlog`` or ``drain``."""
+        if mode not in get_args(PauseMode):
+            raise WrongUsage(f"expected one of {', '.join(get_args(PauseMode))}, got {mode!r}", "mode")
         with self.acting():
-            pauses.pause(self.ports, self.schedule(schedule), mode, self.user, False)  # type: ignore[arg-type]  # checked above
+            name = self.schedule(schedule)
+            pause = pauses.pause_dag if name.endswith(ids.DAG) else pauses.pause
+            pause(self.ports, name, cast("PauseMode", mode), self.user)
 
     def resume(self, schedule: str) -> None:
+        """A user resumes a schedule or a DAG."""
         with self.acting():
-            pauses.resume(self.ports, self.schedule(schedule), self.user)
+            name = self.schedule(schedule)
+            resume = pauses.resume_dag if name.endswith(ids.DAG) else pauses.resume
+            resume(self.ports, name, self.user)
 
     # -- events ----------------------------------------------------------------------------------------------------
 
     def partition(self, dataset: str, values: Mapping[str, Any] | None = None, /, **keys: Any) -> None:
         """A partition of a dataset is ready: ``partition("flights", day="2026-03-01")``."""
-        name = self.dataset(dataset)
         with self.acting():
-            objects.register_values(self.ports, name, self._dataset(name), {"partition": {**(values or {}), **keys}})
+            name, document = self._dataset(dataset)
+            objects.register_values(self.ports, name, document, {"partition": {**(values or {}), **keys}})
+
+    def parts(self, schedule: str, /, **period: Any) -> list[tuple[str, dict[str, str]]]:
+        """The partitions for which the job of a period waits, each with its dataset, in the order of time: those of a
+        schedule with ``per`` and of the values of its job. ``partition`` takes each of them:
+
+            for part in app.parts("summarize", day="2026-03-29"):
+                app.partition(*part)
+        """
+        with _refusals():
+            _, definition = lookup.existing(self.ports, self.schedule(schedule))
+            values = _texts(period) or {}
+            own = definition.period_of(values)
+            if own is None or values.keys() != set(definition.keys):
+                expected = f"a schedule with per, and values of {', '.join(definition.keys) or 'its period'}"
+                raise errors.invalid("period", expected, _values(values) or "none")
+            named = (each.name for leaf in tree.leaves(definition.trigger) for each in leaf.trigger.datasets())
+            known = dict(map(self._dataset, named))
+            leaves = of_period.parts_by_leaf(definition, of_period.Place(own, own, values, ()), known)
+        found = [(each.dataset, parts.values_of(each, part)) for each in leaves.values() for part in parts.every(each)]
+        return [part for number, part in enumerate(found) if part not in found[:number]]
 
     def object(self, where: str, key: str = "", size: int | str = 0, text: str = "", etag: str = "") -> str:
         """An object is put into S3, and its notification arrives. ``where`` is ``s3://bucket/key``, or a dataset to
@@ -170,8 +199,7 @@ class App(Engine):
 
     def event(self, kind: str, payload: Mapping[str, Any] | None = None, /, id: str = "", **fields: Any) -> None:
         """A custom event is posted to the namespace. Without ``id``, each call posts a new event."""
-        self._posted += 1
-        envelope = outbox.Envelope(kind, id or f"event-{self._posted}", {**(payload or {}), **fields})
+        envelope = outbox.Envelope(kind, id or self.next_request(), {**(payload or {}), **fields})
         with self.acting():
             outbox.post(self.ports, self.namespace, [envelope])
 
@@ -187,19 +215,23 @@ class App(Engine):
     def run_now(self, schedule: str, partition: Mapping[str, Any] | None = None, /, **properties: Any) -> None:
         """A user runs a schedule now, with these properties. ``partition`` are the values of its keys ``by``:
         ``run_now("report", {"day": "2026-03-01"})``."""
-        self._posted += 1
-        request, values = f"request-{self._posted}", _texts(partition)
+        values = _texts(partition)
         with self.acting():
-            actions.run_now(self.ports, self.schedule(schedule), properties, request, None, values)
+            actions.run_now(self.ports, self.schedule(schedule), properties, self.next_request(), None, values)
 
-    def backfill(self, schedule: str, **request: Any) -> None:
+    def backfill(self, schedule: str, **request: Any) -> seen.Backfill:
         """A user starts a backfill: ``backfill("report", start="2026-02-01T00:00Z", to="2026-02-08T00:00Z")``, or
         ``partitions=...``; the other fields are those of the API."""
-        self._posted += 1
         fields = {{"start": "from"}.get(name, name): value for name, value in request.items()}
         with self.acting():
-            document = _checked(Backfill, fields)
-            backfill.begin(self.ports, self.schedule(schedule), document, self.user, f"request-{self._posted}")
+            name, document = self.schedule(schedule), _checked(Backfill, fields)
+            begun = backfill.begin(self.ports, name, document, self.user, self.next_request())
+        return seen.Backfill(self, name, begun.id)
+
+    def next_request(self) -> str:
+        """An id that no request of this test has had."""
+        self._requests += 1
+        return f"request-{self._requests}"
 
     # -- external systems ------------------------------------------------------------------------------------------
 
@@ -214,6 +246,20 @@ class App(Engine):
             raise WrongUsage("expected an answer, got none", "answers", 'such as answer_probes({"met": True})')
         self.targets.answers = list(answers)
 
+    def answer_calls(self, schedule: str, *answers: str) -> None:
+        """Set how the target answers the next start calls, or deliveries, of a schedule; afterwards it accepts them.
+
+        ``throttled``: it refuses for now. ``refused``: it refuses for good. ``unreachable``: the call does not arrive,
+        and has no answer. ``lost``: the target begins the run, and its answer is lost."""
+        with _refusals():
+            name = self.schedule(schedule)
+            _, definition = lookup.existing(self.ports, name)
+            workflow = lookup.workflow_of(self.ports, definition.workflow)
+        kind = registry.of_type(workflow.target.type) if workflow is not None else Target
+        if kind.pulled or kind is DagStart:
+            raise WrongUsage(f"expected a schedule whose target Sluice calls, got {naming.plain(name)}", "schedule")
+        self.targets.script.set(name, answers)
+
     # -- time ------------------------------------------------------------------------------------------------------
 
     @property
@@ -223,8 +269,7 @@ class App(Engine):
     def advance(self, span: str) -> None:
         """Move the clock by a span: ``advance("1h30m")``. All work that falls due happens at its instant."""
         with self.acting():
-            end = self.clock.now() + duration(span, "span")
-            self.pass_until(end, partial(busy_from, self._tables))
+            self._pass_until(self.clock.now() + duration(span, "span"))
 
     def advance_to(self, at: str | datetime) -> None:
         """Move the clock to an instant. Raises `ApiRefused` for an instant in the past."""
@@ -232,7 +277,10 @@ class App(Engine):
             end = _instant(at)
             if end < self.clock.now():
                 raise errors.invalid("at", f"an instant after {iso(self.clock.now())}", iso(end))
-            self.pass_until(end, partial(busy_from, self._tables))
+            self._pass_until(end)
+
+    def _pass_until(self, end: Instant) -> None:
+        self.pass_until(end, lambda: next_work(self._tables, self.ports.settings))
 
     # -- results ---------------------------------------------------------------------------------------------------
 
@@ -247,7 +295,7 @@ class App(Engine):
         ]
         ordered = sorted(found, key=lambda row: (row.claimed_at, row.created_at, row.spread, row.run_id, row.attempt))
         runs = [Run(self, row.run_id, row.attempt) for row in ordered]
-        return [run for run in runs if run.matches(partition)]
+        return self._matching(runs, partition)
 
     def run(self, schedule: str, /, **partition: Any) -> Run:
         """The one run of a schedule. Raises AssertionError, with the reason, if there is none or more than one."""
@@ -270,7 +318,7 @@ class App(Engine):
         ]
         events = [event for row in found for event in (bundles.events(row) if row.is_bundle else (row,))]
         jobs = [Job(self, row.job_id) for row in events]
-        return [job for job in jobs if job.matches(partition)]
+        return self._matching(jobs, partition)
 
     def job(self, schedule: str, /, **partition: Any) -> Job:
         """The one waiting job of a schedule. Raises AssertionError if there is none or more than one."""
@@ -287,7 +335,29 @@ class App(Engine):
             for row in lookup.every(partial(self.ports.runs.records, "schedule", name))
         ]
         ordered = sorted(found, key=lambda row: (row.recorded_at, row.id))
-        return [Record(row.schedule, row.kind, row.reason.text, moment(row.recorded_at), row.count) for row in ordered]
+        return [
+            Record(naming.plain(row.schedule), row.kind, row.reason.text, moment(row.recorded_at), row.count)
+            for row in ordered
+        ]
+
+    def dag_runs(self, dag: str, /, **partition: Any) -> list[DagRun]:
+        """The runs of a DAG in the order of their starts. ``partition`` selects those of these values."""
+        with _refusals():
+            name = naming.dag_of(self.ports, dag, self.namespace, self.app)
+        starts = self.runs(ids.dag_start(name), **partition)
+        return [DagRun(self, name, run.id) for run in starts if run.attempt == 1]
+
+    def dag_run(self, dag: str, /, **partition: Any) -> DagRun:
+        """The one run of a DAG. Raises AssertionError, with the reason, if there is none or more than one."""
+        found = self.dag_runs(dag, **partition)
+        if len(found) == 1:
+            return found[0]
+        assert found, f"expected a run of DAG {dag}, got none: {self.why(dag, **partition)}"
+        raise AssertionError(f"expected one run of DAG {dag}, got {len(found)}: {found}")
+
+    def explain(self) -> str:
+        """What ran, what waits and why, schedule by schedule, in one text; pytest shows it for a test that fails."""
+        return explanation.of_app(self)
 
     def why(self, schedule: str, /, **partition: Any) -> str:
         """Why a schedule has not run, as ``sluice why`` explains it. ``partition`` selects jobs with these values."""
@@ -324,18 +394,10 @@ class App(Engine):
     # -- names -----------------------------------------------------------------------------------------------------
 
     def schedule(self, name: str) -> str:
-        """The full name of a schedule. Raises `ApiRefused` if there is none of this name."""
-        full = names.full_name(name, self.namespace, self.app)
-        if self.ports.rows.get(ScheduleState, full) is None:
-            known = self._schedules(None)
-            near = get_close_matches(full, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
-            with _refusals():
-                raise errors.not_found("schedule", full, hint)
-        return full
-
-    def dataset(self, name: str) -> str:
-        return names.dataset_name(name, self.namespace)
+        """The full name of a schedule. ``nightly`` may be a DAG, and ``nightly/load`` one of its nodes: then it is the
+        schedule to which Sluice compiles it. Raises `ApiRefused`, with the names that exist, if there is none."""
+        with _refusals():
+            return naming.schedule_of(self.ports, name, self.namespace, self.app)
 
     def acting(self) -> _Acting:
         """The context of a request or an event. It converts errors of the service to `ApiRefused`, and handles the
@@ -354,31 +416,43 @@ class App(Engine):
             logger.setLevel(before)
 
     def _schedules(self, schedule: str | None) -> list[str]:
-        if schedule is not None:
-            return [self.schedule(schedule)]
-        apps = [row.name for row in lookup.definitions_in(self.ports, "app", self.namespace)]
-        return [name for app in apps for name in lookup.schedules_of(self.ports, app)]
+        known = list(naming.schedules_in(self.ports, self.namespace))
+        return known if schedule is None else self._named(schedule, known)
 
     def _with_history(self, schedule: str | None) -> list[str]:
         """The same, with the deleted schedules of which there is a run or a record."""
-        if schedule is not None:
-            return self._schedules(schedule)
         history = (row for table, row in self._tables.rows() if table == "RunsTable" and "schedule" in row)
         named = {str(row["schedule"]["S"]) for row in history}
-        return list({name: None for name in [*self._schedules(None), *sorted(named)] if self._is_own(name)})
+        known = list({name: None for name in [*self._schedules(None), *sorted(named)] if self._is_own(name)})
+        return known if schedule is None else self._named(schedule, known)
+
+    def _named(self, schedule: str, known: list[str]) -> list[str]:
+        """The schedules that a test names: one, or of the node of a DAG one for each graph that the DAG has had."""
+        full = self.schedule(schedule)
+        if not ids.is_of_dag(full):
+            return [full]
+        return [name for name in known if ids.is_of_dag(name) and naming.plain(name) == naming.plain(full)]
+
+    def _matching(self, found: list[Work], partition: Mapping[str, Any]) -> list[Work]:
+        """The work with these partition values. Raises `ApiRefused` for a key that no partition has."""
+        matching = [work for work in found if work.matches(partition)]
+        if partition and not matching:
+            with _refusals():
+                naming.check_keys(self.ports, partition)
+        return matching
 
     def _is_own(self, schedule: str) -> bool:
         return schedule.partition(".")[0] == self.namespace
 
-    def _dataset(self, name: str) -> Dataset:
-        return Dataset.model_validate(store.get(self.ports, "dataset", name).document)
+    def _dataset(self, name: str) -> tuple[str, Dataset]:
+        return naming.dataset_of(self.ports, name, self.namespace)
 
     def _place(self, where: str, key: str) -> tuple[str, str]:
         if where.startswith("s3://"):
             bucket, _, path = where.removeprefix("s3://").partition("/")
             return LAKE if bucket == "lake" else bucket, path + key
         with _refusals():
-            dataset = self._dataset(self.dataset(where))
+            _, dataset = self._dataset(where)
         return dataset.bucket, dataset.prefix + key
 
     def install(self, content: Mapping[str, Any]) -> None:
@@ -394,16 +468,6 @@ class App(Engine):
         }
         changed: dict[str, Any] = {name: tuple(sorted(values)) for name, values in found.items()}
         self.ports = replace(self.ports, settings=replace(settings, **changed))
-
-
-def busy_from(tables: MemoryTables, tick: Instant) -> Instant:
-    """The first tick, from this one on, that may find work, computed from the ``wake_at`` of all rows."""
-    wakes = (row["wake_at"]["S"] for _, row in tables.rows() if "wake_at" in row and not is_listed(row))
-    first = min(wakes, default=None)
-    if first is None:
-        return EVER
-    quiet_until = (parse_instant(first) - LEAD) // MINUTE * MINUTE
-    return max(tick, quiet_until)
 
 
 class _Acting:

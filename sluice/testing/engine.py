@@ -15,21 +15,27 @@ from chalicelib.aws.hints import longest_wait
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.table_ports import table_ports
 from chalicelib.aws.tables.tries import Patience
-from chalicelib.core.instants import MINUTE, Instant, duration
-from chalicelib.core.rows import sort_keys
+from chalicelib.core.instants import MINUTE, SECOND, Instant, duration, iso, parse_instant
+from chalicelib.core.rows import kinds, sort_keys
+from chalicelib.core.rows.kinds import TABLES, Key
 from chalicelib.core.rows.ref import Ref
+from chalicelib.core.runs.launch import CALL_LEASE
 from chalicelib.core.system import bursts
+from chalicelib.core.system.sweep import GRACE
 from chalicelib.flow import shards
 from chalicelib.flow.deliveries import prepare
 from chalicelib.flow.fires import emit
 from chalicelib.flow.system import dispatch, sweep
 from chalicelib.flow.system.dispatch import Begun
+from chalicelib.flow.system.sweep import NEXT_TICK
 from chalicelib.ports import Ports, Targets
 from chalicelib.settings import Settings
 from sluice.testing.clock import HandClock
 from sluice.testing.memory import MemoryHints, MemoryLake, MemoryMetrics, MemoryPayloads
+from sluice.testing.memory_tables import Item, MemoryTables
 
 MAX_ROUNDS = 200
+EVER: Instant = 253_370_764_800_000  # the year 9999, after all wakes
 Act = Callable[[], Any]
 
 
@@ -163,14 +169,14 @@ class Engine:
 
     def pass_by(self, span: str) -> None:
         """Move the clock by a span. Each hint arrives at its instant, in order, and a tick comes every minute."""
-        self.pass_until(self.clock.now() + duration(span), lambda tick: tick)
+        self.pass_until(self.clock.now() + duration(span))
 
-    def pass_until(self, end: Instant, busy_from: Callable[[Instant], Instant]) -> None:
-        """Move the clock to an instant. ``busy_from`` takes the next tick and returns the first tick that may find
-        work; the engine leaves out the ticks before it."""
+    def pass_until(self, end: Instant, work_from: Callable[[], Instant] | None = None) -> None:
+        """Move the clock to an instant. ``work_from`` returns the instant from which a tick finds work (`next_work`);
+        the engine leaves out the ticks before it. Without it, a tick comes every minute."""
         while True:
             now = self.clock.now()
-            next_tick = busy_from((now // MINUTE + 1) * MINUTE)
+            next_tick = (max(now + 1, work_from() if work_from is not None else 0) + MINUTE - 1) // MINUTE * MINUTE
             step = min(next_tick, self.next_step(end))
             self.clock.wait_until(step)
             self.settle()
@@ -178,6 +184,36 @@ class Engine:
                 self.tick()
             if step == end:
                 return
+
+
+def next_work(tables: MemoryTables, settings: Settings) -> Instant:
+    """The instant from which a tick finds work, computed from the rows of the wake indexes; `EVER` if there are none.
+    Each earlier tick would change nothing."""
+    rows = list(tables.waking())
+    if not rows:
+        return EVER
+    horizon = settings.horizon_seconds * SECOND
+    # A tick finds a row `GRACE` after its ``wake_at`` at the latest, and ``horizon`` before it at the earliest.
+    last = iso(parse_instant(min(row["wake_at"]["S"] for _, row in rows)) + GRACE + horizon)
+    return min(_found_from(table, row, settings) for table, row in rows if row["wake_at"]["S"] <= last)
+
+
+def _found_from(table: str, row: Item, settings: Settings) -> Instant:
+    """The instant from which a tick finds a row: before its ``wake_at`` if it is hinted ahead, else once it is
+    overdue."""
+    wake_at, names = (
+        parse_instant(row["wake_at"]["S"]),
+        (settings.catalog_table, settings.jobs_table, settings.runs_table),
+    )
+    ref = kinds.ref_of(Key(TABLES[names.index(table)], row["pk"]["S"], row["sk"]["S"]))
+    match ref.kind if ref is not None else None:
+        case "timer":
+            return wake_at - settings.horizon_seconds * SECOND
+        case "job" if not sort_keys.is_fire(row["sk"]["S"]):
+            return wake_at - NEXT_TICK
+        case "run" if "lease_until" in row:
+            return wake_at - CALL_LEASE
+    return wake_at + GRACE
 
 
 def _is_fire(ref: Ref) -> bool:

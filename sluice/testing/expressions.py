@@ -147,7 +147,8 @@ def plain(value: Any) -> Any:
 def _compares(sign: str, left: Any, right: Any) -> bool:
     if left is None or right is None:
         return False
-    one, other = plain(left), plain(right)
+    texts = left.get("S"), right.get("S")
+    one, other = (("S", text) for text in texts) if None not in texts else (plain(left), plain(right))
     if sign == "=":
         return bool(one == other)
     if sign == "<>":
@@ -192,14 +193,14 @@ class _Reader:
         while self.peek() == "OR":
             self.take()
             tests.append(self._both())
-        return lambda item, bound: any(test(item, bound) for test in tests)
+        return tests[0] if len(tests) == 1 else lambda item, bound: any(test(item, bound) for test in tests)
 
     def _both(self) -> Test:
         tests = [self._one()]
         while self.peek() == "AND":
             self.take()
             tests.append(self._one())
-        return lambda item, bound: all(test(item, bound) for test in tests)
+        return tests[0] if len(tests) == 1 else lambda item, bound: all(test(item, bound) for test in tests)
 
     def _one(self) -> Test:
         if self.peek() == "(":
@@ -256,6 +257,8 @@ class _Reader:
             name = self.take()
             return lambda item, bound: bound.values[name]
         tokens = self.path()
+        if len(tokens) == 1 and tokens[0][0] != "#":
+            return lambda item, _: item.get(tokens[0])
         return lambda item, bound: _at(item, _path(tokens, bound))
 
     def path(self) -> Path:

@@ -13,6 +13,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from chalicelib.aws.tables.items import is_listed
 from sluice.testing.expressions import Bound, Invalid, check_bindings, condition, projection, update
 
 Key = tuple[str, str]
@@ -156,6 +157,11 @@ class MemoryTables:
             for row in list(table.items.values()):
                 yield name, row
 
+    def waking(self) -> Iterator[tuple[str, Item]]:
+        """Every item that needs attention at an instant, its ``wake_at``, with the name of its table."""
+        for name, table in self._tables.items():
+            yield from ((name, row) for row in table.waking())
+
     def item(self, table: str, pk: str, sk: str) -> Item | None:
         """The stored item with this key; no call of the service."""
         return self._tables[table].items.get((pk, sk))
@@ -219,20 +225,21 @@ class _Table:
         self._hashes = {index["IndexName"]: index["KeySchema"][0]["AttributeName"] for index in indexes}
         self._whole = {index["IndexName"] for index in indexes if index["Projection"]["ProjectionType"] == "ALL"}
         self.items: dict[Key, Item] = {}
-        self._parts: dict[tuple[str, str], dict[Key, Item]] = {}
+        # The items by the attributes that are the hash of the table or of an index, and by their values.
+        self._attributes = ("pk", *dict.fromkeys(hash_ for hash_ in self._hashes.values() if hash_ != "pk"))
+        self._parts: dict[str, dict[str, dict[Key, Item]]] = {name: {} for name in self._attributes}
         self._hashes_of: dict[Key, int] = {}  # of the items that the digest contains
         self._changed: set[Key] = set()  # the items whose hash must be computed again
         self._digest = 0
 
     def saved(self) -> Any:
         self.digest  # noqa: B018 - so that nothing is left to be hashed at each restore
-        parts = {name: dict(part) for name, part in self._parts.items() if part}
-        return dict(self.items), parts, dict(self._hashes_of), self._digest
+        return dict(self.items), _copied(self._parts), dict(self._hashes_of), self._digest
 
     def restore(self, saved: Any) -> None:
         items, parts, hashes, self._digest = saved
         self.items, self._hashes_of, self._changed = dict(items), dict(hashes), set()
-        self._parts = {name: dict(part) for name, part in parts.items()}
+        self._parts = _copied(parts)
 
     @property
     def digest(self) -> int:
@@ -247,24 +254,34 @@ class _Table:
     def replace(self, key: Key, item: Item | None) -> None:
         before = self.items.pop(key, None)
         self._changed.add(key)
-        attributes = {"pk", *self._hashes.values()}
         if before is not None:
-            for attribute in attributes & before.keys():
-                del self._parts[attribute, before[attribute]["S"]][key]
+            for attribute in self._attributes:
+                if attribute in before:
+                    value = before[attribute]["S"]
+                    part = self._parts[attribute][value]
+                    del part[key]
+                    if not part:
+                        del self._parts[attribute][value]
         if item is None:
             return
         if len(str(item)) > MAX_ITEM:
             raise _error("ValidationException", f"the item {key} is larger than DynamoDB takes")
         self.items[key] = item
-        for attribute in attributes & item.keys():
-            self._parts.setdefault((attribute, item[attribute]["S"]), {})[key] = item
+        for attribute in self._attributes:
+            if attribute in item:
+                self._parts[attribute].setdefault(item[attribute]["S"], {})[key] = item
+
+    def waking(self) -> Iterator[Item]:
+        """The items of the wake index, without those of its lists."""
+        for rows in self._parts.get("wake_shard", {}).values():
+            yield from (row for row in rows.values() if not is_listed(row))
 
     def part(self, index: str | None, expression: str, bound: Bound) -> tuple[list[Item], str]:
         """The items of one partition of the table or of an index, and the attribute that orders them."""
         name, _, value, *_ = expression.split()
         attribute = bound.names.get(name, name)
         by = self._ranges[index] if index else "sk"
-        found = self._parts.get((attribute, bound.values[value]["S"]), {})
+        found = self._parts.get(attribute, {}).get(bound.values[value]["S"], {})
         return [row for row in found.values() if by in row], by
 
     def shown(self, page: list[Item], index: str | None) -> list[Item]:
@@ -281,6 +298,10 @@ class _Table:
 
 def _nothing() -> None:
     pass
+
+
+def _copied(parts: Mapping[str, Mapping[str, Mapping[Key, Item]]]) -> dict[str, dict[str, dict[Key, Item]]]:
+    return {name: {value: dict(part) for value, part in of.items()} for name, of in parts.items()}
 
 
 def _as_written(before: Item | None, item: Item) -> Item:

@@ -6,21 +6,27 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from chalicelib.core import states
 from chalicelib.core.dags import rounds
+from chalicelib.core.dags.status import Again
 from chalicelib.core.instants import Instant
+from chalicelib.core.rows.backfill import Backfill as BackfillRow
 from chalicelib.core.rows.run import Run as RunRow
 from chalicelib.core.runs import workers as worker_rules
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.views import as_json
 from chalicelib.flow import fire_events, lookup
+from chalicelib.flow.backfills import backfill
+from chalicelib.flow.backfills import view as backfill_view
+from chalicelib.flow.dags import runs as dag_runs
 from chalicelib.flow.jobs import actions as job_actions
 from chalicelib.flow.runs import actions, complete, context, workers
 from chalicelib.flow.views import explain, views
 from sluice.errors import WrongUsage
+from sluice.testing import naming
 
 if TYPE_CHECKING:
     from sluice.testing.app import App
@@ -71,8 +77,8 @@ class Run:
 
     @property
     def schedule(self) -> str:
-        """The full name of the run's schedule."""
-        return self._row.schedule
+        """The full name of the run's schedule; of the node of a DAG ``demo.flights.nightly/load``."""
+        return naming.plain(self._row.schedule)
 
     @property
     def workflow(self) -> str:
@@ -98,6 +104,11 @@ class Run:
     def fired_by(self) -> str:
         """What started the run, as text for people."""
         return self._row.fired_by.text
+
+    @property
+    def backfill(self) -> str | None:
+        """The id of the backfill that started the run; None if none did."""
+        return self._row.backfill
 
     @property
     def properties(self) -> dict[str, Any]:
@@ -129,9 +140,12 @@ class Run:
         """The run ends and succeeds. Only a run of a worker may report metrics."""
         self._end("SUCCEEDED", "", metrics)
 
-    def fail(self, reason: str = "the job failed") -> None:
-        """The run ends and fails. Sluice retries it if its workflow has attempts left."""
-        self._end("FAILED", reason, None)
+    def fail(self, reason: str = "the job failed", outcome: str = "failed") -> None:
+        """The run ends and fails. Sluice retries it if its workflow has attempts left for this ``outcome``: ``failed``,
+        ``timed_out`` or ``lost``. A run of a worker only reports ``failed``."""
+        if outcome not in (known := get_args(states.FailureKind)):
+            raise WrongUsage(f"expected one of {', '.join(known)}, got {outcome!r}", "outcome")
+        self._end("FAILED", reason, None, cast("states.FailureKind", outcome))
 
     def cancel(self) -> None:
         """A user cancels the run."""
@@ -149,18 +163,26 @@ class Run:
         assert row is not None, f"expected run {self.id}, attempt {self.attempt}"
         return row
 
-    def _end(self, state: states.RunState, reason: str, metrics: Mapping[str, Any] | None) -> None:
+    def _end(
+        self,
+        state: states.RunState,
+        reason: str,
+        metrics: Mapping[str, Any] | None,
+        outcome: states.FailureKind = "failed",
+    ) -> None:
         row = self._row
         if states.is_terminal(row.state) or row.state == "RETRYING":
             raise WrongUsage(f"expected a run that has not ended, got one that is {row.state}", "run")
         if registry.of_run(row).pulled:
+            if outcome != "failed":
+                raise WrongUsage("expected failed of a run of a worker, which is lost after its lease", "outcome")
             self._report(row, state, reason, metrics)
         elif row.target_id is None:
             raise WrongUsage("expected a run that has started, got one that waits for its start call", "run")
         elif metrics is not None:
             raise WrongUsage(f"expected no metrics, because runs at {row.target_kind} report none", "metrics")
         else:
-            self._tell(row, RunUpdate(state, self._app.clock.now(), reason, row.target_id))
+            self._tell(row, RunUpdate(state, self._app.clock.now(), reason, row.target_id, outcome=outcome))
         self._app.settle()
 
     def _tell(self, row: RunRow, update: RunUpdate) -> None:
@@ -253,6 +275,147 @@ class Job:
     @property
     def _view(self) -> explain.WhyJobView:
         return explain.why_job(self._app.ports, lookup.find_job(self._app.ports, self.id))
+
+
+class Node:
+    """A node of a DAG run, in its latest round. Its state is read at each use."""
+
+    def __init__(self, dag_run: DagRun, name: str) -> None:
+        self._dag_run, self.name = dag_run, name
+
+    def __repr__(self) -> str:
+        return f"<node {self.name}: {self.state}>"
+
+    @property
+    def state(self) -> str:
+        """``PENDING``, ``WAITING``, ``BLOCKED``, ``SKIPPED``, ``ABORTED``, or the state of its run."""
+        return self._view["state"]
+
+    @property
+    def why(self) -> str:
+        """Why it is in this state, in the text of ``sluice dags``."""
+        return self._view["why"].text
+
+    @property
+    def run(self) -> Run:
+        """The last attempt of its run. Raises AssertionError, with the reason, if it has not run."""
+        view = self._view
+        run_id, attempt = view["run_id"], view["attempt"]
+        assert run_id is not None and attempt is not None, (
+            f"expected a run of node {self.name}, got none: it is {view['state']}, {view['why'].text}"
+        )
+        return Run(self._dag_run.app, run_id, attempt)
+
+    def succeed(self) -> None:
+        """The run of the node ends and succeeds."""
+        self.run.succeed()
+
+    def fail(self, reason: str = "the job failed") -> None:
+        """The run of the node ends and fails."""
+        self.run.fail(reason)
+
+    @property
+    def _view(self) -> dag_runs.StateOfNodeView:
+        nodes = self._dag_run.view["nodes"]
+        if self.name not in nodes:
+            with self._dag_run.app.acting():
+                raise naming.unknown(f"node of DAG {self._dag_run.dag}", self.name, nodes)
+        return nodes[self.name]
+
+
+class DagRun:
+    """A run of a DAG. Its state and those of its nodes are read at each use."""
+
+    def __init__(self, app: App, dag: str, run_id: str) -> None:
+        self.app, self.dag, self.id = app, dag, run_id
+
+    def __repr__(self) -> str:
+        return f"<run of DAG {self.dag}: {self.state}, {self.states}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DagRun) and self.id == other.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    @property
+    def state(self) -> str:
+        """``RUNNING``, ``SUCCEEDED`` or ``FAILED``."""
+        return self.view["state"]
+
+    @property
+    def states(self) -> dict[str, str]:
+        """The state of each node, by its name."""
+        return {name: node["state"] for name, node in self.view["nodes"].items()}
+
+    @property
+    def at(self) -> datetime:
+        """When it started, in UTC."""
+        return moment(self._row.claimed_at)
+
+    @property
+    def fired_by(self) -> str:
+        """What started it, as text for people."""
+        return self._row.fired_by.text
+
+    def node(self, name: str) -> Node:
+        """A node of the graph with which the run began. Raises `ApiRefused` if it has no node of this name."""
+        node = Node(self, name)
+        _ = node.state
+        return node
+
+    def rerun(self, start: str | None = None, only: str | None = None) -> None:
+        """A user runs a part of it again: from the node ``start``, ``only`` one node, or without either all nodes."""
+        if start is not None and only is not None:
+            raise WrongUsage("expected start or only, got both", "only")
+        what: Again = "from" if start is not None else "only" if only is not None else "all"
+        with self.app.acting():
+            request = self.app.next_request()
+            dag_runs.rerun(self.app.ports, self.dag, self.id, what, start or only, self.app.user, request)
+
+    @property
+    def view(self) -> dag_runs.RunOfDagView:
+        """The answer of the API about it."""
+        return dag_runs.view(self.app.ports, self._row, in_full=True)
+
+    @property
+    def _row(self) -> RunRow:
+        return dag_runs.begun(self.app.ports, self.dag, self.id)
+
+
+class Backfill:
+    """A backfill. Its state is read at each use."""
+
+    def __init__(self, app: App, schedule: str, backfill_id: str) -> None:
+        self._app, self._schedule, self.id = app, schedule, backfill_id
+
+    def __repr__(self) -> str:
+        return f"<backfill of {naming.plain(self._schedule)}: {self.state}, {self.counts}>"
+
+    @property
+    def state(self) -> str:
+        """``RUNNING``, ``DONE``, ``CANCELLED`` or ``ENDED``."""
+        return self._row.state
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many of its entries are ``waiting``, ``running``, ``succeeded``, ``failed`` and ``cancelled``."""
+        view: Mapping[str, Any] = backfill_view.backfill_view(self._app.ports, self._row)
+        return {name: view[name] for name in ("waiting", "running", "succeeded", "failed", "cancelled")}
+
+    @property
+    def runs(self) -> list[Run]:
+        """Its runs in the order of their starts, each attempt as an item."""
+        return [run for run in self._app.runs(naming.plain(self._schedule)) if run.backfill == self.id]
+
+    def cancel(self, runs: bool = False) -> None:
+        """A user cancels it; with ``runs`` its active runs, too."""
+        with self._app.acting():
+            backfill.stop(self._app.ports, self._schedule, self.id, runs, self._app.user)
+
+    @property
+    def _row(self) -> BackfillRow:
+        return backfill.existing(self._app.ports, self._schedule, self.id)
 
 
 def _caller(by: str, role: str | None) -> str:

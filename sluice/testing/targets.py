@@ -11,32 +11,64 @@ from chalicelib.aws.targets.worker import WorkerTarget
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
 from chalicelib.core.targets import registry
-from chalicelib.core.targets.answers import Answer, Never, NoAnswer, RunUpdate, Started
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
 from chalicelib.ports import TargetAdapter
+from sluice.errors import WrongUsage
 from sluice.testing.clock import HandClock
 
 Attempt = tuple[str, int]
+# How a target may answer a start call or a delivery, besides accepting it.
+THROTTLED, REFUSED, UNREACHABLE, LOST = ANSWERS = ("throttled", "refused", "unreachable", "lost")
+_INSTEAD: Mapping[str, Answer] = {
+    THROTTLED: NotNow("the target is throttled"),
+    REFUSED: Never("the target refused the call for good"),
+    UNREACHABLE: NoAnswer("the target did not answer"),
+}
+
+
+class Script:
+    """The answers that a test has set for the next calls of schedules."""
+
+    def __init__(self) -> None:
+        self._left: dict[str, list[str]] = {}
+
+    def set(self, schedule: str, answers: Sequence[str]) -> None:
+        for answer in answers:
+            if answer not in ANSWERS:
+                raise WrongUsage(f"expected one of {', '.join(ANSWERS)}, got {answer!r}", "answers")
+        self._left[schedule] = list(answers)
+
+    def take(self, schedule: str) -> str | None:
+        """The answer to this call; None if the target accepts it."""
+        left = self._left.get(schedule)
+        return left.pop(0) if left else None
 
 
 class PlayedTarget:
     """A target of any type. With a lifecycle, a run continues until the test ends it; without, it succeeds at once."""
 
-    def __init__(self, clock: HandClock, has_lifecycle: bool) -> None:
-        self._clock, self._has_lifecycle = clock, has_lifecycle
+    def __init__(self, clock: HandClock, has_lifecycle: bool, script: Script) -> None:
+        self._clock, self._has_lifecycle, self._script = clock, has_lifecycle, script
         self.started: dict[Attempt, str] = {}
         self.states: dict[Attempt, RunUpdate] = {}
         self.begun: list[Run] = []  # since the last call of `take_begun`
+        self._accepted: set[Attempt] = set()  # with an answer that Sluice got
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         del context
-        attempt = run.run_id, run.attempt
-        if not self._has_lifecycle:
-            return Started(f"played/{run.run_id}-{run.attempt}", done=True)
-        if attempt not in self.started:
+        answer = self._script.take(run.schedule)
+        if answer is not None and answer in _INSTEAD:
+            return _INSTEAD[answer]
+        attempt, target_id = (run.run_id, run.attempt), f"played/{run.run_id}-{run.attempt}"
+        if self._has_lifecycle:
+            self.started[attempt] = target_id
+            self.states.setdefault(attempt, RunUpdate("RUNNING", self._clock.now(), target_id=target_id))
+        if answer == LOST:
+            return NoAnswer("the answer of the target was lost")
+        if self._has_lifecycle and attempt not in self._accepted:
+            self._accepted.add(attempt)
             self.begun.append(run)
-        self.started[attempt] = f"played/{run.run_id}-{run.attempt}"
-        self.states.setdefault(attempt, RunUpdate("RUNNING", self._clock.now(), target_id=self.started[attempt]))
-        return Started(self.started[attempt])
+        return Started(target_id, done=not self._has_lifecycle)
 
     def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
         return [self.start(run, context) for run, context in calls]
@@ -67,6 +99,7 @@ class PlayedTargets:
         self._clock = clock
         self._played: dict[str, PlayedTarget] = {}
         self._worker = WorkerTarget(clock.now)
+        self.script = Script()
         self.answers: list[Any] = []  # of probes, in order; the last one repeats
         self.measures: list[tuple[str | None, float]] = []  # newest first
         self.questions: list[Mapping[str, Any]] = []
@@ -79,7 +112,7 @@ class PlayedTargets:
 
     def played(self, kind: str) -> PlayedTarget:
         if kind not in self._played:
-            self._played[kind] = PlayedTarget(self._clock, registry.of_type(kind).has_lifecycle)
+            self._played[kind] = PlayedTarget(self._clock, registry.of_type(kind).has_lifecycle, self.script)
         return self._played[kind]
 
     def take_begun(self) -> list[Run]:

@@ -1,26 +1,23 @@
 """Leaves out the ticks that find no work. Most of the time of a recovery is idle, and each tick queries three indexes.
 
-A tick reads only the rows that wake soon, and the hints that are due. `tests/faults/test_idle.py` shows that a tick
-that is left out changes nothing.
+`tests/faults/test_idle.py` shows that a tick that is left out changes nothing.
 """
 
 from __future__ import annotations
 
-from functools import partial
-
-from chalicelib.aws.tables import items
-from chalicelib.core.instants import duration, iso
-from sluice.testing.app import LEAD, busy_from
+from chalicelib.core.instants import Instant, duration
+from sluice.testing import engine
 from tests.support.world import World
+
+
+def next_work(world: World) -> Instant:
+    """The instant from which a tick has something to do; the present one for tables that are not in this process."""
+    return engine.next_work(world.tables, world.ports.settings) if world.is_in_memory else world.clock.now()
 
 
 def is_idle(world: World) -> bool:
     """Whether a tick has nothing to do now. False for tables that are not in this process."""
-    if not world.is_in_memory:
-        return False
-    soon = iso(world.clock.now() + LEAD)
-    return not any("wake_at" in row and row["wake_at"]["S"] <= soon and not items.is_listed(row)
-                   for _, row in world.tables.rows())  # fmt: skip
+    return next_work(world) > world.clock.now()
 
 
 def tick(world: World) -> None:
@@ -33,7 +30,4 @@ def tick(world: World) -> None:
 
 def pass_by(world: World, span: str) -> None:
     """Move the clock of a world by a span, without the ticks that find no work."""
-    if world.is_in_memory:
-        world.pass_until(world.clock.now() + duration(span), partial(busy_from, world.tables))
-    else:
-        world.pass_by(span)
+    world.pass_until(world.clock.now() + duration(span), lambda: next_work(world))

@@ -1,0 +1,109 @@
+"""DAGs under test: nodes by their plain names, the state of a run, re-runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sluice.testing import ApiRefused, App
+from tests.testing.test_apps import AT, EMR
+
+NIGHTLY: dict[str, Any] = {
+    "enabled": True,
+    "trigger": {"type": "partition", "dataset": "flights"},
+    "by": ["day"],
+    "nodes": {name: {"workflow": "step"} for name in ("load", "check", "report")},
+    "edges": [{"from": "load", "to": "check"}, {"from": "check", "to": "report"}],
+}
+DOCUMENT: dict[str, Any] = {
+    "namespace": "demo",
+    "app": "flights",
+    "datasets": {"flights": {"bucket": "lake", "prefix": "raw/flights/", "keys": ["day"]}},
+    "workflows": {"step": {"target": EMR}},
+    "dags": {"nightly": NIGHTLY},
+}
+
+
+@pytest.fixture
+def app(sluice_app: type[App]) -> App:
+    return sluice_app(DOCUMENT, at=AT)
+
+
+def test_u13_the_nodes_of_a_dag_run_by_their_plain_names(app: App) -> None:
+    app.partition("flights", day=1)
+    assert app.dag_run("nightly").states == {"load": "RUNNING", "check": "PENDING", "report": "PENDING"}
+    app.run("nightly/load").succeed()
+    assert app.run("nightly/check").schedule == "demo.flights.nightly/check"
+    app.run("nightly/check").fail("3 rows without a key")
+    run = app.dag_run("nightly", day=1)
+    assert (run.state, run.states) == ("FAILED", {"load": "SUCCEEDED", "check": "FAILED", "report": "BLOCKED"})
+    assert run.node("check").why == "3 rows without a key"
+    assert app.runs("nightly/report") == []
+
+
+def test_u13_a_dag_runs_again_from_a_node(app: App) -> None:
+    app.partition("flights", day=1)
+    run = app.dag_run("nightly")
+    run.node("load").succeed()
+    run.node("check").fail()
+    run.rerun("check")
+    run.node("check").succeed()
+    run.node("report").succeed()
+    assert run.state == "SUCCEEDED"
+    assert [each.state for each in app.runs("nightly/check")] == ["FAILED", "SUCCEEDED"]
+    run.rerun(only="load")
+    assert (len(app.runs("nightly/load")), len(app.runs("nightly/report"))) == (2, 1)
+
+
+def test_u13_each_day_has_a_dag_run_of_its_own(app: App) -> None:
+    app.partition("flights", day=1)
+    app.partition("flights", day=2)
+    first, second = (app.dag_run("nightly", day=day) for day in (1, 2))
+    second.node("load").succeed()
+    assert (first.states["load"], second.states["load"]) == ("RUNNING", "SUCCEEDED")
+    assert {first, second} == set(app.dag_runs("nightly"))
+    with pytest.raises(AssertionError, match="expected one run of DAG nightly, got 2"):
+        app.dag_run("nightly")
+
+
+def test_u13_a_changed_dag_keeps_the_runs_of_its_nodes(app: App) -> None:
+    app.partition("flights", day=1)
+    app.run("nightly/load").succeed()
+    shorter = NIGHTLY | {"nodes": {name: {"workflow": "step"} for name in ("load", "check")}, "edges": []}
+    app.apply(DOCUMENT | {"dags": {"nightly": shorter}})
+    app.partition("flights", day=2)
+    assert [run.state for run in app.runs("nightly/load")] == ["SUCCEEDED", "RUNNING"]
+    assert app.dag_run("nightly", day=2).states == {"load": "RUNNING", "check": "RUNNING"}
+
+
+def test_u13_a_dag_is_paused_and_run_now_by_its_name(app: App) -> None:
+    app.pause("nightly")
+    app.partition("flights", day=1)
+    assert app.dag_runs("nightly") == []
+    with pytest.raises(AssertionError, match=r"expected a run of DAG nightly, got none: the schedule has been paused"):
+        app.dag_run("nightly")
+    app.resume("nightly")
+    assert app.dag_run("nightly").state == "RUNNING"
+    app.run_now("nightly", {"day": 2}, limit=3)
+    assert app.dag_run("nightly", day=2).node("load").run.context["upstream"]["properties"] == {"limit": 3}
+
+
+def test_u13_a_wrong_name_of_a_dag_or_node_lists_what_exists(app: App) -> None:
+    app.partition("flights", day=1)
+    for ask, hint in (
+        (lambda: app.dag_run("nihgtly"), "did you mean 'demo.flights.nightly'? Known: demo.flights.nightly"),
+        (lambda: app.run("nightly/laod"), "did you mean 'load'? Known: check, load, report"),
+        (lambda: app.dag_run("nightly").node("laod"), "did you mean 'load'? Known: check, load, report"),
+        (lambda: app.run("nihgtly/load"), "did you mean 'demo.flights.nightly/load'? Known: "),
+    ):
+        with pytest.raises(ApiRefused) as refused:
+            ask()
+        assert refused.value.code == "not_found"
+        assert str(refused.value.hint).startswith(hint)
+
+
+def test_u13_a_node_that_has_not_run_says_why(app: App) -> None:
+    app.partition("flights", day=1)
+    with pytest.raises(AssertionError, match="expected a run of node report, got none: it is PENDING, waits for check"):
+        app.dag_run("nightly").node("report").succeed()
