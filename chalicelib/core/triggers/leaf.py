@@ -262,6 +262,11 @@ class TimedLeaf(Leaf):
         return None
 
     @property
+    def counts_from_put(self) -> bool:
+        """Whether the leaf measures a span that begins with the put that begins the trigger."""
+        return self.span is not None
+
+    @property
     def wall_zone(self) -> str | None:
         """The zone whose rules decide when the leaf is due; None if no rules do."""
         return None
