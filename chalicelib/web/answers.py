@@ -155,11 +155,13 @@ class StoredSchedule(Schedule, StoredFields):
 
 
 class StoredDag(Dag, StoredFields):
-    """A stored DAG, with the mode of its start as ``state``; a list leaves out what is present state."""
+    """A stored DAG, with the mode of its start as ``state``, and the occurrences of its times that are skipped; a list
+    leaves out what is present state."""
 
     state: Mode | None = None
     enabled: bool | None = None
     stops: list[StopView] | None = None
+    skips: list[At] | None = None
     triggered_by: str | None = None
     schedules: list[str] | None = None
 

@@ -270,6 +270,8 @@ ROUTES = (
     _post(DAG + "/disable", "dags.disable_dag", "operate", "StoredDag"),
     _post(DAG + "/pause", "dags.pause_dag", "operate", "StoredDag", "Pause"),
     _post(DAG + "/resume", "dags.resume_dag", "operate", "StoredDag"),
+    _post(DAG + "/skip", "dags.skip_dag", "operate", "StoredDag", "Occurrence"),
+    _post(DAG + "/unskip", "dags.unskip_dag", "operate", "StoredDag", "Occurrence"),
     _once(DAG + "/run", "dags.run_dag", "operate", "BegunDag", "RunNow", 202),
     _page(DAG + "/runs", "dags.list_dag_runs", "read", "RunOfDag"),
     _get(DAG + "/runs/{run_id}", "dags.show_dag_run", "read", "RunOfDag"),

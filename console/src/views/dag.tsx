@@ -15,6 +15,7 @@ import { Command, copy } from "../parts/command";
 import { Go, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
 import { Ago, Reason, State, Took, When } from "../parts/text";
+import { Next } from "./schedule";
 
 /** A DAG: its graph with the states of one run, the panel of a node, and its runs. */
 export function DagView() {
@@ -85,6 +86,9 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
           <NodePanel dag={name} definition={definition} run={run} node={search.node} />
         </div>
       </section>
+      <Panel title="Next" tools={<Command text={commands.preview(`${name}~`)} />}>
+        <Next name={`${name}~`} skips={definition.skips ?? []} />
+      </Panel>
       <Panel title="Runs" note="the newest first; one is shown above">
         <Await query={runs}>
           {({ items }) =>
