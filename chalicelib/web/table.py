@@ -270,6 +270,7 @@ ROUTES = (
     _post(DAG + "/disable", "dags.disable_dag", "operate", "StoredDag"),
     _post(DAG + "/pause", "dags.pause_dag", "operate", "StoredDag", "Pause"),
     _post(DAG + "/resume", "dags.resume_dag", "operate", "StoredDag"),
+    _get(DAG + "/why", "dags.why_dag", "read", "WhyDag"),
     _post(DAG + "/skip", "dags.skip_dag", "operate", "StoredDag", "Occurrence"),
     _post(DAG + "/unskip", "dags.unskip_dag", "operate", "StoredDag", "Occurrence"),
     _once(DAG + "/run", "dags.run_dag", "operate", "BegunDag", "RunNow", 202),

@@ -173,6 +173,11 @@ class Leaf(Document):
         """How much the leaf has gathered, and how much it needs: events, or bytes of a leaf that counts bytes."""
         return (progress.count if progress else 0, self.needed)
 
+    @property
+    def nothing(self) -> str:
+        """What has not happened while nothing has met the leaf; empty if its next instant says that."""
+        return "no event has arrived"
+
     def describe(self) -> str:
         """The leaf as a rule in plain words: ``2 partitions of demo.flights``."""
         return self.missing(None)

@@ -164,6 +164,10 @@ class TimeTrigger(TimedLeaf, Sparse):
             return "end"
         return "due_time" if self.expression is None else "expression"
 
+    @property
+    def nothing(self) -> str:
+        return ""
+
     def describe(self) -> str:
         """The leaf in plain words: ``every 10s, first at 2026-03-02T12:00:10.000Z, 4 times``."""
         texts = {name: _format_when(getattr(self, name)) for name in ("due_time", "start", "end")}

@@ -18,6 +18,7 @@ from chalicelib.flow.lookup import missing, require
 from chalicelib.flow.requests import has_made
 from chalicelib.flow.schedules import pauses
 from chalicelib.flow.schedules.actions import disable, enable, run_now
+from chalicelib.flow.views import explain_dag
 from chalicelib.web.bodies import Occurrence, Pause, Rerun, RunNow
 from chalicelib.web.http import Json, answer, caller, document, gone, if_match, parse, request_id
 from chalicelib.web.paging import listing
@@ -72,6 +73,11 @@ def pause_dag(request: Request, name: str) -> Response:
 def resume_dag(request: Request, name: str) -> Response:
     """Resume a paused DAG. What waited goes on."""
     return _act(request, pauses.resume_dag, name)
+
+
+def why_dag(request: Request, name: str) -> explain_dag.WhyDagView:
+    """Explain why a DAG has not run: the nodes that failed last, what an active run waits for, and its trigger."""
+    return explain_dag.why_dag(ports(), name)
 
 
 def skip_dag(request: Request, name: str) -> Response:

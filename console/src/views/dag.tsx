@@ -35,6 +35,7 @@ export function DagView() {
 function Page({ name, definition }: { name: string; definition: StoredDag }) {
   const { search, change } = usePlace();
   const runs = useQuery(read.runs(name));
+  const why = useQuery(read.why(name));
   const id = search.run ?? runs.data?.items[0]?.run_id;
   const one = useQuery({ ...read.run(name, id ?? ""), enabled: !!id });
   const run = one.data;
@@ -86,6 +87,17 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
           <NodePanel dag={name} definition={definition} run={run} node={search.node} />
         </div>
       </section>
+      <Panel title="Why" className="why" tools={<Command text={commands.why("schedule", name)} />}>
+        <Await query={why}>
+          {(data) => (
+            <div className="body">
+              <p className="because">
+                <Reason text={data.why} refs={data.refs} />
+              </p>
+            </div>
+          )}
+        </Await>
+      </Panel>
       <Panel title="Next" tools={<Command text={commands.preview(`${name}~`)} />}>
         <Next name={`${name}~`} skips={definition.skips ?? []} />
       </Panel>
