@@ -151,7 +151,7 @@ def _deploy(client: Client, name: str, source: Source, query: Mapping[str, bool 
         raise
 
 
-def _told(effect: Document | None) -> list[Text]:
+def _of_work(effect: Document | None) -> list[Text]:
     """What becomes of the work in flight of a schedule; marked if some of it is lost."""
     if effect is None:
         return []
@@ -170,7 +170,7 @@ def _show(name: str, report: Document, dry_run: bool, new_namespace: str | None)
     console = render.stdout()
     details, effects = report.get("changes") or {}, report.get("effects") or {}
     cells: list[tuple[render.Cell, ...]] = [
-        (render.state(change), kind, full, render.changes(console, details.get(part, ()), _told(effects.get(part))))
+        (render.state(change), kind, full, render.changes(console, details.get(part, ()), _of_work(effects.get(part))))
         for change, kind, full, part in ((*row, f"{row[1]} {row[2]}") for row in rows)
     ]
     render.table(console, ("CHANGE", "KIND", "NAME", "FIELDS…"), cells)

@@ -147,7 +147,7 @@ def test_l25_a_put_says_what_it_does_to_what_waits(api: Api) -> None:
     assert {field: did[field] for field in did if field not in changing} == {
         field: would[field] for field in would if field not in changing
     }
-    assert api.put(ONE, other)["effect"]["code"] == "described", "the same again"
+    assert "effect" not in api.put(ONE, other), "the same again"
 
 
 def test_l25_a_dry_run_of_a_put_refuses_what_the_put_refuses(standing: Api) -> None:

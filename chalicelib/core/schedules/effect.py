@@ -80,6 +80,8 @@ def of_put(
         return Effect("begins_again", "enabled" if mode == "completed" else mode)
     if mode == "completed" and not _has_fires(new, old, schedule_state, now, carry, timer, prepared):
         return Effect("ended", mode, keeps_trigger=True, keeps_jobs=carry)
+    if mode == "completed" and not tree.is_single_time(new.trigger):
+        carry = False  # its end has closed the job that gathers events, so they need another generation
     mode = "enabled" if mode == "completed" else mode
     return Effect("carried" if carry else "goes_on", mode, keeps_trigger=True, keeps_jobs=carry)
 

@@ -48,18 +48,18 @@ def put_schedule(request: Request, name: str) -> Response:
     given = body(request)
     sent = validated(NewSchedule, given)
     check_schedule(name, sent)
-    effects: list[EffectOfPutView] = []
+    effects: list[EffectOfPutView] = []  # one, if the put replaces a schedule
 
     def say(change: Change) -> None:
-        carries = sent.on_update == "carry"
-        effects.append(Costs(ports()).of_put(change.found, sent.enabled, carries))
+        if change.plan and change.before is not None:
+            effects[:] = [Costs(ports()).of_put(change.found, sent.enabled, sent.on_update == "carry")]
 
     if flag(request, "dry_run"):
         change = actions.would_put(ports(), name, sent, caller(request), if_match(request))
         say(change)
-        return document(view_of(change.after, change.schedule, expressions.notes(given), effects[-1]))
+        return document(view_of(change.after, change.schedule, expressions.notes(given), effects))
     _, new = actions.put(ports(), name, sent, caller(request), if_match(request), say=say)
-    return shown(name, 201 if new else 200, expressions.notes(given), effects[-1])
+    return shown(name, 201 if new else 200, expressions.notes(given), effects)
 
 
 def delete_schedule(request: Request, name: str) -> Response:

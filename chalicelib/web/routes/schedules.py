@@ -74,17 +74,20 @@ def preview(request: Request, name: str) -> PreviewView:
 
 
 def shown(
-    name: str, status: int = 200, notes: Sequence[str] = (), effect: EffectOfPutView | None = None
+    name: str, status: int = 200, notes: Sequence[str] = (), effects: Sequence[EffectOfPutView] = ()
 ) -> Response:  # fmt: skip
-    return document(view_of(*existing(ports(), name), notes, effect), status)
+    return document(view_of(*existing(ports(), name), notes, effects), status)
 
 
 def view_of(
-    schedule_state: ScheduleState, schedule: Schedule, notes: Sequence[str] = (), effect: EffectOfPutView | None = None
+    schedule_state: ScheduleState,
+    schedule: Schedule,
+    notes: Sequence[str] = (),
+    effects: Sequence[EffectOfPutView] = (),
 ) -> Json:
     """A schedule with the number of fires per day, which shows a cron expression that fires too often (T1); after a put
     with notes on its expressions, if there are any, and with what the put did."""
-    told = {**({"notes": list(notes)} if notes else {}), **({"effect": effect} if effect is not None else {})}
+    told = {**({"notes": list(notes)} if notes else {}), **({"effect": effects[0]} if effects else {})}
     return {**schedule_view(schedule_state, schedule), "fires_per_day": upcoming.per_day(schedule), **told}
 
 
