@@ -717,8 +717,8 @@ class Dag(Named):
 
 class Schedule(Constrained):
     """A schedule as a user sends it. ``enabled`` enables or disables it at once; None keeps its present mode
-    (L2). With ``on_update: carry``, an update keeps the progress of the schedule if the trigger is the same
-    (L6).
+    (L2). With ``on_update: drop``, an update drops what has gathered and what waits; otherwise it keeps both
+    if the trigger is the same (L25).
     """
 
     group = "schedules"

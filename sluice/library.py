@@ -165,9 +165,11 @@ class Client(views.Views):
         values: Mapping[str, str] | None = None,
         dry_run: bool = False,
         update_schedules: bool | None = None,
+        restart: bool = False,
     ) -> Report:
         """Deploy an app: a YAML or JSON file, whose placeholders ``values`` fill, a document, or a builder. Creates
-        the namespace if it does not exist. A dry run checks and reports, and stores nothing."""
+        the namespace if it does not exist. A dry run checks and reports, and stores nothing. With ``restart``, each
+        schedule that is replaced drops what has gathered and what waits."""
         from sluice import documents  # a YAML parser is slow to load
 
         if isinstance(source, str | os.PathLike):
@@ -177,7 +179,7 @@ class Client(views.Views):
         namespace, app = (_name_in(document, field, where) for field in ("namespace", "app"))
         if not dry_run:
             self._ensure_namespace(namespace)
-        query = {"dry_run": True if dry_run else None, "update_schedules": update_schedules}
+        query = {"dry_run": dry_run or None, "update_schedules": update_schedules, "restart": restart or None}
         report = self.put(names.path_of(names.APP, f"{namespace}.{app}"), document, query)
         return Report(_names(report, "created"), _names(report, "replaced"), _names(report, "deleted"), report)
 

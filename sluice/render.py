@@ -110,8 +110,9 @@ def lines(console: Console, sentences: Iterable[str]) -> str:
     return ("; " if console.width == PIPE_WIDTH else "\n").join(sentences)
 
 
-def changes(console: Console, sentences: Iterable[str]) -> Text | None:
-    """Changes of fields such as ``priority: 5 -> 7``: the old value red, the new one green. None without a change."""
+def changes(console: Console, sentences: Iterable[str], more: Sequence[Text] = ()) -> Text | None:
+    """Changes of fields such as ``priority: 5 -> 7``: the old value red, the new one green; then ``more`` lines. None
+    without any."""
     lines: list[Text] = []
     for sentence in sentences:
         path, colon, change = sentence.partition(": ")
@@ -120,6 +121,7 @@ def changes(console: Console, sentences: Iterable[str]) -> Text | None:
             lines.append(Text.assemble(path, colon, (before, "red"), arrow, (after, "green")))
         else:
             lines.append(Text.assemble(path, colon, (change, "red" if change.startswith("removed") else "green")))
+    lines += more
     return Text("; " if console.width == PIPE_WIDTH else "\n").join(lines) if lines else None
 
 

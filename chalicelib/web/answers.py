@@ -23,10 +23,10 @@ from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.documents import Described
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
-from chalicelib.core.schedules import effect
 from chalicelib.core.states import Mode
 from chalicelib.core.targets.registry import AnyTarget
 from chalicelib.core.views import At
+from chalicelib.flow.schedules.costs import EffectOfPutView
 from chalicelib.flow.schedules.stops import StopView
 from chalicelib.flow.views.freshness import FreshnessView
 from chalicelib.flow.views.queues import PartOfQueueView
@@ -139,7 +139,7 @@ class StoredQuotas(Answer):
 
 class StoredSchedule(Schedule, StoredFields):
     """A stored schedule, with its mode as ``state``. ``fires_per_day`` is that of its times. After a put, ``notes`` say
-    what to check in the document, if there is anything."""
+    what to check in the document, if there is anything, and ``effect`` what the put did to the work in flight."""
 
     state: Mode
     enabled: bool
@@ -150,15 +150,18 @@ class StoredSchedule(Schedule, StoredFields):
     generation: int
     fires_per_day: float | None = None
     notes: list[str] | None = None
+    effect: EffectOfPutView | None = None
     dag: str | None = None
 
 
 class StoredDag(Dag, StoredFields):
-    """A stored DAG, with the mode of its start as ``state``; a list leaves out what is present state."""
+    """A stored DAG, with the mode of its start as ``state``, and the occurrences of its times that are skipped; a list
+    leaves out what is present state."""
 
     state: Mode | None = None
     enabled: bool | None = None
     stops: list[StopView] | None = None
+    skips: list[At] | None = None
     triggered_by: str | None = None
     schedules: list[str] | None = None
 
@@ -176,17 +179,10 @@ class StoredMessage(Described, Carried, StoredFields):
     workflow: str | None = None
 
 
-class EffectOfPut(Answer):
-    """What a put does to the trigger and the waiting jobs of a schedule. ``text`` says the same in words."""
-
-    code: effect.Code
-    text: str
-
-
 class Deployment(Answer):
     """What a deployment did, or would do: the parts as ``kind name``. ``changes`` are the fields that differ.
-    ``effects`` say of each replaced schedule whether its trigger goes on, and of others that they have ended. ``notes``
-    say what to check in the document, if there is anything."""
+    ``effects`` say what becomes of the work in flight of each schedule that is replaced or deleted. ``notes`` say what
+    to check in the document, if there is anything."""
 
     name: str
     created: list[str]
@@ -195,7 +191,7 @@ class Deployment(Answer):
     kept: list[str]
     untouched: list[str]
     changes: Properties | None = None
-    effects: dict[str, EffectOfPut]
+    effects: dict[str, EffectOfPutView]
     notes: list[str] | None = None
 
 

@@ -177,6 +177,8 @@ export function actsOf({ schedule, dag, dagRun }: Definitions): Record<string, A
     "DELETE /v1/namespaces/{ns}/dead-letters/{id}": () => [204, null],
     "DELETE /v1/namespaces/{ns}/apps/{app}/messages/{name}": () => [204, null],
     [`POST ${D}/run`]: ({ ns, app, name }) => [202, { dag: `${ns}.${app}.${name}`, run_id: run(30).run_id }],
+    [`POST ${D}/skip`]: () => [200, dag],
+    [`POST ${D}/unskip`]: () => [200, dag],
     [`POST ${D}/enable`]: () => [200, dag],
     [`POST ${D}/disable`]: () => [200, dag],
     [`POST ${D}/runs/{id}/rerun`]: () => [200, dagRun()],

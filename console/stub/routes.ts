@@ -730,6 +730,7 @@ const ROUTES: Record<string, Handler> = {
       next_fire: iso(NOW + 90 * MINUTE),
       jobs,
       ended: [],
+      failures: [],
       tree: jobs[0]?.tree,
       refs: REFS,
     };
@@ -823,6 +824,7 @@ const ROUTES: Record<string, Handler> = {
     next_fire: iso(NOW + 60 * MINUTE),
     jobs: [],
     ended: [],
+    failures: [],
     tree: leaf("time", "every 10s", false),
     refs: [],
   }),
@@ -832,6 +834,14 @@ const ROUTES: Record<string, Handler> = {
   },
   "GET /v1/namespaces/{ns}/apps/{app}/dags": () => page([DAG]),
   [`GET ${D}`]: ({ name }) => need(name === "nightly" ? DAG : undefined, `DAG named '${NS}.flights.${name}'`),
+  [`GET ${D}/why`]: () => ({
+    dag: `${NS}.flights.nightly`,
+    state: "enabled",
+    why: `no partition has arrived since the last run; trigger: 1 partition of ${NS}.weather`,
+    next_fire: null,
+    failures: [],
+    refs: [],
+  }),
   [`GET ${D}/runs`]: () => page([0, 1, 2, 3].map(dagRun)),
   [`GET ${D}/runs/{id}`]: ({ id }) =>
     need(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,12 +40,16 @@ def apply(
             help="Update the schedules to those of the files, or keep them. The default is set by the installation.",
         ),
     ] = None,
+    restart: Annotated[
+        bool,
+        typer.Option("--restart", metavar="", help="Drop what waits at each schedule that changes. It begins anew."),
+    ] = False,
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Deploy apps: create and replace what the files contain, and delete what they no longer contain.
 
-    On a terminal, the command shows the changes first, and asks.
+    On a terminal, the command shows the changes first, with the work in flight that they end, and asks.
     """
     # Imported here because a YAML parser is slow to load and only this command needs it.
     from sluice import documents
@@ -54,7 +58,7 @@ def apply(
     apps = [documents.source(file, values) for file in files]
     names = [name_of(source.path, source.document) for source in apps]  # read all files before the first request
     client = connect()
-    query = {"dry_run": True if dry_run else None, "update_schedules": update_schedules}
+    query = {"dry_run": dry_run or None, "update_schedules": update_schedules, "restart": restart or None}
     asks = sys.stdin.isatty() and not (yes or dry_run or as_json)
     for number, (name, source) in enumerate(zip(names, apps, strict=True)):
         namespace = name.partition(".")[0]
@@ -93,8 +97,20 @@ def _ask(name: str, plan: Document, new_namespace: str | None) -> None:
     if new_namespace is None and not any(plan.get(change) for change in ("created", "replaced", "deleted")):
         return
     _show(name, plan, True, new_namespace)
-    deleted = f", and delete {len(plan['deleted'])}" if plan.get("deleted") else ""
-    confirm(f"change {name}{deleted}?", yes=False)
+    does = [f"change {name}", *([f"delete {len(plan['deleted'])}"] if plan.get("deleted") else []), *_losses(plan)]
+    first = ", ".join(does[:-1])
+    confirm(f"{f'{first}, and ' if first else ''}{does[-1]}?", yes=False)
+
+
+def _losses(report: Document) -> list[str]:
+    """What a deployment ends of the work in flight: ``drop 3 jobs``, ``end 1 backfill``."""
+    effects = (report.get("effects") or {}).values()
+    dropped = sum(effect.get("dropped", 0) for effect in effects)
+    backfills = sum(len(effect.get("backfills", ())) for effect in effects)
+    dag_runs = sum(len(effect.get("dag_runs", ())) for effect in effects)
+    least = "at least " if any(effect.get("more") for effect in effects) else ""
+    counts = (("drop", dropped, "job"), ("end", backfills, "backfill"), ("end", dag_runs, "DAG run"))
+    return [f"{verb} {least}{wording.count(number, noun)}" for verb, number, noun in counts if number]
 
 
 def name_of(file: str, document: Document) -> str:
@@ -135,9 +151,14 @@ def _deploy(client: Client, name: str, source: Source, query: Mapping[str, bool 
         raise
 
 
-def _lines(part: str, changes: Mapping[str, Sequence[str]], effects: Mapping[str, Document]) -> list[str]:
-    """What changes in a part, and what becomes of the trigger of a schedule."""
-    return [*changes.get(part, ()), *([effects[part]["text"]] if part in effects else [])]
+def _of_work(effect: Document | None) -> list[Text]:
+    """What becomes of the work in flight of a schedule; marked if some of it is lost."""
+    if effect is None:
+        return []
+    loses = any(effect.get(field) for field in ("dropped", "backfills", "spans", "dag_runs", "more"))
+    if effect["code"] == "deleted" and not loses:
+        return []
+    return [Text(str(effect["text"]), "yellow" if loses else "")]
 
 
 def _show(name: str, report: Document, dry_run: bool, new_namespace: str | None) -> None:
@@ -149,8 +170,8 @@ def _show(name: str, report: Document, dry_run: bool, new_namespace: str | None)
     console = render.stdout()
     details, effects = report.get("changes") or {}, report.get("effects") or {}
     cells: list[tuple[render.Cell, ...]] = [
-        (render.state(change), kind, full, render.changes(console, _lines(f"{kind} {full}", details, effects)))
-        for change, kind, full in rows
+        (render.state(change), kind, full, render.changes(console, details.get(part, ()), _of_work(effects.get(part))))
+        for change, kind, full, part in ((*row, f"{row[1]} {row[2]}") for row in rows)
     ]
     render.table(console, ("CHANGE", "KIND", "NAME", "FIELDS…"), cells)
     for note in report.get("notes") or ():

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sluice import names, render, wording
-from sluice.cli import frame, tables
+from sluice.cli import frame, occurrences, tables
 from sluice.cli.get import listing
 from sluice.client import Document, segment
 from sluice.errors import WrongUsage
@@ -119,6 +119,30 @@ def disable(
 ) -> None:
     """Disable a DAG: it starts no runs; active runs continue."""
     _switch("disable", name, namespace, app_name, as_json)
+
+
+@app.command()
+def skip(
+    name: Name,
+    at: occurrences.At,
+    namespace: frame.Namespace = None,
+    app_name: frame.App = None,
+    as_json: frame.Json = False,
+) -> None:
+    """Skip one occurrence of the times that start a DAG."""
+    occurrences.act(f"{_path(name, namespace, app_name)}/skip", at, as_json)
+
+
+@app.command()
+def unskip(
+    name: Name,
+    at: occurrences.At,
+    namespace: frame.Namespace = None,
+    app_name: frame.App = None,
+    as_json: frame.Json = False,
+) -> None:
+    """Cancel the skip of an occurrence."""
+    occurrences.act(f"{_path(name, namespace, app_name)}/unskip", at, as_json)
 
 
 def _switch(action: str, name: str, namespace: str | None, app_name: str | None, as_json: bool) -> None:

@@ -20,20 +20,23 @@ def skip(
     schedule: Name, at: At, namespace: frame.Namespace = None, app: frame.App = None, as_json: frame.Json = False
 ) -> None:
     """Skip one occurrence of a schedule."""
-    _act("skip", schedule, at, namespace, app, as_json)
+    act(f"{_path(schedule, namespace, app)}/skip", at, as_json)
 
 
 def unskip(
     schedule: Name, at: At, namespace: frame.Namespace = None, app: frame.App = None, as_json: frame.Json = False
 ) -> None:
     """Cancel the skip of an occurrence."""
-    _act("unskip", schedule, at, namespace, app, as_json)
+    act(f"{_path(schedule, namespace, app)}/unskip", at, as_json)
 
 
-def _act(action: str, name: str, at: str, namespace: str | None, app: str | None, as_json: bool) -> None:
-    full = names.full_name(SCHEDULE, name, namespace, app)
-    body = {"at": checks.instant(at, "AT")}
-    view = frame.connect().post(f"{names.path_of(SCHEDULE, full)}/{action}", body)
+def _path(name: str, namespace: str | None, app: str | None) -> str:
+    return names.path_of(SCHEDULE, names.full_name(SCHEDULE, name, namespace, app))
+
+
+def act(path: str, at: str, as_json: bool) -> None:
+    """Skip an occurrence of a schedule or a DAG, or cancel the skip, by the path of this action."""
+    view = frame.connect().post(path, {"at": checks.instant(at, "AT")})
     if as_json:
         render.machine(view)
     else:

@@ -251,6 +251,21 @@ def records(console: Console, items: Sequence[View], now: datetime, indent: int 
     render.table(console, ("WORK", "ENDED AS", "AT", "COUNT", "REASON…"), rows, indent)
 
 
+def last_failures(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
+    """The last runs that failed: of a schedule by partition, of a DAG by node, with what to do next."""
+    rows: Rows = [
+        (
+            item.get("node") or wording.pairs(item.get("partition")),
+            wording.both(item.get("at"), now),
+            f"{item['attempt']}/{item['attempts']}",
+            item["run_id"],
+            f"{item['error']} ({item['next']})",
+        )
+        for item in items
+    ]
+    render.table(console, ("OF", "FAILED", "ATTEMPT", "RUN", "ERROR…"), rows, indent)
+
+
 def partitions(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
     """Partitions. Those of an Iceberg table are its snapshots, oldest first, because snapshot ids have no order."""
     if any(item.get("snapshot") for item in items):

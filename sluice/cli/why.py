@@ -13,9 +13,10 @@ from sluice import names, render, wording
 from sluice.cli import frame, tables
 from sluice.client import Client, Document, segment
 from sluice.errors import ApiRefused
-from sluice.names import SCHEDULE
+from sluice.names import DAG, SCHEDULE
 
 ENDED = "Last that never ran, or was cancelled"
+FAILED = "Failed, and nothing ran since"
 IN_FULL = 3  # jobs of a schedule that are shown in full; the others get one line each
 
 
@@ -96,21 +97,31 @@ def _found(client: Client, path: str) -> Document | None:
 
 @app.command()
 def schedule(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A schedule, such as demo.flights.clean.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A schedule or a DAG, such as demo.flights.clean.")],
     namespace: frame.Namespace = None,
     app_name: frame.App = None,
     as_json: frame.Json = False,
 ) -> None:
-    """Show what a schedule waits for, its next fire, and its waiting jobs."""
-    full = names.full_name(SCHEDULE, name, namespace, app_name)
-    answer = frame.connect().get(f"{names.path_of(SCHEDULE, full)}/why")
+    """Show what went wrong last with a schedule or a DAG, what it waits for, its next fire, and its waiting jobs."""
+    full, client = names.full_name(SCHEDULE, name, namespace, app_name), frame.connect()
+    try:
+        answer = client.get(f"{names.path_of(SCHEDULE, full)}/why")
+    except ApiRefused as refused:
+        of_dag = _found(client, f"{names.path_of(DAG, full)}/why") if refused.code == "not_found" else None
+        if of_dag is None:
+            raise
+        answer = of_dag
     if as_json:
         render.machine(answer)
         return
     console = render.stdout()
-    render.title(console, "schedule", answer["schedule"], render.state(answer.get("state")))
+    kind = "dag" if "dag" in answer else "schedule"
+    render.title(console, kind, answer[kind], render.state(answer.get("state")))
     next_fire = wording.both(answer.get("next_fire"), frame.now())
     render.fields(console, [("why", answer.get("why")), ("next fire", next_fire)])
+    if answer.get("failures"):
+        render.heading(console, FAILED)
+        tables.last_failures(console, answer["failures"], frame.now(), indent=2)
     jobs = answer.get("jobs") or []
     for waiting in jobs[:IN_FULL]:
         console.print()

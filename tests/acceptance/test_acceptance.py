@@ -98,14 +98,14 @@ def test_acceptance_3(world: World) -> None:
 
 
 def test_acceptance_4(world: World) -> None:
-    """Needs 5 partitions. 1 arrives; update with new properties; 4 more: no launch. 1 more: launch with the new ones.
+    """Needs 5 partitions. 1 arrives; an update drops it; 4 more: no launch. 1 more: launch with the new ones.
     A duplicate notification of the first one, after the update, does not count."""
     world.deploy(flights({"daily": partitions(5, properties={"version": 1})}))
     world.upload(day(1))
     world.settle()
 
     world.clock.pass_by("1s")
-    report = world.deploy(flights({"daily": partitions(5, properties={"version": 2})}))
+    report = world.deploy(flights({"daily": partitions(5, properties={"version": 2}, on_update="drop")}))
     assert report["replaced"] == ["schedule demo.flights.daily"]
     world.upload(day(1))  # its notification comes a second time
     world.settle()

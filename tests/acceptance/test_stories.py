@@ -67,7 +67,7 @@ def test_story_3(world: World) -> None:
     world.deploy(flights({"daily": partitions()}))
     doze(world, "1d")
     assert world.runs("daily") == []
-    assert why_schedule(world, "daily")["why"] == "no event has arrived yet; trigger: 1 partition of demo.flights"
+    assert why_schedule(world, "daily")["why"] == "no partition has arrived yet; trigger: 1 partition of demo.flights"
 
     world.upload(day(1, name="part-0.parquet"))
     world.settle()

@@ -24,6 +24,7 @@ def dag(name: str = "demo.flights.daily") -> View:
         "state": "enabled",
         "enabled": True,
         "stops": [],
+        "skips": [],
         "triggered_by": "1 partition of flights",
         "schedules": [f"{name}~", *(f"{name}~0a1b2c3d~{each}" for each in names)],
     }

@@ -96,3 +96,29 @@ def test_a_dry_run_in_a_pipe_lists_the_changes_of_a_part(api: PlayedApi, sluice:
     [row] = [number for number, line in enumerate(lines) if line.startswith("replaced")]
     assert "priority: 5 -> 7" in lines[row] and "tags.team: added 'a'" in lines[row + 1]
     assert len(queries(api)) == 1
+
+
+def test_l25_apply_names_what_it_would_drop_before_it_asks(api: PlayedApi, file: str) -> None:
+    """The jobs, backfills and DAG runs of all schedules count; a part that loses nothing adds nothing."""
+    lost = {
+        "code": "begins_again",
+        "text": "begins again; drops 2 jobs (day=1, day=2)",
+        "dropped": 2,
+        "backfills": ["b"],
+    }
+    gone = {"code": "deleted", "text": "is deleted; drops 1 job (day=3)", "dropped": 1, "dag_runs": ["r"], "more": True}
+    none = {"code": "deleted", "text": "is deleted; drops nothing", "dropped": 0}
+    parts = {f"schedule demo.flights.{name}": effect for name, effect in (("a", lost), ("b", gone), ("c", none))}
+    first, *others = parts
+    plan = {**KEPT, "replaced": [first], "deleted": others, "effects": parts, "changes": {first: ["priority: 5 -> 7"]}}
+    api.play("PUT", APP, plan)
+    code, output = on_a_terminal("apply", file, answer="no\n")
+    asked = "change demo.flights, delete 2, drop at least 3 jobs, end at least 1 backfill, and end at least 1 DAG run?"
+    assert (code, asked in " ".join(plain(output).split())) == (1, True)
+    assert "\x1b[33mbegins again; drops 2 jobs (day=1, day=2)\x1b[0m" in output
+    assert "drops nothing" not in output
+
+
+def test_l25_apply_restarts_what_waits_if_asked(api: PlayedApi, sluice: Sluice, file: str) -> None:
+    assert sluice("apply", file, "--restart").exit_code == 0
+    assert queries(api) == [{"restart": "true"}]

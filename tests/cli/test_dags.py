@@ -95,3 +95,15 @@ def test_w4_a_dag_is_run_switched_off_and_on(api: PlayedApi, sluice: Sluice) -> 
     for action, state in (("enable", "enabled"), ("disable", "disabled")):
         api.play("POST", f"{ONE}/{action}", Played(200, recorded_dags.dag() | {"state": state}))
         assert f"{NAME} is {state}" in sluice("dags", action, NAME).stderr
+
+
+def test_l19_an_occurrence_of_a_dag_is_skipped_by_its_name(api: PlayedApi, sluice: Sluice) -> None:
+    at = "2026-11-22T05:00:00.000Z"
+    api.play("POST", f"{ONE}/skip", Played(200, recorded_dags.dag() | {"skips": [at]}))
+    api.play("POST", f"{ONE}/unskip", Played(200, recorded_dags.dag()))
+    done = sluice("dags", "skip", NAME, "2026-11-22T05:00:00Z")
+    assert done.stdout.splitlines()[0] == f"{NAME} skips"
+    assert "2026-11-22 05:00:00.000 UTC" in done.stdout
+    assert sluice("dags", "unskip", NAME, "2026-11-22T05:00:00Z").stdout == f"{NAME} skips nothing\n"
+    [sent, _] = [*api.sent("POST", f"{ONE}/skip"), *api.sent("POST", f"{ONE}/unskip")]
+    assert sent.body == {"at": "2026-11-22T05:00:00Z"}

@@ -47,7 +47,7 @@ def hold_stops_timeouts(story: Story) -> None:
 def drop(story: Story) -> None:
     story.ready(1)
     story.passes("1m")
-    story.puts("other properties", properties={"mode": "thorough"})
+    story.puts("other properties, on_update: drop", properties={"mode": "thorough"}, on_update="drop")
     story.ready(2)
     story.why()
 
@@ -55,7 +55,7 @@ def drop(story: Story) -> None:
 def carry(story: Story) -> None:
     story.ready(1)
     story.passes("1m")
-    story.puts("other properties, on_update: carry", properties={"mode": "thorough"}, on_update="carry")
+    story.puts("other properties", properties={"mode": "thorough"})
     story.ready(2)
 
 
@@ -90,8 +90,8 @@ STORIES: dict[str, Callable[[Story], None]] = {
     "backlog": backlog,
     "drain": drain,
     "hold_stops_timeouts": hold_stops_timeouts,
-    "drop": drop,
     "carry": carry,
+    "drop": drop,
     "skip": skip,
     "pause_after_failures": pause_after_failures,
     "ttl": ttl,

@@ -366,7 +366,8 @@ def plays_queues() -> Sizes:
     assert [run for run in world.runs("jobs") if run.ended_at is None]
     for number in range(8):  # a run that is active all the time is counted in the groups of each version
         groups = [concurrency(1, group=f"other{number}-{part:02d}") for part in range(20)]
-        world.put("jobs", jobs | {"workflow": f"{APP}.clean", "constraints": groups, "pool": None})
+        changed = {"workflow": f"{APP}.clean", "constraints": groups, "pool": None, "on_update": "drop"}
+        world.put("jobs", jobs | changed)
     world.finish()
     world.settle()
     assert not [run for run in world.runs("jobs") if run.ended_at is None]

@@ -58,7 +58,7 @@ def test_a_schedule_waits_until_both_partitions_are_there(sluice_app: type[App])
 
 def test_why_of_a_day_that_nothing_reached_says_so(sluice_app: type[App]) -> None:
     app = sluice_app(document(on(BOTH)), at=AT)
-    assert app.why("join", day="2026-03-05").startswith("no event of day=2026-03-05 has arrived; no event has arrived")
+    assert app.why("join", day="2026-03-05").startswith("no event of day=2026-03-05 has arrived; no partition")
 
 
 def test_objects_make_a_partition_ready_at_its_done_flag(sluice_app: type[App]) -> None:
@@ -349,7 +349,7 @@ def test_an_unknown_schedule_is_named_with_the_nearest(sluice_app: type[App]) ->
 
 def test_a_missing_run_is_reported_with_the_reason(sluice_app: type[App]) -> None:
     app = sluice_app(document(on(FLIGHTS)), at=AT)
-    with pytest.raises(AssertionError, match="expected a run of join, got none: no event has arrived yet"):
+    with pytest.raises(AssertionError, match="expected a run of join, got none: no partition has arrived yet"):
         app.run("join")
 
 

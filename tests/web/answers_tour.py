@@ -246,7 +246,8 @@ def _backfills(api: Api) -> None:
 def _dags(api: Api) -> None:
     one = f"{APP}/dags/whole"
     nodes = {"a": {"workflow": "clean"}, "b": {"workflow": "join"}}
-    api.put(one, dag("a -> b", nodes=nodes, by=[], enabled=True))
+    either = [{"type": "partition", "dataset": "flights"}, {"type": "time", "expression": "0 5 * * *"}]
+    api.put(one, dag("a -> b", nodes=nodes, by=[], trigger={"type": "any", "triggers": either}, enabled=True))
     begun = api.post(f"{one}/run")["run_id"]
     api.work()
     api.get(one)
@@ -255,6 +256,10 @@ def _dags(api: Api) -> None:
     run = api.get(f"{one}/runs/{begun}")
     _ends(api, run["nodes"]["a"]["run_id"], "FAILED")
     api.get(f"/v1/runs/{run['nodes']['a']['run_id']}")
+    api.get(f"{one}/why")
+    [at] = api.get(f"{APP}/schedules/whole~/preview?count=1")["items"]
+    for action in ("skip", "unskip"):
+        api.post(f"{one}/{action}", {"at": at})
     api.post(f"{one}/runs/{begun}/rerun", {"from": "a"})
     api.work()
     api.post(f"{one}/pause", {"mode": "hold"})

@@ -98,7 +98,7 @@ def test_t23_a_schedule_of_an_alarm_is_read_back_as_it_was_put(api: Api) -> None
     assert stored["definition"]["trigger"] == trigger
     assert (
         api.get(f"{ONE}/why")["why"]
-        == f"no event has arrived yet; trigger: alarm '{alarm_events.NAME}' going to OK or ALARM"
+        == f"no change of the alarm has arrived yet; trigger: alarm '{alarm_events.NAME}' going to OK or ALARM"
     )
     assert api.schedule("nightly", trigger=trigger, enabled=True)["version"] == 1
 

@@ -152,3 +152,17 @@ def test_l8_dags_are_a_part_of_an_app_deployment(api: Api) -> None:
     assert api.get(f"{NS}/apps/nightly/schedules")["items"] == []
     api.put(f"{NS}/apps/nightly", app)
     api.delete(f"{NS}/apps/nightly")
+
+
+def test_l19_an_occurrence_of_a_dag_is_skipped_and_unskipped(api: Api) -> None:
+    nightly = f"{ALL}/nightly"
+    hourly = {**CHAIN, "trigger": {"type": "time", "expression": "@hourly"}}
+    api.answer(api.send("PUT", nightly, hourly), 201)
+    start = f"{APP}/schedules/nightly~"
+    [at] = api.get(f"{start}/preview?count=1")["items"]
+    assert api.post(f"{nightly}/skip", {"at": at})["skips"] == [at]
+    assert api.get(start)["skips"] == api.get(nightly)["skips"] == [at]
+    assert api.refused(400, "POST", f"{nightly}/skip", {"at": "2001-01-01T00:00:00Z"})["field"] == "at"
+    assert api.refused(409, "POST", f"{start}/skip", {"at": at})["code"] == "conflict", "only the DAG changes its start"
+    assert api.post(f"{nightly}/unskip", {"at": at})["skips"] == []
+    api.refused(404, "POST", f"{ALL}/nothing/skip", {"at": at})

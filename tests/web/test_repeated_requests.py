@@ -11,7 +11,7 @@ def test_a_repeated_request_answers_the_state_of_the_first(api: Api) -> None:
     api.schedule("nightly")
     first = api.post(f"{ONE}/run", {"at": "2h"}, idempotency_key="k1")
     assert (first["state"], first["reason"][:6]) == ("PENDING_CONSTRAINTS", "due at")
-    api.schedule("nightly", properties={"new": True})
+    api.schedule("nightly", properties={"new": True}, on_update="drop")
 
     again = api.post(f"{ONE}/run", {"at": "2h"}, idempotency_key="k1")
     assert (again["job_id"], again["state"]) == (first["job_id"], "DROPPED")

@@ -175,7 +175,7 @@ def test_why_shows_what_is_missing(api: Api) -> None:
     both = {"type": "all", "triggers": [EVERY_DAY, {"type": "partition", "dataset": "weather"}]}
     api.schedule("nightly", trigger=both, by=KEYS, enabled=True)
     assert api.get(f"{ONE}/why")["why"].startswith(
-        "no event has arrived yet; trigger: 1 partition of demo.flights and "
+        "no partition has arrived yet; trigger: 1 partition of demo.flights and "
     )
 
     day = {"year": "2013", "month": "1", "day": "1"}

@@ -96,8 +96,8 @@ def test_l7_a_long_value_is_truncated_in_a_change_only(api: Api) -> None:
 # -- what an update keeps --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("on_update", "kept"), [("carry", [{"0": 1}]), ("drop", []), (None, [])])
-def test_l6_progress_is_carried_if_the_update_says_so(api: Api, on_update: str | None, kept: list[Any]) -> None:
+@pytest.mark.parametrize(("on_update", "kept"), [("carry", [{"0": 1}]), ("drop", []), (None, [{"0": 1}])])
+def test_l6_progress_is_carried_unless_the_update_drops_it(api: Api, on_update: str | None, kept: list[Any]) -> None:
     first = api.schedule("nightly", trigger=TWO, enabled=True)
     api.post(PARTITIONS, {"partition": {"year": 2013, "month": 1, "day": 1}})
 
@@ -125,3 +125,35 @@ def test_l6_on_update_accepts_carry_and_drop_only(standing: Api, update: Any) ->
     error = refused(standing, 400, "PUT", ONE, schedule(trigger=WEEKDAYS, on_update=update))
     assert (error["code"], error["field"]) == ("invalid", "on_update")
     assert error["message"] == f"expected 'drop' or 'carry', got {update!r}"
+
+
+def test_l25_a_put_says_what_it_does_to_what_waits(api: Api) -> None:
+    api.schedule("nightly", trigger=TWO, enabled=True)
+    api.post(PARTITIONS, {"partition": {"year": 2013, "month": 1, "day": 1}})
+    [job] = api.get(f"{ONE}/jobs")["items"]
+    before = api.get(ONE)
+    kept = schedule(trigger=TWO, properties={"new": True})
+    assert api.put(f"{ONE}?dry_run=true", kept)["effect"]["text"] == "goes on; drops nothing"
+
+    other = schedule(trigger=TWO | {"count": 3}, properties={"new": True})
+    would = api.put(f"{ONE}?dry_run=true", other)
+    assert (would["effect"]["code"], would["effect"]["dropped"]) == ("begins_again", 1)
+    assert [each["job_id"] for each in would["effect"]["jobs"]] == [job["job_id"]]
+    assert (would["version"], would["properties"]) == (before["version"] + 1, {"new": True})
+    assert api.get(ONE) == before and len(api.get(f"{ONE}/jobs")["items"]) == 1, "a dry run stores nothing"
+
+    did = api.put(ONE, other)
+    changing = {"generation", "updated_at"}
+    assert {field: did[field] for field in did if field not in changing} == {
+        field: would[field] for field in would if field not in changing
+    }
+    assert "effect" not in api.put(ONE, other), "the same again"
+
+
+def test_l25_a_dry_run_of_a_put_refuses_what_the_put_refuses(standing: Api) -> None:
+    for wrong in (
+        schedule(trigger=WEEKDAYS, workflow="nothing"),
+        schedule(trigger={"type": "time", "expression": "x"}),
+    ):
+        dry = refused(standing, 400, "PUT", f"{ONE}?dry_run=true", wrong)
+        assert dry == refused(standing, 400, "PUT", ONE, wrong)

@@ -131,7 +131,7 @@ def test_t20_why_says_that_the_bucket_of_dataset_is_not_watched(watching: Api, m
 
     watch(monkeypatch, "")
     missing = f"dataset demo.orders: new objects are not noticed, because bucket {LANDING} is not watched; {HINT}"
-    assert why(watching, "daily") == f"no event has arrived yet; trigger: 2 partitions of demo.orders; {missing}"
+    assert why(watching, "daily") == f"no partition has arrived yet; trigger: 2 partitions of demo.orders; {missing}"
     watching.post(f"{NS}/datasets/orders/partitions", {"partition": {"_day": "1"}})
     assert why(watching, "daily").endswith(missing)
 

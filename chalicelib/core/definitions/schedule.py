@@ -356,11 +356,12 @@ class Schedule(Described, Carried):
 
 class NewSchedule(Schedule):
     """A schedule as a user sends it. ``enabled`` enables or disables it at once; None keeps its present mode (L2). With
-    ``on_update: carry``, an update keeps the progress of the schedule if the trigger is the same (L6)."""
+    ``on_update: drop``, an update drops what has gathered and what waits; otherwise it keeps both if the trigger is the
+    same (L25)."""
 
     workflow: Reference
     enabled: bool | None = None
-    on_update: Literal["drop", "carry"] = "drop"
+    on_update: Literal["drop", "carry"] = "carry"
 
     _sent = model_validator(mode="after")(refuse_data_uri)
 

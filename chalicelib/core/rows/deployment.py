@@ -24,7 +24,7 @@ class Deployment(StoredRow):
     ``edition`` is its mark in the row of the app: it goes on while that is so. ``superseded_by`` says who has taken
     over from a failed one. ``seen`` names what it saw at its acceptance. ``left`` are the first parts that it left
     alone, because they were changed since, as ``kind name``. ``tries`` counts the slices since the last one that
-    succeeded.
+    succeeded. ``restart``: each schedule that it replaces drops what has gathered and what waits.
     """
 
     app: str
@@ -34,6 +34,7 @@ class Deployment(StoredRow):
     created_at: Instant
     by: str = ""
     update_schedules: bool | None = None
+    restart: bool = False
     counts: Mapping[str, int] = field(default_factory=dict)
     author: Mapping[str, str] = field(default_factory=dict)
     error: Mapping[str, Any] = field(default_factory=dict)

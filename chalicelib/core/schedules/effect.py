@@ -20,17 +20,18 @@ from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.states import Mode
 from chalicelib.core.triggers import tree
 
-Code = Literal["begins", "described", "carried", "goes_on", "begins_again", "ended", "idle", "stops"]
+Code = Literal["begins", "described", "carried", "goes_on", "begins_again", "ended", "idle", "stops", "deleted"]
 
 TEXTS: dict[Code, str] = {
     "begins": "begins now",
-    "described": "goes on; drops nothing",
-    "carried": "goes on; drops nothing",
-    "goes_on": "times and spans go on; drops what has gathered and waits",
-    "begins_again": "begins again: its trigger changes; drops what has gathered and waits",
+    "described": "goes on",
+    "carried": "goes on",
+    "goes_on": "times and spans go on",
+    "begins_again": "begins again, because its trigger changes",
     "ended": "has ended and stays so",
-    "idle": "does not run in its mode; drops what waits",
-    "stops": "stops; drops what has gathered and waits",
+    "idle": "does not run in its mode",
+    "stops": "stops",
+    "deleted": "is deleted",
 }
 
 
@@ -74,11 +75,13 @@ def of_put(
     if acts_alike(old, new):
         return Effect("ended" if mode == "completed" else "described", mode, keeps_trigger=True, keeps_jobs=True)
     if mode in ("disabled", "drain"):
-        return Effect("idle", mode)
+        return Effect("idle", mode, keeps_jobs=carry and old.gathering == new.gathering)
     if old.gathering != new.gathering:
         return Effect("begins_again", "enabled" if mode == "completed" else mode)
     if mode == "completed" and not _has_fires(new, old, schedule_state, now, carry, timer, prepared):
         return Effect("ended", mode, keeps_trigger=True, keeps_jobs=carry)
+    if mode == "completed" and not tree.is_single_time(new.trigger):
+        carry = False  # its end has closed the job that gathers events, so they need another generation
     mode = "enabled" if mode == "completed" else mode
     return Effect("carried" if carry else "goes_on", mode, keeps_trigger=True, keeps_jobs=carry)
 

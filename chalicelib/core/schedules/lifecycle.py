@@ -321,8 +321,9 @@ def _reopen(
         row for row in subscriptions(schedule_state, old, schedule_state.since) if (row.event_key, row.leaf) not in kept
     ]
     plan: list[Write] = [*(Put(row) for row in rows), *(Delete(row) for row in gone)]
-    if timer is None:
-        return [*plan, *_end_timer(schedule_state, new)]
+    if timer is None or not (gathers or schedule_state.mode == "completed"):
+        rests = _end_timer(schedule_state, new)
+        return [*plan, *(rests if rests or timer is None else _delete_timer(schedule_state, old))]
     later = fire_timer.carried(timer, old, new, schedule_state.version, now)
     return [*plan, Replace(later if gathers else lifetime.completed(later, new, now))]
 

@@ -78,6 +78,10 @@ class AbsentTrigger(NestedLeaf, TimedLeaf, Sparse):
         return hash((self.within, self.deadline, self.period, self.after, self.zone))
 
     @property
+    def nothing(self) -> str:
+        return "nothing has been missing"
+
+    @property
     def correlates(self) -> bool:
         return self.period is not None or self.after is not None
 

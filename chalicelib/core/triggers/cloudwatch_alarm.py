@@ -98,6 +98,10 @@ class CloudWatchAlarmTrigger(GatheringLeaf):
     def arrived(self, progress: Progress) -> str:
         return f"{self._rule('went', progress.count)} {since(progress)}"
 
+    @property
+    def nothing(self) -> str:
+        return "no change of the alarm has arrived"
+
     def noun(self) -> str:
         return f"change of alarm '{self.alarm}' to {self._either()}"
 

@@ -23,6 +23,10 @@ class ElapsedTrigger(TimedLeaf):
     def span(self) -> Millis:
         return duration(self.after)
 
+    @property
+    def nothing(self) -> str:
+        return "its span has not passed"
+
     def describe(self) -> str:
         return f"{format_duration(self.span)} passing since the last start"
 

@@ -37,6 +37,10 @@ class NestedLeaf(Leaf):
 
     of: AnyGathering
 
+    @property
+    def nothing(self) -> str:
+        return self.of.nothing
+
     def event_keys(self) -> tuple[str, ...]:
         return self.of.event_keys()
 

@@ -184,6 +184,11 @@ class Leaf(Document):
         """How much the leaf has gathered, and how much it needs: events, or bytes of a leaf that counts bytes."""
         return (progress.count if progress else 0, self.needed)
 
+    @property
+    def nothing(self) -> str:
+        """What has not happened while nothing has met the leaf; empty if its next instant says that."""
+        return "no event has arrived"
+
     def describe(self) -> str:
         """The leaf as a rule in plain words: ``2 partitions of demo.flights``."""
         return self.missing(None)
@@ -271,6 +276,11 @@ class TimedLeaf(Leaf):
     def span(self) -> Millis | None:
         """The span in ms that the leaf measures; None if it fires at instants of the clock."""
         return None
+
+    @property
+    def counts_from_put(self) -> bool:
+        """Whether the leaf measures a span that begins with the put that begins the trigger."""
+        return self.span is not None
 
     @property
     def wall_zone(self) -> str | None:

@@ -123,6 +123,10 @@ class PartitionTrigger(GatheringLeaf, Sparse):
             return f"{progress.parts.count} of {parts.extent(progress.parts)} came {when}"
         return f"{count_of(progress.count, self.type)} of {self.dataset} came {since(progress)}"
 
+    @property
+    def nothing(self) -> str:
+        return f"no {self.type} has arrived"
+
     def noun(self) -> str:
         return f"{self.type} of {self.dataset}"
 

@@ -70,6 +70,10 @@ class ProgramStatusTrigger(GatheringLeaf):
     def arrived(self, progress: Progress) -> str:
         return f"{self.workflow} reached {self._either()}{_times(progress.count)} {since(progress)}"
 
+    @property
+    def nothing(self) -> str:
+        return "no upstream run has reached its status"
+
     def noun(self) -> str:
         return f"{self._either()} of {self.workflow}"
 

@@ -66,6 +66,10 @@ class SizeTrigger(GatheringLeaf):
         objects = count_of(progress.count, "object")
         return f"{sizes.format_bytes(progress.amount)} in {objects} of {self.dataset} came {since(progress)}"
 
+    @property
+    def nothing(self) -> str:
+        return "no object has arrived"
+
     def noun(self) -> str:
         return f"object of {self.dataset}"
 

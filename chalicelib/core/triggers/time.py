@@ -146,6 +146,10 @@ class TimeTrigger(TimedLeaf, Sparse):
         return self.expression is not None and not fixed and expressions.is_interval(self.expression)
 
     @property
+    def counts_from_put(self) -> bool:
+        return self.counts_from_anchor
+
+    @property
     def step(self) -> Millis | None:
         """The distance in ms between the instants; None if they are irregular, some are excluded, or they end."""
         if self.expression is None or self.excluding or not expressions.is_interval(self.expression):
@@ -159,6 +163,10 @@ class TimeTrigger(TimedLeaf, Sparse):
         if self.end is not None and parse_when(self.end, now) < now:
             return "end"
         return "due_time" if self.expression is None else "expression"
+
+    @property
+    def nothing(self) -> str:
+        return ""
 
     def describe(self) -> str:
         """The leaf in plain words: ``every 10s, first at 2026-03-02T12:00:10.000Z, 4 times``."""

@@ -123,6 +123,16 @@ def leaves(trigger: AnyTrigger) -> tuple[NumberedLeaf[Leaf], ...]:
     return tuple(NumberedLeaf(str(number), leaf) for number, leaf in enumerate(_walk(trigger)))
 
 
+def nothing_came(trigger: AnyTrigger, ran: bool, next_fire: str | None) -> str:
+    """What has not happened while nothing has met any leaf, since the last run if it ``ran``; then the next fire, if
+    a clock may start it."""
+    phrases = dict.fromkeys(leaf.trigger.nothing for leaf in leaves(trigger))
+    lacks = " and ".join(filter(None, phrases))
+    since = f"{lacks} {'since the last run' if ran else 'yet'}" if lacks else ""
+    fires = f"the next fire is at {next_fire}" if next_fire is not None else "no fire is left"
+    return "; ".join(filter(None, (since, fires if "" in phrases else "")))
+
+
 def timed_leaves(trigger: AnyTrigger) -> tuple[NumberedLeaf[TimedLeaf], ...]:
     """The leaves that a timer fires: time, elapsed and absent leaves."""
     return tuple(NumberedLeaf(leaf.id, leaf.trigger) for leaf in leaves(trigger) if isinstance(leaf.trigger, TimedLeaf))

@@ -17,6 +17,7 @@ from chalicelib.core.dags.compile import Compiled
 from chalicelib.core.definitions.dag import Dag, NewDag
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import iso
 from chalicelib.core.rows import authors
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState
@@ -144,7 +145,7 @@ def is_same(ports: Ports, old: Definition, body: Body, made: Compiled, enabled: 
 
 
 def dag_view(ports: Ports, name: str) -> dict[str, Any]:
-    """A stored DAG, with the mode of its start and the names of its present schedules."""
+    """A stored DAG, with the mode and the skips of its start and the names of its present schedules."""
     row, schedule_state = existing(ports, name)
     made = compile.compiled(name, Dag.model_validate(row.document))
     return {
@@ -152,6 +153,7 @@ def dag_view(ports: Ports, name: str) -> dict[str, Any]:
         "state": schedule_state.mode,
         "enabled": schedule_state.mode == "enabled",
         "stops": [view_of(stop) for stop in marks_of(schedule_state)],
+        "skips": [iso(at) for at in schedule_state.skips],
         "triggered_by": tree.describe(made.start.trigger),
         "schedules": sorted(made.schedules),
     }

@@ -62,10 +62,11 @@ def _deploy(
     by: str,
     update_schedules: bool | None,
     say: Callable[[Plan], Effects],
+    restart: bool = False,
 ) -> tuple[Report, Effects]:
     """Deploy the document. Returns also what ``say`` finds about the plan before it is carried out."""
     for _ in range(MAX_CONFLICTS):
-        plan = checked(ports, namespace, app, document, update_schedules)
+        plan = checked(ports, namespace, app, document, update_schedules, restart=restart)
         said, row = say(plan), _turn(ports, plan, by)
         if row is not None:
             carry_out(ports, plan, by, row)
@@ -83,17 +84,29 @@ def _turn(ports: Ports, plan: Plan, by: str) -> Definition | None:
 
 
 def deploy_and_say(
-    ports: Ports, namespace: str, app: str, document: App, by: str, update_schedules: bool | None = None
+    ports: Ports,
+    namespace: str,
+    app: str,
+    document: App,
+    by: str,
+    update_schedules: bool | None = None,
+    restart: bool = False,
 ) -> tuple[Report, Effects]:
-    """The same, and what the deployment did to the triggers and jobs of the schedules that it has replaced."""
-    return _deploy(ports, namespace, app, document, by, update_schedules, partial(effects.of_plan, ports))
+    """The same, and what the deployment did to the triggers and the work in flight of schedules that it has replaced or
+    deleted. With ``restart``, those that it replaces drop what has gathered and what waits (L25)."""
+    return _deploy(ports, namespace, app, document, by, update_schedules, partial(effects.of_plan, ports), restart)
 
 
 def dry_run(
-    ports: Ports, namespace: str, app: str, document: App, update_schedules: bool | None = None
+    ports: Ports,
+    namespace: str,
+    app: str,
+    document: App,
+    update_schedules: bool | None = None,
+    restart: bool = False,
 ) -> tuple[Report, dict[str, list[str]], Effects]:
     """What ``deploy_and_say`` would return now, and between them the changes of each part that it would replace."""
-    plan = checked(ports, namespace, app, document, update_schedules, new_namespace=True)
+    plan = checked(ports, namespace, app, document, update_schedules, new_namespace=True, restart=restart)
     return plan.report(), effects.changes_of(ports, plan), effects.of_plan(ports, plan)
 
 
@@ -105,6 +118,7 @@ def checked(
     update_schedules: bool | None,
     new_namespace: bool = False,
     accepted: Seen | None = None,
+    restart: bool = False,
 ) -> Plan:
     """The plan of a deployment, once every part is known to be valid. With ``new_namespace`` the namespace need not
     exist: a dry run may come before it is created. ``accepted`` is what a deployment saw that was accepted before."""
@@ -114,7 +128,7 @@ def checked(
     elif ports.rows.get(Definition, "namespace", namespace) is None:
         uses.require_room(ports, namespace)
     update = ports.settings.update_schedules if update_schedules is None else update_schedules
-    plan = make_plan(ports, f"{namespace}.{app}", document, update)
+    plan = make_plan(ports, f"{namespace}.{app}", document, update, restart)
     plan = plan if accepted is None else accepted.only_seen(ports, plan)
     validate.check(ports, plan)
     return plan

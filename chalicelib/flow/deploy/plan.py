@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from chalicelib.core import ids
@@ -71,13 +71,14 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The parts of a deployment, in the order in which they are carried out. ``row`` is that of the app, as it was read
-    before everything else."""
+    before everything else. With ``restart``, each schedule that is replaced drops what has gathered and what waits."""
 
     app: str
     document: App
     update_schedules: bool
     parts: tuple[Part, ...]
     made_at: Instant = 0
+    restart: bool = False
     row: Definition | None = None
     _resolved: dict[str, Schedule] = field(default_factory=dict, compare=False, repr=False)
 
@@ -100,7 +101,7 @@ class Plan:
         return [part for part in self.parts if part.kind == kind and part.action in actions]
 
 
-def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) -> Plan:
+def make_plan(ports: Ports, name: str, document: App, update_schedules: bool, restart: bool = False) -> Plan:
     """The plan to deploy a document, from the definitions that are stored now."""
     namespace = name.partition(".")[0]
     app = ports.rows.get(Definition, "app", name)
@@ -118,7 +119,13 @@ def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) ->
     parts += _schedule_parts(ports, name, document, absent, update_schedules, app)
     parts += _dag_parts(ports, name, document, absent, update_schedules or _is_first(app))
     parts += [Part("workflow", full, "deleted", row=stored[full]) for full in absent]
-    return Plan(name, document, update_schedules, tuple(parts), ports.clock.now(), app)
+    if restart:
+        parts = [_restarting(part) for part in parts]
+    return Plan(name, document, update_schedules, tuple(parts), ports.clock.now(), restart, app)
+
+
+def _restarting(part: Part) -> Part:
+    return replace(part, schedule=part.sent.model_copy(update={"on_update": "drop"})) if part.schedule else part
 
 
 def _workflows(name: str, document: App) -> dict[str, Mapping[str, Any]]:

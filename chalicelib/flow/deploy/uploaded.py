@@ -103,7 +103,7 @@ def _accepted(ports: Ports, plan: Plan, upload: str, digest: str, by: str) -> De
     author, now = ports.author(), ports.clock.now()
     signer = asdict(author.principal) if author is not None and author.principal is not None else {}
     row = Deployment(
-        plan.app, upload, "RUNNING", digest, now, by, plan.update_schedules, counts, signer, wake_at=now,
+        plan.app, upload, "RUNNING", digest, now, by, plan.update_schedules, plan.restart, counts, signer, wake_at=now,
         edition=turn.edition, seen=ports.payloads.put_seen(plan.app, upload, seen.stamps_of(ports, plan)),
     )  # fmt: skip
     if ports.ledger.commit([Create(row), ExpectDefinition(turn)]) is None:
@@ -221,7 +221,7 @@ def _slice(ports: Ports, row: Deployment, accepted: Seen) -> bool:
         raise SluiceError("conflict", "expected the document that was checked, got another", "upload", "deploy again")
     namespace, _, app = row.app.partition(".")
     document = App.model_validate_json(sent)
-    plan = deploy.checked(ports, namespace, app, document, row.update_schedules, accepted=accepted)
+    plan = deploy.checked(ports, namespace, app, document, row.update_schedules, accepted=accepted, restart=row.restart)
     return deploy.carry_out(ports, plan, row.by, turn, lambda: ports.has_time(NEEDED), accepted, keeps_turn=True)
 
 

@@ -32,6 +32,7 @@ from chalicelib.flow.jobs.drop import drain
 from chalicelib.flow.limits import counting
 from chalicelib.flow.lookup import existing
 from chalicelib.flow.schedules import carried, over, pauses
+from chalicelib.flow.schedules.over import Found
 from chalicelib.ports import MAX_CONFLICTS, Ports
 
 MayChange = Callable[[str, ScheduleState | None], bool]  # whether a schedule may be changed in this state
@@ -49,22 +50,19 @@ def put(
     if_match: int | None = None,
     checked: bool = False,
     data_bucket: str | None = None,
+    say: Callable[[Change], None] = lambda change: None,
 ) -> tuple[ScheduleState, bool]:
     """Create or replace a schedule. Returns its state and whether it is new. An identical document changes nothing.
+    ``say`` gets the change before it is made.
 
     ``checked`` means that the caller has checked the references, together with other documents of the same deploy.
     ``data_bucket`` is then the bucket of the app after that deploy. Raises SluiceError for a bad document or reference,
     and if ``if_match`` is not the present version.
     """
-    namespace, app, _ = name.split(".")
-    bucket = data_bucket if checked else data.bucket_of(ports, f"{namespace}.{app}", document)
-    sent = data.stored(ports, name, document.definition(), bucket)
-    if not checked:
-        named = sent.resolved(namespace, app)
-        check_size(named.model_dump(mode="json"))
-        references.check(ports, name, named, with_disabled=True)
+    sent, bucket = _sent(ports, name, document, checked, data_bucket)
     for _ in range(MAX_CONFLICTS):
         change = planned(ports, name, document, sent, by, if_match, checked)
+        say(change)
         data.keep(ports, name, document, bucket)
         if not change.plan:
             return counted(ports, change), False
@@ -73,13 +71,36 @@ def put(
     raise errors.changed_meanwhile(f"schedule {name}")
 
 
+def would_put(ports: Ports, name: str, document: NewSchedule, by: str, if_match: int | None = None) -> Change:
+    """The change that `put` would make now. Raises what `put` raises, and writes nothing."""
+    sent, _ = _sent(ports, name, document, checked=False, data_bucket=None)
+    return planned(ports, name, document, sent, by, if_match)
+
+
+def _sent(
+    ports: Ports, name: str, document: NewSchedule, checked: bool, data_bucket: str | None
+) -> tuple[Schedule, str | None]:
+    """The document with large data by reference, and the bucket of that. Its references are checked unless ``checked``
+    says that they are already."""
+    namespace, app, _ = name.split(".")
+    bucket = data_bucket if checked else data.bucket_of(ports, f"{namespace}.{app}", document)
+    sent = data.stored(ports, name, document.definition(), bucket)
+    if not checked:
+        named = sent.resolved(namespace, app)
+        check_size(named.model_dump(mode="json"))
+        references.check(ports, name, named, with_disabled=True)
+    return sent, bucket
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a put does to a schedule. ``before`` is None for a new one; ``plan`` is empty if nothing changes."""
+    """What a put does to a schedule that it ``found``. ``before`` is None for a new one; ``plan`` is empty if nothing
+    changes."""
 
     before: ScheduleState | None
     after: ScheduleState
     schedule: Schedule
+    found: Found
     plan: tuple[Write, ...] = ()
 
 
@@ -98,12 +119,12 @@ def planned(
     alive, new = found.alive, found.new.definition
     _expect(if_match, alive, name)
     if alive is not None and found.is_same:
-        return Change(alive, alive, new)
+        return Change(alive, alive, new, found)
     old = found.old.definition if found.old is not None else None
     if not checked:
         past.check(new, found.now, None if effect.begins(alive, enabled) else old)
     after, plan = found.plan(name, enabled, by, document.on_update == "carry")
-    return Change(alive, after, new, tuple(plan))
+    return Change(alive, after, new, found, tuple(plan))
 
 
 def counted(ports: Ports, change: Change) -> ScheduleState:

@@ -81,7 +81,8 @@ def read(ports: Ports, name: str, sent: Schedule, enabled: bool | None) -> Found
     covering = stops.covering(ports, name, sent.tags) if retagged else None
     former = ports.rows.get(Version, name, alive.version)
     found = Found(now, schedule_state, old, new, is_same=False, former=former, covering=covering)
-    if begins or effect.acts_alike(old.definition, new.definition):
+    stops_here = enabled is False and alive.mode != "disabled"  # then what is not prepared goes on record
+    if begins or (effect.acts_alike(old.definition, new.definition) and not stops_here):
         return found
     timer = _timer(ports, alive, old.definition)
     if timer is None or not continued.asks_for_prepared(timer, old.definition, new.definition):

@@ -37,7 +37,8 @@ from chalicelib.flow.definitions import buckets, store
 from chalicelib.flow.ingest import absences
 from chalicelib.flow.jobs import arrangers
 from chalicelib.flow.runs import failures
-from chalicelib.flow.views import limits, missing, refs
+from chalicelib.flow.views import last_failures, limits, missing, refs
+from chalicelib.flow.views.last_failures import LastFailureView
 from chalicelib.flow.views.limits import UseOfLimitView, UseView
 from chalicelib.flow.views.queues import PlaceInQueueView, Queues, with_place
 from chalicelib.flow.views.refs import Refs
@@ -45,6 +46,8 @@ from chalicelib.flow.views.views import EndedWorkView, ended_view
 from chalicelib.ports import Ports
 
 MAX_ENDED = 5  # in the explanation of a schedule; the lists of records and of runs have all
+MAX_RECENT = 10  # the newest runs of a schedule, which say whether its last one has failed
+MAX_SEARCHED = 100  # the same for each partition, if its jobs have one
 
 
 class PartOfTriggerView(View):
@@ -100,7 +103,9 @@ class WhyJobView(View):
 
 
 class WhyScheduleView(View):
-    """Why a schedule has not run. ``ended`` is its last work that never ran, or whose run was aborted or cancelled."""
+    """Why a schedule has not run. ``ended`` is its last work that never ran, or whose run was aborted or cancelled.
+    ``failures`` are its last runs that failed, if nothing ran since: the newest of all, or with ``by`` and ``per`` the
+    newest of each partition."""
 
     schedule: str
     state: Mode
@@ -108,6 +113,7 @@ class WhyScheduleView(View):
     next_fire: At | None
     jobs: list[WhyJobView]
     ended: list[EndedWorkView]
+    failures: list[LastFailureView]
     tree: PartOfTriggerView
     refs: Refs
 
@@ -254,23 +260,28 @@ def why_and_count(
     present, more = _present(ports, schedule_state, limit, now)
     ahead, queues, parsed = _read_ahead(ports, present[:explained]), Queues(ports), parsed or facts.Parsed()
     waiting = [why_job(ahead, job, queues, searches, parsed) for job in present[:explained]]
-    runs = (newest if newest is not None else ports.runs.runs("schedule", name, MAX_ENDED, None).items)[:MAX_ENDED]
+    read = MAX_SEARCHED if schedule.keys and searches else MAX_RECENT
+    recent = newest if newest is not None else ports.runs.runs("schedule", name, read, None).items
+    runs, failed = recent[:MAX_ENDED], last_failures.of_schedule(ports, recent, bool(schedule.keys), searches)
+    next_fire = _next_fire(ports, schedule_state, schedule, now)
     # Without searches only the sentence counts, and what waits says more than what has ended.
     ended, ran_at = _ended(ports, name, runs) if searches or not waiting else ([], "")
-    stopped = why_of(schedule_state)
+    stopped, wrong = why_of(schedule_state), _went_wrong(failed, recent, waiting)
     if schedule_state.mode != "enabled":
-        reasons = [_not_enabled(schedule_state, _events(present)), *_last_ended(ended, ran_at, waiting)]
+        reasons = [_not_enabled(schedule_state, _events(present)), *wrong, *_last_ended(ended, ran_at, waiting)]
     else:
-        reasons = _reasons(waiting[:MAX_NAMED]) or _nothing_waits(ports, name, schedule, runs, searches)
+        reasons = [*wrong, *_reasons(waiting[:MAX_NAMED])]
+        reasons += [] if waiting else _nothing_waits(ports, name, schedule, runs, next_fire, searches)
         reasons += _last_ended(ended, ran_at, waiting)
         reasons += _of_definition(ports, name, schedule, waiting, searches)
     view: WhyScheduleView = {
         "schedule": name,
         "state": schedule_state.mode,
         "why": joined([stopped, *(reason for reason in reasons if reason != stopped)]),
-        "next_fire": _next_fire(ports, schedule_state, schedule, now),
+        "next_fire": next_fire,
         "jobs": waiting,
         "ended": ended,
+        "failures": failed,
         "tree": _part(tree.evaluate(schedule.trigger, {}, now)),
         "refs": refs.NONE,
     }
@@ -345,7 +356,17 @@ def _reasons(waiting: Sequence[WhyJobView]) -> list[Why]:
     return list(first.values())
 
 
-def _nothing_waits(ports: Ports, name: str, schedule: Schedule, runs: Sequence[Run], searches: bool) -> list[Why]:
+def _went_wrong(failed: Sequence[LastFailureView], recent: Sequence[Run], waiting: Sequence[WhyJobView]) -> list[Why]:
+    """The failures in words, if nothing waits. They are among the first `MAX_RECENT` runs, so that each explanation of
+    the schedule says the same, however many runs it has read."""
+    known = {run.run_id for run in recent[:MAX_RECENT]}
+    told = [each for each in failed if each["run_id"] in known]
+    return [plain("nothing waits"), *last_failures.said(told)] if told and not waiting else []
+
+
+def _nothing_waits(
+    ports: Ports, name: str, schedule: Schedule, runs: Sequence[Run], next_fire: str | None, searches: bool
+) -> list[Why]:
     """Why a schedule without a waiting job does not run: what has arrived has an active run, or nothing has arrived."""
     active = [run for run in runs if not states.is_terminal(run.state)]
     if active:
@@ -355,8 +376,8 @@ def _nothing_waits(ports: Ports, name: str, schedule: Schedule, runs: Sequence[R
         is_active = f"{more} is {last.state} {since}; nothing has arrived since"
         why = plain(last.fired_by, "; run ", mention("run", last.run_id), is_active)
     else:
-        when = "since the last run" if runs else "yet"
-        why = plain(f"no event has arrived {when}; trigger: {tree.describe(schedule.trigger)}")
+        lacks = tree.nothing_came(schedule.trigger, bool(runs), next_fire)
+        why = plain(f"{lacks}; trigger: {tree.describe(schedule.trigger)}")
     due = _absences(ports, schedule) if searches else []
     return [why, *due, *(_lacking(ports, name, schedule, None) if searches else [])]
 

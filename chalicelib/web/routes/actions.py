@@ -17,24 +17,49 @@ from chalicelib.flow import period_jobs
 from chalicelib.flow.lookup import existing, require
 from chalicelib.flow.requests import became, has_made
 from chalicelib.flow.schedules import actions, messages, pauses
+from chalicelib.flow.schedules.actions import Change
+from chalicelib.flow.schedules.costs import Costs, EffectOfPutView
 from chalicelib.flow.views.views import dry_run_view
 from chalicelib.web.bodies import DryRun, Occurrence, Pause, RunNow
-from chalicelib.web.http import Json, answer, body, caller, document, gone, if_match, parse, request_id, validated
+from chalicelib.web.http import (
+    Json,
+    answer,
+    body,
+    caller,
+    document,
+    flag,
+    gone,
+    if_match,
+    parse,
+    request_id,
+    validated,
+)
 from chalicelib.web.paging import listing
 from chalicelib.web.quotas import check_schedule, check_waiting
-from chalicelib.web.routes.schedules import shown
+from chalicelib.web.routes.schedules import shown, view_of
 from chalicelib.wiring import ports
 
 
 def put_schedule(request: Request, name: str) -> Response:
     """Create or replace a schedule. A new schedule is disabled and a replaced one keeps its state, unless ``enabled``
-    is given."""
+    is given. ``effect`` says what becomes of the work in flight. A dry run stores nothing, and answers what the put
+    would."""
     require(ports(), "app", name.rpartition(".")[0])
     given = body(request)
     sent = validated(NewSchedule, given)
     check_schedule(name, sent)
-    _, new = actions.put(ports(), name, sent, caller(request), if_match(request))
-    return shown(name, 201 if new else 200, expressions.notes(given))
+    effects: list[EffectOfPutView] = []  # one, if the put replaces a schedule
+
+    def say(change: Change) -> None:
+        if change.plan and change.before is not None:
+            effects[:] = [Costs(ports()).of_put(change.found, sent.enabled, sent.on_update == "carry")]
+
+    if flag(request, "dry_run"):
+        change = actions.would_put(ports(), name, sent, caller(request), if_match(request))
+        say(change)
+        return document(view_of(change.after, change.schedule, expressions.notes(given), effects))
+    _, new = actions.put(ports(), name, sent, caller(request), if_match(request), say=say)
+    return shown(name, 201 if new else 200, expressions.notes(given), effects)
 
 
 def delete_schedule(request: Request, name: str) -> Response:

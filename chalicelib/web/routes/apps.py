@@ -51,25 +51,27 @@ class BegunUploadView(View):
 def deploy_app(request: Request, app: str) -> Response:
     """Deploy an app. Its workflows and schedules become those of the body, in one request; datasets are only created or
     replaced, never deleted. With ``upload``, the id of an upload, the document is the uploaded one, and the body empty.
-    Sluice checks it as a whole, answers 202, and puts the schedules then."""
+    Sluice checks it as a whole, answers 202, and puts the schedules then. With ``restart``, each schedule that is
+    replaced drops what has gathered and what waits, on record."""
     (ns, short), upload = app.split("."), query(request, "upload")
     given, stored = body(request), b""
     if upload is not None:
         stored = _uploaded(app, check_upload(upload), given)
         given = json_object(stored)
     update = flag(request, "update_schedules") if query(request, "update_schedules") is not None else None
+    restart = flag(request, "restart")
     sent, notes = validated(App, given), expressions.notes(given) if upload is None else ()
     noted = {"notes": notes} if notes else {}
     if flag(request, "dry_run"):
-        report, changes, effects = deploy.dry_run(ports(), ns, short, sent, update)
+        report, changes, effects = deploy.dry_run(ports(), ns, short, sent, update, restart)
         return document({"name": app, **report, "changes": changes, "effects": effects, **noted})
     if upload is not None:
         if ports().rows.get(Deployment, app, upload) is None:
             check_app(app, sent)
-        plan = deploy.checked(ports(), ns, short, sent, update)
+        plan = deploy.checked(ports(), ns, short, sent, update, restart=restart)
         return document(uploaded.view(uploaded.begin(ports(), plan, upload, stored, caller(request))), 202)
     check_app(app, sent)
-    report, effects = deploy.deploy_and_say(ports(), ns, short, sent, caller(request), update_schedules=update)
+    report, effects = deploy.deploy_and_say(ports(), ns, short, sent, caller(request), update, restart)
     return document({"name": app, **report, "effects": effects, **noted})
 
 

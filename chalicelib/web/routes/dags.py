@@ -9,7 +9,7 @@ from chalice.app import Request, Response
 
 from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.ids import dag_start
-from chalicelib.core.instants import parse_when
+from chalicelib.core.instants import parse_instant, parse_when
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.views import View
 from chalicelib.flow.dags.actions import dag_view, delete, existing, put
@@ -18,7 +18,8 @@ from chalicelib.flow.lookup import missing, require
 from chalicelib.flow.requests import has_made
 from chalicelib.flow.schedules import pauses
 from chalicelib.flow.schedules.actions import disable, enable, run_now
-from chalicelib.web.bodies import Pause, Rerun, RunNow
+from chalicelib.flow.views import explain_dag
+from chalicelib.web.bodies import Occurrence, Pause, Rerun, RunNow
 from chalicelib.web.http import Json, answer, caller, document, gone, if_match, parse, request_id
 from chalicelib.web.paging import listing
 from chalicelib.web.quotas import check_dag, check_waiting
@@ -74,6 +75,21 @@ def resume_dag(request: Request, name: str) -> Response:
     return _act(request, pauses.resume_dag, name)
 
 
+def why_dag(request: Request, name: str) -> explain_dag.WhyDagView:
+    """Explain why a DAG has not run: the nodes that failed last, what an active run waits for, and its trigger."""
+    return explain_dag.why_dag(ports(), name)
+
+
+def skip_dag(request: Request, name: str) -> Response:
+    """Skip one upcoming occurrence of the times that start a DAG, identified by its nominal instant."""
+    return _skip(request, name, wanted=True)
+
+
+def unskip_dag(request: Request, name: str) -> Response:
+    """Cancel the skip of an occurrence."""
+    return _skip(request, name, wanted=False)
+
+
 def run_dag(request: Request, name: str) -> Response:
     """Run a DAG now or at an instant. The run skips the trigger. Requests with the same Idempotency-Key start one
     run."""
@@ -109,6 +125,13 @@ def _act(request: Request, act: Any, full: str) -> Response:
     existing(ports(), full)
     act(ports(), dag_start(full), caller(request))
     return _shown(full)
+
+
+def _skip(request: Request, name: str, wanted: bool) -> Response:
+    existing(ports(), name)
+    at = parse_instant(parse(Occurrence, request).at, "at")
+    pauses.skip(ports(), dag_start(name), at, caller(request), wanted)
+    return _shown(name)
 
 
 def _shown(full: str, status: int = 200) -> Response:

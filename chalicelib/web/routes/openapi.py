@@ -51,6 +51,11 @@ QUERY: dict[str, Json] = {
         "type": "boolean",
         "description": "if false, keep schedules as they are; the default is a setting of the installation",
     },
+    "restart": {
+        "type": "boolean",
+        "default": False,
+        "description": "each schedule that is replaced drops what has gathered and what waits, on record",
+    },
     "upload": {"type": "string", "description": "the id of an upload, whose document is deployed instead of a body"},
     "runs": {"type": "string", "enum": ["cancel"], "description": "also cancel the runs that are in progress"},
     "attempt": COUNT | {"description": "the number of the attempt; by default the latest"},

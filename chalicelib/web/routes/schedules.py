@@ -8,6 +8,7 @@ from typing import Any
 
 from chalice.app import Request, Response
 
+from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import bad_cursor
 from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import iso
@@ -15,6 +16,7 @@ from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.triggers import tree
 from chalicelib.core.views import At, View
 from chalicelib.flow.lookup import existing, missing
+from chalicelib.flow.schedules.costs import EffectOfPutView
 from chalicelib.flow.views.views import schedule_view, version_view
 from chalicelib.ports import Page
 from chalicelib.web.http import Json, document, number
@@ -71,13 +73,22 @@ def preview(request: Request, name: str) -> PreviewView:
     }
 
 
-def shown(name: str, status: int = 200, notes: Sequence[str] = ()) -> Response:
-    """A schedule with the number of fires per day, which shows a cron expression that fires too often (T1), and with
-    notes on its expressions, if there are any."""
-    schedule_state, schedule = existing(ports(), name)
-    noted = {"notes": list(notes)} if notes else {}
-    daily = upcoming.per_day(schedule)
-    return document({**schedule_view(schedule_state, schedule), "fires_per_day": daily, **noted}, status)
+def shown(
+    name: str, status: int = 200, notes: Sequence[str] = (), effects: Sequence[EffectOfPutView] = ()
+) -> Response:  # fmt: skip
+    return document(view_of(*existing(ports(), name), notes, effects), status)
+
+
+def view_of(
+    schedule_state: ScheduleState,
+    schedule: Schedule,
+    notes: Sequence[str] = (),
+    effects: Sequence[EffectOfPutView] = (),
+) -> Json:
+    """A schedule with the number of fires per day, which shows a cron expression that fires too often (T1); after a put
+    with notes on its expressions, if there are any, and with what the put did."""
+    told = {**({"notes": list(notes)} if notes else {}), **({"effect": effects[0]} if effects else {})}
+    return {**schedule_view(schedule_state, schedule), "fires_per_day": upcoming.per_day(schedule), **told}
 
 
 def known(name: str) -> str:

@@ -1,6 +1,6 @@
 // What a person can do, as data: what it does, its command, the request, and what to say afterwards.
 
-import { count, nameParts, partition, scheduleOf, shortName } from "../lib/format";
+import { count, dagOfStart, nameParts, partition, scheduleOf, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
 import { ApiError, fill, get, send } from "./client";
 import { commands, type Values } from "./commands";
@@ -36,6 +36,12 @@ const DAG = "/v1/namespaces/{ns}/apps/{app}/dags/{name}";
 const MESSAGE = "/v1/namespaces/{ns}/apps/{app}/messages/{name}";
 const act = (path: string, params: Record<string, string>, body?: unknown, key?: string) =>
   send("POST", fill(path, params), { body: body ?? {}, key });
+
+/** An action on a schedule; on the start of a DAG, that of the DAG. */
+function onStart(action: "skip" | "unskip", name: string, body: unknown): Promise<unknown> {
+  const dag = dagOfStart(name);
+  return dag ? act(`${DAG}/${action}`, nameParts(dag), body) : act(`${SCHEDULE}/${action}`, nameParts(name), body);
+}
 
 /** Stop or start a namespace or an app. A request whose time does not suffice is sent again. */
 async function whole(action: "stop" | "start", place: string, body: unknown): Promise<StopReport> {
@@ -81,6 +87,9 @@ const answered = (verb: string) => (answer: Answered) => {
   const left = first ? `; ${count(answer.refused.length, "job")} not: ${first.message}` : "";
   return { text: `${count(answer.done, "job")} ${verb}${left}` };
 };
+
+/** An app of a namespace, by its short name; the place itself without one. */
+const within = (place: string, app: string | undefined) => (app ? `${place}.${app}` : place);
 
 /** `key=value` rows of a field as an object. */
 export function pairs(text: string | undefined): Values {
@@ -166,11 +175,18 @@ export const actions = {
     danger: true,
     fields: [
       { name: "reason", label: "Reason", kind: "text", hint: "shown wherever something waits", required: true },
+      ...(place.includes(".")
+        ? []
+        : [{ name: "app", label: "Only this app", kind: "text" as const, hint: "empty for all apps" }]),
       { name: "tag", label: "Only with this tag", kind: "text", hint: "empty for everything; team=a, or team" },
     ],
-    command: (values) => commands.stop(place, values.reason ?? "", values.tag),
-    send: (values) => whole("stop", place, { reason: values.reason ?? "", ...(values.tag ? { tag: values.tag } : {}) }),
-    done: () => ({ text: `${place} is stopped` }),
+    command: (values) => commands.stop(within(place, values.app), values.reason ?? "", values.tag),
+    send: (values) =>
+      whole("stop", within(place, values.app), {
+        reason: values.reason ?? "",
+        ...(values.tag ? { tag: values.tag } : {}),
+      }),
+    done: (report: StopReport) => ({ text: `${count(report.changed.length, "part")} of ${place} stopped` }),
   }),
   start: (place: string, tag: string | null): Action => ({
     title: `Start ${tag === null ? place : `what has the tag ${tag} in ${place}`}`,
@@ -219,7 +235,7 @@ export const actions = {
     effect: `The fire of ${at} is left out. You can undo this until then.`,
     label: "Skip",
     command: () => commands.skip(name, at),
-    send: () => act(`${SCHEDULE}/skip`, nameParts(name), { at }),
+    send: () => onStart("skip", name, { at }),
     done: () => ({ text: "The fire is skipped" }),
   }),
   unskip: (name: string, at: string): Action => ({
@@ -227,7 +243,7 @@ export const actions = {
     effect: `The fire of ${at} takes place.`,
     label: "Cancel the skip",
     command: () => commands.unskip(name, at),
-    send: () => act(`${SCHEDULE}/unskip`, nameParts(name), { at }),
+    send: () => onStart("unskip", name, { at }),
     done: () => ({ text: "The fire takes place" }),
   }),
   cancelJob: (id: string, of?: Values | null): Action => ({

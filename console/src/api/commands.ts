@@ -1,6 +1,6 @@
 // The command of the command line that does what a button does.
 
-import { partitionPath } from "../lib/format";
+import { dagOfStart, partitionPath } from "../lib/format";
 
 export type Values = Record<string, string>;
 
@@ -59,6 +59,12 @@ const pauseWords = ({ mode, timeouts }: PauseOptions) => [
   ...(timeouts === "stop" ? ["--stop-timeouts"] : []),
 ];
 
+/** A command on a schedule; on the start of a DAG, that of the DAG. */
+const ofStart = (word: string, name: string) => {
+  const dag = dagOfStart(name);
+  return dag ? ["dags", word, dag] : [word, name];
+};
+
 export const commands = {
   describe: (kind: string, name: string) => command("describe", kind, name),
   why: (kind: string, name: string) => command("why", kind, name),
@@ -71,8 +77,8 @@ export const commands = {
   start: (place: string, tag?: string | null) => command("start", place, tag && "--tag", tag),
   run: (name: string, { at, properties: given, partition }: RunOptions = {}) =>
     command("run", name, ...properties(given), at && "--at", at, partition && "--partition", partitionPath(partition)),
-  skip: (name: string, at: string) => command("skip", name, at),
-  unskip: (name: string, at: string) => command("unskip", name, at),
+  skip: (name: string, at: string) => command(...ofStart("skip", name), at),
+  unskip: (name: string, at: string) => command(...ofStart("unskip", name), at),
   preview: (name: string) => command("preview", name),
   versions: (name: string) => command("versions", name),
   cancelJob: (id: string) => command("jobs", "cancel", id),

@@ -571,6 +571,12 @@ export const dag = {
       queryFn: ({ signal }) => get(DAG, parts(name), { signal }),
       refetchInterval: every(30),
     }),
+  why: (name: string) =>
+    queryOptions({
+      queryKey: ["dag", name, "why"],
+      queryFn: ({ signal }) => get(`${DAG}/why`, parts(name), { signal }),
+      refetchInterval: every(10),
+    }),
   runs: (name: string) =>
     queryOptions({
       queryKey: ["dag", name, "runs"],

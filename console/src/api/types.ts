@@ -327,6 +327,12 @@ export interface Deployment {
   notes?: string[] | null;
 }
 
+export interface DroppedJob {
+  job_id: string;
+  kind: "gathering" | "fire" | "detached" | "run_now" | "retry" | "redrive" | "backfill";
+  name: string;
+}
+
 export interface DryRun {
   events: (GivenTime | GivenPartition | GivenSize | GivenStatus | GivenEvent | GivenAlarm)[];
 }
@@ -359,8 +365,16 @@ export interface EdgeOfLineage {
 }
 
 export interface EffectOfPut {
-  code: "begins" | "described" | "carried" | "goes_on" | "begins_again" | "ended" | "idle" | "stops";
+  code: "begins" | "described" | "carried" | "goes_on" | "begins_again" | "ended" | "idle" | "stops" | "deleted";
   text: string;
+  dropped: number;
+  jobs: DroppedJob[];
+  backfills: string[];
+  spans: string[];
+  prepared: number;
+  dag_runs: string[];
+  more: boolean;
+  stops: Stop[];
 }
 
 export interface EffectiveQuotas {
@@ -744,6 +758,20 @@ export interface LambdaTarget {
 export interface Last {
   periods: number;
   ending?: "period" | "before" | "after";
+}
+
+export interface LastFailure {
+  run_id: string;
+  attempt: number;
+  attempts: number;
+  state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
+  partition: Record<string, string> | null;
+  node: string | null;
+  dag_run: string | null;
+  error: string;
+  code: string | null;
+  at: string | null;
+  next: string;
 }
 
 export interface LastRun {
@@ -1860,6 +1888,7 @@ export interface StoredDag {
   state?: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | "deleted" | null;
   enabled?: boolean | null;
   stops?: Stop[] | null;
+  skips?: string[] | null;
   triggered_by?: string | null;
   schedules?: string[] | null;
 }
@@ -2055,6 +2084,7 @@ export interface StoredSchedule {
   generation: number;
   fires_per_day?: number | null;
   notes?: string[] | null;
+  effect?: EffectOfPut | null;
   dag?: string | null;
 }
 
@@ -2201,6 +2231,15 @@ export interface WhoAmI {
   version: string;
 }
 
+export interface WhyDag {
+  dag: string;
+  state: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | "deleted";
+  why: string;
+  next_fire: string | null;
+  failures: LastFailure[];
+  refs: Ref[];
+}
+
 export interface WhyJob {
   job_id: string;
   schedule: string;
@@ -2242,6 +2281,7 @@ export interface WhySchedule {
   next_fire: string | null;
   jobs: WhyJob[];
   ended: EndedWork[];
+  failures: LastFailure[];
   tree: PartOfTrigger;
   refs: Ref[];
 }
@@ -2332,6 +2372,9 @@ export interface Answers {
   };
   "GET /v1/namespaces/{ns}/apps/{app}/dags/{name}/runs/{run_id}": RunOfDag;
   "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/runs/{run_id}/rerun": RunOfDag;
+  "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/skip": StoredDag;
+  "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/unskip": StoredDag;
+  "GET /v1/namespaces/{ns}/apps/{app}/dags/{name}/why": WhyDag;
   "GET /v1/namespaces/{ns}/apps/{app}/deployments/{upload}": LaterDeployment;
   "GET /v1/namespaces/{ns}/apps/{app}/messages": {
     items: StoredMessage[];

@@ -15,6 +15,7 @@ import { Command, copy } from "../parts/command";
 import { Go, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
 import { Ago, Reason, State, Took, When } from "../parts/text";
+import { Next } from "./schedule";
 
 /** A DAG: its graph with the states of one run, the panel of a node, and its runs. */
 export function DagView() {
@@ -34,6 +35,7 @@ export function DagView() {
 function Page({ name, definition }: { name: string; definition: StoredDag }) {
   const { search, change } = usePlace();
   const runs = useQuery(read.runs(name));
+  const why = useQuery(read.why(name));
   const id = search.run ?? runs.data?.items[0]?.run_id;
   const one = useQuery({ ...read.run(name, id ?? ""), enabled: !!id });
   const run = one.data;
@@ -85,6 +87,20 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
           <NodePanel dag={name} definition={definition} run={run} node={search.node} />
         </div>
       </section>
+      <Panel title="Why" className="why" tools={<Command text={commands.why("schedule", name)} />}>
+        <Await query={why}>
+          {(data) => (
+            <div className="body">
+              <p className="because">
+                <Reason text={data.why} refs={data.refs} />
+              </p>
+            </div>
+          )}
+        </Await>
+      </Panel>
+      <Panel title="Next" tools={<Command text={commands.preview(`${name}~`)} />}>
+        <Next name={`${name}~`} skips={definition.skips ?? []} />
+      </Panel>
       <Panel title="Runs" note="the newest first; one is shown above">
         <Await query={runs}>
           {({ items }) =>

@@ -215,7 +215,8 @@ function Flat({ job, definition }: { job: WhySchedule["jobs"][number] | undefine
   );
 }
 
-function Next({ name, skips }: { name: string; skips: string[] }) {
+/** The next fires of a schedule, or of the start of a DAG. Each can be left out. */
+export function Next({ name, skips }: { name: string; skips: string[] }) {
   const query = useQuery(schedule.preview(name, 6));
   const open = useAct();
   return (

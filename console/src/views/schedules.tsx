@@ -12,7 +12,7 @@ import { count, dagOfStart, isOfMessage, number, shortName, withoutNamespace } f
 import { paths } from "../lib/paths";
 import { inShort } from "../lib/sentence";
 import { lookOfState, PAUSED } from "../lib/states";
-import { useAct } from "../parts/act";
+import { ActButton, useAct } from "../parts/act";
 import { copy } from "../parts/command";
 import { Go, ScheduleLink } from "../parts/go";
 import { Await, Empty } from "../parts/panel";
@@ -51,6 +51,11 @@ export function Schedules() {
     );
     return sorted(fitting, search.sort);
   }, [query.data, sought, search.sort, search.all]);
+  // With the filter `app:flights`, the whole app can be stopped.
+  const app = useMemo(() => {
+    const apps = parseFilter(sought).app;
+    return apps.length === 1 ? query.data?.rows.find((row) => row.app.toLowerCase() === apps[0])?.app : undefined;
+  }, [query.data, sought]);
   const owned = useMemo(() => (query.data?.rows ?? []).filter((row) => row.dag !== null).length, [query.data]);
 
   const toggle = useCallback((name: string) => {
@@ -113,6 +118,7 @@ export function Schedules() {
             Clear the choice
           </button>
         )}
+        {app && <ActButton action={actions.stop(`${ns}.${app}`)} />}
         <button
           type="button"
           className="button"

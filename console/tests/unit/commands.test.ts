@@ -14,6 +14,11 @@ test("what is left out leaves no word", () => {
   expect(command("run", "a.b.c", false, null, undefined, "", 3)).toBe("sluice run a.b.c 3");
 });
 
+test("an occurrence of the start of a DAG is skipped by the name of the DAG", () => {
+  expect(commands.skip("a.b.c~", "2026-11-22T05:00:00Z")).toBe("sluice dags skip a.b.c 2026-11-22T05:00:00Z");
+  expect(commands.unskip("a.b.c~", "2026-11-22T05:00:00Z")).toBe("sluice dags unskip a.b.c 2026-11-22T05:00:00Z");
+});
+
 test("the commands of actions have the options that were chosen", () => {
   const { pause, run, backfill, reprocess, approve } = commands;
   expect(pause(["a.b.c"])).toBe("sluice pause a.b.c");

@@ -105,7 +105,7 @@ def test_why_schedule_names_the_active_run_of_what_arrived() -> None:
         world.finish()
         world.settle()
     assert explain.why_schedule(world.ports, full("a"))["why"].startswith(
-        "no event has arrived since the last run; trigger: "
+        "no partition has arrived since the last run; trigger: "
     )
 
 

@@ -31,7 +31,7 @@ from tests.support.clock import NOON
 from tests.support.samples import parts
 from tests.support.world import World, day, flights, full
 
-CARRY = {"on_update": "carry"}
+DROP = {"on_update": "drop"}
 # Each is a change that leaves the trigger as it is.
 CHANGES: dict[str, dict[str, Any]] = {
     "description": {"description": "another"},
@@ -40,7 +40,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "timeout": {"timeout": {"after": "2h"}},
     "constraints": {"constraints": [{"type": "rate", "max": 100, "per": "day"}]},
     "workflow": {"workflow": "mail"},
-    "carried": {"properties": {"mode": "thorough"}, **CARRY},
+    "dropped": {"properties": {"mode": "thorough"}, **DROP},
 }
 
 
@@ -87,7 +87,7 @@ def test_l6_a_completed_schedule_with_other_times_begins_again(world: World) -> 
     assert dues(world) == [10, 20, 310, 320, 330]
 
 
-@pytest.mark.parametrize("fields", [{}, CARRY])
+@pytest.mark.parametrize("fields", [{}, DROP])
 def test_l10_a_later_ttl_opens_a_completed_schedule_again(world: World, fields: dict[str, Any]) -> None:
     """Its last run keeps it after the end."""
     tick = on(time("@every 1m"), coalesce=False)
@@ -189,7 +189,7 @@ def test_t1_a_schedule_that_is_often_redeployed_still_runs(world: World) -> None
     assert kinds(world, "tick") == []
 
 
-@pytest.mark.parametrize("fields", [{}, CARRY])
+@pytest.mark.parametrize("fields", [{}, DROP])
 def test_t13_an_update_does_not_restart_an_elapsed_span(world: World, fields: dict[str, Any]) -> None:
     either = on(any_of(elapsed("1h"), partition("flights", 9)))
     world.deploy(flights({"either": either}))
@@ -225,7 +225,7 @@ def test_l6_events_are_dropped_and_the_time_beside_them_goes_on(world: World) ->
     world.deploy(flights({"both": both}))
     world.upload(day(1))
     doze(world, "5m")
-    world.put("both", both | {"priority": 9})
+    world.put("both", both | {"priority": 9, **DROP})
     assert kinds(world, "both") == ["DROPPED"]
     world.upload(day(2))
     doze(world, "6m")
@@ -294,7 +294,7 @@ def test_l6_what_was_due_and_waited_is_dropped_on_record(world: World) -> None:
     tick = on(time("@every 10m"), "clean", {"type": "delay", "after": "5m"})
     world.deploy(app("tick", tick))
     doze(world, "12m")
-    world.put("tick", tick | {"properties": {"number": 1}})
+    world.put("tick", tick | {"properties": {"number": 1}, **DROP})
     world.pass_by("14m")
     assert reasons(world, "tick") == ["DROPPED: the schedule was replaced or enabled again"]
     assert [run.nominal_at for run in world.runs("tick")] == [NOON + 20 * MINUTE]

@@ -19,7 +19,7 @@ def test_l6_update_drops_progress_on_record_and_no_old_job_runs(world: World) ->
     assert world.jobs("daily")[0].state == "PENDING_LAUNCH"
 
     world.clock.pass_by("1s")
-    world.put("daily", on(partition(), "clean", concurrency(2), properties={"version": 2}))
+    world.put("daily", on(partition(), "clean", concurrency(2), properties={"version": 2}, on_update="drop"))
     world.finish()
     world.pass_by("2m")
     assert len(world.runs("daily")) == 1

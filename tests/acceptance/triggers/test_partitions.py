@@ -85,7 +85,7 @@ def test_t7_after_an_update_or_enable_a_schedule_gathers_again(world: World, cha
     world.settle()
     world.clock.pass_by("1s")
     if change == "update":
-        world.put("daily", partitions(2, properties={"version": 2}))
+        world.put("daily", partitions(2, properties={"version": 2}, on_update="drop"))
     else:
         world.disable("daily")
         world.enable("daily")

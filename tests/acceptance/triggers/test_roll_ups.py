@@ -174,7 +174,7 @@ def test_t25_keys_beside_the_period(world: World) -> None:
 def test_t25_an_update_while_a_day_gathers(world: World, carry: bool) -> None:
     world.deploy(app({"s": per_day()}))
     upload(world, *hours_of("2026-03-02")[:-1])
-    world.put("s", per_day(priority=7) | ({"on_update": "carry"} if carry else {}))
+    world.put("s", per_day(priority=7) | ({} if carry else {"on_update": "drop"}))
     assert len(world.jobs("s")) == carry
     upload(world, hours_of("2026-03-02")[-1])
     [run] = world.runs("s")

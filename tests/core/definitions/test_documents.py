@@ -79,10 +79,10 @@ def test_c11_fires_and_matches_coalesce_by_default() -> None:
     assert Schedule.model_validate(SHORT | {"coalesce": False}).coalesce is False
 
 
-def test_l6_an_update_drops_gathered_events_by_default() -> None:
-    assert NewSchedule.model_validate(SHORT).on_update == "drop"
-    carrying = NewSchedule.model_validate(SHORT | {"on_update": "carry"})
-    assert carrying.definition() == Schedule.model_validate(SHORT), "the setting of one update is not kept"
+def test_l25_an_update_keeps_gathered_events_by_default() -> None:
+    assert NewSchedule.model_validate(SHORT).on_update == "carry"
+    dropping = NewSchedule.model_validate(SHORT | {"on_update": "drop"})
+    assert dropping.definition() == Schedule.model_validate(SHORT), "the setting of one update is not kept"
 
 
 def test_l19_a_schedule_allows_any_number_of_failures_by_default() -> None:

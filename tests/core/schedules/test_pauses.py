@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.instants import DAY, HOUR, Instant
+from chalicelib.core.instants import DAY, HOUR, SECOND, Instant, iso
 from chalicelib.core.rows.schedule import WAKE, Failures, ScheduleState, Subscription, Timer
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.schedules.lifecycle import PauseMode
@@ -205,14 +205,35 @@ def test_l6_carry_updates_the_upstreams_that_wake_it() -> None:
     [
         (schedule(all_of(PARTITION, WEATHER)), OPEN),  # another trigger
         (schedule(all_of(TICK, PARTITION)), OPEN),  # its leaves have other numbers
-        (schedule(all_of(PARTITION, TICK), priority=9), schedule_state(mode="disabled")),
-        (schedule(all_of(PARTITION, TICK), priority=9), schedule_state(mode="drain")),
+        (schedule(all_of(PARTITION, WEATHER)), schedule_state(mode="disabled")),
+        (schedule(all_of(PARTITION, WEATHER)), schedule_state(mode="drain")),
     ],
 )
 def test_l6_an_update_that_cannot_carry_begins_a_new_generation(new: Schedule, before: ScheduleState) -> None:
     after, plan = carry(new, before=before)
     assert after.generation == LATER
     assert any(isinstance(write, CloseGeneration) for write in plan)
+
+
+@pytest.mark.parametrize("mode", ["disabled", "drain"])
+def test_l25_carry_keeps_the_jobs_of_a_schedule_at_rest(mode: Mode) -> None:
+    """A drain launches the jobs that it has, and a disabled schedule run-nows. Neither gathers, and a ttl wakes it."""
+    before, old = schedule_state(mode=mode), schedule(all_of(PARTITION, TICK), ttl=iso(LATER + DAY))
+    ends = Timer(NAME, 7, 1, 0, {}, wake_at=LATER + DAY + SECOND)
+
+    def update(new: Schedule, timer: Timer | None) -> tuple[ScheduleState, list[Write]]:
+        return lifecycle.put(NAME, new, old, before, None, LATER, ME, carry=True, timer=timer)
+
+    after, plan = update(schedule(all_of(PARTITION, TICK), ttl=iso(LATER + 2 * DAY), priority=9), ends)
+    assert (after.generation, after.mode, after.wake_at) == (7, mode, LATER)
+    assert not any(isinstance(write, CloseGeneration) for write in plan)
+    assert [row for row in index(plan) if row[0] == "Put"] == []
+    [timer] = [write.row for write in plan if isinstance(write, Put) and isinstance(write.row, Timer)]
+    assert (timer.next, timer.wake_at, timer.generation) == ({}, LATER + 2 * DAY + SECOND, 7)
+    _, plan = update(schedule(all_of(PARTITION, TICK), priority=9), ends)
+    assert [type(write) for write in plan if isinstance(write, Delete) and isinstance(write.row, Timer)] == [Delete]
+    _, plan = update(schedule(all_of(PARTITION, TICK), priority=9), None)
+    assert not any(isinstance(write, Delete) and isinstance(write.row, Timer) for write in plan)
 
 
 def test_l6_other_correlation_keys_cannot_be_carried() -> None:

@@ -413,3 +413,29 @@ def test_o14_an_observed_import_logs_what_would_be_refused(caplog: pytest.LogCap
     imported(new, exported(using("demo"), "demo"))
     assert "namespace would be refused" in [record.getMessage() for record in caplog.records]
     assert new.ports.rows.get(Definition, "namespace", "demo") is not None
+
+
+def test_l24_what_was_stopped_is_stopped_elsewhere_too() -> None:
+    """Its stops, their marks and the new schedules of it. A start there brings back what ran before."""
+    world = World(**SMALL)
+    world.deploy(flights({"daily": partitions(by=["day"]), "held": partitions(by=["day"])}))
+    world.pause("held")
+    world.stop("demo", reason="table is repaired")
+    world.upload(day(1))
+    world.settle()
+    new = elsewhere(exported(world, "demo"), world)
+    new.pass_by("2m")
+    assert (new.runs("daily"), new.runs("held")) == ([], [])
+    assert "table is repaired" in new.jobs("daily")[0].reason.text
+    new.put("late", partitions(by=["day"]))
+    new.upload(day(2))
+    new.pass_by("2m")
+    assert new.runs("late") == [], "what is created there is stopped, too"
+
+    new.start("demo")
+    new.pass_by("2m")
+    assert [len(new.runs(name)) for name in ("daily", "late", "held")] == [2, 1, 0]
+    new.resume("held")
+    new.settle()
+    assert len(new.runs("held")) == 2
+    invariants.check(new)
