@@ -1,6 +1,8 @@
-"""DAGs, for `test_crash_points.py` (W4): put, run, run again in part, replaced while they run, deleted."""
+"""DAGs, for `test_crash_points.py` (W4, W17): put, run, run again in part, replaced while they run, deleted, joined."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from chalicelib.core.rows.definition import Definition
 from chalicelib.flow.dags import actions as flow
@@ -13,6 +15,13 @@ DAILY = full("daily")
 NODES = {"a": {"workflow": "clean"}, "b": {"workflow": "join"}, "c": {"workflow": "clean"}}
 FAN = dags.dag("a -> b", "a -> c", nodes=NODES)
 CHAIN = dags.dag("a -> b", "b -> c", nodes=NODES)
+NOT_NOW = {"type": "time_window", "start": "03:00", "end": "03:01", "on_unmet": "abort"}
+RULES = {
+    "b": {"workflow": "join", "constraints": [NOT_NOW]},
+    "alarm": {"workflow": "clean", "when": "one_failed"},
+    "tidy": {"workflow": "join", "when": "all_done"},
+}
+RULED = dags.dag("a -> b", "a -> c", "c -> alarm", "b -> tidy", "alarm -> tidy", nodes=NODES | RULES)
 
 
 def _b_fails_at_first(run: EmrRun) -> str:
@@ -20,11 +29,15 @@ def _b_fails_at_first(run: EmrRun) -> str:
     return "FAILED" if (answer["node"], answer["round"]) == ("b", 1) else "SUCCESS"
 
 
-def _settle_down(world: World) -> None:
+def _c_fails(run: EmrRun) -> str:
+    return "FAILED" if run.request["dag"]["node"] == "c" else "SUCCESS"
+
+
+def _settle_down(world: World, outcome: Callable[[EmrRun], str] = _b_fails_at_first) -> None:
     """Time passes until all active work has ended, in spite of kills."""
     for _ in range(5):
         for run in world.targets.emr.runs.values():
-            run.state = _b_fails_at_first(run) if run.state in ("SUBMITTED", "RUNNING") else run.state
+            run.state = outcome(run) if run.state in ("SUBMITTED", "RUNNING") else run.state
         passes(world, "1m", "11m")
 
 
@@ -47,6 +60,14 @@ def _replaced_while_it_runs(world: World) -> None:
     upload(world, 3)
 
 
+def _joined(world: World) -> None:
+    """The job of b is aborted, c fails: alarm runs, then tidy, which has one end without a run before it."""
+    people(world, lambda: dags.put(world, RULED))
+    upload(world, 1)
+    _settle_down(world, _c_fails)
+    people(world, lambda: dags.rerun(world, "from", "c"))
+
+
 def _deleted(world: World) -> None:
     """Delete the DAG unless it is gone: a delete that was killed in its last write is not repeated."""
     if world.ports.rows.get(Definition, "dag", DAILY) is not None:
@@ -67,7 +88,15 @@ def _keeps_its_graphs(world: World) -> bool:
     return sorted(found, key=str) in ends and flow.owned(world.ports, DAILY) == []
 
 
+def _ends_by_its_rules(world: World) -> bool:
+    ends = {"a": "SUCCEEDED", "b": "ABORTED", "c": "FAILED", "alarm": "SUCCEEDED", "tidy": "SUCCEEDED"}
+    return dags.states(world) == [ends]
+
+
 DAGS = {
+    "a DAG whose nodes are joined by rules, and joined again": Scenario(
+        {}, _joined, [({}, 7)], outcome=_c_fails, holds=_ends_by_its_rules
+    ),
     "a run of a DAG that goes on from the node that failed": Scenario(
         {}, _run_again_from_a_node, [({}, 5)], outcome=_b_fails_at_first, holds=_is_well
     ),

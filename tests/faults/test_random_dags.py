@@ -22,14 +22,19 @@ from tests.support.world import World, day, full
 DAILY = full("daily")
 
 
+def ruled(edges: list[str], rules: dict[str, str]) -> dags.Document:
+    """A DAG of these edges, some of whose nodes have join rules."""
+    return dags.dag(*edges, nodes={node: {"workflow": f"w_{node}", "when": rule} for node, rule in rules.items()})
+
+
 class DagDriver:
     """Plays random steps in a world with a DAG."""
 
-    def __init__(self, edges: list[str], seed: int) -> None:
+    def __init__(self, edges: list[str], seed: int, rules: dict[str, str] | None = None) -> None:
         self.world = World(wake_shards=1, history_shards=1)
         self.chance = random.Random(seed)
         retried = {"attempts": 2, "delay": "30s"}
-        document = dags.app(dags.dag(*edges))
+        document = dags.app(ruled(edges, rules or {}))
         for name, workflow in document["workflows"].items():
             if name.startswith("w_") and self.chance.random() < 0.3:
                 document["workflows"][name] = {**workflow, "retries": retried}
