@@ -1100,9 +1100,10 @@ def node(
     constraints: Sequence[Constraint] = UNSET,
     priority: int | None = UNSET,
     timeout: Timeout | Literal["never"] = UNSET,
+    when: Literal["all_succeeded", "none_failed", "all_done", "one_succeeded", "one_failed", "always"] = UNSET,
 ) -> Node:
     """One step: a workflow, and the settings of a schedule other than its trigger. Several nodes may run the
-    same workflow.
+    same workflow. ``when`` is its join rule: how the nodes before it must have ended (`core/dags/join.py`).
     """
     return Node(
         given(
@@ -1112,6 +1113,7 @@ def node(
                 "constraints": constraints,
                 "priority": priority,
                 "timeout": timeout,
+                "when": when,
             }
         )
     )

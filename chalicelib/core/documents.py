@@ -20,6 +20,7 @@ from pydantic import (
     ValidationInfo,
     model_serializer,
 )
+from pydantic.json_schema import SkipJsonSchema
 
 from chalicelib.core import instants
 from chalicelib.core.errors import invalid
@@ -183,15 +184,24 @@ def by_type(kinds: tuple[str, ...]) -> Discriminator:
     return one_of(tag, f"an object whose type is one of {', '.join(kinds)}")
 
 
+_UNLISTED: Any = SkipJsonSchema  # typed as a generic alias, though it is a class
+
+
 def types_of(document: type[Document]) -> tuple[str, ...]:
     """The values that the field ``type`` of a document may have."""
     return tuple(map(str, get_args(document.model_fields["type"].annotation)))
 
 
-def tagged(documents: Sequence[type[Document]], named: Sequence[type[Document]] | None = None) -> Any:
+def tagged(
+    documents: Sequence[type[Document]],
+    named: Sequence[type[Document]] | None = None,
+    hidden: Sequence[type[Document]] = (),
+) -> Any:
     """The union of these documents, discriminated by ``type``. The JSON schema has their order; an error lists the
-    types in the order of ``named``, by default the same. A document with several types is a member for each."""
+    types in the order of ``named``, by default the same. A document with several types is a member for each. Those that
+    are ``hidden`` are in neither: only stored documents have them."""
     members: list[Any] = [Annotated[document, Tag(f"@{kind}")] for document in documents for kind in types_of(document)]
+    members += [Annotated[each, Tag(f"@{kind}"), _UNLISTED()] for each in hidden for kind in types_of(each)]
     order = documents if named is None else named
     return Annotated[reduce(or_, members), by_type(tuple(kind for document in order for kind in types_of(document)))]
 

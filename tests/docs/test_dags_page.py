@@ -1,4 +1,4 @@
-"""Plays the example of docs/dags.md. The page must show the result, line by line (W4)."""
+"""Plays the examples of docs/dags.md. The page must show the result, line by line (W4, W17)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from jsonschema import Draft202012Validator
 
 from sluice import yaml12
@@ -13,36 +14,54 @@ from tests.support import dags
 from tests.support.world import EMR, World, day, flights
 
 DOCS = Path(__file__).parents[2] / "docs"
-BLOCK = re.compile(r"^<!-- (?P<kind>example|story): daily -->\n```(?:yaml)?\n(?P<text>.*?)^```$", flags=re.S | re.M)
+BLOCK = re.compile(
+    r"^<!-- (?P<kind>example|story): (?P<name>\w+) -->\n```(?:yaml)?\n(?P<text>.*?)^```$", flags=re.S | re.M
+)
 CONTEXT = Draft202012Validator(json.loads((DOCS / "run-context.schema.json").read_text()))
 
 
-def reported(world: World, what: str) -> str:
+STEP = re.compile(r"(?P<node>\w+) ends: (?P<outcome>[A-Z]+)|run again from (?P<again>\w+)|day 1 of flights is ready")
+
+
+def example(name: str) -> tuple[str, list[str]]:
+    """The document of an example, and the lines of its story."""
+    blocks = {
+        each["kind"]: each["text"] for each in BLOCK.finditer((DOCS / "dags.md").read_text()) if each["name"] == name
+    }
+    return blocks["example"], blocks["story"].splitlines()
+
+
+def reported(world: World, name: str, what: str) -> str:
     """A line of the page: what happened, and the states of the nodes then."""
-    [view] = dags.views(world)
+    [view] = dags.views(world, name)
     nodes = ", ".join(f"{node} {each['state']}" for node, each in view["nodes"].items())
     return f"{what:32}{view['state']}: {nodes}"
 
 
-def test_w4_the_dag_example_behaves_as_its_page_says() -> None:
-    blocks = {each["kind"]: each["text"] for each in BLOCK.finditer((DOCS / "dags.md").read_text())}
+def play(world: World, name: str, what: str) -> None:
+    step = STEP.fullmatch(what)
+    assert step is not None, what
+    if step["node"]:
+        dags.ends(world, step["node"], step["outcome"])
+    elif step["again"]:
+        dags.rerun(world, "from", step["again"], name=name)
+    else:
+        world.upload(day(1))
+    world.settle()
+
+
+@pytest.mark.parametrize("name", ["daily", "nightly"])
+def test_w4_the_dag_examples_behave_as_their_page_says(name: str) -> None:
+    given, story = example(name)
     world = World(wake_shards=1, history_shards=1)
-    documents = {name: {**document, "enabled": True} for name, document in yaml12.load(blocks["example"]).items()}
-    world.deploy({**flights({}, report={"target": EMR}), "dags": documents})
+    documents = {short: {**document, "enabled": True} for short, document in yaml12.load(given).items()}
+    used = {node["workflow"] for document in documents.values() for node in document["nodes"].values()}
+    world.deploy({**flights({}, **{each: {"target": EMR} for each in used}), "dags": documents})
 
-    world.upload(day(1))
-    world.settle()
-    lines = [reported(world, "day 1 of flights is ready")]
-    for node, outcome in (("clean", "SUCCESS"), ("check", "SUCCESS"), ("join", "FAILED")):
-        dags.ends(world, node, outcome)
-        lines.append(reported(world, f"{node} ends: {outcome}"))
-    dags.rerun(world, "from", "join")
-    world.settle()
-    lines.append(reported(world, "run again from join"))
-    for node in ("join", "report"):
-        dags.ends(world, node)
-        lines.append(reported(world, f"{node} ends: SUCCESS"))
-
-    assert blocks["story"].splitlines() == lines, "\n".join(["the page should say:", *lines])
+    lines = []
+    for what in (line[:32].rstrip() for line in story):
+        play(world, name, what)
+        lines.append(reported(world, name, what))
+    assert story == lines, "\n".join(["the page should say:", *lines])
     faults = [fault for run in world.targets.emr.runs.values() for fault in CONTEXT.iter_errors(run.request)]
     assert faults == []

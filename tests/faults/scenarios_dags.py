@@ -1,4 +1,4 @@
-"""DAGs, for `test_crash_points.py` (W4): put, run, run again in part, replaced while they run, deleted."""
+"""DAGs, for `test_crash_points.py` (W4, W17): put, run, run again in part, replaced while they run, deleted, joined."""
 
 from __future__ import annotations
 
@@ -16,11 +16,22 @@ DAILY = full("daily")
 NODES = {"a": {"workflow": "clean"}, "b": {"workflow": "join"}, "c": {"workflow": "clean"}}
 FAN = dags.dag("a -> b", "a -> c", nodes=NODES)
 CHAIN = dags.dag("a -> b", "b -> c", nodes=NODES)
+NOT_NOW = {"type": "time_window", "start": "03:00", "end": "03:01", "on_unmet": "abort"}
+RULES = {
+    "b": {"workflow": "join", "constraints": [NOT_NOW]},
+    "alarm": {"workflow": "clean", "when": "one_failed"},
+    "tidy": {"workflow": "join", "when": "all_done"},
+}
+RULED = dags.dag("a -> b", "a -> c", "c -> alarm", "b -> tidy", "alarm -> tidy", nodes=NODES | RULES)
 
 
 def _b_fails_at_first(run: EmrRun) -> str:
     answer = run.request["dag"]
     return "FAILED" if (answer["node"], answer["round"]) == ("b", 1) else "SUCCESS"
+
+
+def _c_fails(run: EmrRun) -> str:
+    return "FAILED" if run.request["dag"]["node"] == "c" else "SUCCESS"
 
 
 def _settle_down(world: World, outcome: Callable[[EmrRun], str] = _b_fails_at_first) -> None:
@@ -80,6 +91,14 @@ def _has_its_days(world: World) -> bool:
     return len(world.context(starts[-1])["events"]) == 2
 
 
+def _joined(world: World) -> None:
+    """The job of b is aborted, c fails: alarm runs, then tidy, which has one end without a run before it."""
+    people(world, lambda: dags.put(world, RULED))
+    upload(world, 1)
+    _settle_down(world, _c_fails)
+    people(world, lambda: dags.rerun(world, "from", "c"))
+
+
 def _deleted(world: World) -> None:
     """Delete the DAG unless it is gone: a delete that was killed in its last write is not repeated."""
     if world.ports.rows.get(Definition, "dag", DAILY) is not None:
@@ -100,7 +119,15 @@ def _keeps_its_graphs(world: World) -> bool:
     return sorted(found, key=str) in ends and flow.owned(world.ports, DAILY) == []
 
 
+def _ends_by_its_rules(world: World) -> bool:
+    ends = {"a": "SUCCEEDED", "b": "ABORTED", "c": "FAILED", "alarm": "SUCCEEDED", "tidy": "SUCCEEDED"}
+    return dags.states(world) == [ends]
+
+
 DAGS = {
+    "a DAG whose nodes are joined by rules, and joined again": Scenario(
+        {}, _joined, [({}, 7)], outcome=_c_fails, holds=_ends_by_its_rules
+    ),
     "a run of a DAG that goes on from the node that failed": Scenario(
         {}, _run_again_from_a_node, [({}, 5)], outcome=_b_fails_at_first, holds=_is_well
     ),

@@ -1,4 +1,4 @@
-"""Two Lambdas act on a DAG at one moment, in the orders of their calls (W4).
+"""Two Lambdas act on a DAG at one moment, in the orders of their calls (W4, W17).
 
 In every order, its runs end with a final state, and each expected node has run once.
 """
@@ -12,6 +12,7 @@ import pytest
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.flow.dags import actions as flow
+from chalicelib.flow.jobs.actions import withdraw
 from tests.faults.meetings.entry import try_two
 from tests.faults.meetings.situation import Played, two
 from tests.faults.meetings.situations_queues import made
@@ -116,6 +117,48 @@ def test_w4_two_requests_in_any_order_let_a_dag_end(name: str, record_property: 
 
     situation = two(build, one, other, rest=_rest, awake=False, check_rest=lambda world: None, finally_=finally_)
     try_two(situation, most=16, least=10, note=record_property)
+
+
+NOT_NOW = {"type": "time_window", "start": "03:00", "end": "03:01", "on_unmet": "wait"}
+# The rule of z, how a and b end, and the states of z and of the run. None: a person cancels the job of b.
+JOINS: dict[str, tuple[str, str, str | None, str, str]] = {
+    "all_done": ("all_done", "FAILED", "SUCCESS", "SUCCEEDED", "FAILED"),
+    "none_failed": ("none_failed", "SUCCESS", "SUCCESS", "SUCCEEDED", "SUCCEEDED"),
+    "one_succeeded": ("one_succeeded", "SUCCESS", "SUCCESS", "SUCCEEDED", "SUCCEEDED"),
+    "one_failed": ("one_failed", "FAILED", "FAILED", "SUCCEEDED", "SUCCEEDED"),
+    "a job is cancelled": ("all_done", "SUCCESS", None, "SUCCEEDED", "FAILED"),
+    "one fails, a job is cancelled": ("one_failed", "FAILED", None, "SUCCEEDED", "SUCCEEDED"),
+}
+
+
+@pytest.mark.parametrize("name", JOINS)
+def test_w17_two_nodes_that_end_at_once_start_a_join_once(name: str, record_property: Any) -> None:
+    rule, one, other, of_z, of_run = JOINS[name]
+    waits = {"b": {"workflow": "w_b", "constraints": [NOT_NOW]}} if other is None else {}
+    document = dag("a -> z", "b -> z", nodes={"z": {"workflow": "w_z", "when": rule}} | waits)
+
+    def build() -> World:
+        return made(dags.app(document), lambda world: world.upload(day(1)), lambda world: world.settle())
+
+    def ends(node: str, outcome: str | None) -> Act:
+        if outcome is None:
+            return _is_cancelled
+        return lambda world: world.emr_says(dags.living(world)[node], outcome)
+
+    def finally_(played: Played) -> None:
+        [view] = dags.views(played.world)
+        assert (view["nodes"]["z"]["state"], view["state"]) == (of_z, of_run), view
+        assert dags.ran(played.world).count("z") == 1
+
+    acts = (ends("a", one), ends("b", other))
+    situation = two(build, *acts, rest=_rest, awake=False, check_rest=lambda world: None, finally_=finally_)
+    try_two(situation, most=16, least=10, note=record_property)
+
+
+def _is_cancelled(world: World) -> None:
+    [name] = [each for each in flow.owned(world.ports, full("daily")) if each.endswith("~b")]
+    for job in world.jobs(name):
+        withdraw(world.ports, job.job_id, "ann")
 
 
 def _rest(world: World) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,16 +27,22 @@ DAYS = {"each": "day", "format": "year=%Y/month=%m/day=%-d"}
 OF_PERIOD = {"trigger": {"type": "partition", "dataset": "flights", "of": "period"}, "by": [], "per": "day"}
 
 
+def ruled(edges: list[str], rules: dict[str, str], **rest: Any) -> dags.Document:
+    """A DAG of these edges, some of whose nodes have join rules."""
+    nodes = {node: {"workflow": f"w_{node}", "when": rule} for node, rule in rules.items()}
+    return dags.dag(*edges, nodes=nodes, **rest)
+
+
 class DagDriver:
     """Plays random steps in a world with a DAG, which has a run for each day: by the keys of the partition, or by its
     period."""
 
-    def __init__(self, edges: list[str], seed: int) -> None:
+    def __init__(self, edges: list[str], seed: int, rules: dict[str, str] | None = None) -> None:
         self.world = World(wake_shards=1, history_shards=1)
         self.chance = random.Random(seed)
         retried = {"attempts": 2, "delay": "30s"}
         self.by_period = self.chance.random() < 0.5
-        document = dags.app(dags.dag(*edges, **(OF_PERIOD if self.by_period else {})))
+        document = dags.app(ruled(edges, rules or {}, **(OF_PERIOD if self.by_period else {})))
         document["datasets"]["flights"] |= {"period": DAYS} if self.by_period else {}
         for name, workflow in document["workflows"].items():
             if name.startswith("w_") and self.chance.random() < 0.3:

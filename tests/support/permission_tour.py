@@ -41,7 +41,7 @@ from tests.acceptance.words import absent, all_of, any_of, event, on, partition,
 from tests.faults.dying import play as play_scenario
 from tests.faults.dying import world_for
 from tests.faults.test_crash_points import SCENARIOS
-from tests.support import requests_of_ports, roles, zone_rules
+from tests.support import dags, requests_of_ports, roles, zone_rules
 from tests.support.answers import views
 from tests.support.clock import NOON
 from tests.support.iceberg_files import BUCKET, TABLE, file, lay_down
@@ -80,7 +80,7 @@ def play() -> None:
         _ended,
         _ends_of_periods,
     )
-    steps += (_other_zone_rules, _woken_by_a_partition)
+    steps += (_other_zone_rules, _woken_by_a_partition, _nodes_joined)
     for step in (*steps, _asked_outside, _other_targets, _listed_application, _executions, _adapters):
         step()
     with installation() as api:
@@ -225,6 +225,16 @@ def _joined_again() -> None:
     run_now(world.ports, full("join"), {}, "r1", partition={"year": "2013", "month": "1", "day": "1"})
     world.settle()
     assert world.context(world.runs("join")[0])["upstream"] is not None
+
+
+def _nodes_joined() -> None:
+    """The end of a node decides a join: it reads the states of all nodes, and the attempts of one that failed."""
+    world = World()
+    world.deploy(dags.app(dags.dag("a -> z", nodes={"z": {"workflow": "w_z", "when": "all_done"}})))
+    world.upload(day(1))
+    world.settle()
+    dags.ends(world, "a", "FAILED")
+    assert dags.ran(world) == ["a", "z"]
 
 
 def _granted() -> None:

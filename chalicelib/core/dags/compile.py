@@ -1,7 +1,8 @@
 """A DAG compiled into ordinary schedules (W4): one for its start, and one for each node. There is no second engine.
 
 The start has the DAG's trigger. Each node waits for the statuses of its upstream nodes. It counts only runs that the
-schedules of these nodes started. By the correlation key `rounds.KEY` it counts only those of the same DAG run.
+schedules of these nodes started. By the correlation key `rounds.KEY` it counts only those of the same DAG run. A node
+with a join rule counts one event, which Sluice applies when the rule is met (`flow/runs/joins.py`).
 
 The names of the nodes' schedules contain a digest of the graph, so another graph has other schedules. A DAG run that
 has begun continues with the schedules of its own graph, even if a user changes the DAG.
@@ -17,7 +18,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from chalicelib.core import ids
-from chalicelib.core.dags import rounds
+from chalicelib.core.dags import join, rounds
 from chalicelib.core.definitions.dag import Dag, Edge, Node
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError, from_validation
@@ -80,14 +81,12 @@ def retired(schedule: Schedule, now: Instant) -> Schedule:
 
 def _node(dag: Dag, name: str, graph: str) -> Schedule:
     node, edges = dag.nodes[name], dag.into(name)
-    upstream = [_leaf(dag, edge, graph) for edge in edges]
-    begins = {"type": "program_status", "workflow": graph, "schedule": ids.dag_start(ids.dag_of(graph))}
     document = {
-        **node.model_dump(mode="json", exclude={"constraints"}),
+        **node.model_dump(mode="json", exclude={"constraints", "when"}),
         "zone": dag.zone,
         "tags": dag.tags,
         "by": rounds.BY,
-        "trigger": {"type": "all", "triggers": upstream} if len(upstream) > 1 else upstream[0] if upstream else begins,
+        "trigger": _trigger(dag, name, graph),
         "constraints": [*_own(node), *_fresh(dag, edges)],
     }
     try:
@@ -96,6 +95,19 @@ def _node(dag: Dag, name: str, graph: str) -> Schedule:
         raise from_validation(error, Schedule).under(f"nodes.{name}") from None
     except SluiceError as error:
         raise error.under(f"nodes.{name}") from None
+
+
+def _trigger(dag: Dag, name: str, graph: str) -> dict[str, Any]:
+    """The trigger of a node: the start of the run, the statuses of the nodes before it, or a join rule."""
+    rule, edges = dag.nodes[name].when, dag.into(name)
+    if not edges or rule == "always":
+        return {"type": "program_status", "workflow": graph, "schedule": ids.dag_start(ids.dag_of(graph))}
+    if join.is_decided(rule):
+        names = [edge.from_ for edge in edges]
+        before = {name: (dag.nodes[name].workflow, ids.dag_node(graph, name)) for name in names}
+        return {"type": "nodes", "rule": rule, "nodes": before}
+    upstream = [_leaf(dag, edge, graph) for edge in edges]
+    return {"type": "all", "triggers": upstream} if len(upstream) > 1 else upstream[0]
 
 
 def _leaf(dag: Dag, edge: Edge, graph: str) -> dict[str, Any]:

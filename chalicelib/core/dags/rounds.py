@@ -73,6 +73,13 @@ def of_run(run: Run) -> str | None:
     return str(Round(run.run_id)) if ids.is_dag_graph(run.workflow) else which(run.correlation)
 
 
+def decides(correlation: Mapping[str, str] | None) -> Round | None:
+    """The round of a node's job or run, if the nodes after it follow its end; None outside DAGs and for one alone."""
+    value = which(correlation)
+    round_ = parse(value) if value is not None else None
+    return None if round_ is None or round_.alone else round_
+
+
 def dag_view(work: Job | Run) -> dict[str, Any] | None:
     """The DAG, DAG run, round and node of a job or a run, for its context and the API; None outside DAGs."""
     value = of_run(work) if isinstance(work, Run) else which(work.correlation)

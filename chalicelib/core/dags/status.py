@@ -6,14 +6,16 @@ The status is not stored: it follows from the jobs, runs and records of the node
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from chalicelib.core.dags import join
 from chalicelib.core.dags import rounds as dag_rounds
+from chalicelib.core.dags.join import Decision, Outcome
 from chalicelib.core.dags.rounds import Round
 from chalicelib.core.definitions import dag as definition_dag
-from chalicelib.core.definitions.dag import Dag, Edge
+from chalicelib.core.definitions.dag import Dag, Edge, Node
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.job import Job
@@ -22,8 +24,8 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import PROGRAM_STATUS, is_terminal
 from chalicelib.core.why import Why, joined, plain
 
-# PENDING: its upstream nodes are active. WAITING: it has a job, which waits for more. BLOCKED: an upstream node has not
-# ended as required, so it will not run. SKIPPED: the same, for a node that only a failure or a skipped node leads to.
+# PENDING: its upstream nodes are active. WAITING: it has a job, which waits for more. BLOCKED: an upstream node has
+# failed, so it will not run. SKIPPED: it will not run, and no failure is the reason.
 NodeState = Literal[
     "PENDING", "WAITING", "STARTING", "RUNNING", "RETRYING",
     "SUCCEEDED", "FAILED", "CANCELLED", "ABORTED", "BLOCKED", "SKIPPED",
@@ -45,12 +47,13 @@ class NodeRows:
 
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
-    """The state of a node, and why."""
+    """The state of a node, and why. ``starts``: its join rule is met, and it has no job, run or record yet."""
 
     state: NodeState
     why: Why
     round: Round
     rows: NodeRows
+    starts: bool = False
 
 
 def again(dag: Dag, what: str, node: str | None) -> frozenset[str]:
@@ -93,10 +96,11 @@ def node_states(
     Nodes in ``gone`` are blocked instead, since their schedules no longer exist."""
     found: dict[str, NodeStatus] = {}
     for node in definition_dag.in_order(dag):
-        state, why = _state_of_node(node, dag, latest, seen[node], found)
-        if node in gone and state in ("PENDING", "WAITING"):
-            state, why = "BLOCKED", plain("the DAG was deleted before this node was reached")
-        found[node] = NodeStatus(state, why, latest[node], seen[node])
+        status = _status_of_node(node, dag, latest, seen[node], found)
+        if node in gone and status.state in ("PENDING", "WAITING"):
+            why = plain("the DAG was deleted before this node was reached")
+            status = NodeStatus("BLOCKED", why, latest[node], seen[node])
+        found[node] = status
     return found
 
 
@@ -104,17 +108,39 @@ def succeeding(dag: Dag) -> list[str]:
     """The nodes that run if every run succeeds, in an order in which they may. A failure alone leads to the others."""
     found: list[str] = []
     for node in definition_dag.in_order(dag):
-        if all(edge.from_ in found and "COMPLETED" in edge.on for edge in dag.into(node)):
+        outcomes: list[Outcome] = [
+            "met" if edge.from_ in found and "COMPLETED" in edge.on else "skipped" for edge in dag.into(node)
+        ]
+        if join.judge(dag.nodes[node].when, outcomes) == "START":
             found.append(node)
     return found
 
 
-def state_of(nodes: Mapping[str, NodeStatus]) -> DagState:
-    """The state of the DAG run: RUNNING while a node is active, else SUCCEEDED if all nodes succeeded or were
-    skipped."""
+def state_of(dag: Dag, nodes: Mapping[str, NodeStatus]) -> DagState:
+    """The state of the DAG run: RUNNING while a node is active, else FAILED if a node failed that no rule took care
+    of."""
     if any(node.state in UNDER_WAY for node in nodes.values()):
         return "RUNNING"
-    return "SUCCEEDED" if all(node.state in WELL for node in nodes.values()) else "FAILED"
+    return "FAILED" if _failures(dag, nodes) else "SUCCEEDED"
+
+
+def _failures(dag: Dag, nodes: Mapping[str, NodeStatus]) -> list[str]:
+    """The nodes that did not end well, and that no rule took care of.
+
+    A node with one of the rules `join.HANDLES` that succeeded takes care of the failed nodes before it. If one of them
+    is BLOCKED, then also of the failures that blocked it.
+    """
+    found: list[str] = []
+    for node in reversed(definition_dag.in_order(dag)):
+        after = [edge.to for edge in dag.edges if edge.from_ == node]
+        taken_care = any(
+            (dag.nodes[each].when in join.HANDLES and nodes[each].state == "SUCCEEDED")
+            or (nodes[each].state == "BLOCKED" and each not in found)
+            for each in after
+        )
+        if nodes[node].state not in WELL and not taken_care:
+            found.append(node)
+    return found
 
 
 def status_of(run: Run) -> str | None:
@@ -127,43 +153,70 @@ def reaches(edge: Edge, run: Run | None) -> bool:
     return run is not None and status_of(run) in edge.on
 
 
-def _state_of_node(
+def outcome_of(edge: Edge, upstream: NodeStatus) -> Outcome:
+    """What the state of an upstream node means for an edge."""
+    if upstream.state in UNDER_WAY:
+        return "open"
+    if reaches(edge, upstream.rows.run):
+        return "met"
+    no_failure = upstream.state == "SUCCEEDED" and "COMPLETED" not in edge.on
+    return "skipped" if upstream.state == "SKIPPED" or no_failure else "failed"
+
+
+def decision_on(dag: Dag, node: str, states: Mapping[str, NodeStatus]) -> Decision:
+    """Whether a node runs, by the states of its upstream nodes."""
+    return join.judge(dag.nodes[node].when, [outcome_of(edge, states[edge.from_]) for edge in dag.into(node)])
+
+
+def _status_of_node(
     node: str, dag: Dag, latest: Mapping[str, Round], seen: NodeRows, before: Mapping[str, NodeStatus]
-) -> tuple[NodeState, Why]:
+) -> NodeStatus:
+    def status(state: NodeState, why: Why) -> NodeStatus:
+        return NodeStatus(state, why, latest[node], seen)
+
     if seen.run is not None:
-        return seen.run.state, seen.run.reason or seen.run.fired_by
+        return status(seen.run.state, seen.run.reason or seen.run.fired_by)
     if seen.record is not None:
-        reason = seen.record.reason
-        return "ABORTED", Why.of(reason.code, f"{seen.record.kind.lower()}: ", reason)
+        kind, reason = seen.record.kind, seen.record.reason
+        return status("SKIPPED" if kind == "SKIPPED" else "ABORTED", Why.of(reason.code, f"{kind.lower()}: ", reason))
     if seen.job is not None and seen.job.met_at is not None:
-        return "WAITING", seen.job.reason
-    edges = dag.into(node)
-    lost = [edge for edge in edges if _is_lost(edge, before[edge.from_])]
-    if lost:
-        skipped = all(_is_skipped(edge, before[edge.from_]) for edge in lost)
-        why = joined(_lost(edge, before[edge.from_]) for edge in lost)
-        return "SKIPPED" if skipped else "BLOCKED", why
-    open_ones = [edge.from_ for edge in edges if not reaches(edge, before[edge.from_].rows.run)]
-    if open_ones:
-        return "WAITING" if seen.job is not None else "PENDING", plain(f"waits for {', '.join(open_ones)}")
-    # The round of this node began after those of its upstream nodes, so their statuses reach it. No later one does.
-    if all(before[edge.from_].round.number <= latest[node].number for edge in edges):
-        return "PENDING", plain("all upstream nodes have ended as required")
-    again_alone = "an upstream node has run again alone since; run the DAG again from this node"
-    return "BLOCKED", plain(again_alone)
+        return status("WAITING", seen.job.reason)
+    definition, edges, decision = dag.nodes[node], dag.into(node), decision_on(dag, node, before)
+    if decision == "START":
+        # The round of this node began after those of its upstream nodes, so their ends reach it. No later one does.
+        if definition.when == "always" or all(before[edge.from_].round.number <= latest[node].number for edge in edges):
+            return replace(status("PENDING", plain(_met(definition))), starts=True)
+        again_alone = "an upstream node has run again alone since; run the DAG again from this node"
+        return status("BLOCKED", plain(again_alone))
+    if decision == "OPEN" or _runs_anyway(definition, edges, seen, before):
+        open_ones = [edge.from_ for edge in edges if outcome_of(edge, before[edge.from_]) == "open"]
+        unmet = f"waits for {', '.join(open_ones)}" if open_ones else "runs when its timeout ends"
+        return status("WAITING" if seen.job is not None else "PENDING", plain(unmet))
+    return status(decision, _lost(definition, edges, before))
 
 
-def _is_lost(edge: Edge, upstream: NodeStatus) -> bool:
-    """Whether an upstream node has ended other than the edge requires, so that the next node needs a re-run."""
-    return upstream.state not in UNDER_WAY and not reaches(edge, upstream.rows.run)
+def _runs_anyway(node: Node, edges: Sequence[Edge], seen: NodeRows, before: Mapping[str, NodeStatus]) -> bool:
+    """Whether the timeout of a node runs it although nodes before it failed. It has a job, or the end of a node before
+    it makes one."""
+    if node.when != "all_succeeded" or node.timeout == "never" or node.timeout.then != "run":
+        return False
+    return seen.job is not None or any(outcome_of(edge, before[edge.from_]) in ("met", "open") for edge in edges)
 
 
-def _is_skipped(edge: Edge, upstream: NodeStatus) -> bool:
-    return upstream.state == "SKIPPED" or (upstream.state == "SUCCEEDED" and "COMPLETED" not in edge.on)
+def _met(node: Node) -> str:
+    return "all upstream nodes have ended as required" if node.when == "all_succeeded" else f"{node.when}: starts"
 
 
-def _lost(edge: Edge, upstream: NodeStatus) -> str:
-    return f"needs {edge.from_} {' or '.join(edge.on)}, which is {upstream.state}"
+def _lost(node: Node, edges: Sequence[Edge], before: Mapping[str, NodeStatus]) -> Why:
+    """Why a node will not run: the nodes before it that are the reason."""
+    outcomes = {edge: outcome_of(edge, before[edge.from_]) for edge in edges}
+    if node.when == "all_succeeded":
+        unmet = [edge for edge, outcome in outcomes.items() if outcome in ("failed", "skipped")]
+        return joined(
+            f"needs {edge.from_} {' or '.join(edge.on)}, which is {before[edge.from_].state}" for edge in unmet
+        )
+    reasons = [edge for edge, outcome in outcomes.items() if node.when != "none_failed" or outcome == "failed"]
+    return plain(f"{node.when}: {', '.join(f'{edge.from_} is {before[edge.from_].state}' for edge in reasons)}")
 
 
 def correlation_of(round_: Round) -> dict[str, str]:

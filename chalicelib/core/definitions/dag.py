@@ -32,17 +32,21 @@ from chalicelib.core.triggers.tree import AnyTrigger
 MAX_NODES = 100  # each becomes a schedule, and one request puts them all, one after the other
 MAX_EDGES = 1_000
 End = Literal["COMPLETED", "FAILED", "KILLED"]
+JoinRule = Literal["all_succeeded", "none_failed", "all_done", "one_succeeded", "one_failed", "always"]
 
 
-class Node(Document):
+class Node(Sparse):
     """One step: a workflow, and the settings of a schedule other than its trigger. Several nodes may run the same
-    workflow."""
+    workflow. ``when`` is its join rule: how the nodes before it must have ended (`core/dags/join.py`)."""
+
+    omitted: ClassVar[Collection[str]] = ("when",)
 
     workflow: Reference
     properties: Properties = Field(default_factory=dict)
     constraints: tuple[AnyConstraint, ...] = Field(default=(), max_length=20)
     priority: int | None = Field(default=None, ge=0, le=9)
     timeout: TimeoutOrNever = Field(default_factory=Timeout)
+    when: JoinRule = "all_succeeded"
 
 
 class Edge(Document):
@@ -102,6 +106,7 @@ class Dag(Described, Sparse):
                 raise invalid(f"edges.{number}", "one edge between two nodes", got, "put all statuses into its on")
             seen.add((edge.from_, edge.to))
         check_acyclic(self)
+        _check_rules(self)
         return self
 
     @classmethod
@@ -130,6 +135,22 @@ class NewDag(Dag):
 
     def definition(self) -> Dag:
         return Dag.model_validate(self.model_dump(exclude={"enabled"}, by_alias=True))
+
+
+def _check_rules(dag: Dag) -> None:
+    """Raises ``invalid`` for a join rule of a node without edges, and for an edge that says more than the rule of its
+    node."""
+    for name, node in dag.nodes.items():
+        if node.when != "all_succeeded" and not dag.into(name):
+            hint = "leave when out: a node without edges runs when the run begins"
+            raise invalid(f"nodes.{name}.when", "a node to which an edge leads", node.when, hint)
+    for number, edge in enumerate(dag.edges):
+        rule = dag.nodes[edge.to].when
+        for field, value in (("within", edge.within), ("on", list(edge.on) if edge.on != ("COMPLETED",) else None)):
+            if value is not None and rule != "all_succeeded":
+                hint = f"leave {field} out, or remove when from {edge.to}"
+                expected = f"no {field}: the rule {rule} of {edge.to} says how the nodes before it must end"
+                raise invalid(f"edges.{number}.{field}", expected, value, hint)
 
 
 def check_acyclic(dag: Dag) -> None:

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import ids
+from chalicelib.core import ids, states
 from chalicelib.core.dags import rounds
+from chalicelib.core.dags.rounds import Round
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.events.partitions import identity, locate
 from chalicelib.core.events.values import folders
@@ -21,9 +22,13 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import PROGRAM_STATUS
 from chalicelib.core.triggers.event import custom_key
+from chalicelib.core.triggers.nodes import JOINED
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import status_key
 from chalicelib.core.triggers.size import size_key
+
+# What the run of a node announces to its DAG beside its status: after it, nodes may start by their join rules (W17).
+ENDED = "ENDED"
 
 
 def partition_event(name: str, dataset: Dataset, texts: Sequence[str], instant: Instant, now: Instant) -> Event:
@@ -125,6 +130,22 @@ def status_event(run: Run, status: str) -> Event:
     )
 
 
+def of_round(event: Event, round_: Round, by: str | None, at: Instant) -> Event:
+    """The status event of a run for a later round of its DAG run, accepted at ``at``. ``by`` is who requested the
+    round."""
+    partition = {**(rounds.without(event.partition) or {}), rounds.KEY: str(round_)}
+    own = ids.event_id("program_status", event.run_id, event.status, str(round_))
+    return replace(event, id=own, partition=partition, accepted_at=at, by=by)
+
+
+def joined(event: Event, round_: Round) -> Event:
+    """The event that the join rule of a node is met in a round. A node counts one in a round, so its id depends on the
+    round alone. It tells of the run of ``event``."""
+    partition = {**(rounds.without(event.partition) or {}), rounds.KEY: str(round_)}
+    payload = {**(event.payload or {}), JOINED: str(round_)}
+    return replace(event, id=ids.event_id("program_status", JOINED, str(round_)), partition=partition, payload=payload)
+
+
 def reached(run: Run) -> tuple[str, ...]:
     """The statuses that a run has reached, whether they are announced already or not."""
     last = PROGRAM_STATUS.get(run.state)
@@ -133,6 +154,13 @@ def reached(run: Run) -> tuple[str, ...]:
 
 
 def announced(run: Run) -> tuple[str, ...]:
-    """The statuses that a run has to announce: first those that are not announced yet, then that of its state."""
+    """The statuses that a run has to announce: first those that are not announced yet, then that of its state, last
+    that a node has ended."""
     status = PROGRAM_STATUS.get(run.state)
-    return (*run.announce, status) if status else run.announce
+    return (*run.announce, *((status,) if status else ()), *ended(run))
+
+
+def ended(run: Run) -> tuple[str, ...]:
+    """`ENDED` for the last attempt of a node's run in a round of its DAG run, however it ended; else nothing."""
+    over = states.is_terminal(run.state) and run.state != "RETRYING" and run.rerun_of is None
+    return (ENDED,) if over and rounds.decides(run.correlation) is not None else ()

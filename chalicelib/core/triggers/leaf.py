@@ -118,6 +118,7 @@ class Leaf(Document):
     revocable: ClassVar[bool] = False  # a later event may undo its match
     spreads: ClassVar[bool] = False  # one event may begin a job for each listed value (T27)
     counts_starts: ClassVar[bool] = False  # it needs the count of the starts of the schedule's workflow
+    internal: ClassVar[bool] = False  # Sluice alone makes it, for the nodes of DAGs
     given: ClassVar[GivenType | None] = None  # one of its events in a dry run; None: the leaf has none
 
     @property

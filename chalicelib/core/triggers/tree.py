@@ -24,6 +24,7 @@ from chalicelib.core.triggers import patterns
 from chalicelib.core.triggers.event import EventTrigger
 from chalicelib.core.triggers.gathering import NestedLeaf
 from chalicelib.core.triggers.leaf import Leaf, TimedLeaf, Upstream
+from chalicelib.core.triggers.nodes import NodesTrigger
 from chalicelib.core.triggers.registry import LEAVES
 from chalicelib.core.triggers.time import TimeTrigger
 from chalicelib.core.why import Why
@@ -70,7 +71,7 @@ Composite = AllTrigger | AnyOfTrigger | AtLeastTrigger
 if TYPE_CHECKING:
     AnyTrigger = Leaf | Composite
 else:
-    AnyTrigger = tagged((*LEAVES, AllTrigger, AnyOfTrigger, AtLeastTrigger))
+    AnyTrigger = tagged((*LEAVES, AllTrigger, AnyOfTrigger, AtLeastTrigger), hidden=(NodesTrigger,))
 
 
 @dataclass(frozen=True, slots=True)

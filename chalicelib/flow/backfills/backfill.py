@@ -193,8 +193,9 @@ def entry_states(ports: Ports, row: Backfill, generation: int) -> dict[str, Entr
 
 def _of_dag(ports: Ports, row: Backfill, run: Run) -> EntryState:
     """The state of an entry whose run has started a DAG. If its nodes were cancelled and none failed, so was it."""
-    nodes = dag_states.node_states(ports, run, dag_states.graph_of(ports, run), ports.rows.get(DagRun, run.run_id))
-    state = OF_DAG[dag_status.state_of(nodes)]
+    dag = dag_states.graph_of(ports, run)
+    nodes = dag_states.node_states(ports, run, dag, ports.rows.get(DagRun, run.run_id))
+    state = OF_DAG[dag_status.state_of(dag, nodes)]
     if state == "failed" and row.cancel_runs and not any(node.state == "FAILED" for node in nodes.values()):
         return "cancelled"
     return state

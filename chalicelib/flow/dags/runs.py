@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NotRequired
 
 from chalicelib.core import errors, ids
-from chalicelib.core.dags import rounds
+from chalicelib.core.dags import join, rounds
 from chalicelib.core.dags import status as dag_status
 from chalicelib.core.dags.rounds import Round
 from chalicelib.core.dags.status import UNDER_WAY, Again, NodeStatus
@@ -21,7 +21,6 @@ from chalicelib.core.events import build
 from chalicelib.core.instants import Instant, iso, iso_or_none
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.dag import DagRun
-from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import HISTORY, WAKE, ScheduleState
@@ -33,6 +32,7 @@ from chalicelib.flow import lookup
 from chalicelib.flow.dag_states import graph_of, keys_of, node_states, node_states_of
 from chalicelib.flow.ingest.apply import apply_event
 from chalicelib.flow.jobs.drop import drop_job
+from chalicelib.flow.runs import joins
 from chalicelib.ports import MAX_CONFLICTS, Page, Ports
 
 MAX_RERUNS = 100
@@ -81,18 +81,19 @@ def page(ports: Ports, name: str, limit: int, cursor: str | None) -> Page[RunOfD
     return Page(tuple(_view(*each) for each in states_of(ports, found.items)), found.cursor)
 
 
-def states_of(ports: Ports, starts: Sequence[Run]) -> list[tuple[Run, DagRun | None, dict[str, NodeStatus]]]:
-    """The statuses of the nodes of several DAG runs, by the runs that began them. It reads them together."""
+def states_of(ports: Ports, starts: Sequence[Run]) -> list[tuple[Run, Dag, DagRun | None, dict[str, NodeStatus]]]:
+    """The graphs of several DAG runs and the statuses of their nodes, by the runs that began them. It reads them
+    together."""
     of_graph = {run.workflow: run for run in starts}
     graphs = {workflow: graph_of(ports, run) for workflow, run in of_graph.items()}
     seen = ports.prefetch.read(ports, [kinds.key(DagRun, run.run_id) for run in starts])
     whole = [(run, graphs[run.workflow], seen.rows.get(DagRun, run.run_id)) for run in starts]
-    return [(run, row, nodes) for (run, _, row), nodes in zip(whole, node_states_of(ports, whole), strict=True)]
+    return [(*each, nodes) for each, nodes in zip(whole, node_states_of(ports, whole), strict=True)]
 
 
-def state_of(run: Run, nodes: Mapping[str, NodeStatus]) -> str:
+def state_of(run: Run, dag: Dag, nodes: Mapping[str, NodeStatus]) -> str:
     """The state of a DAG run, which ``run`` has begun or could not begin."""
-    return dag_status.state_of(nodes) if run.state == "SUCCEEDED" else _not_begun(run)
+    return dag_status.state_of(dag, nodes) if run.state == "SUCCEEDED" else _not_begun(run)
 
 
 def ended_at(run: Run, nodes: Mapping[str, NodeStatus]) -> Instant | None:
@@ -111,12 +112,14 @@ def begun(ports: Ports, name: str, run_id: str) -> Run:
 
 def view(ports: Ports, run: Run, in_full: bool = False) -> RunOfDagView:
     """A DAG run with its present state and that of each node."""
-    row = ports.rows.get(DagRun, run.run_id)
-    return _view(run, row, node_states(ports, run, graph_of(ports, run), row), in_full)
+    row, dag = ports.rows.get(DagRun, run.run_id), graph_of(ports, run)
+    return _view(run, dag, row, node_states(ports, run, dag, row), in_full)
 
 
-def _view(run: Run, row: DagRun | None, nodes: Mapping[str, NodeStatus], in_full: bool = False) -> RunOfDagView:
-    state = state_of(run, nodes)
+def _view(
+    run: Run, dag: Dag, row: DagRun | None, nodes: Mapping[str, NodeStatus], in_full: bool = False
+) -> RunOfDagView:
+    state = state_of(run, dag, nodes)
     reruns = [{**rerun, "round": number, "at": iso(rerun["at"])} for number, rerun in enumerate(_reruns(row), start=2)]
     return shown(
         RunOfDagView,
@@ -157,25 +160,33 @@ def rerun(ports: Ports, name: str, run_id: str, what: Again, node: str | None, b
 
 
 def advance(ports: Ports, run_id: str) -> None:
-    """Begin the last re-run of a DAG run if that is still to be done. Idempotent: each event is applied once."""
+    """Begin the last re-run of a DAG run if that is still to be done, and start the nodes whose join rules are met.
+    Idempotent: each event is applied once."""
     row, attempts = ports.rows.get(DagRun, run_id), ports.runs.attempts(run_id)
     if row is None or row.wake_at is None or not attempts:
         return
-    run = attempts[-1]
+    if row.reruns:
+        _begin_rerun(ports, attempts[-1], row)
+    joins.settle(ports, run_id)
+    # A conflict means that another invocation has begun the re-run, or that another node has ended.
+    after = replace(row, rev=row.rev + 1, leases=0, wake_at=None, expires_at=ports.clock.now() + HISTORY)
+    ports.ledger.commit([Replace(after)])
+
+
+def _begin_rerun(ports: Ports, run: Run, row: DagRun) -> None:
     dag = graph_of(ports, run)
     round_, nodes = dag_status.last_rerun(dag, row)
     states = node_states(ports, run, dag, replace(row, reruns=row.reruns[:-1]))
     for node in sorted(nodes):
-        ended = [states[edge.from_].rows.run for edge in dag.into(node) if edge.from_ not in nodes]
-        upstream = [each for each in ended if each is not None] if dag.into(node) else [run]
-        _apply_upstreams(ports, ids.dag_node(run.workflow, node), round_, upstream, row.reruns[-1])
+        rule, edges = dag.nodes[node].when, dag.into(node)
+        ended = [states[edge.from_].rows.run for edge in edges if edge.from_ not in nodes]
+        upstream = [each for each in ended if each is not None] if edges and rule != "always" else [run]
+        if not join.is_decided(rule):
+            _apply_upstreams(ports, ids.dag_node(run.workflow, node), round_, upstream, row.reruns[-1])
         waiting = states[node].rows.job
         if waiting is not None:  # a job of the former round must not time out later and send a notice
             why = Why.of("round_repeated", f"runs again, in round {round_.number}")
             drop_job(ports, waiting, "DROPPED", why, ports.clock.now(), exact=True)
-    # A conflict means that another invocation has begun the re-run.
-    after = replace(row, rev=row.rev + 1, leases=0, wake_at=None, expires_at=ports.clock.now() + HISTORY)
-    ports.ledger.commit([Replace(after)])
 
 
 def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | None) -> None:
@@ -202,10 +213,14 @@ def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | 
 
 def _check_upstreams(dag: Dag, states: Mapping[str, NodeStatus], what: Again, node: str | None) -> None:
     """Raise ``invalid`` if the upstreams of the node from which a re-run begins have not ended as it needs."""
-    for edge in dag.into(node) if node is not None else ():
-        if not dag_status.reaches(edge, states[edge.from_].rows.run):
-            got = f"{node}, which waits for {edge.from_}, which is {states[edge.from_].state}"
-            raise errors.invalid(what, "a node whose upstreams have ended as it needs", got, f"begin from {edge.from_}")
+    if node is None or dag_status.decision_on(dag, node, states) == "START":
+        return
+    wrong = [edge.from_ for edge in dag.into(node) if dag_status.outcome_of(edge, states[edge.from_]) != "met"]
+    first = (wrong or [edge.from_ for edge in dag.into(node)])[0]
+    rule = dag.nodes[node].when
+    waits = f"waits for {first}, which is {states[first].state}"
+    got = f"{node}, which {waits}" if rule == "all_succeeded" else f"{node}, whose rule is {rule}: it {waits}"
+    raise errors.invalid(what, "a node whose upstreams have ended as it needs", got, f"begin from {first}")
 
 
 def _conflict(expected: str, hint: str) -> SluiceError:
@@ -226,20 +241,10 @@ def _apply_upstreams(
     for run in upstream:
         status = dag_status.status_of(run)
         if status is not None:
-            event = _event_of_round(run, status, round_, rerun)
+            event = joins.of_round(build.status_event(run, status), round_, rerun)
             refs += apply_event(ports, event, [row for row in index if row.event_key == event.key], now)
     if refs:
         ports.hints.send(refs, now, now)
-
-
-def _event_of_round(run: Run, status: str, round_: Round, rerun: Mapping[str, Any]) -> Event:
-    """The status event of a run for a later round, accepted at the instant of the re-run request, in the name of who
-    requested it."""
-    event = build.status_event(run, status)
-    partition = {**(rounds.without(run.partition) or {}), rounds.KEY: str(round_)}
-    own = ids.event_id("program_status", run.run_id, status, str(round_))
-    by = str(rerun["by"]) if str(rerun["by"]).startswith("arn:") else None
-    return replace(event, id=own, partition=partition, accepted_at=int(rerun["at"]), by=by)
 
 
 def _node_view(states: NodeStatus, in_full: bool) -> StateOfNodeView:

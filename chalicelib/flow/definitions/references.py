@@ -46,6 +46,9 @@ def check(
     if rounds.KEY in schedule.by and not ids.is_dag_node(name):
         hint = "remove it: Sluice sets it for the nodes of a DAG"
         raise errors.invalid("by", "names of partition keys, or of fields of a payload", rounds.KEY, hint)
+    if any(leaf.trigger.internal for leaf in tree.leaves(schedule.trigger)) and not ids.is_dag_node(name):
+        hint = "put a DAG, and give a node the rule by its field when"
+        raise errors.invalid("trigger", "a trigger that a schedule can have", "one of the nodes of a DAG", hint)
     problems = Problems()
     with problems.caught():
         workflow = granted_workflow(ports, name, schedule)

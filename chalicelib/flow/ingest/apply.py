@@ -112,9 +112,11 @@ def apply_event(
     along: Sequence[Write] = (),
     payload: Flattened | None = None,
     budget: Budget | None = None,
+    beside: Sequence[Event] = (),
 ) -> tuple[Ref, ...]:
     """Apply an event to the leaves of one generation of one schedule, with the writes ``along`` in one transaction.
-    ``payload`` is that of the event, for callers that apply it to many schedules.
+    ``payload`` is that of the event, for callers that apply it to many schedules. The job gets the events ``beside``
+    with it: they meet nothing, but its run is told of them.
 
     Returns the refs of the jobs whose trigger is met, for a hint: of one job, or of those in whose windows a partition
     is. A repeated event, a closed generation and an event accepted before the leaf began to gather change nothing.
@@ -128,7 +130,7 @@ def apply_event(
     applied = _applied(ports, event, found)
     known = many.rows(ports, Job, [match.job_key for match in applied]) if applied else []
     refs = [_ref_of_met(job) for job in known]
-    refs += [_apply(ports, match.mark(event), match, now, along) for match in found if match not in applied]
+    refs += [_apply(ports, match.mark(event), match, now, along, beside) for match in found if match not in applied]
     return tuple(ref for ref in refs if ref is not None)
 
 
@@ -141,7 +143,9 @@ def _applied(ports: Ports, event: Event, found: Sequence[_Match]) -> Sequence[_M
     return [match for match in found if match.mark(event).id in marks]
 
 
-def _apply(ports: Ports, event: Event, found: _Match, now: Instant, along: Sequence[Write]) -> Ref | None:
+def _apply(
+    ports: Ports, event: Event, found: _Match, now: Instant, along: Sequence[Write], beside: Sequence[Event]
+) -> Ref | None:
     """Apply an event to the job that it belongs to. Returns the ref of the job if its trigger is met."""
     for _ in range(MAX_CONFLICTS):
         match, granted = _granted(ports, found)
@@ -159,7 +163,8 @@ def _apply(ports: Ports, event: Event, found: _Match, now: Instant, along: Seque
         if not counted.met and not counted.against:
             return None  # a run of the period has the part
         plan = _plan(ports, event, counted, job, now)
-        refused = ports.ledger.commit([*plan.writes, *along, *plan.notices, *granted.expected])
+        told = [Put(replace(plan.applied, event=each)) for each in beside]
+        refused = ports.ledger.commit([*plan.writes, *told, *along, *plan.notices, *granted.expected])
         if refused is None:
             return _follow(ports, job, plan, now)
         if Create(plan.applied) in refused.writes:

@@ -28,6 +28,7 @@ from chalicelib.flow import lookup
 from chalicelib.flow.check_result import CheckResult, committed
 from chalicelib.flow.limits import queues
 from chalicelib.flow.notices import notices
+from chalicelib.flow.runs import joins
 from chalicelib.flow.runs.dead_letters import put_back
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
@@ -118,7 +119,10 @@ def drop_job(
     lost = _lost_of(ports, job)
     if isinstance(lost, Why):
         return committed(ports, claim.delete_plan(job, held, now), "gone", lost)
-    plan = claim.drop_plan(job, _ending(ports, lost, kind, why, now), held, now, exact or job.is_bundle)
+    kind = joins.record_kind(ports, job, kind)
+    joined = joins.after_drop(ports, job, now)
+    ending = [*_ending(ports, lost, kind, why, now), *(joined.writes if joined else ())]
+    plan = claim.drop_plan(job, ending, held, now, exact or job.is_bundle)
     if job.backfill is not None:
         plan.append(WakeBackfill(job.schedule, job.backfill, now))
     told = kind == "ABORTED" and not job.traits.retries
@@ -128,7 +132,7 @@ def drop_job(
         notices.hint(ports, notices_due)
         backfill = [kinds.ref(Backfill, job.schedule, job.backfill)] if job.backfill is not None else []
         run = [run_ref(job.job_id, job.attempt - 1)] if job.traits.retries else []
-        wake_queues(ports, held, now, *backfill, *run)
+        wake_queues(ports, held, now, *backfill, *run, *([joined.ref] if joined else []))
     return outcome
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from chalicelib.core import states
+from chalicelib.core.dags import rounds
 from chalicelib.core.definitions import overrides
 from chalicelib.core.events import build
 from chalicelib.core.instants import Instant
@@ -30,7 +31,7 @@ from chalicelib.flow.definitions.target_roles import adapter_of_begun
 from chalicelib.flow.ingest.apply import apply_to_all
 from chalicelib.flow.limits import pools, queues
 from chalicelib.flow.notices import notices
-from chalicelib.flow.runs import failures, products
+from chalicelib.flow.runs import failures, joins, products
 from chalicelib.log import logger, run_fields
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
@@ -72,7 +73,7 @@ def advance_run(
         step = _step(ports, run, update, now, may_retry, again)
         if step is None:
             return None
-        skipped = [status for status in complete.newly_announced(run, step) if not _is_awaited(ports, step.run, status)]
+        skipped = [status for status in complete.newly_announced(run, step) if not is_awaited(ports, step.run, status)]
         step = complete.drop_statuses(step, skipped, now)
         step, produced = products.of_step(ports, step, now)
         limit_states = {name: ports.jobs.limit_state(name) for name in run.permits} if step.ended else {}
@@ -118,7 +119,10 @@ def _follow(
         ports.hints.send([ref_of(step.retry)], step.retry.due_at or now, now)
 
 
-def _is_awaited(ports: Ports, run: Run, status: str) -> bool:
+def is_awaited(ports: Ports, run: Run, status: str) -> bool:
+    """Whether something follows a status of a run: a schedule waits for it, or a join rule of its DAG for its end."""
+    if status == build.ENDED:
+        return joins.follow(ports, run.schedule)
     return bool(ports.catalog.subscriptions(build.status_event(run, status).key, 1, None).items)
 
 
@@ -128,7 +132,7 @@ def _add_awaited(ports: Ports, run: Run, skipped: Sequence[str]) -> bool:
     A schedule may subscribe between the read of the index and the write that dropped the status. Whether the status
     counts for that schedule is decided by their instants, as for any other event.
     """
-    late = [status for status in skipped if _is_awaited(ports, run, status)]
+    late = [status for status in skipped if status != build.ENDED and is_awaited(ports, run, status)]
     for _ in range(MAX_CONFLICTS if late else 0):
         current = ports.rows.get(Run, run.run_id, run.attempt)
         if current is None:
@@ -146,6 +150,10 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
         run = ports.rows.get(Run, run_id, attempt)
         if run is None or not run.announce:
             return
+        if run.announce[0] == build.ENDED:
+            _settle(ports, run)
+            ports.ledger.commit([Replace(complete.mark_announced(run, None, now))])
+            continue
         if run.announce[0] == "FAILED":
             _hold_failing(ports, run)
         event = build.status_event(run, run.announce[0])
@@ -159,6 +167,13 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
         )
         if ports.ledger.commit([Replace(complete.mark_announced(run, page.cursor, now)), *notices_due]) is None:
             notices.hint(ports, notices_due)
+
+
+def _settle(ports: Ports, run: Run) -> None:
+    """Start the nodes whose join rules the end of a node meets."""
+    round_ = rounds.decides(run.correlation)
+    if round_ is not None:
+        joins.settle(ports, round_.dag_run)
 
 
 def _hold_failing(ports: Ports, run: Run) -> None:

@@ -16,6 +16,7 @@ from chalicelib.core import ids
 from chalicelib.core.backfills import backfill
 from chalicelib.core.backfills.periods import PeriodState, PeriodStatus, Values
 from chalicelib.core.dags.status import WELL, NodeStatus
+from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError, bad_cursor
 from chalicelib.core.fires import upcoming
@@ -108,16 +109,17 @@ def _of_dag(ports: Ports, statuses: Sequence[PeriodStatus]) -> list[PeriodStatus
     """The statuses of the periods of a DAG. Its start succeeds when the DAG run has begun. So the newest DAG run
     decides what became of such a period."""
     begun = [(each.runs[0], each.attempts) for each in statuses if each.state == "succeeded"]
-    found = {run.run_id: (run, nodes) for run, _, nodes in dag_runs.states_of(ports, ports.runs.several(begun))}
+    states = dag_runs.states_of(ports, ports.runs.several(begun))
+    found = {run.run_id: (run, dag, nodes) for run, dag, _, nodes in states}
     return [
         _of_dag_run(each, *found[each.runs[0]]) if each.state == "succeeded" and each.runs[0] in found else each
         for each in statuses
     ]
 
 
-def _of_dag_run(status: PeriodStatus, run: Run, nodes: Mapping[str, NodeStatus]) -> PeriodStatus:
+def _of_dag_run(status: PeriodStatus, run: Run, dag: Dag, nodes: Mapping[str, NodeStatus]) -> PeriodStatus:
     """The status of a period whose newest DAG run was begun by ``run``."""
-    state = dag_runs.state_of(run, nodes)
+    state = dag_runs.state_of(run, dag, nodes)
     if state == "RUNNING":
         return replace(status, state="running", at=run.claimed_at)
     lost = [plain(f"{name} is {node.state}: ", node.why) for name, node in nodes.items() if node.state not in WELL]

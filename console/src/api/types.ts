@@ -979,6 +979,7 @@ export interface Node {
   constraints?: (Concurrency | Delay | TimeWindow | SinceLastRun | Rate | Fresh | Load | Approval | Probe | Calendar | DatasetFresh)[];
   priority?: number | null;
   timeout?: Timeout | "never";
+  when?: "all_succeeded" | "none_failed" | "all_done" | "one_succeeded" | "one_failed" | "always";
 }
 
 export interface NodeOfGraph {

@@ -236,6 +236,11 @@ function NodePanel({
       <p className="faint">
         workflow <code>{String((given as { workflow?: unknown }).workflow ?? "")}</code>
       </p>
+      {given.when && (
+        <p className="faint">
+          join rule <code>{given.when}</code>
+        </p>
+      )}
       {own && <ScheduleLink name={own} />}
       {run && (
         <span className="row-tools stacked">

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from chalicelib.core import states
 from chalicelib.core.dags import rounds
-from chalicelib.core.events.build import status_event
+from chalicelib.core.events.build import ended
 from chalicelib.core.jobs import claim
 from chalicelib.core.limits import names, returns
 from chalicelib.core.rows.dag import DagRun
@@ -17,6 +17,7 @@ from chalicelib.core.runs import complete
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow import facts as facts_of
+from chalicelib.flow.runs.complete import is_awaited
 from sluice.operations.ports import Begun
 from sluice.operations.repair import backfills
 from sluice.operations.repair.repair import Repair
@@ -126,10 +127,10 @@ def statuses(repair: Repair) -> None:
         status = states.PROGRAM_STATUS.get(run.state)
         if states.is_terminal(run.state) and status and (run.state_at or 0) >= repair.since:
             due.append(status)
+        if (run.state_at or 0) >= repair.since:
+            due += ended(run)
         due = [each for each in due if each not in run.announce]
-        wanted = [
-            each for each in due if repair.ports.catalog.subscriptions(status_event(run, each).key, 1, None).items
-        ]
+        wanted = [each for each in due if is_awaited(repair.ports, run, each)]
         if wanted:
             repair.found("status", f"{run.run_id}-{run.attempt}", f"announced again: {', '.join(wanted)}")
             later = replace(complete.add_statuses(run, wanted, repair.now), cursor=None)

@@ -9,7 +9,7 @@ and the source keeps the events of what it gives up for the schedules that stay.
 from __future__ import annotations
 
 from chalicelib.core import ids
-from chalicelib.core.events.build import status_event
+from chalicelib.core.events.build import ENDED, status_event
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.backfill import Backfill
@@ -61,7 +61,7 @@ def unheard(row: Row | LimitState) -> tuple[Event, ...]:
         case Partition() | CountedObject() | PostedEvent() if row.wake_at is not None:
             return (row.event,)
         case Run() if row.backfill is None or ids.reprocess_of(row.backfill) is None:
-            return tuple(status_event(row, status) for status in row.announce)
+            return tuple(status_event(row, status) for status in row.announce if status != ENDED)
         case _:
             return ()
 
