@@ -250,8 +250,9 @@ class Dataset(Named):
     event: with a done-flag or a manifest, when this is put (T22); without both, when another run that
     registers it has succeeded (L22). ``period``: the period that each partition is, and how its folders name
     it (T24). ``values``: which values its other keys have, so that it is known which partitions a period has
-    (T25). ``fresh``: the dataset is late when its newest partition came longer ago (T29). ``priority``: the
-    least priority of the jobs that its data triggers (W2).
+    (T25). A list, or ``seen_last``: those that the period before had. ``fresh``: the dataset is late when its
+    newest partition came longer ago (T29). ``priority``: the least priority of the jobs that its data
+    triggers (W2).
     """
 
     group = "datasets"
@@ -315,7 +316,12 @@ class Dataset(Named):
             "period", given_or(value, {"each": each, "format": format, "zone": zone, "week_starts": week_starts})
         )
 
-    def values(self, values: Mapping[str, Sequence[str]] | None = None, /, **more: Sequence[str]) -> Self:
+    def values(
+        self,
+        values: Mapping[str, Sequence[str] | Literal["seen_last"]] | None = None,
+        /,
+        **more: Sequence[str] | Literal["seen_last"],
+    ) -> Self:
         """Add to ``values``."""
         return self._merge("values", values, more)
 
@@ -762,6 +768,10 @@ class Schedule(Constrained):
     def by(self, *values: str) -> Self:
         """Set ``by``."""
         return self._set("by", list(values))
+
+    def values(self, values: Mapping[str, Sequence[str]] | None = None, /, **more: Sequence[str]) -> Self:
+        """Add to ``values``."""
+        return self._merge("values", values, more)
 
     def per(
         self,
