@@ -66,6 +66,49 @@ def of_values(count: int, per: str | None) -> Tally:
     return plant.tally
 
 
+def starting_values(count: int) -> Tally:
+    """What a partition of no value costs that starts the jobs of so many."""
+    plant, document = Plant(*fresh_tables()), app("day")
+    schedule = document["schedules"]["all"] | {"by": ["region"]}
+    document["schedules"]["all"] = schedule | {"values": {"region": [f"r{number}" for number in range(count)]}}
+    plant.deploy(document)
+    plant.restart_meter()
+    plant.upload("clicks/dt=2026-03-02/hour=00/a.parquet")
+    return plant.tally
+
+
+def test_t27_a_partition_costs_what_the_jobs_of_its_values_do() -> None:
+    one, two, twelve = map(starting_values, (1, 2, 12))
+    for tally, jobs in ((one, 1), (two, 2), (twelve, 12)):
+        assert tally.calls["dynamodb:TransactWriteItems"] == jobs
+        assert tally.calls["dynamodb:GetItem"] == one.calls["dynamodb:GetItem"] + 3 * (jobs - 1)
+        assert tally.calls["dynamodb:BatchGetItem"] == one.calls["dynamodb:BatchGetItem"] * jobs + (jobs > 1)
+
+
+@pytest.mark.parametrize("keys", ["day/region", "region/day"])
+def test_t25_what_a_job_costs_that_asks_for_the_period_before(keys: str) -> None:
+    """A list of each day, if the region is the last key. Otherwise a read for each region, and one that finds no
+    further one; and a call for the partitions of each day."""
+    document = app("day")
+    document["schedules"]["all"]["incomplete"] = {"after": "6h"}
+    listed, seen = Plant(*fresh_tables()), Plant(*fresh_tables())
+    found = list[Tally]()
+    for plant, values in ((listed, [f"r{number}" for number in range(9)]), (seen, "seen_last")):
+        dataset = document["datasets"]["clicks"] | {"keys": keys.split("/"), "values": {"region": values}}
+        dataset["period"] = {"each": "day", "format": "day=%Y-%m-%d"}
+        plant.deploy(document | {"datasets": {"clicks": dataset}})
+        with watched():
+            for day, number in ((1, 9), (2, 1)):
+                for region in range(number):
+                    plant.restart_meter()
+                    values_of = {"region": f"r{region}", "day": f"2026-03-{day:02}"}
+                    plant.upload(f"clicks/{'/'.join(f'{key}={values_of[key]}' for key in keys.split('/'))}/a.parquet")
+        found.append(plant.tally)
+    more = found[1].calls - found[0].calls
+    queries, batches = more["dynamodb:Query"], more["dynamodb:BatchGetItem"]
+    assert (queries, batches) == ((2, 0) if keys == "day/region" else (9 + 1, 2))
+
+
 @pytest.mark.parametrize("per", ["day", None])
 def test_t27_a_partition_costs_the_same_for_any_list(per: str | None) -> None:
     """Of the values that have a job each, there are 24 or 1,000."""

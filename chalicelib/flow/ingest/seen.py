@@ -54,33 +54,39 @@ def _seen(ports: Ports, schedule: Schedule, place: Place, name: str, dataset: Da
     if names is None or own is None:
         return UNSEEN
     fixed = {key: place.correlation[key] for key in schedule.by}
-    before = _values(ports, name, dataset, fixed, span_before(place.period, own.calendar, names.calendar))
-    now = _values(ports, name, dataset, fixed, span_within(place.period, names.calendar))
+    below: dict[Values, list[str]] = {}
+    before = _values(ports, name, dataset, fixed, span_before(place.period, own.calendar, names.calendar), below)
+    now = _values(ports, name, dataset, fixed, span_within(place.period, names.calendar), below)
     return Seen((*before, *(value for value in now if value not in before)), not before)
 
 
-def _values(ports: Ports, name: str, dataset: Dataset, fixed: Mapping[str, str], span: Span) -> list[str]:
-    """The values of the key, of which a partition is registered whose period begins in a span, in their order."""
+def _values(
+    ports: Ports, name: str, dataset: Dataset, fixed: Mapping[str, str], span: Span, below: dict[Values, list[str]]
+) -> list[str]:
+    """The values of the key of which a partition is registered whose period begins in a span, in their order. ``below``
+    has the values below the folders above that were read before."""
     key, at = dataset.grows or "", dataset.keys.index(dataset.grows or "")
-    wanted = list(islice(_folders(dataset, key, fixed, span), MAX_PARTS + 1))
-    above = list(dict.fromkeys(folder[:at] for folder in wanted))
+    folders = list(islice(_folders(dataset, key, fixed, span), MAX_PARTS + 1))
+    above = list(dict.fromkeys(folder[:at] for folder in folders))
+    if len(folders) > MAX_PARTS or len(above) > MAX_VALUES:
+        raise _too_many(name, key, "more folders of a period")
     if at == len(dataset.keys) - 1:
         lists = (partial(ports.catalog.partitions, name, beginning=_text(folder)) for folder in above)
-        rows = (row for each in lists for row in lookup.every(each))
-        found = dict.fromkeys(row.values[at] for row in islice(rows, MAX_PARTS))
+        rows = list(islice((row for each in lists for row in lookup.every(each)), MAX_PARTS + 1))
     else:
-        values = {folder: list(islice(_distinct(ports, name, folder), MAX_VALUES + 1)) for folder in above[:MAX_VALUES]}
-        keys = [
-            (*folder[:at], value, *folder[at:])
-            for folder in wanted[:MAX_PARTS]
-            for value in values.get(folder[:at], ())
-        ]
-        if len(keys) > MAX_PARTS:
-            raise _too_many(name, key, f"{len(keys):,} partitions to look up")
-        found = dict.fromkeys(row.values[at] for row in many.rows(ports, Partition, ((name, each) for each in keys)))
-    if len(found) > MAX_VALUES or len(wanted) > MAX_PARTS or len(above) > MAX_VALUES:
+        for folder in above:
+            if folder not in below:
+                below[folder] = list(islice(_distinct(ports, name, folder), MAX_VALUES + 1))
+            if len(below[folder]) > MAX_VALUES:
+                raise _too_many(name, key, "more")
+        places = [(*folder[:at], value, *folder[at:]) for folder in folders for value in below[folder[:at]]]
+        if len(places) > MAX_PARTS:
+            raise _too_many(name, key, f"{len(places):,} partitions to look up")
+        rows = many.rows(ports, Partition, ((name, place) for place in places))
+    found = sorted({row.values[at] for row in rows})
+    if len(found) > MAX_VALUES or len(rows) > MAX_PARTS:
         raise _too_many(name, key, "more")
-    return sorted(found)
+    return found
 
 
 def _too_many(name: str, key: str, got: str) -> SluiceError:

@@ -82,6 +82,15 @@ def test_t27_a_partition_of_no_value_starts_each_job(world: World) -> None:
     assert len(ids) == 1 and reasons(world, "s") == []
 
 
+def test_t27_each_partition_is_a_job_of_its_own_for_each_value(world: World) -> None:
+    world.deploy(app(each(leaf("models"), coalesce=False)))
+    world.pause("s")
+    upload(world, "models/version=7", "models/version=8")
+    world.resume("s")
+    world.settle()
+    assert found(world) == sorted(REGIONS * 2)
+
+
 def test_t27_each_value_waits_for_its_own_parts(world: World) -> None:
     world.deploy(app(each(all_of(leaf("models"), leaf("sales")))))
     upload(world, "sales/region=eu/day=2026-03-02", "models/version=7")

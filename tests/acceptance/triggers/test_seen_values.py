@@ -132,6 +132,19 @@ def test_t25_a_job_waits_for_all_parts_of_a_new_value(world: World) -> None:
     assert regions(world) == {"2026-03-02": ["mars", "mars", "us", "us"]}
 
 
+def test_t25_a_job_that_needs_no_more_takes_a_new_value_along(world: World) -> None:
+    """Without its other hours."""
+    world.deploy(app(keys=["region", "day", "hour"], period=HALVES))
+    upload(world, *folder("us", 1, "00"))
+    world.pause("s")
+    upload(world, *folder("us", 2, "00", "12"), *folder("mars", 2, "12"))
+    world.resume("s")
+    world.settle()
+    assert regions(world) == {"2026-03-02": ["mars", "us", "us"]}
+    lacks = [each["partition"] for each in world.context(world.runs("s")[0])["missing"]]
+    assert lacks == [{"region": "mars", "day": "2026-03-02", "hour": "00"}]
+
+
 def test_t25_a_value_that_is_gone_holds_until_the_deadline(world: World) -> None:
     begun(world)
     day(world, 2, "us")
@@ -263,15 +276,26 @@ def test_t25_a_dry_run_begins_with_its_first_period(world: World) -> None:
     assert "2 of 2 partitions of 2026-03-02 UTC in demo.sales came" in steps[2].why.text
 
 
-def test_t25_more_values_than_a_job_can_have(world: World) -> None:
-    document = app()
-    world.deploy(document)
+HOURS = {"each": "hour", "format": "day=%Y-%m-%d/hour=%H"}
+MANY: list[tuple[list[str], str, dict[str, Any], int, str]] = [
+    (["region", "day"], "region=r{}/day=2026-03-01", DAYS, MAX_VALUES + 1, "got 'more'"),
+    (["day", "region"], "day=2026-03-01/region=r{}", DAYS, MAX_VALUES + 1, "got 'more'"),
+    (["region", "day"], "region=r{}/day=2026-01-01", DAYS, MAX_VALUES + 1, "got 'more'"),
+    (["region", "day", "hour"], "region=r{}/day=2026-03-01/hour=01", HOURS, 417, "got '10,008 partitions to look up'"),
+]
+
+
+@pytest.mark.parametrize(("keys", "path", "period", "count", "got"), MANY, ids=[each[1] for each in MANY])
+def test_t25_more_values_than_a_job_can_have(
+    world: World, keys: list[str], path: str, period: dict[str, Any], count: int, got: str
+) -> None:
+    world.deploy(app(keys=keys, period=period))
     world.disable("s")
-    upload(world, *(folder(f"r{number:04}", 1)[0] for number in range(MAX_VALUES + 1)))
+    upload(world, *(path.format(number) for number in range(count)))
     world.enable("s")
-    day(world, 2, "us")
+    upload(world, path.replace("03-01", "03-02").replace("01-01", "03-02").format(0))
     assert world.jobs("s") == []
-    assert "expected at most 1,000 values of region in demo.sales" in reasons(world, "s")[0]
+    assert f"expected at most 1,000 values of region in demo.sales, {got}" in reasons(world, "s")[0]
 
 
 REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
