@@ -131,8 +131,9 @@ def _response(result: Any) -> Response:
 
 def _check_owned(request: Request, name: str) -> None:
     """Raise ``conflict`` for a change of a schedule that a DAG owns: only the DAG changes it (W4). Reads are allowed,
-    and backfills of the DAG's start."""
-    if request.method == "GET" or (request.path.startswith(f"{SCHEDULE}/backfills") and name.endswith(ids.DAG)):
+    dry runs of the trigger, and backfills of the DAG's start."""
+    reads = request.method == "GET" or request.path == f"{SCHEDULE}/dry-run"
+    if reads or (request.path.startswith(f"{SCHEDULE}/backfills") and name.endswith(ids.DAG)):
         return
     raise errors.owned_by_dag(name, ids.dag_of(f".{name}")[1:])
 

@@ -189,3 +189,24 @@ def test_l23_the_periods_of_a_schedule_are_read_page_by_page(api: Api) -> None:
     for query, field in (("from=yesterday", "from"), ("cursor=no", "cursor")):
         assert api.refused(400, "GET", f"{APP}/schedules/byday/periods?{query}")["field"] == field
     assert api.refused(404, "GET", f"{APP}/schedules/none/periods")["code"] == "not_found"
+
+
+def test_t25_a_dag_of_days_is_put_tried_and_listed(api: Api) -> None:
+    api.put(PATH, CLICKS)
+    path, of_hours = f"{APP}/dags/hourly", {"type": "partition", "dataset": "clicks", "of": "period"}
+    dag = {"nodes": {"one": {"workflow": "clean"}}, "trigger": of_hours, "zone": "Europe/Paris", "enabled": True}
+    error = api.refused(400, "PUT", path, dag)
+    assert (error["code"], error["field"]) == ("invalid", "per")
+    assert "timeout" not in api.put(path, dag | {"per": "day", "late": "again"})
+    assert (api.get(path)["per"], api.get(path)["late"]) == ({"each": "day"}, "again")
+    given = [
+        {"type": "partition", "dataset": "clicks", "partition": {"dt": "2026-10-25", "hour": f"{hour:02}"}}
+        for hour in range(24)
+    ]
+    steps = api.post(f"{APP}/schedules/hourly~/dry-run", {"events": given})["steps"]
+    assert [step["fires"] for step in steps] == [False] * 23 + [True]
+    upload("dt=2026-11-15/hour=02")
+    query = "from=2026-11-14T23:00:00Z&to=2026-11-16T00:00:00Z"
+    [waiting, missing] = api.get(f"{APP}/schedules/hourly~/periods?{query}")["items"]
+    assert (waiting["state"], waiting["values"], missing["state"]) == ("waiting", {"day": "2026-11-15"}, "missing")
+    assert "waits for 23 of 24 hours of 2026-11-15 Europe/Paris" in waiting["why"]
