@@ -37,6 +37,11 @@ class Place:
         return replace(event, id=f"{event.id}@{self.period.label}") if self.number else event
 
 
+def of_mark(event: Event) -> Event:
+    """The event whose mark, for one of several jobs, is given under the id of `Place.mark`."""
+    return replace(event, id=event.id.partition("@")[0])
+
+
 def places_of(
     schedule: Schedule, dataset: Dataset, part: Period, by: Mapping[str, str], counting: Sequence[str]
 ) -> tuple[Place, ...]:

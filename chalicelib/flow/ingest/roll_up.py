@@ -8,23 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from chalicelib.core import ids
+from chalicelib.core.changes import replace
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.events.periods import period_of
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import gather
 from chalicelib.core.jobs.gather import Begin
 from chalicelib.core.jobs.of_period import TOO_MANY, Place, numbers, parts_by_leaf, places_of
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Event, Partition
-from chalicelib.core.rows.job import Progress
+from chalicelib.core.rows.job import Job, Progress
 from chalicelib.core.rows.parts import Parts
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Subscription
 from chalicelib.core.triggers import tree
-from chalicelib.core.triggers.parts import MAX_JOBS, every, having, values_of
+from chalicelib.core.triggers.parts import MAX_JOBS, every, having, number_of, values_of
 from chalicelib.flow import many
 from chalicelib.flow.periods import Periods
 from chalicelib.ports import Ports
@@ -60,12 +63,15 @@ def begin(
     event: Event,
     is_granted: Callable[[str], bool],
     now: Instant,
+    over: Job | None = None,
 ) -> Begin | Refused | None:
     """What the job of a period begins with; None if its last run has the part, and a refusal if the part is late and
     starts nothing.
 
-    ``is_granted`` says of a leaf whether its dataset may be read."""
+    ``is_granted`` says of a leaf whether its dataset may be read. ``over`` is the job before, if it has timed out and
+    is not on record yet."""
     number, last = _started(ports, row, gather.gathering_key(place.correlation))
+    number += over is not None
     if last is not None:
         if not _is_rewritten(event) and _has(last, place, event):
             return None
@@ -82,6 +88,23 @@ def begin(
         for leaf, parts in needed.items()
     }
     return Begin(leaves, _source(gather.gathering_key(place.correlation), number))
+
+
+def caught_up(ports: Ports, row: Subscription, place: Place, event: Event, job: Job) -> Job:
+    """The job with the partitions that came while its schedule gathered nothing, in a drain. The partition of the event
+    is not among them."""
+    if job.created_at >= row.since:
+        return job
+    own = numbers(place, event, {leaf: each.parts for leaf, each in job.leaves.items()})
+    leaves = dict(job.leaves)
+    for leaf, progress in job.leaves.items():
+        if progress.parts is None or not progress.parts.lacking:
+            continue
+        known, number = came(ports, progress.parts), own.get(leaf)
+        if number is not None and not progress.parts.has(number):
+            known = replace(known, have=known.have & ~(1 << number))
+        leaves[leaf] = replace(progress, count=known.count, parts=known)
+    return replace(job, leaves=leaves)
 
 
 def datasets_of(ports: Ports, schedule: Schedule) -> dict[str, Dataset]:
@@ -111,6 +134,31 @@ def _registered(ports: Ports, parts: Parts) -> tuple[Parts, list[Partition]]:
     return parts, rows
 
 
+def parts_of_run(
+    ports: Ports,
+    schedule: Schedule,
+    correlation: Mapping[str, str],
+    described: Sequence[Mapping[str, Any]] | None,
+) -> dict[str, Parts] | None:
+    """The parts that the run of a period had, by the ``described`` events of its context. None: its context is lost, so
+    that those are meant which are registered. None for the run of no period."""
+    period, datasets = schedule.period_of(correlation), datasets_of(ports, schedule)
+    if period is None:
+        return None
+    try:
+        needed = parts_by_leaf(schedule, Place(period, period, correlation, ()), datasets)
+    except SluiceError:
+        return None
+    if described is None:
+        return {leaf: came(ports, parts) for leaf, parts in needed.items()}
+    for leaf, parts in needed.items():
+        for values in (each["partition"] for each in described if each["dataset"] == parts.dataset):
+            part = period_of(datasets[parts.dataset], values)
+            number = number_of(parts, part, values) if part is not None else None
+            needed[leaf] = having(needed[leaf], number) if number is not None else needed[leaf]
+    return needed
+
+
 def _source(sort_key: str, number: int) -> str:
     """What the id of a job of a period follows from. ``number`` counts those before it that have ended."""
     return f"period:{sort_key}:{number}"
@@ -128,7 +176,7 @@ def _started(ports: Ports, row: Subscription, sort_key: str) -> tuple[int, Run |
         for job_id in wanted:
             if job_id not in runs and job_id not in records:
                 return number, last if last is not None else _of_former(ports, row, sort_key)
-            last, number = runs.get(job_id, last), number + 1
+            last, number = _latest(last, runs.get(job_id)), number + 1
         size = AT_ONCE
 
 
@@ -140,7 +188,18 @@ def _of_former(ports: Ports, row: Subscription, sort_key: str) -> Run | None:
         for generation in (state.former if state is not None else ())
         for number in range(FORMER)
     ]
-    return max(ports.runs.several(places), key=lambda run: run.claimed_at, default=None) if places else None
+    runs = filter(_began, ports.runs.several(places)) if places else ()
+    return max(runs, key=lambda run: run.claimed_at, default=None)
+
+
+def _latest(before: Run | None, run: Run | None) -> Run | None:
+    return run if run is not None and _began(run) else before
+
+
+def _began(run: Run) -> bool:
+    """Whether the start of a run was not aborted, as by a disable right after its claim. Such a run has not run its
+    period."""
+    return run.state != "ABORTED"
 
 
 def _has(run: Run, place: Place, event: Event) -> bool:
@@ -148,6 +207,19 @@ def _has(run: Run, place: Place, event: Event) -> bool:
     known = run.period_parts or {}
     found = numbers(place, event, known)
     return all(leaf in found and known[leaf].has(found[leaf]) for leaf in place.leaves)
+
+
+def runs_with(ports: Ports, places: Sequence[tuple[str, int, Place]], event: Event) -> list[str]:
+    """The ids of the runs of periods that have a partition, also if they found it in the registry. ``places`` are the
+    jobs to which it belongs, each with its schedule and generation; the first `FORMER` of each period are looked
+    for."""
+    wanted = {
+        ids.job_id(name, generation, _source(gather.gathering_key(place.correlation), number)): place
+        for name, generation, place in places
+        for number in range(FORMER)
+    }
+    found = ports.runs.several([(job_id, 1) for job_id in wanted])
+    return [run.run_id for run in found if _has(run, wanted[run.run_id], event)]
 
 
 def _is_rewritten(event: Event) -> bool:
