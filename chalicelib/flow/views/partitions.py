@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
-from typing import NotRequired
+from typing import Any, NotRequired
 
 from chalicelib.core import ids
 from chalicelib.core.backfills import backfill
@@ -18,22 +18,27 @@ from chalicelib.core.jobs import gather, of_period
 from chalicelib.core.jobs.of_period import Place
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import WAKE
 from chalicelib.core.states import JobState, RunState
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.views import At, Code, Sentence, View, shown
 from chalicelib.flow import many, registered
+from chalicelib.flow.ingest import roll_up
 from chalicelib.flow.ingest.apply import NO_JOB
 from chalicelib.flow.views import lineage, used
-from chalicelib.flow.views.views import PeriodView, RecordView, period_shown, record_view
+from chalicelib.flow.views.views import LatePartitionView, PeriodView, RecordView, period_shown, record_view
 from chalicelib.ports import Ports, every_page
 
 MAX_READ = 5_000  # partitions that are read for a range
 PAGE = 1_000
 MAX_PLACES = 1_000  # jobs of periods of which it is read whether they have counted a partition
+MAX_LATE = 2_000  # records of late partitions that are looked for, for a list
+GENERATIONS = 3  # of a schedule, the present one first, whose jobs of periods are looked for
 FOLLOWERS = 100  # schedules that are shown for one partition
+
+InPeriod = tuple[str, int, Place]  # a schedule, its generation, and one of its jobs
 
 
 class JobOfPartitionView(View):
@@ -62,8 +67,9 @@ class RunOfPartitionView(View):
 class OnePartitionView(View):
     """A partition; ``ready_at`` is null if it is missing. ``period`` is as in the list. ``made_by`` are the runs of
     workflows that produce it. ``waiting`` are the jobs that have counted it or wait for it. ``runs`` and ``ended`` are
-    the runs and records of other jobs, those of backfills and re-processings included. Runs are the newest first. The
-    triggers of ``schedules`` count partitions of the dataset. ``at_least``: there is more."""
+    the runs and records of other jobs, those of backfills and re-processings included, and the records of schedules
+    for which it was late. Runs are the newest first. The triggers of ``schedules`` count partitions of the dataset.
+    ``at_least``: there is more."""
 
     dataset: str
     values: list[str]
@@ -147,15 +153,19 @@ def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) ->
     page = ports.catalog.subscriptions(partition_key(name), FOLLOWERS, None)
     living = dict.fromkeys(each.schedule for each in page.items if each.leaf != WAKE)
     followed, cut = lineage.counted_by(ports, [event]) if row is not None else ([], False)
-    places = _places(ports, living, event, dataset)
-    marks = [(name, at, place.mark(event).id) for name, at, place in places[:MAX_PLACES]] if row is not None else []
+    schedules = many.schedules(ports, list(living))
+    places = _places(schedules, event, dataset)
+    own = places[:MAX_PLACES] if row is not None else []
+    marks = [(name, at, place.mark(event).id) for name, at, place in own]
     of_periods = (applied.event_job for applied in ports.jobs.applied(marks) if applied.event_job != NO_JOB)
-    counted = list(dict.fromkeys([*(job_id for _, job_id in followed), *of_periods]))
+    in_registry = roll_up.runs_with(ports, own, event)
+    counted = list(dict.fromkeys([*(job_id for _, job_id in followed), *of_periods, *in_registry]))
     replayed, cut_of_plans = used.by_backfills(ports, event, list(living), counted)
     makers, cut_of_makers = used.makers(ports, event, dataset)
     wanted = list(dict.fromkeys([*counted, *replayed]))
     runs, jobs, records, cut_too = lineage.became(ports, wanted[: lineage.MAX_NODES])
-    awaiting = _awaiting(ports, living, counted, event, places)
+    awaiting = [job for job in _awaiting(ports, schedules, counted, event, places) if job.job_id not in jobs]
+    late = _late(ports, [_late_id(place, event) for place in own])
     found: OnePartitionView = {
         "dataset": name,
         "values": list(values.values()),
@@ -165,7 +175,7 @@ def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) ->
         "made_by": _newest_first(makers),
         "waiting": [shown(JobOfPartitionView, job) for job in (*jobs.values(), *awaiting)],
         "runs": _newest_first(runs.values()),
-        "ended": [record_view(record) for record in records.values()],
+        "ended": [record_view(record) for record in (*records.values(), *late)],
         "schedules": sorted(living),
         "at_least": any([cut, cut_too, cut_of_plans, cut_of_makers, page.cursor is not None,
                          len(wanted) > lineage.MAX_NODES, len(places) > MAX_PLACES]),
@@ -185,34 +195,64 @@ def _missing(name: str, values: Mapping[str, str]) -> Event:
     return Event(event_id, "partition", partition_key(name), 0, 0, partition=dict(values), dataset=name)
 
 
-def _places(ports: Ports, schedules: Iterable[str], event: Event, dataset: Dataset) -> list[tuple[str, int, Place]]:
-    """The jobs of periods to which a partition belongs: each with its schedule and the present generation."""
-    period, found = period_of(dataset, event.partition or {}), list[tuple[str, int, Place]]()
+def with_late(ports: Ports, name: str, dataset: Dataset, items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The views of registered partitions, with the schedules that have ignored them because they came late (T28)."""
+    views = [dict(item) for item in items]
+    if dataset.period is None or not items:
+        return views
+    page = ports.catalog.subscriptions(partition_key(name), FOLLOWERS, None)
+    schedules = many.schedules(ports, list(dict.fromkeys(each.schedule for each in page.items if each.leaf != WAKE)))
+    wanted: dict[str, dict[str, Any]] = {}
+    for view in views:
+        event = _missing(name, view["partition"])
+        wanted |= {_late_id(place, event): view for place in _places(schedules, event, dataset)}
+    for record in _late(ports, list(wanted)[:MAX_LATE]):
+        wanted[record.id].setdefault("late", []).append(shown(LatePartitionView, record, at=iso(record.recorded_at)))
+    return views
+
+
+def _late_id(place: InPeriod, event: Event) -> str:
+    """The id of the record that a partition came after the start of a job to which it belongs."""
+    schedule, generation, of = place
+    return ids.job_id(schedule, generation, of.mark(event).id)
+
+
+def _late(ports: Ports, wanted: Iterable[str]) -> list[Record]:
+    found = many.rows(ports, Record, ((record_id,) for record_id in wanted))
+    return [record for record in found if record.reason.code == "event_not_counted"]
+
+
+def _places(schedules: Mapping[str, many.Found], event: Event, dataset: Dataset) -> list[InPeriod]:
+    """The jobs of periods to which a partition belongs, those of the present generations first."""
+    period, found = period_of(dataset, event.partition or {}), list[InPeriod]()
     if period is None:
         return found
-    for name, (state, schedule) in many.schedules(ports, list(schedules)).items():
+    for name, (state, schedule) in schedules.items():
+        generations = (state.generation, *reversed(state.former))[:GENERATIONS]
         by = gather.correlate(schedule.by, event) if schedule.by else {}
         counting = [leaf.id for leaf in tree.leaves(schedule.trigger) if event.key in leaf.trigger.event_keys()]
         if schedule.per is not None and by is not None:
             places = of_period.places_of(schedule, dataset, period, by, counting)
-            found += [(name, state.generation, place) for place in places]
+            found += [(name, generation, place) for generation in generations for place in places]
     return found
 
 
 def _awaiting(
     ports: Ports,
-    schedules: Iterable[str],
+    schedules: Mapping[str, many.Found],
     counted: Iterable[str],
     event: Event,
-    places: Sequence[tuple[str, int, Place]],
+    places: Sequence[InPeriod],
 ) -> list[Job]:
     """The gathering jobs that this event would join, read a hundred per call: those of the schedules of which no job
-    has counted it."""
+    has counted it, and those of the periods to which it belongs. A job of a period may have found it in the
+    registry."""
     seen = {parsed.schedule for job_id in counted if (parsed := ids.parse_job_id(job_id)) is not None}
-    names = [name for name in schedules if name not in seen]
-    wanted = [(name, at, gather.gathering_key(place.correlation)) for name, at, place in places if name not in seen]
-    for name, (state, schedule) in many.schedules(ports, names).items():
+    of_periods = [(name, at, gather.gathering_key(place.correlation)) for name, at, place in places]
+    wanted = list[tuple[str, int, str]]()
+    for name, (state, schedule) in schedules.items():
         values = gather.correlate(schedule.by, event) if schedule.by else None
-        if schedule.per is None and (values is not None or not schedule.by):
+        if schedule.per is None and name not in seen and (values is not None or not schedule.by):
             wanted.append((name, state.generation, gather.gathering_key(values)))
-    return [job for job in many.rows(ports, Job, wanted) if not job.closed and job.met_at is None]
+    found = [job for job in many.rows(ports, Job, wanted) if job.met_at is None]
+    return [job for job in (*many.rows(ports, Job, of_periods), *found) if not job.closed]
