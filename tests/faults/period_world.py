@@ -522,10 +522,10 @@ class Life:
             epoch = sum(run.generation >= began for began in self.began)
             by_key.setdefault((epoch, *self._key(run.correlation)), []).append(run)
         for (_, label, _), runs in by_key.items():
-            for former, later in pairwise(runs):
-                more = self.parts_of[later.run_id] - self.parts_of[former.run_id]
-                if not self.again or not more:
-                    found.append(f"{label} ran again as {later.run_id}, with {sorted(more)[:3]}, after {former.run_id}")
+            # Clocks differ, so the order of their claims is not known.
+            for former, later in pairwise(sorted(runs, key=lambda run: len(self.parts_of[run.run_id]))):
+                if not self.again or not self.parts_of[former.run_id] < self.parts_of[later.run_id]:
+                    found.append(f"{label} ran as {former.run_id}, and as {later.run_id} with nothing new")
         return found
 
     def _lost(self) -> list[str]:
