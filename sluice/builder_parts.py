@@ -346,10 +346,10 @@ class Dataset(Named):
         return self._set("single_writer", value)
 
 
-def dataset_fresh(dataset: str, within: str, on_unmet: Literal["abort", "wait"]) -> Constraint:
-    """A partition of ``dataset`` has come ``within`` a span before now (C18). ``on_unmet`` has no default. The
-    age of a partition counts from its arrival. What its keys say does not matter: a day of last year that
-    comes now is the newest partition.
+def dataset_fresh(dataset: str, on_unmet: Literal["abort", "wait"], *, within: str | None = UNSET) -> Constraint:
+    """A partition of ``dataset`` has come ``within`` a span before now (C18). The default is the span ``fresh``
+    of the dataset, as it is then. ``on_unmet`` has no default. The age of a partition counts from its
+    arrival. What its keys say does not matter: a day of last year that comes now is the newest partition.
     """
     return Constraint(given({"type": "dataset_fresh", "dataset": dataset, "within": within, "on_unmet": on_unmet}))
 
@@ -1092,10 +1092,11 @@ class Schedule(Constrained):
             ),
         )
 
-    def dataset_fresh(self, dataset: str, within: str, on_unmet: Literal["abort", "wait"]) -> Self:
-        """A partition of ``dataset`` has come ``within`` a span before now (C18). ``on_unmet`` has no default.
-        The age of a partition counts from its arrival. What its keys say does not matter: a day of last year
-        that comes now is the newest partition.
+    def dataset_fresh(self, dataset: str, on_unmet: Literal["abort", "wait"], *, within: str | None = UNSET) -> Self:
+        """A partition of ``dataset`` has come ``within`` a span before now (C18). The default is the span
+        ``fresh`` of the dataset, as it is then. ``on_unmet`` has no default. The age of a partition counts
+        from its arrival. What its keys say does not matter: a day of last year that comes now is the newest
+        partition.
         """
         return self._append(
             "constraints",

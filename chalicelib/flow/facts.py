@@ -9,11 +9,12 @@ from chalicelib.core import ids
 from chalicelib.core.changes import replace
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions import foreign
+from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.foreign import UsedGrants
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.fires import continued
-from chalicelib.core.instants import Instant
+from chalicelib.core.instants import Instant, Millis, duration
 from chalicelib.core.jobs import check, claim
 from chalicelib.core.jobs.facts import Facts, Plan
 from chalicelib.core.jobs.permits import is_tracked
@@ -71,6 +72,12 @@ class Parsed:
     def newest(self, ports: Ports, dataset: str) -> NewestPartition | None:
         return self._once(("newest", dataset), lambda: ports.rows.get(NewestPartition, dataset))
 
+    def fresh(self, ports: Ports, dataset: str) -> Millis | None:
+        """The span ``fresh`` of a dataset; None if it has none."""
+        row = self._once(("dataset", dataset), lambda: ports.rows.get(Definition, "dataset", dataset))
+        span = Dataset.model_validate(row.document).fresh if row is not None else None
+        return duration(span) if span is not None else None
+
     def granted(self, ports: Ports, job: Job, schedule: Schedule, workflow: Workflow) -> UsedGrants:
         """How the grants stand for what a schedule uses of other namespaces. A backfill reads the partitions of a
         period at its claim; the trigger's own job had the grants when they came."""
@@ -126,6 +133,7 @@ def read(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
         limit_states=states,
         successes=_successes(ports, schedule, parsed),
         newest={name: parsed.newest(ports, name) for name in schedule.constraint_datasets},
+        fresh={name: parsed.fresh(ports, name) for name in schedule.datasets_with_fresh},
         repairs=repairs,
     )
 

@@ -49,7 +49,7 @@ def started(ports: Ports, schedule: str, generation: int, sort_key: str) -> tupl
         for job_id in wanted:
             if job_id not in runs and job_id not in records:
                 return number, last if last is not None else _of_former(ports, schedule, sort_key)
-            last, number = runs.get(job_id, last), number + 1
+            last, number = _latest(last, runs.get(job_id)), number + 1
         size = AT_ONCE
 
 
@@ -61,7 +61,18 @@ def _of_former(ports: Ports, schedule: str, sort_key: str) -> Run | None:
         for generation in (state.former if state is not None else ())
         for number in range(FORMER)
     ]
-    return max(ports.runs.several(places), key=lambda run: run.claimed_at, default=None) if places else None
+    runs = filter(_began, ports.runs.several(places)) if places else ()
+    return max(runs, key=lambda run: run.claimed_at, default=None)
+
+
+def _latest(before: Run | None, run: Run | None) -> Run | None:
+    return run if run is not None and _began(run) else before
+
+
+def _began(run: Run) -> bool:
+    """Whether the start of a run was not aborted, as by a disable right after its claim. Such a run has not run its
+    period."""
+    return run.state != "ABORTED"
 
 
 def is_backfilled(job: Job, schedule: Schedule) -> bool:

@@ -39,6 +39,14 @@ def partition(view: View, sees: Sees) -> View:
     return {**view, **kept, "schedules": [name for name in view["schedules"] if sees(name)]}
 
 
+def late(items: Sequence[View], sees: Sees) -> list[View]:
+    """Registered partitions without the hidden schedules that have ignored them."""
+    return [
+        item if "late" not in item else {**item, "late": [each for each in item["late"] if sees(each["schedule"])]}
+        for item in items
+    ]
+
+
 def reprocess(view: View, sees: Sees) -> View:
     """A re-processing without its hidden steps. Its counts stay those of all steps."""
     return {**view, "steps": [step for step in view["steps"] if sees(step["schedule"])]}

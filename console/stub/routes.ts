@@ -379,7 +379,18 @@ const dayOf = (values: string): [number, number, number] => {
   return [year, month - 1, day];
 };
 
-/** The partitions of a dataset by days, the newest first; one in thirteen days is missing. */
+/** The record of a partition that came after the start of its week. */
+const LATE = {
+  id: "late-1",
+  kind: "DROPPED",
+  schedule: "demo.flights.join",
+  reason: "event partition-1 of partition:demo.weather is late: the job of 2013-W52 has started as demo.flights.join.1",
+  code: "event_not_counted",
+  at: iso(NOW),
+  count: 1,
+};
+
+/** The partitions of a dataset by days, the newest first; one in thirteen days is missing, and one came late. */
 const PARTITIONS = Array.from({ length: 5_400 }, (_, index) => index)
   .filter((index) => index % 13 !== 5)
   .map((index) => {
@@ -400,6 +411,7 @@ const PARTITIONS = Array.from({ length: 5_400 }, (_, index) => index)
         ready_at: put,
         put_at: put,
         object: null,
+        ...(index === 2 ? { late: [{ schedule: LATE.schedule, reason: LATE.reason, at: LATE.at }] } : {}),
       },
     };
   });
@@ -668,7 +680,7 @@ const ROUTES: Record<string, Handler> = {
       made_by: known ? [{ ...run(21), at: run(21).claimed_at }] : [],
       waiting: known ? [] : [job(1)],
       runs: known ? [{ ...run(20), at: run(20).claimed_at }] : [],
-      ended: [],
+      ended: known && "late" in known.item ? [LATE] : [],
       schedules: ["demo.flights.join"],
       at_least: false,
     };

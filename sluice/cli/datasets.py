@@ -91,6 +91,9 @@ def show(
     ]
     rows += [("waiting", job["job_id"], job["state"], None, None) for job in view["waiting"]]
     render.table(console, ("HOW", "RUN OR JOB", "STATE", "CLAIMED", "BACKFILL"), rows, indent=2)
+    ended = [(each["schedule"], each["kind"], wording.ago(each["at"], now), each["reason"]) for each in view["ended"]]
+    if ended:
+        render.table(console, ("DID NOT RUN", "RECORD", "AT", "WHY…"), ended, indent=2)
 
 
 @app.command()

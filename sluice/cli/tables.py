@@ -282,6 +282,13 @@ def partitions(console: Console, items: Sequence[View], now: datetime, indent: i
         for item in items
     ]
     render.table(console, ("PARTITION", *(("PERIOD",) if timed else ()), "READY", "PATH…"), rows, indent)
+    ignored: Rows = [
+        (wording.pairs(item["partition"]), late["schedule"], wording.ago(late["at"], now), late["reason"])
+        for item in items
+        for late in item.get("late", ())
+    ]
+    if ignored:
+        render.table(console, ("LATE PARTITION", "IGNORED BY", "AT", "WHY…"), ignored, indent)
 
 
 def _snapshots(console: Console, items: Sequence[View], now: datetime, indent: int) -> None:

@@ -330,6 +330,14 @@ def test_t24_partitions_are_listed_with_their_periods(api: PlayedApi, sluice: Sl
     assert "year=2013/month=1/day=2  -                           3 m ago" in table
 
 
+def test_t28_late_partitions_are_listed_with_their_reasons(api: PlayedApi, sluice: Sluice) -> None:
+    late = {"schedule": "demo.flights.sum", "at": partition(1)["ready_at"], "reason": "the partition is late"}
+    api.lists[f"{NS}/datasets/flights/partitions"] = [partition(1) | {"late": [late]}, partition(2)]
+    table = sluice("datasets", "demo.flights").stdout
+    assert "LATE PARTITION" in table
+    assert "year=2013/month=1/day=1  demo.flights.sum  3 m ago  the partition is late" in table
+
+
 def test_t24_a_run_shows_the_periods_of_its_events(api: PlayedApi, sluice: Sluice) -> None:
     period = PERIOD | {"start": 1_763_632_800_000, "end": 1_763_636_400_000}
     event = {"kind": "partition", "id": "p1", "instant": 1_763_640_000_000, "dataset": "demo.flights",

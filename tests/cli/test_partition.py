@@ -16,6 +16,7 @@ VIEW = {
     "made_by": [RUN | {"run_id": "demo.flights.load.1.a"}],
     "runs": [RUN | {"run_id": "demo.flights.clean.1.b", "backfill": "2ce6.0"}],
     "waiting": [{"job_id": "demo.flights.join.1.c", "state": "PENDING_TRIGGER"}],
+    "ended": [RUN | {"kind": "DROPPED", "reason": "the partition is late"}],
 }
 
 
@@ -25,7 +26,8 @@ def test_l22_a_partition_is_shown_with_its_runs(api: PlayedApi, sluice: Sluice) 
     result = sluice("datasets", "show", "demo.flights", "day=5", "year=2013")
     assert result.exit_code == 0, result.stderr
     assert api.requests[1].query == {"values": "2013/5"}
-    head, _, *rows = result.stdout.splitlines()
+    head, _, *rows, _, record = result.stdout.splitlines()
+    assert "demo.flights.clean  DROPPED" in record and record.endswith("the partition is late")
     assert head == "partition year=2013/day=5  not registered"
     assert [row.split()[:3] for row in rows] == [
         ["made", "by", "demo.flights.load.1.a"],

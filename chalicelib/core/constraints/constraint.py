@@ -100,6 +100,10 @@ class Constraint(Document):
         """The datasets on whose newest partition the constraint depends."""
         return ()
 
+    def datasets_with_fresh(self) -> tuple[str, ...]:
+        """The datasets on whose span ``fresh`` the constraint depends. They must have one when a schedule is put."""
+        return ()
+
     def wake_keys(self, workflow: str) -> tuple[str, ...]:
         """The keys of the events that may meet the constraint while a job waits."""
         return ()
@@ -198,9 +202,9 @@ A = TypeVar("A")
 class Situation:
     """All that an evaluation depends on. ``workflow`` is the full name of the job's workflow, and ``content`` stands
     for what the job runs, for its approvals. ``successes`` maps each workflow that the constraints name to its last
-    success, and ``newest`` each dataset that they name to the partition that came last. ``externals`` are the
-    schedule's external constraints by their keys, and ``answers`` the answers that this check has requested, by the
-    same keys."""
+    success, and ``newest`` each dataset that they name to the partition that came last. ``fresh`` has the span of each
+    dataset whose own one they use. ``externals`` are the schedule's external constraints by their keys, and ``answers``
+    the answers that this check has requested, by the same keys."""
 
     job: Job
     workflow: str
@@ -212,6 +216,7 @@ class Situation:
     answers: Mapping[str, Answer] = field(default_factory=dict)
     content: str = ""
     newest: Mapping[str, NewestPartition | None] = field(default_factory=dict)
+    fresh: Mapping[str, Millis | None] = field(default_factory=dict)
 
     def limit_state(self, name: str) -> LimitState:
         """The state of a limit as read; an empty one if no row exists yet."""

@@ -14,7 +14,8 @@ from chalicelib.core.triggers.partition import partition_key
 
 
 class DatasetFresh(Constraint):
-    """A partition of ``dataset`` has come ``within`` a span before now (C18). ``on_unmet`` has no default.
+    """A partition of ``dataset`` has come ``within`` a span before now (C18). The default is the span ``fresh`` of the
+    dataset, as it is then. ``on_unmet`` has no default.
 
     The age of a partition counts from its arrival. What its keys say does not matter: a day of last year that comes
     now is the newest partition."""
@@ -23,22 +24,26 @@ class DatasetFresh(Constraint):
 
     type: Literal["dataset_fresh"]
     dataset: Reference
-    within: Duration
+    within: Duration | None = None
     on_unmet: OnUnmet
 
     @property
-    def span(self) -> Millis:
-        return duration(self.within)
+    def span(self) -> Millis | None:
+        return duration(self.within) if self.within is not None else None
 
     def describe(self) -> str:
-        return f"a partition of {self.dataset} came within {format_duration(self.span)}"
+        span = "its span fresh" if self.span is None else format_duration(self.span)
+        return f"a partition of {self.dataset} came within {span}"
 
     def evaluate(self, s: Situation) -> Condition:
         newest = s.newest.get(self.dataset)
         if newest is None:
             return self.unmet("none has come yet")
+        span = self.span if self.span is not None else s.fresh.get(self.dataset)
+        if span is None:
+            return self.unmet("the dataset has no span fresh any more")
         name = "/".join(f"{key}={value}" for key, value in newest.partition.items())
-        came, ends = f"the newest, {name}, came at {iso(newest.at)}", newest.at + self.span
+        came, ends = f"the newest, {name}, came at {iso(newest.at)}", newest.at + span
         return self.met(came) if s.now <= ends else self.unmet(f"{came} and was fresh until {iso(ends)}")
 
     def resolve(self, names: Names) -> Self:
@@ -49,6 +54,9 @@ class DatasetFresh(Constraint):
 
     def datasets(self) -> tuple[str, ...]:
         return (self.dataset,)
+
+    def datasets_with_fresh(self) -> tuple[str, ...]:
+        return (self.dataset,) if self.within is None else ()
 
     def wake_keys(self, workflow: str) -> tuple[str, ...]:
         """The event of each partition."""

@@ -282,6 +282,12 @@ class Schedule(Described, Carried):
         return tuple(dict.fromkeys(name for constraint in self.constraints for name in constraint.datasets()))
 
     @property
+    def datasets_with_fresh(self) -> tuple[str, ...]:
+        """The datasets on whose span ``fresh`` the constraints depend, each once."""
+        found = (name for constraint in self.constraints for name in constraint.datasets_with_fresh())
+        return tuple(dict.fromkeys(found))
+
+    @property
     def awaits(self) -> tuple[str, ...]:
         """The events that may meet its constraints, as text for users."""
         return tuple(dict.fromkeys(filter(None, (constraint.awaits() for constraint in self.constraints))))

@@ -234,6 +234,7 @@ def conditions_of(job: Job, facts: Facts, schedule: Schedule, now: Instant) -> t
         limit_states=facts.limit_states,
         successes=facts.successes,
         newest=facts.newest,
+        fresh=facts.fresh,
         now=now,
         externals=externals_of(schedule.constraints),
         answers=facts.answers,

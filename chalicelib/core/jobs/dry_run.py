@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from chalicelib.core import ids, instants
+from chalicelib.core.changes import replace
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.events.periods import period_of
+from chalicelib.core.events.periods import period_of, written
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import gather, of_period, timeout
 from chalicelib.core.jobs.gather import Begin, Touch
@@ -160,6 +161,7 @@ def _places(
     period = period_of(dataset, event.partition or {}) if dataset is not None else None
     if dataset is None or period is None:
         return [_Placed(None, lost="the partition names no period of its dataset")]
+    event = replace(event, partition=written(dataset, event.partition or {}))
     places, found = of_period.places_of(schedule, dataset, period, joined, touched), list[_Placed]()
     if len(places) > MAX_JOBS:
         return [_Placed(None, lost=f"the partition {of_period.TOO_MANY}")]

@@ -59,7 +59,7 @@ class Facts:
 
     ``already`` names the run or record that the job has already. ``successes`` maps each workflow that a ``fresh``
     constraint names to its last success, and ``newest`` each dataset that a constraint names to the partition that came
-    last. ``answers`` are those that external constraints gave just now, by their keys.
+    last. ``fresh`` is as in `Situation`. ``answers`` are those that external constraints gave just now, by their keys.
     ``policy`` is the schedule's, ``backfill`` the job's, and ``origin`` the run that it repeats (W15). ``pool`` is its
     request for units of its pool, by the definition ``pool_row``. ``counted``: the starts of the workflow are counted.
     ``workflow_row`` is the workflow's definition, None for the graph of a DAG. ``granted`` is how the grants
@@ -77,6 +77,7 @@ class Facts:
     limit_states: Mapping[str, LimitState] = field(default_factory=dict)
     successes: Mapping[str, Instant | None] = field(default_factory=dict)
     newest: Mapping[str, NewestPartition | None] = field(default_factory=dict)
+    fresh: Mapping[str, Millis | None] = field(default_factory=dict)
     counted: bool = False
     backfill: Backfill | None = None
     policy: Policy | None = None

@@ -164,7 +164,7 @@ def gather(
 ) -> Gathered:
     """Apply events to a gathering job, or to a new one if there is none. ``against`` are the absent leaves whose
     absence the events end. ``timed_out``: the events were accepted after the job's timeout, so they begin the next
-    job. ``begin`` is what the job of a period begins with, if there is no job."""
+    job. ``begin`` is what the job of a period begins with, if there is no job, or its time is over."""
     given = tuple(touches)
     touches = tuple(touch for touch in given if touch.leaves)
     # The match of a queued job is locked: the job holds permits and has a waiter, which no event removes with it.
@@ -174,8 +174,8 @@ def gather(
             return Gathered(None)
         dropped = expiry(job, schedule, now) if job is not None else None
         return Gathered(_begun(job, touches, schedule, subscription, correlation, now, begin), dropped)
-    if timed_out and touches and schedule.per is None:  # a period has one job at a time
-        begun = _begun(job, touches, schedule, subscription, correlation, now)
+    if timed_out and touches and (schedule.per is None or begin is not None):
+        begun = _begun(job, touches, schedule, subscription, correlation, now, begin)
         if begun.job_id != job.job_id:  # a DAG's node has one job per round: its events stay together
             if job.met_at is None and not timeout.runs_anyway(schedule):
                 return Gathered(begun, record_of(job, "ABORTED", timeout.timed_out(job, schedule), now))

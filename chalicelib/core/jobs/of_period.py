@@ -42,6 +42,11 @@ def marked(event: Event, name: str) -> Event:
     return replace(event, id=f"{event.id}@{name}") if name else event
 
 
+def of_mark(event: Event) -> Event:
+    """The event whose mark, for one of several jobs, is given as `marked` has it."""
+    return replace(event, id=event.own_id)
+
+
 def places_of(
     schedule: Schedule, dataset: Dataset, part: Period, joined: Sequence[Joined], counting: Sequence[str]
 ) -> tuple[Place, ...]:

@@ -75,7 +75,9 @@ def put(
     alive = schedule_state if schedule_state is not None and schedule_state.exists else None
     change = effect.of_put(new, old, schedule_state, enabled, now, carry, timer, prepared)
     generation = alive.generation if alive and change.keeps_jobs else next_generation(schedule_state, now)
-    after = _state_row(schedule_state, name, generation, change, now, by)
+    # What has run of its periods is known, also if it was disabled between.
+    same_periods = new.per is not None and old is not None and old.gathering == new.gathering
+    after = _state_row(schedule_state, name, generation, change, now, by, same_periods)
     after = replace(after, uncounted=counting.is_uncounted(schedule_state, new, old))
     trigger_from, ttl_from = (None if at == now else at for at in spans_from or (now, now))
     document = _document(new)
@@ -116,7 +118,7 @@ def enable(
         pauses=(),
         skips=(),
         held_from=now if schedule_state.stops else None,
-        former=schedule_state.former if ids.is_dag_node(schedule_state.schedule) else (),
+        former=_former_at_enable(schedule_state, schedule),
     )
     keep_timer = fire_timer.first_timer(schedule, after, now) is not None
     closed = _close(schedule_state, schedule, now, keep_timer)
@@ -251,7 +253,13 @@ def next_generation(schedule_state: ScheduleState | None, now: Instant) -> int:
 
 
 def _state_row(
-    schedule_state: ScheduleState | None, name: str, generation: int, change: Effect, now: Instant, by: str
+    schedule_state: ScheduleState | None,
+    name: str,
+    generation: int,
+    change: Effect,
+    now: Instant,
+    by: str,
+    same_periods: bool,
 ) -> ScheduleState:
     mode = change.mode
     if schedule_state is None:
@@ -265,7 +273,7 @@ def _state_row(
     after = replace(
         schedule_state, generation=generation, version=schedule_state.version + 1, mode=mode, updated_at=now, by=by
     )
-    former = schedule_state.former if same else _former(schedule_state, change.keeps_trigger)
+    former = schedule_state.former if same else _former(schedule_state, change.keeps_trigger or same_periods)
     held_from = schedule_state.held_from if same or mode in HOLDING_MODES or schedule_state.stops else None
     # Another trigger may have another zone. Its skips are instants alone.
     offsets = schedule_state.skip_offsets if same or change.keeps_trigger else {}
@@ -283,6 +291,14 @@ def _former(schedule_state: ScheduleState, keeps_trigger: bool) -> tuple[int, ..
     if not keeps_trigger and not ids.is_dag_node(schedule_state.schedule):
         return ()
     return (*schedule_state.former, schedule_state.generation)[-MAX_FORMER:]
+
+
+def _former_at_enable(schedule_state: ScheduleState, schedule: Schedule) -> tuple[int, ...]:
+    """The earlier generations that a schedule remembers when it is enabled. With them a period that has run is late
+    (T28)."""
+    if schedule.per is not None:
+        return _former(schedule_state, keeps_trigger=True)
+    return schedule_state.former if ids.is_dag_node(schedule_state.schedule) else ()
 
 
 def _changed(schedule_state: ScheduleState, mode: Mode, now: Instant, by: str, **fields: Any) -> ScheduleState:

@@ -71,11 +71,12 @@ def names_of(parts: Parts) -> Names | None:
 
 
 def number_of(parts: Parts, period: Period, values: Mapping[str, str]) -> int | None:
-    """The number of the part with this period and these values; None if it is none of the parts."""
-    if not parts.start <= period.start < parts.end:
+    """The number of the part with this period and these values; None if it is none of the parts, or the values are not
+    those that the format of the parts writes: the dataset has other periods since."""
+    if not parts.start <= period.start < parts.end or values.keys() != set(parts.keys):
         return None
     names = names_of(parts)
-    if names is None:
+    if names is None or {**values, **names.write(period)} != values:
         return None
     number = names.calendar.slot(period) - _slots(parts)[0]
     for key, known in parts.values.items():

@@ -199,6 +199,10 @@ def _check_constraint(ports: Ports, name: str, constraint: Constraint, workflow:
         require_lifecycle(workflow.target, field, expected, hint=hint)
     for use in constraint.references():
         _check_use(ports, name, use, f"{field}.{use.field}" if use.field else field)
+    for dataset in constraint.datasets_with_fresh():
+        if "fresh" not in _existing_dataset(ports, name, dataset, field).document:
+            hint = "write within: 26h, or give the dataset the field fresh"
+            raise errors.invalid(f"{field}.within", f"a span, because {dataset} has no fresh", "nothing", hint)
 
 
 def _check_use(ports: Ports, name: str, use: Use, field: str) -> None:

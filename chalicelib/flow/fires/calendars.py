@@ -11,10 +11,10 @@ from chalicelib.core.definitions.calendar import calendar_key
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.schedule import Timer
+from chalicelib.core.rows.schedule import WAKE, Timer
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.writes import Replace
-from chalicelib.flow import lookup
+from chalicelib.flow import lookup, wake
 from chalicelib.flow.definitions import store
 from chalicelib.flow.definitions.store import Change
 from chalicelib.flow.each import run_each
@@ -35,12 +35,17 @@ def put_dataset(
     ports: Ports, name: str, document: Mapping[str, Any], by: str, if_match: int | None = None
 ) -> Change:  # fmt: skip
     """Create or replace a dataset, as `store.put`. Once this returns, the timers of all schedules that wait for its
-    periods follow them (T29). A repeat of the request moves those that a death left out."""
+    periods follow them (T29), and the jobs are woken that may wait for its span ``fresh`` (C18). A repeat of the
+    request reaches those that a death left out."""
     before = ports.rows.get(Definition, "dataset", name)
     change = store.put(ports, "dataset", name, document, by, if_match)
-    if any(each.get("period") for each in (document, before.document if before is not None else {})):
-        named = {row.schedule for row in lookup.every(partial(ports.catalog.subscriptions, partition_key(name)))}
-        run_each(sorted(named), partial(follow, ports))
+    both = (document, before.document if before is not None else {})
+    if any(each.get("period") or each.get("fresh") for each in both):
+        rows = list(lookup.every(partial(ports.catalog.subscriptions, partition_key(name))))
+        run_each(sorted({row.schedule for row in rows}), partial(follow, ports))
+        if any(each.get("fresh") for each in both):
+            waiting = sorted({(row.schedule, row.generation) for row in rows if row.leaf == WAKE})
+            run_each(waiting, lambda row: wake.constrained(ports, *row))
     return change
 
 

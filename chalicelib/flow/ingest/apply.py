@@ -76,12 +76,17 @@ class Budget:
 
 
 def apply_to_all(
-    ports: Ports, event: Event, rows: Iterable[Subscription], now: Instant, budget: Budget | None = None
+    ports: Ports,
+    event: Event,
+    rows: Iterable[Subscription],
+    now: Instant,
+    budget: Budget | None = None,
+    begins: bool = True,
 ) -> None:
     """Apply an event to the schedules of these subscriptions, and hint the jobs that need a check.
 
     One failure does not stop the other schedules; the errors are raised at the end. With a ``budget``, a schedule that
-    it does not suffice for is such a failure.
+    it does not suffice for is such a failure. ``begins``: as in `apply_event`.
     """
     touched = [list(group) for _, group in groupby(sorted(rows, key=_generation_of), key=_generation_of)]
     refs: list[Ref] = []
@@ -89,7 +94,7 @@ def apply_to_all(
 
     def one(group: list[Subscription]) -> None:
         gathering = [row for row in group if row.leaf != WAKE]
-        refs.extend(apply_event(ports, event, gathering, now, payload=payload, budget=budget))
+        refs.extend(apply_event(ports, event, gathering, now, payload=payload, budget=budget, begins=begins))
         if len(gathering) < len(group):
             wake.constrained(ports, group[0].schedule, group[0].generation)
 
@@ -113,17 +118,20 @@ def apply_event(
     payload: Flattened | None = None,
     budget: Budget | None = None,
     beside: Sequence[Event] = (),
+    begins: bool = True,
 ) -> tuple[Ref, ...]:
     """Apply an event to the leaves of one generation of one schedule, with the writes ``along`` in one transaction.
     ``payload`` is that of the event, for callers that apply it to many schedules. The job gets the events ``beside``
     with it: they meet nothing, but its run is told of them.
 
     Returns the refs of the jobs whose trigger is met, for a hint: of one job, or of those in whose windows a partition
-    is. A repeated event, a closed generation and an event accepted before the leaf began to gather change nothing.
+    is. A repeated event, a closed generation and an event accepted before the leaf began to gather change nothing. But
+    a partition that was accepted before, or that begins nothing (``begins`` False), joins the jobs of its periods that
+    wait: they have what the registry had when they began, and it may have been registered since.
     Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row. Raises `OverBudget` if the ``budget`` of the request
     does not suffice.
     """
-    found = _match(ports, event, rows, payload, budget, now)
+    found = _match(ports, event, rows, payload, budget, now, begins)
     if isinstance(found, Record):
         ports.ledger.put_all([Put(found)])
         return ()
@@ -152,6 +160,10 @@ def _apply(
         if not match.met and not match.against:
             return None
         job = ports.rows.get(Job, *match.job_key)
+        if job is None and not match.begins:
+            return None
+        if match.place is not None and job is not None:
+            job = roll_up.caught_up(ports, match.row, match.place, event, job)
         ended = gather.ended(match.schedule, event, job, match.against)
         match = replace(match, against=absences.over(ports, match.schedule, job, ended))
         if not (match.met or match.against) or not _is_open(ports, match, job):
@@ -180,7 +192,8 @@ class _Match:
 
     ``row`` is one of their subscriptions, and ``uses`` is what each leaf uses of other namespaces. ``place`` is the job
     of a period (T25), ``parts`` the number of the part for each leaf, and ``begin`` what the job begins with. ``name``
-    is that of the event's mark, if the event belongs to several jobs.
+    is that of the event's mark, if the event belongs to several jobs. Without ``begins`` the event only joins a job
+    that waits.
     """
 
     schedule: Schedule
@@ -193,6 +206,7 @@ class _Match:
     place: Place | None = None
     parts: Mapping[str, int] = field(default_factory=dict)
     begin: Begin | None = None
+    begins: bool = True
 
     def mark(self, event: Event) -> Event:
         """The event under the id of its mark."""
@@ -222,12 +236,13 @@ def _match(
     payload: Flattened | None,
     budget: Budget | None,
     now: Instant,
+    begins: bool,
 ) -> Sequence[_Match] | Record:
     """What an event touches of a schedule, for each job that it belongs to; empty for nothing, and a record if the
     event should count but must not."""
-    rows = [row for row in rows if gather.counts_for(event, row)]
-    schedule = _document(ports, event, rows[0], budget) if rows else None
-    if schedule is None:
+    begins = begins and any(gather.counts_for(event, row) for row in rows)  # those of a generation begin together
+    schedule = _document(ports, event, rows[0], budget) if rows and (begins or event.kind == "partition") else None
+    if schedule is None or (schedule.per is None and not begins):
         return ()
     schedule = calendars.read_periods(ports, schedule)
     row, touched = rows[0], _touched(event, schedule, rows, payload, budget)
@@ -247,21 +262,28 @@ def _match(
         return [_Match(schedule, row, met, against, each.correlation, uses, each.mark) for each in joined]
     places = roll_up.places(ports, schedule, event, joined, met)
     if isinstance(places, Refused):
-        return _dropped(event, row, places.why, now)
-    return [_Match(schedule, row, place.leaves, (), place.correlation, uses, place.name, place) for place in places]
+        return _dropped(event, row, places.why, now) if begins else ()
+    return [
+        _Match(schedule, row, place.leaves, (), place.correlation, uses, place.name, place, begins=begins)
+        for place in places
+    ]
 
 
 def _of_period(ports: Ports, event: Event, match: _Match, job: Job | None, now: Instant) -> _Match | Record:
     """The match with the parts that the event is of the job of a period. It has no leaf if a run has the event already;
-    a record if the event does not count. The match as it is without a period."""
+    a record if the event does not count. The match as it is without a period. Raises RuntimeError for a job whose time
+    is over, and that its check has to end first."""
     if match.place is None:
         return match
     schedule, row, place, begin = match.schedule, match.row, replace(match.place, leaves=match.met), None
     leaves: Mapping[str, Progress] = job.leaves if job is not None else {}
-    if job is None:
+    over = job is not None and not timeout.runs_anyway(schedule) and _has_timed_out(ports, job, schedule, event)
+    if job is None or over:
+        if job is not None and job.met_at is not None:
+            raise RuntimeError(f"job {job.job_id} has timed out; event {event.id} is applied again when it has ended")
         found = roll_up.begin(
             ports, schedule, row, place, event, lambda leaf: not missing_grants(ports, schedule, row.schedule, leaf),
-            now,
+            now, job,
         )  # fmt: skip
         if found is None:
             return replace(match, met=())

@@ -14,7 +14,6 @@ from chalicelib.core.events import build
 from chalicelib.core.events.alarms import AlarmChange, alarm_event
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import Event, Partition, PostedEvent, Stored, advanced, newest_by
-from chalicelib.core.rows.schedule import WAKE
 from chalicelib.core.writes import Create, Put, PutNewest
 from chalicelib.flow.each import run_each
 from chalicelib.flow.ingest.apply import Budget, apply_to_all
@@ -43,8 +42,7 @@ def apply_outbox(ports: Ports, outbox: Stored, budget: Budget | None = None, wat
     for page in every_page(partial(ports.catalog.subscriptions, outbox.event.key), PAGE, outbox.cursor):
         now = ports.clock.now()
         try:
-            rows = [row for row in page.items if row.leaf == WAKE or not is_replayed]
-            apply_to_all(ports, outbox.event, rows, now, budget)
+            apply_to_all(ports, outbox.event, page.items, now, budget, begins=not is_replayed)
         except ExceptionGroup as group:
             failed.append(group)
         if not failed:

@@ -252,9 +252,17 @@ class PeriodView(View):
     label: str
 
 
+class LatePartitionView(View):
+    """A schedule that has ignored a partition, because it came after the start of a job to which it belongs."""
+
+    schedule: str
+    reason: Sentence
+    at: At
+
+
 class RegisteredPartitionView(View):
     """A partition that is ready. ``period`` is there if its dataset has periods; null if its values name none, because
-    they are older than the dataset's format."""
+    they are older than the dataset's format. ``late`` is there, in a list, if schedules have ignored it."""
 
     dataset: str
     partition: dict[str, str]
@@ -264,6 +272,7 @@ class RegisteredPartitionView(View):
     object: str | None
     snapshot: NotRequired[dict[str, Any] | None]
     period: NotRequired[PeriodView | None]
+    late: NotRequired[list[LatePartitionView]]
 
 
 class IgnoredObjectView(View):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from chalice.app import Request, Response
@@ -76,13 +77,19 @@ def list_partitions(request: Request, name: str) -> Json:
     forward, view = order == "asc", partial(partition_view, dataset=dataset)
     if first is None and last is None:
         page = listing(request, partial(ports().catalog.partitions, name, forward=forward), view)
-        return {**page, "at_least": page["next_cursor"] is not None}
+        items = _with_late(request, name, dataset, page["items"])
+        return {**page, "items": items, "at_least": page["next_cursor"] is not None}
     if query(request, "cursor") is not None:
         raise invalid("cursor", "no cursor with from or to", "a cursor", "move from or to instead")
     found, cut = partitions.between(ports(), name, dataset.keys, first, last)
     limit = number(request, "limit", DEFAULT_LIMIT, MAX_LIMIT)
     shown = (found if forward else found[::-1])[:limit]
-    return {"items": list(map(view, shown)), "next_cursor": None, "at_least": cut or len(found) > limit}
+    items = _with_late(request, name, dataset, list(map(view, shown)))
+    return {"items": items, "next_cursor": None, "at_least": cut or len(found) > limit}
+
+
+def _with_late(request: Request, name: str, dataset: Dataset, items: Sequence[Json]) -> list[Json]:
+    return unseen.late(partitions.with_late(ports(), name, dataset, items), sees(request))
 
 
 def get_partition(request: Request, name: str) -> Json:

@@ -261,7 +261,7 @@ export interface Dataset {
 export interface DatasetFresh {
   type: "dataset_fresh";
   dataset: string;
-  within: string;
+  within?: string | null;
   on_unmet: "abort" | "wait";
 }
 
@@ -780,6 +780,12 @@ export interface LastRun {
   state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
   at: string;
   count: number;
+}
+
+export interface LatePartition {
+  schedule: string;
+  reason: string;
+  at: string;
 }
 
 export interface LaterDeployment {
@@ -1392,6 +1398,7 @@ export interface RegisteredPartition {
   object: string | null;
   snapshot?: Record<string, unknown> | null;
   period?: Period | null;
+  late?: LatePartition[];
 }
 
 export interface Release {

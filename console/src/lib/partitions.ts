@@ -1,5 +1,7 @@
 // The partitions of a dataset as a calendar, where its keys are those of a day.
 
+import type { RegisteredPartition } from "../api/types";
+
 export interface Registered {
   partition: Record<string, string>;
   ready_at: string;
@@ -114,4 +116,10 @@ export function halfYear(
     earlier: more || first < from ? plus(from, -1) : null,
     later: to < newest ? (next > newest ? newest : next) : null,
   };
+}
+
+/** `late for join`: the schedules that have ignored a partition, because it came after the start of their job. */
+export function lateFor({ late = [] }: Pick<RegisteredPartition, "late">): string | null {
+  const names = [...new Set(late.map(({ schedule }) => schedule.split(".").at(-1)))];
+  return names.length > 0 ? `late for ${names.join(" and ")}` : null;
 }

@@ -8,7 +8,7 @@ import type { IgnoredObject, Period, RegisteredPartition, RunOfPartition, Stored
 import { useKeys } from "../frame/keys";
 import { useNs, usePlace } from "../frame/place";
 import { number, partition } from "../lib/format";
-import { dayOf, halfYear, isOfOneDay, newestDay, partitionOfDay, typical } from "../lib/partitions";
+import { dayOf, halfYear, isOfOneDay, lateFor, newestDay, partitionOfDay, typical } from "../lib/partitions";
 import { paths } from "../lib/paths";
 import { monthsAbove, weeks } from "../lib/weeks";
 import { ActButton } from "../parts/act";
@@ -158,6 +158,7 @@ function Partitions({
             ),
           },
           ...(periods ? [PERIOD] : []),
+          ...(items.some((item) => item.late?.length) ? [LATE] : []),
           { id: "ready", width: "150px", head: "Ready", cell: (item) => <When at={item.ready_at} as="second" /> },
           {
             id: "path",
@@ -177,6 +178,19 @@ const PERIOD: Column<RegisteredPartition> = {
   width: "minmax(120px, 1fr)",
   head: "Period",
   cell: ({ period }) => (period ? <span title={reach(period)}>{period.label}</span> : "-"),
+};
+
+/** The schedules that have ignored a partition, because it came after the start of a job to which it belongs. */
+const LATE: Column<RegisteredPartition> = {
+  id: "late",
+  width: "minmax(120px, 1fr)",
+  head: "Late for",
+  cell: ({ late = [] }) =>
+    late.map(({ schedule, reason, at }, index) => (
+      <span key={`${schedule} ${at} ${reason}`} className="wait" title={reason}>
+        {index > 0 && ", "}◷ <ScheduleLink name={schedule} />
+      </span>
+    )),
 };
 
 function reach({ start, end, zone }: Period): string {
@@ -255,7 +269,7 @@ function DayGrid({
   choose: (values: string) => void;
 }) {
   const { grid, months, ready, missing } = useMemo(() => {
-    const ready = new Map(items.map((item) => [dayOf(item.partition), item.partition]));
+    const ready = new Map(items.map((item) => [dayOf(item.partition), item]));
     const grid = weeks(from, to, []);
     const missing = grid.flat().filter((day) => day && !ready.has(day.day)).length;
     return { grid, months: monthsAbove(grid), ready, missing };
@@ -271,8 +285,9 @@ function DayGrid({
             {week.map((day, index) => {
               if (!day) return <span key={index} className="calendar-cell outside" />;
               const here = ready.get(day.day);
-              const values = partition(here ?? partitionOfDay(day.day, like));
-              const words = here ? `${values}: registered` : `${values}: missing`;
+              const values = partition(here?.partition ?? partitionOfDay(day.day, like));
+              const late = here ? lateFor(here) : null;
+              const words = here ? `${values}: registered${late ? `, ${late}` : ""}` : `${values}: missing`;
               return (
                 <button
                   key={day.day}
@@ -283,7 +298,7 @@ function DayGrid({
                   aria-pressed={chosen === values}
                   onClick={() => choose(values)}
                 >
-                  {here ? "✓" : "?"}
+                  {late ? "◷" : here ? "✓" : "?"}
                 </button>
               );
             })}

@@ -126,6 +126,13 @@ test("late data is told at the beginning, and a partition names what made it", a
   await context.close();
 });
 
+test("a dataset says for which schedule a partition was late, and why", async () => {
+  const { page, context } = await console_.open("/demo/datasets/weather");
+  await page.getByRole("button", { name: "2013/12/29: registered, late for join" }).click();
+  await page.getByText("is late: the job of 2013-W52 has started as").waitFor();
+  await context.close();
+});
+
 test("an address of another version still opens", async () => {
   const { page, context } = await console_.open("/demo/schedules?panel=7&zone=mars&sort=age&q=ingest-00000");
   await page.getByText("flights.ingest-00000").waitFor();

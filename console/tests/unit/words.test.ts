@@ -6,7 +6,7 @@ import { fits, parseFilter, toggleTerm } from "../../src/lib/filter";
 import { best } from "../../src/lib/fuzzy";
 import { byHolder, useInWords, waitsFor } from "../../src/lib/held";
 import { lateBy, lateFirst, missedBy } from "../../src/lib/late";
-import { dayOf, halfYear, isOfOneDay, partitionOfDay, reachOf, typical } from "../../src/lib/partitions";
+import { dayOf, halfYear, isOfOneDay, lateFor, partitionOfDay, reachOf, typical } from "../../src/lib/partitions";
 import { inShort, ofPartition, pieces, waitInWords } from "../../src/lib/sentence";
 import { moved, rangeOf } from "../../src/lib/spans";
 import { lookOfState } from "../../src/lib/states";
@@ -289,4 +289,12 @@ test("only what has one partition a day is a calendar", () => {
   expect(isOfOneDay({ day: "2013-01-04" })).toBe(true);
   expect(isOfOneDay({ year: "2013", month: "1", day: "4", hour: "7" })).toBe(false);
   expect(isOfOneDay({ region: "eu" })).toBe(false);
+});
+
+test("a partition that schedules have ignored names each of them once", () => {
+  const late = (schedule: string) => ({ schedule, reason: "is late", at: "2026-03-02T12:00:00Z" });
+  expect(lateFor({ late: ["demo.flights.week", "demo.flights.week", "demo.flights.day"].map(late) })).toBe(
+    "late for week and day",
+  );
+  expect([lateFor({}), lateFor({ late: [] })]).toEqual([null, null]);
 });

@@ -11,6 +11,7 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.instants import SECOND
+from chalicelib.core.jobs.of_period import of_mark
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, Event, Partition, PostedEvent
 from chalicelib.core.rows.run import Run
@@ -43,8 +44,12 @@ def applied(repair: Repair) -> None:
 
 
 def _counted(repair: Repair, run: Run) -> list[Mapping[str, Any]] | None:
-    """The events in the context of a run since the instant; None if it has no list of events that it gathered."""
+    """The events in the context of a run since the instant; None if it has no list of events that it gathered. The run
+    of a period keeps its parts, from which its events follow: they may have come before its schedule, without a
+    mark."""
     if run.claimed_at < repair.since or run.event is not None or not run.traits.of_events:
+        return None
+    if run.period_parts is not None:
         return None
     if repair.is_elsewhere(run):
         return None
@@ -77,12 +82,12 @@ def _forget(repair: Repair, marks: list[AppliedEvent], why: str) -> None:
 def opened(repair: Repair) -> None:
     """Apply every event since the instant again: a schedule that has it is not changed. Register the objects that
     are in the buckets, and in no table."""
-    for mark in [mark for marks in repair.stock.applied.values() for mark in marks]:
-        if mark.event.accepted_at >= repair.since and mark.event.id not in repair.stock.outboxes:
-            outbox = _outbox_of(repair, mark.event)
+    for event in [of_mark(mark.event) for marks in repair.stock.applied.values() for mark in marks]:
+        if event.accepted_at >= repair.since and event.id not in repair.stock.outboxes:
+            outbox = _outbox_of(repair, event)
             if outbox is not None:
-                repair.found("event", mark.event.id, "registered again: only the schedules that counted it had it")
-                repair.stock.outboxes[mark.event.id] = outbox
+                repair.found("event", event.id, "registered again: only the schedules that counted it had it")
+                repair.stock.outboxes[event.id] = outbox
                 repair.write(Put(outbox))  # before the objects are matched, which would count again otherwise
     closed = [each for each in repair.stock.outboxes.values() if each.wake_at is None or each.cursor is not None]
     if closed:

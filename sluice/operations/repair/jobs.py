@@ -9,6 +9,7 @@ from typing import Any
 from chalicelib.core.fires import bundles
 from chalicelib.core.fires.fire import fire_event, nominal_of
 from chalicelib.core.instants import iso
+from chalicelib.core.jobs.of_period import of_mark
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
@@ -81,7 +82,7 @@ def ended(repair: Repair) -> None:
     if not repair.dry_run:
         for mark in sorted(repair.again, key=lambda mark: (mark.event.accepted_at, mark.event.id)):
             rows = _subscriptions(repair, mark.event.key, mark.schedule, mark.generation)
-            apply.apply_event(repair.ports, mark.event, rows, repair.now)
+            apply.apply_event(repair.ports, of_mark(mark.event), rows, repair.now)
 
 
 def _sent(repair: Repair, bundle: Job) -> None:

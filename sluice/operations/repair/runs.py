@@ -7,16 +7,19 @@ from dataclasses import replace
 
 from chalicelib.core import states
 from chalicelib.core.dags import rounds
+from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.events.build import ended
 from chalicelib.core.jobs import claim
 from chalicelib.core.limits import names, returns
 from chalicelib.core.rows.dag import DagRun
+from chalicelib.core.rows.parts import Parts
 from chalicelib.core.rows.run import Pointer, Run
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.runs import complete
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow import facts as facts_of
+from chalicelib.flow.ingest import roll_up
 from chalicelib.flow.runs.complete import is_awaited
 from sluice.operations.ports import Begun
 from sluice.operations.repair import backfills
@@ -73,6 +76,7 @@ def _made(repair: Repair, begun: Begun, run_id: str, attempt: int) -> Run | None
     return replace(
         run,
         named=adopted.named(context, run),
+        period_parts=_parts(repair, run, facts.schedule, context),
         generation=alone.generation,
         target_id=begun.target_id,
         calls=1,
@@ -80,6 +84,16 @@ def _made(repair: Repair, begun: Begun, run_id: str, attempt: int) -> Run | None
         start_requested_at=begun.at,
         request=replace(run.request, properties=context.get("properties", run.request.properties)),
     )
+
+
+def _parts(repair: Repair, run: Run, schedule: Schedule, context: adopted.Context) -> dict[str, Parts] | None:
+    """The parts that the run of a period had: those in its context, and without one all that are registered now."""
+    events = context.get("events") or []
+    if context.get("manifest") is not None:
+        events = repair.ports.payloads.manifest(run.run_id) or []
+    if run.event is not None or run.attempt > 1 or any(each["kind"] != "partition" for each in events):
+        return None
+    return roll_up.parts_of_run(repair.ports, schedule, run.correlation or {}, events if context else None)
 
 
 def _correlation(repair: Repair, context: adopted.Context) -> Mapping[str, str] | None:

@@ -9,6 +9,7 @@ import pytest
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.instants import DAY, HOUR, SECOND
+from chalicelib.flow.fires import calendars
 from chalicelib.flow.ingest import objects
 from tests.acceptance.words import Document, day, doze, event, on, reasons, started_at, time, why
 from tests.support.backfills import begin
@@ -213,3 +214,39 @@ def test_c18_a_grant_that_is_withdrawn_holds_the_job_and_says_so() -> None:
     assert world.runs("daily") == []
     allow(world, "landed")
     assert len(world.runs("daily")) == 1
+
+
+DEFAULT = {"type": "dataset_fresh", "dataset": "weather", "on_unmet": "wait"}
+
+
+def with_fresh(span: str | None) -> Document:
+    document = flights({"daily": on(event("go"), "clean", DEFAULT)})
+    document["datasets"]["weather"] |= {"fresh": span} if span else {}
+    return document
+
+
+def test_c18_the_default_is_the_span_of_the_dataset(world: World) -> None:
+    world.deploy(with_fresh("2h"))
+    comes(world, day(1, "weather", "a.csv"))
+    doze(world, "2h1m")
+    go(world)
+    assert "a partition of demo.weather came within its span fresh" in why(world, "daily")["why"]
+    assert "was fresh until 2026-03-02T14:00:00.000Z" in why(world, "daily")["why"]
+    weather = with_fresh("3h")["datasets"]["weather"]
+    calendars.put_dataset(world.ports, "demo.weather", weather, "tester")
+    world.settle()
+    assert len(started_at(world, "daily")) == 1
+
+
+def test_c18_a_dataset_that_loses_its_span_is_not_fresh(world: World) -> None:
+    world.deploy(with_fresh("2h"))
+    comes(world, day(1, "weather", "a.csv"))
+    calendars.put_dataset(world.ports, "demo.weather", with_fresh(None)["datasets"]["weather"], "tester")
+    go(world)
+    assert "the dataset has no span fresh any more" in why(world, "daily")["why"]
+
+
+def test_c18_without_any_span_it_is_refused(world: World) -> None:
+    with pytest.raises(SluiceError) as refused:
+        world.deploy(with_fresh(None))
+    assert (refused.value.field, "26h" in str(refused.value.hint)) == ("schedules.daily.constraints.0.within", True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -9,14 +10,22 @@ from zoneinfo import ZoneInfo
 import pytest
 from pydantic import ValidationError
 
+from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.instants import HOUR, parse_instant
+from chalicelib.core.events import build
+from chalicelib.core.instants import HOUR, Instant, parse_instant
 from chalicelib.core.jobs.dry_run import dry_run
+from chalicelib.core.rows.event import Partition
+from chalicelib.core.rows.run import Run
 from chalicelib.core.triggers.partition import GivenPartition
+from chalicelib.core.writes import Create, Write
 from chalicelib.flow import lookup, period_jobs
+from chalicelib.flow.definitions import store
+from chalicelib.flow.ingest.outbox import apply_outbox
 from chalicelib.flow.schedules import actions
 from chalicelib.flow.views import partitions
 from tests.acceptance.words import all_of, any_of, doze, doze_until, kinds, on, partition, reasons, why, why_schedule
+from tests.support.ledgers import Before
 from tests.support.world import World, flights, full
 
 PARIS = "Europe/Paris"
@@ -479,3 +488,164 @@ def test_t25_what_is_refused(world: World, schedule: dict[str, Any], clicks: dic
     with pytest.raises((SluiceError, ValidationError)) as refused:
         world.deploy(app({"s": schedule}, **clicks))
     assert why in str(refused.value)
+
+
+# -- partitions beside the end of a job, a drain or an update ----------------------------------------------------------
+
+
+def test_t25_a_part_after_the_timeout_begins_the_next_job(world: World) -> None:
+    """Also if no check has ended the job that timed out."""
+    world.deploy(app({"s": per_day(timeout={"after": "3h"})}))
+    folders = hours_of("2026-03-02")
+    upload(world, *folders[:23])
+    [job] = world.jobs("s")
+    world.clock.wait_until(END + 3 * HOUR + 1)
+    upload(world, folders[23])
+    [run] = world.runs("s")
+    assert (kinds(world, "s"), len(world.context(run)["events"])) == (["ABORTED"], 24)
+    assert run.run_id != job.job_id
+
+
+def test_t25_a_part_waits_until_a_job_that_timed_out_ended(world: World) -> None:
+    """The trigger is met, and the job may hold permits, so its check has to end it."""
+    either = any_of(period(), period("sales"))
+    world.deploy(app({"s": per_day(either, timeout={"after": "3h"})}))
+    world.pause("s")
+    upload(world, "day=2026-03-02", dataset="sales")
+    world.clock.wait_until(END + 3 * HOUR + 1)
+    with pytest.raises(ExceptionGroup, match="was not applied to all schedules"):
+        upload(world, "dt=2026-03-02/hour=05")
+    world.tick()
+    doze(world, "2m")
+    assert kinds(world, "s") == ["ABORTED"]
+    world.resume("s")
+    doze(world, "5s")
+    [run] = world.runs("s")
+    assert {event["dataset"] for event in world.context(run)["events"]} == {"demo.sales", "demo.clicks"}
+
+
+def test_t25_a_drain_hides_no_part_from_a_job_that_waits(world: World) -> None:
+    world.deploy(app({"s": per_day()}))
+    folders = hours_of("2026-03-02")
+    upload(world, *folders[:5])
+    world.pause("s", "drain")
+    upload(world, *folders[5:20])
+    world.resume("s")
+    doze(world, "1s")
+    upload(world, *folders[20:])
+    [run] = world.runs("s")
+    assert len(world.context(run)["events"]) == 24
+
+
+def registered_by(world: World, folder: str, at: Instant, replayed: bool = False) -> None:
+    """Register an hour whose event was accepted at an instant, as an invocation that took long, and apply it."""
+    dataset = period_jobs.datasets_of(world.ports, lookup.existing(world.ports, full("s"))[1])["demo.clicks"]
+    texts = tuple(part.partition("=")[2] for part in folder.split("/"))
+    row = Partition("demo.clicks", texts, build.partition_event("demo.clicks", dataset, texts, at, at), "x", replayed)
+    assert world.ports.ledger.commit([Create(row)]) is None
+    apply_outbox(world.ports, row)
+    world.settle()
+
+
+@pytest.mark.parametrize("replayed", [False, True])
+def test_t25_a_part_that_starts_nothing_joins_a_job(world: World, replayed: bool) -> None:
+    """It was accepted right before an update, and registered after the next one had begun the job. Or the run of a
+    re-processing has registered it."""
+    world.deploy(app({"s": per_day()}))
+    accepted_at = world.clock.now() if replayed else world.clock.now() - 1
+    first, late, other, *rest = hours_of("2026-03-02")
+    upload(world, first)
+    registered_by(world, late, accepted_at, replayed)
+    registered_by(world, hours_of("2026-03-03")[0], accepted_at, replayed)
+    [job] = world.jobs("s")
+    assert job.correlation == {"day": "2026-03-02"}
+    upload(world, other, *rest)
+    [run] = world.runs("s")
+    assert len(world.context(run)["events"]) == 24
+
+
+@pytest.mark.parametrize("between", ["enable", "put"])
+def test_t28_a_day_that_ran_is_late_after_a_disable(world: World, between: str) -> None:
+    schedule = per_day(any_of(period(), period("sales")))
+    world.deploy(app({"s": schedule}))
+    upload(world, "day=2026-03-02", dataset="sales")
+    world.disable("s")
+    if between == "put":
+        world.put("s", schedule | {"enabled": False, "priority": 7})
+    world.enable("s")
+    upload(world, "dt=2026-03-02/hour=05")
+    assert len(world.runs("s")) == 1
+    assert "is late: the job of 2026-03-02 has started" in reasons(world, "s")[-1]
+
+
+def test_t25_other_periods_do_not_count_for_a_job(world: World) -> None:
+    """A job waits for the partitions that its period had when it began."""
+    document = app({"s": per_day()})
+    world.deploy(document)
+    upload(world, "dt=2026-03-02/hour=00")
+    quarters = {"keys": ["dt", "hour", "minute"], "period": QUARTERS | {"format": "dt=%Y-%m-%d/hour=%H/minute=%M"}}
+    store.put(world.ports, "dataset", "demo.clicks", document["datasets"]["clicks"] | quarters, "tester")
+    upload(world, "dt=2026-03-02/hour=01/minute=15")
+    [job] = world.jobs("s")
+    assert [each.count for each in job.leaves.values()] == [1]
+    assert "is none of the partitions that 2026-03-02 waits for" in reasons(world, "s")[0]
+
+
+# -- the pages of a dataset --------------------------------------------------------------------------------------------
+
+
+def dataset_of(world: World, name: str = "demo.clicks") -> Dataset:
+    return period_jobs.datasets_of(world.ports, lookup.existing(world.ports, full("s"))[1])[name]
+
+
+@pytest.mark.parametrize("updated", [False, True])
+def test_t28_the_dataset_shows_which_parts_were_ignored(world: World, updated: bool) -> None:
+    schedule = per_day(any_of(period(), period("sales")))
+    world.deploy(app({"s": schedule, "other": per_day()}))
+    upload(world, "day=2026-03-02", dataset="sales")
+    upload(world, "dt=2026-03-02/hour=05")
+    if updated:
+        world.put("s", schedule | {"priority": 7})
+    dataset, values = dataset_of(world), {"dt": "2026-03-02", "hour": "05"}
+    page = partitions.one(world.ports, "demo.clicks", dataset, values)
+    [record] = [each for each in page["ended"] if each["schedule"] == full("s")]
+    items = [{"partition": values}, {"partition": values | {"hour": "06"}}]
+    late, other = partitions.with_late(world.ports, "demo.clicks", dataset, items)
+    [shown] = late["late"]
+    assert shown["schedule"] == full("s") and "late" not in other
+    for reason in (record["reason"], shown["reason"]):
+        assert "is late: the job of 2026-03-02 has started" in str(reason.text)
+
+
+def test_t25_the_page_of_a_part_names_what_found_it(world: World) -> None:
+    """The job of a day has no mark of a partition that it found in the registry."""
+    world.deploy(app({"s": per_day()}))
+    world.disable("s")
+    first, *others = hours_of("2026-03-02")
+    upload(world, first)
+    world.enable("s")
+    upload(world, *others[:3])
+    values = {"dt": "2026-03-02", "hour": "00"}
+    page = partitions.one(world.ports, "demo.clicks", dataset_of(world), values)
+    assert [job["job_id"] for job in page["waiting"]] == [job.job_id for job in world.jobs("s")]
+    upload(world, *others[3:])
+    page = partitions.one(world.ports, "demo.clicks", dataset_of(world), values)
+    assert [run["run_id"] for run in page["runs"]] == [run.run_id for run in world.runs("s")] and not page["waiting"]
+
+
+def _records_the_call(writes: Sequence[Write]) -> bool:
+    return any(not isinstance(write, Create) and isinstance(getattr(write, "row", None), Run) for write in writes)
+
+
+def test_t25_a_day_whose_start_was_aborted_has_not_run(world: World) -> None:
+    """A disable comes between the claim and the start call."""
+    either = any_of(period(), period("sales"))
+    world.deploy(app({"s": per_day(either)}))
+    calls = Before(world.ports.ledger, lambda: world.disable("s"), _records_the_call)
+    world.ports = world.with_ports(ledger=calls)
+    upload(world, "day=2026-03-02", dataset="sales")
+    assert [run.state for run in world.runs("s")] == ["ABORTED"]
+    world.enable("s")
+    upload(world, "dt=2026-03-02/hour=05")
+    run = world.runs("s")[-1]
+    assert (run.state, len(world.context(run)["events"])) == ("STARTING", 2)

@@ -117,19 +117,19 @@ def test_t25_a_day_has_the_hours_that_begin_in_it(
     assert found.need == len(every) == len({part.number for part in every})
     assert sorted(parts.missing(found, 100), key=lambda part: part.period.start) == every
     for number, part in enumerate(every):
-        assert parts.number_of(found, part.period, {}) == part.number
+        assert parts.number_of(found, part.period, parts.values_of(found, part)) == part.number
         [place] = of_period.places_of(plan, a, part.period, [Joined({})], ("0",))
         assert place.correlation == {"day": f"{day}"}
         grown = parts.having(found, part.number)
         assert (grown.count, len(parts.missing(grown, 100))) == (1, found.need - 1)
         assert [each.number for each in parts.came(grown)] == [part.number]
         if number == 0:
-            assert parts.number_of(found, a_before(a, part.period), {}) is None
-
-
-def a_before(a: Dataset, period: Period) -> Period:
-    assert a.period is not None and a.period.names is not None
-    return a.period.names.calendar.previous(period)
+            assert a.period is not None
+            names = a.period.names
+            assert names is not None
+            before = names.calendar.previous(part.period)
+            assert parts.number_of(found, before, names.write(before)) is None
+            assert parts.number_of(found, part.period, names.write(before)) is None, "other values"
 
 
 @settings(deadline=None, max_examples=10)
