@@ -38,8 +38,8 @@ class Place:
 
 
 def marked(event: Event, name: str) -> Event:
-    """The event under the id of its mark: each job to which it belongs has one."""
-    return replace(event, id=f"{event.id}@{name}") if name else event
+    """The event under the id of its mark: each job to which it belongs has one. The event may be that of a mark."""
+    return replace(event, id=f"{event.own_id}@{name}" if name else event.own_id)
 
 
 def of_mark(event: Event) -> Event:

@@ -13,12 +13,12 @@ from chalicelib.core.definitions.listed import MAX_VALUES
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.jobs.dry_run import dry_run
 from chalicelib.core.rows.event import AppliedEvent
-from chalicelib.core.triggers.partition import GivenPartition
-from chalicelib.core.writes import Create, Write
+from chalicelib.core.triggers.partition import GivenPartition, partition_key
+from chalicelib.core.writes import Create, Delete, DeleteJob, Write
 from chalicelib.flow import lookup
 from chalicelib.flow.backfills import reprocess
 from chalicelib.flow.definitions import store
-from chalicelib.flow.ingest import roll_up
+from chalicelib.flow.ingest import apply, roll_up
 from chalicelib.flow.runs.context import stored_events
 from chalicelib.flow.schedules import actions
 from chalicelib.flow.views import partitions, periods
@@ -89,6 +89,24 @@ def test_t27_each_partition_is_a_job_of_its_own_for_each_value(world: World) -> 
     world.resume("s")
     world.settle()
     assert found(world) == sorted(REGIONS * 2)
+
+
+@pytest.mark.parametrize("per", ["day", None])
+def test_t27_the_event_of_a_mark_is_applied_to_no_job_twice(world: World, per: str | None) -> None:
+    """A repair applies again what is in a mark whose job is lost."""
+    trigger = BOTH if per else all_of(leaf("models"), leaf("sales"))
+    world.deploy(app(each(trigger, **({"per": per} if per else {}))))
+    upload(world, "weeks/week=2026-W10" if per else "models/version=7")
+    jobs = world.jobs("s")
+    name = "demo.weeks" if per else "demo.models"
+    rows = [row for row in world.ports.catalog.subscriptions(partition_key(name), 10, None).items if row.leaf == "0"]
+    lost, *others = sorted(jobs, key=lambda job: job.sort_key)
+    [event] = world.ports.jobs.events_of(lost.job_id, lost.schedule, lost.generation)
+    mark = world.ports.rows.get(AppliedEvent, lost.schedule, lost.generation, event.id)
+    assert mark is not None and others
+    assert world.ports.ledger.commit([DeleteJob(lost), Delete(mark)]) is None
+    apply.apply_event(world.ports, mark.event, rows, world.clock.now())
+    assert {(job.job_id, job.leaves["0"].count) for job in world.jobs("s")} == {(job.job_id, 1) for job in jobs}
 
 
 def test_t27_each_value_waits_for_its_own_parts(world: World) -> None:
