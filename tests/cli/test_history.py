@@ -20,6 +20,7 @@ from tests.cli.recorded import (
     job_why,
     message,
     partition,
+    past,
     record,
     run,
     run_page,
@@ -63,6 +64,38 @@ def test_why_schedule_shows_its_jobs_and_its_next_fire(api: PlayedApi, sluice: S
     assert "(in 4 m)" in page
     assert f"job {JOB}  PENDING_TRIGGER" in page
     assert json.loads(sluice("why", "schedule", CLEAN, "--json").stdout) == view
+
+
+def failure(**more: Any) -> View:
+    rerun = f"run it again: sluice runs rerun {JOB}"
+    told = {"run_id": JOB, "attempt": 2, "attempts": 3, "state": "FAILED", "partition": {"day": "1"}, "node": None}
+    return (
+        told
+        | {"dag_run": None, "error": "disk full", "code": "target_failed", "at": past(minutes=2), "next": rerun}
+        | more
+    )
+
+
+def test_c14_why_lists_each_day_that_failed_and_what_to_do(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", f"{SCHEDULES}/clean/why", schedule_why() | {"jobs": [], "failures": [failure()]})
+    page = sluice("why", CLEAN).stdout
+    assert "Failed, and nothing ran since" in page
+    row = page[page.index("day=1") :]
+    assert row.split()[row.split().index("2/3") :][:2] == ["2/3", JOB]
+    assert "disk full (run it again: sluice runs rerun" in " ".join(row.split())
+
+
+def test_c14_why_explains_a_dag_by_its_name(api: PlayedApi, sluice: Sluice) -> None:
+    api.refuse("GET", f"{SCHEDULES}/daily/why", 404, "not_found", "no schedule named 'demo.flights.daily'")
+    of_node = failure(node="load", partition=None)
+    view = {"dag": "demo.flights.daily", "state": "enabled", "why": "node load failed", "next_fire": None}
+    api.play("GET", f"{NS}/apps/flights/dags/daily/why", view | {"failures": [of_node], "refs": []})
+    page = sluice("why", "demo.flights.daily").stdout
+    assert page.startswith("dag demo.flights.daily  enabled")
+    assert "node load failed" in page and "load" in page.partition("Failed, and nothing ran since")[2]
+    api.refuse("GET", f"{SCHEDULES}/none/why", 404, "not_found", "no schedule named 'demo.flights.none'")
+    api.refuse("GET", f"{NS}/apps/flights/dags/none/why", 404, "not_found", "no dag")
+    assert "no schedule named 'demo.flights.none'" in sluice("why", "demo.flights.none").stderr
 
 
 def test_why_takes_a_name_or_an_id_without_its_kind(api: PlayedApi, sluice: Sluice) -> None:

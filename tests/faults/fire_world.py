@@ -153,7 +153,7 @@ class Life:
                 world.tick()
             case "property" | "carry":
                 self.properties += 1
-                world.put(NAME, self.document(on_update="carry") if what == "carry" else self.document())
+                world.put(NAME, self.document(on_update="carry" if what == "carry" else "drop"))
             case "trigger":
                 self.count()
                 self.expression = self.draws.choice([one for one in self.expressions if one != self.expression])

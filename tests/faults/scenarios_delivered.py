@@ -48,9 +48,9 @@ def _redriven_in_vain_and_replaced(world: World) -> None:
     _fires(world)
     passes(world, "1m", "1m")
     shut = {"type": "time_window", "start": "03:00", "end": "04:00"}
-    redelivered(lambda: world.put("message", {**SENT_ONCE, "constraints": [shut]}))
+    redelivered(lambda: world.put("message", {**SENT_ONCE, "constraints": [shut], "on_update": "drop"}))
     people(world, lambda: _redrive(world))
-    redelivered(lambda: world.put("message", {**SENT_ONCE, "properties": {"new": True}}))
+    redelivered(lambda: world.put("message", {**SENT_ONCE, "properties": {"new": True}, "on_update": "drop"}))
     world.settle(lost)
 
 

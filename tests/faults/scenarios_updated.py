@@ -66,7 +66,10 @@ GOES_ON = {
 def _goes_on(world: World) -> None:
     """The fires of three schedules are prepared, and other properties leave their triggers as they are."""
     for name, tick in GOES_ON.items():
-        people(world, lambda name=name, tick=tick: world.put(name, tick | {"properties": {"number": 1}}))
+        people(
+            world,
+            lambda name=name, tick=tick: world.put(name, tick | {"properties": {"number": 1}, "on_update": "drop"}),
+        )
     passes(world, "60s", "61s", "60s")
     finish(world)
 

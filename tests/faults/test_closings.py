@@ -60,7 +60,9 @@ def test_c13_a_put_over_a_completed_schedule_is_a_closing() -> None:
     state = world.ports.rows.get(ScheduleState, full("daily"))
     assert state is not None
     assert state.mode == "completed"
-    Interfering(world, after=once(lambda: world.put("daily", {**ONE_SHOT, "properties": {"new": True}})))
+    Interfering(
+        world, after=once(lambda: world.put("daily", {**ONE_SHOT, "properties": {"new": True}, "on_update": "drop"}))
+    )
 
     dispatch_together(world.ports, refs, instant)
 

@@ -77,7 +77,7 @@ def test_interleaving_04_a_duplicate_after_update_counts_nothing(world: World) -
     world.deploy(flights({"daily": partitions(2)}))
     world.upload(day(1))
     world.clock.pass_by("1s")
-    world.put("daily", partitions(2, properties={"new": True}))
+    world.put("daily", partitions(2, properties={"new": True}, on_update="drop"))
     world.upload(day(1))
     world.settle()
     assert world.jobs("daily") == []

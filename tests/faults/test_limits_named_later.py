@@ -55,7 +55,7 @@ def come_and_go(world: World, *names: str) -> None:
 @pytest.mark.parametrize("how", ["replaced", "carried"])
 def test_interleaving_27_a_group_of_one_is_named_with_three_runs(how: str) -> None:
     world = running(3)
-    carry = {"on_update": "carry"} if how == "carried" else {}
+    carry = {"on_update": "carry" if how == "carried" else "drop"}
 
     world.put("daily", partitions(by=["day"], **in_group(), **carry))
     assert world.limit_state(GROUP).active == 3

@@ -121,6 +121,7 @@ REQUESTS = (
     Bounded(f"/v1/fires/{LARGE_FIRE}/events?limit=500", 30, 400, 200, "next_cursor"),
     Bounded(f"{NS}/apps/d/dags?limit=500", 3, 5, 10),
     Bounded(DAG, 10, 20, 10),
+    Bounded(f"{DAG}/why", 40, 400, 20),
     Bounded(f"{DAG}/runs?limit=30", 20, 400, 100, "next_cursor"),
     Bounded(f"{DAG}/runs/{DAG_RUN}", 10, 20, 10),
     Bounded(f"{NS}/pools/big", 5, 5, 3),

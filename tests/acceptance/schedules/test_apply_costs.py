@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,13 +10,14 @@ import pytest
 from chalicelib.core.definitions.app import App
 from chalicelib.core.instants import DAY, MINUTE
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.flow.deploy import deploy
+from chalicelib.flow.dags import runs
+from chalicelib.flow.deploy import deploy, uploaded
 from chalicelib.flow.schedules.costs import Costs
 from tests.acceptance.words import Document, concurrency, day, kinds, on, partition, time, to_queue
 from tests.support.backfills import begin, seen
 from tests.support.clock import NOON
 from tests.support.schedules import partitions
-from tests.support.world import World, flights
+from tests.support.world import EMR, World, flights
 
 PAIR = on(partition(count=2), by=["day"])
 DROP = {"on_update": "drop"}
@@ -238,3 +240,51 @@ def test_l25_only_so_many_jobs_and_schedules_are_counted(world: World, monkeypat
     told = would(world, flights({"pair": on(partition(count=3), by=["day"])}))["pair"]
     assert (told["dropped"], told["more"]) == (2, True)
     assert "drops at least 2 jobs" in told["text"]
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_l25_an_upload_drops_what_waits_only_if_asked(world: World, restart: bool) -> None:
+    gathered(world, PAIR, 1)
+    document = flights({"pair": PAIR | {"priority": 9}})
+    content = json.dumps(document).encode()
+    world.payloads.uploads["demo.flights", "u1"] = content
+    plan = deploy.checked(world.ports, "demo", "flights", App.model_validate(document), None, restart=restart)
+    uploaded.begin(world.ports, plan, "u1", content, "ann")
+    uploaded.advance(world.ports, "demo.flights", "u1")
+    world.settle()
+    assert uploaded.existing(world.ports, "demo.flights", "u1").state == "DONE"
+    assert kinds(world, "pair") == (["DROPPED"] if restart else [])
+
+
+def test_l25_what_waits_in_another_namespace_goes_on(world: World) -> None:
+    """It uses the dataset and the workflow that change, and its own deployment drops nothing of the first."""
+    gathered(world, PAIR, 1)
+    theirs = PAIR | {"workflow": "demo.flights.clean", "trigger": partition("demo.flights", 2)}
+    other = {"schedules": {"theirs": theirs}}
+    world.deploy(other, namespace="other", app="orders")
+    world.upload(day(2))
+    world.settle()
+    changed = flights({"pair": on(partition(count=3), by=["day"])}, clean={"target": EMR, "priority": 9})
+    assert list(apply(world, changed)) == ["pair"]
+    theirs["trigger"] = partition("demo.flights", 3)
+    _, _, effects = deploy.dry_run(world.ports, "other", "orders", App.model_validate(other))
+    [effect] = effects.values()
+    assert [job["name"] for job in effect["jobs"]] == ["day=2"]
+    assert [job.correlation for job in world.jobs("other.orders.theirs")] == [{"day": "2"}]
+
+
+def test_l25_a_run_of_a_dag_goes_on_through_an_update(world: World) -> None:
+    dag: dict[str, Any] = {"enabled": True, "trigger": partition(), "nodes": {"first": {"workflow": "clean"}}}
+    dag["nodes"]["second"] = {"workflow": "join"}
+    dag["edges"] = [{"from": "first", "to": "second"}]
+    world.deploy(flights({}) | {"dags": {"daily": dag}})
+    world.upload(day(1))
+    world.settle()
+    fewer = dag | {"trigger": partition(count=3), "nodes": {"first": {"workflow": "clean"}}, "edges": []}
+    told = apply(world, flights({}) | {"dags": {"daily": fewer}})
+    assert [effect["dropped"] for effect in told.values()] == [0]
+    for _ in range(2):
+        world.finish()
+        world.settle()
+    [run] = runs.page(world.ports, "demo.flights.daily", 5, None).items
+    assert (run["state"], set(run["nodes"])) == ("SUCCEEDED", {"first", "second"})

@@ -112,4 +112,6 @@ def carry(schedule: dict[str, Any], name: str = "daily") -> Act:
 
 def put(schedule: dict[str, Any], name: str = "daily") -> Act:
     """An update that begins a new generation: no job of the old one starts any more."""
-    return closing(lambda world: world.put(name, {**schedule, "properties": {"newer": True}}), name=name)
+    return closing(
+        lambda world: world.put(name, {**schedule, "properties": {"newer": True}, "on_update": "drop"}), name=name
+    )

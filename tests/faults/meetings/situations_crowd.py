@@ -224,7 +224,7 @@ ACTS: dict[str, Act] = {
     "complete as failed": _ends("FAILED"),
     "deliver": check_place("message"),
     "put": closings.put(DAILY),
-    "put otherwise": Act(lambda world: world.put("daily", {**DAILY, "priority": 9}), alone=True),
+    "put otherwise": Act(lambda world: world.put("daily", {**DAILY, "priority": 9, "on_update": "drop"}), alone=True),
     "carry": closings.carry(DAILY),
     "carry otherwise": Act(
         lambda world: world.put("daily", {**DAILY, "priority": 9, "on_update": "carry"}), alone=True
