@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -31,10 +32,14 @@ PRESETS = {
     "@once": "R1/PT1S",
 }
 EMPTY = ("EmptyOperator", "DummyOperator", "LatestOnlyOperator")
-ENDS = {
-    "all_done": ["COMPLETED", "FAILED", "KILLED"],
-    "all_failed": ["FAILED"],
-    "all_done_setup_success": ["COMPLETED", "FAILED", "KILLED"],
+ENDS = {"all_failed": ["FAILED"]}  # the `on` of the edges to a task with this trigger rule
+WHEN = {  # its join rule
+    "all_done": "all_done",
+    "all_done_setup_success": "all_done",
+    "always": "always",
+    "none_failed": "none_failed",
+    "one_failed": "one_failed",
+    "one_success": "one_succeeded",
 }
 PARTITION = re.compile(r"([A-Za-z_][\w-]*)=[^/]*")
 MAX_NODES = 100
@@ -98,7 +103,8 @@ class App:
         elif conditions:
             trigger = {"type": "all", "triggers": [trigger, *conditions]}
         timed = _is_timed(trigger)
-        nodes = self._nodes(dag, where, defaults, [task for task in dag.tasks.values() if _is_node(task, sensors)])
+        tasks, after = [task for task in dag.tasks.values() if _is_node(task, sensors)], {edge["to"] for edge in edges}
+        nodes = self._nodes(dag, where, defaults, tasks, after)
         if len(nodes) > MAX_NODES:
             self.draft.find(
                 where, f"it has {len(nodes)} nodes", f"a DAG has at most {MAX_NODES}", "split it by program_status"
@@ -294,14 +300,13 @@ class App:
         names = self._node_names(dag)
         edges = []
         for name, ups in before.items():
-            rule = _text(dag.tasks[name].named.get("trigger_rule")) or "all_success"
-            rule = rule.rpartition(".")[2].lower()
-            if rule not in ("all_success", *ENDS) and ups:
+            rule = _rule(dag.tasks[name])
+            if rule not in ("all_success", *ENDS, *WHEN) and ups:
                 self.draft.find(
                     f"line {dag.tasks[name].line}",
                     f"trigger_rule={rule} of {name} became all_success",
-                    "an edge waits for ends of its own node, and a node for all of its edges",
-                    "set `on:` of its edges, or split the DAG",
+                    "Sluice has no such join rule",
+                    "set `when:` of the node, `on:` of its edges, or split the DAG",
                 )
             for up in ups:
                 edge: Document = {"from": names[up], "to": names[name]}
@@ -322,7 +327,9 @@ class App:
             names[task] = name
         return names
 
-    def _nodes(self, dag: Dag, where: str, defaults: dict[str, Any], tasks: list[Task]) -> Document:
+    def _nodes(
+        self, dag: Dag, where: str, defaults: dict[str, Any], tasks: list[Task], after: Collection[str]
+    ) -> Document:
         names, nodes = self._node_names(dag), {}
         for task in tasks:
             named = {**defaults, **task.named}
@@ -338,7 +345,8 @@ class App:
                 limits.append(
                     {"type": "concurrency", "group": name_of(dag.id)[:57] + "-tasks", "max": whole, "on_unmet": "wait"}
                 )
-            nodes[names[task.id]] = without_empty({"workflow": workflow, "constraints": limits})
+            when = WHEN.get(_rule(task)) if names[task.id] in after else None
+            nodes[names[task.id]] = without_empty({"workflow": workflow, "when": when, "constraints": limits})
         if "max_active_runs" in dag.named and isinstance(dag.named["max_active_runs"], int):
             self.draft.find(
                 where,
@@ -588,6 +596,11 @@ def _is_node(task: Task, sensors: list[Task]) -> bool:
 
 def _is_timed(trigger: Document) -> bool:
     return trigger["type"] == "time" or any(_is_timed(each) for each in trigger.get("triggers", ()))
+
+
+def _rule(task: Task) -> str:
+    """The trigger rule of a task, in lower case."""
+    return (_text(task.named.get("trigger_rule")) or "all_success").rpartition(".")[2].lower()
 
 
 def _literals(task: Task) -> Document:

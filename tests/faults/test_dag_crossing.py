@@ -17,7 +17,9 @@ from tests.faults.meetings.entry import try_two
 from tests.faults.meetings.situation import Played, two
 from tests.faults.meetings.situations_queues import made
 from tests.support import dags
+from tests.support.crossings import cross
 from tests.support.dags import dag
+from tests.support.snapshot import Start
 from tests.support.world import EMR, World, day, full
 
 CHAIN = dag("a -> b")
@@ -153,6 +155,29 @@ def test_w17_two_nodes_that_end_at_once_start_a_join_once(name: str, record_prop
     acts = (ends("a", one), ends("b", other))
     situation = two(build, *acts, rest=_rest, awake=False, check_rest=lambda world: None, finally_=finally_)
     try_two(situation, most=16, least=10, note=record_property)
+
+
+@pytest.mark.parametrize(("rule", "outcome"), [("one_failed", "FAILED"), ("one_succeeded", "SUCCESS")])
+def test_w17_a_join_that_has_run_is_not_started_again(rule: str, outcome: str) -> None:
+    """Before any call of the invocation that decides by the end of b, z is started by the end of a."""
+    document = dag("a -> z", "b -> z", nodes={"z": {"workflow": "w_z", "when": rule}})
+    start = Start(lambda: made(dags.app(document), lambda world: world.upload(day(1)), lambda world: world.settle()))
+
+    def play(before: int | None) -> int:
+        world = start.again()
+        a, b = (dags.living(world)[node] for node in "ab")
+
+        def a_ends() -> None:
+            world.emr_says(a, outcome)
+            world.settle()
+
+        calls = cross(world, before, a_ends, lambda: world.emr_says(b, outcome))
+        _rest(world)
+        assert dags.ran(world).count("z") == 1
+        assert [job for each in flow.owned(world.ports, full("daily")) for job in world.jobs(each)] == []
+        return calls
+
+    assert all(play(before) for before in range(play(None)))
 
 
 def _is_cancelled(world: World) -> None:

@@ -10,7 +10,7 @@ from chalicelib.core.documents import StoredReference
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.triggers.leaf import Leaf, Upstream, since
 from chalicelib.core.triggers.patterns import Flattened
-from chalicelib.core.triggers.program_status import status_key
+from chalicelib.core.triggers.program_status import Status, status_key
 
 JOINED = "joined"  # the field of an event's payload that says: the rule of this node is met
 MAX_BEFORE = 45  # nodes before one node, as many as statuses that lead to one
@@ -43,7 +43,7 @@ class NodesTrigger(Leaf):
     internal: ClassVar[bool] = True
 
     def event_keys(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(status_key(workflow, "COMPLETED") for workflow, _ in self.nodes.values()))
+        return tuple(dict.fromkeys(status_key(workflow, self._status) for workflow, _ in self.nodes.values()))
 
     def accepts(self, payload: Flattened, started_by: str | None = None) -> bool:
         return JOINED in payload.root
@@ -55,7 +55,12 @@ class NodesTrigger(Leaf):
         return f"{_SAID[self.rule]} ({self._names}) {since(progress)}"
 
     def upstreams(self) -> tuple[Upstream, ...]:
-        return tuple(Upstream(workflow, schedule, ("COMPLETED",)) for workflow, schedule in self.nodes.values())
+        return tuple(Upstream(workflow, schedule, (self._status,)) for workflow, schedule in self.nodes.values())
+
+    @property
+    def _status(self) -> Status:
+        """The status under which the leaf is listed. A node that waits for a failure passes its priority to none."""
+        return "FAILED" if self.rule == "one_failed" else "COMPLETED"
 
     @property
     def _names(self) -> str:

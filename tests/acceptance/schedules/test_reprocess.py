@@ -491,6 +491,24 @@ def test_l21_cancelling_with_runs_ends_the_nodes_of_a_dag(world: World, later: b
     assert [job for name in nodes for job in world.jobs(f"daily~{name}")] == []
 
 
+def test_w17_cancelling_with_runs_starts_no_join(world: World) -> None:
+    """The nodes with rules would run after a cancelled one. But the whole run of the DAG is cancelled."""
+    nodes = {"clean": {"workflow": "clean"}, "join": {"workflow": "join"}}
+    rules = {"tidy": {"workflow": "notify", "when": "all_done"}, "alarm": {"workflow": "notify", "when": "one_failed"}}
+    edges = ("clean -> join", "join -> tidy", "clean -> alarm")
+    world.deploy(dags.app(dags.dag(*edges, nodes=nodes | rules)))
+    world.upload(day(1))
+    minutes(world)
+    reprocess_id = begin(world)
+    world.settle()
+    reprocess.stop(world.ports, "demo", reprocess_id, True, "tester")
+    minutes(world)
+    assert seen(world, reprocess_id)["state"] == "CANCELLED"
+    first, second = dags.states(world)
+    assert first == {"clean": "SUCCEEDED", "join": "SUCCEEDED", "tidy": "SUCCEEDED", "alarm": "SKIPPED"}
+    assert second == {"clean": "CANCELLED", "join": "ABORTED", "tidy": "ABORTED", "alarm": "ABORTED"}
+
+
 def test_l21_a_new_day_of_the_dag_counts_after_it_ran_again(world: World) -> None:
     dag_lake(world)
     begin(world)

@@ -262,17 +262,18 @@ def test_w17_a_paused_dag_holds_a_node_whose_rule_is_met(world: World) -> None:
 
 
 def test_w17_a_run_keeps_its_rules_and_a_deleted_dag_ends(world: World) -> None:
-    world.deploy(dags.app(ruled("all_done", "a -> z")))
+    world.deploy(dags.app(ruled("none_failed", "a -> z")))
     begin(world)
-    assert dags.put(world, ruled("none_failed", "a -> z")) == "replaced"
-    ends(world, "a", "FAILED")
-    assert state(world) == {"a": "FAILED", "z": "STARTING"}
+    assert dags.put(world, ruled("one_failed", "a -> z")) == "replaced"
+    ends(world, "a")
+    assert state(world) == {"a": "SUCCEEDED", "z": "STARTING"}
     ends(world, "z")
     begin(world, 2)
     flow.delete(world.ports, full("daily"), "tester")
     world.emr_says(living(world)["a"], "FAILED")
     world.settle()
     assert states(world)[1] == {"a": "FAILED", "z": "BLOCKED"}
+    assert "the DAG was deleted" in views(world)[1]["nodes"]["z"]["why"]
     assert ran(world) == ["a", "z", "a"]
 
 
@@ -297,3 +298,20 @@ def test_w17_no_schedule_has_the_rule_of_a_node(world: World) -> None:
     with pytest.raises(SluiceError, match="expected a trigger that a schedule can have"):
         sent = NewSchedule.model_validate({"workflow": "w_a", "trigger": trigger})
         actions.put(world.ports, full("mine"), sent, "tester")
+
+
+def test_w17_a_node_with_a_rule_passes_its_priority_on(world: World) -> None:
+    """What is before `last` is as urgent. `alarm` waits for a failure, and makes nothing urgent."""
+    one = [{"type": "concurrency", "max": 1, "group": "g", "on_unmet": "wait"}]
+    waits = {name: {"workflow": f"w_{name}", "constraints": one, "priority": 2} for name in ("up", "plain")}
+    urgent = {name: node(rule, name, priority=9) for name, rule in (("last", "all_done"), ("alarm", "one_failed"))}
+    going = {"workflow": "clean", "trigger": {"type": "event", "event": "go"}, "constraints": one, "enabled": True}
+    document = dags.app(dag("up -> last", "plain -> alarm", nodes=waits | urgent))
+    world.deploy({**document, "schedules": {"going": going}})
+    world.post("go")
+    world.settle()
+    begin(world)
+    whys = {name: each["why"] for name, each in views(world)[0]["nodes"].items()}
+    assert whys["up"].endswith("~last")
+    assert "priority 9" in whys["up"]
+    assert "priority 9" not in whys["plain"]

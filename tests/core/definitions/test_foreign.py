@@ -39,6 +39,7 @@ ELSEWHERE = {
     "Workflow.produces": "that of another namespace is refused: test_l22_a_workflow_names_datasets_that_exist",
     "Registered.dataset": "that of another namespace is refused: test_l22_a_workflow_names_datasets_that_exist",
     "Node.workflow": "a node is a schedule: test_o9_every_way_to_enable_a_schedule_needs_the_grant",
+    "NodesTrigger.nodes": "nodes of the same DAG: no user names this leaf",
     "TimeTrigger.calendar": "that of another namespace is refused: test_t30_a_calendar_that_does_not_fit_is_refused",
     "Metric.namespace": "the namespace is that of CloudWatch",
 }
