@@ -85,6 +85,13 @@ def nights() -> None:
         made.runs("join")[-1].succeed()
 
 
+def spans() -> None:
+    made = app({"type": "time", "expression": "0 5 * * *"}, EMR)
+    made.runs_take("20m")
+    made.advance("30d")
+    assert [run.state for run in made.runs("join")] == ["SUCCEEDED"] * 30
+
+
 def hours() -> None:
     made = app({"type": "time", "expression": "0 */6 * * *"}, QUEUE)
     made.advance("30d")
@@ -96,6 +103,7 @@ CASES: dict[str, tuple[Callable[[], None], float]] = {
     "a DAG of four nodes": (dag, TEST_MS),
     "30 events under a policy": (policy, 30 * EVENT_MS),
     "a month of nights, each with a run that succeeds": (nights, MONTH_MS),
+    "a month of nights whose runs take 20 minutes": (spans, MONTH_MS),
     "a month of messages, every six hours": (hours, MONTH_MS),
 }
 

@@ -72,6 +72,10 @@ class Named:
         return self._extend(field, [value])
 
     def _extend(self, field: str, values: list[Any]) -> Self:
+        if any(isinstance(value, list | tuple) for value in values):
+            raise WrongUsage(
+                "expected each value by itself, got a list", field, "write an asterisk before the list: (*values)"
+            )
         return self._set(field, [*self._content.get(field, ()), *values])
 
     def _merge(self, field: str, values: Mapping[str, Any] | None, more: Mapping[str, Any]) -> Self:

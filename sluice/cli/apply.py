@@ -12,7 +12,7 @@ from rich.text import Text
 
 from sluice import render, uploads, wording
 from sluice.cli import progress
-from sluice.cli.frame import Json, Yes, confirm, connect, pairs_of
+from sluice.cli.frame import Json, Settings, ValueFiles, Yes, confirm, connect, values_of
 from sluice.client import Client, Document
 from sluice.errors import ApiRefused, Problem, WrongUsage
 from sluice.names import APP, NAMESPACE, path_of
@@ -28,10 +28,8 @@ CHANGES = ("created", "replaced", "deleted", "untouched", "kept")
 
 def apply(
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="App documents, YAML or JSON; - for stdin.")],
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Fill the placeholder ${KEY} in the files."),
-    ] = None,
+    settings: Settings = None,
+    value_files: ValueFiles = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", metavar="", help="Check and report; store nothing.")] = False,
     update_schedules: Annotated[
         bool | None,
@@ -54,7 +52,7 @@ def apply(
     # Imported here because a YAML parser is slow to load and only this command needs it.
     from sluice import documents
 
-    values = pairs_of("--set", settings or [])
+    values = values_of(value_files, settings)
     apps = [documents.source(file, values) for file in files]
     names = [name_of(source.path, source.document) for source in apps]  # read all files before the first request
     client = connect()

@@ -33,10 +33,18 @@ OfSchedule = Annotated[
     typer.Option("--schedule", "-s", metavar="NAME", help="Only this schedule; a short name needs -n and -a."),
 ]
 
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Fill the placeholder ${KEY} in the files.")
+]
+ValueFiles = Annotated[
+    list[str] | None,
+    typer.Option("--values", metavar="FILE", help="Fill placeholders from a YAML or JSON file; --set goes before it."),
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do it without asking.")]
 Day = Annotated[str | None, typer.Option("--day", metavar="DAY", help="Only this day (UTC): 2026-11-20.")]
 Everything = Annotated[bool, typer.Option("--all", metavar="", help="Also nodes of DAGs, and notices.")]
 
+_QUOTED = "put it in quotes"
 _NAMESPACES = "add -n NAME, or set SLUICE_NAMESPACE; sluice get namespaces lists the names"
 
 Limit = typer.Option("--limit", "-l", min=0, metavar="N", help="How many at most; 0 for all.", show_default=True)
@@ -74,6 +82,22 @@ def pairs_of(option: str, given: list[str]) -> dict[str, str]:
             raise WrongUsage(f"expected key=value, got {text!r}", option, _as_pair(key or "key", option))
         pairs[key] = value
     return pairs
+
+
+def values_of(files: list[str] | None, settings: list[str] | None) -> dict[str, str]:
+    """The values of placeholders: those of the files of ``--values``, the later ones first, and before them those of
+    ``--set``. Raises `WrongUsage` for a file that cannot be read, and for a value that is not text or a whole number:
+    1.50 would become another text."""
+    from sluice import documents  # imported here: it loads the YAML parser
+
+    found: dict[str, str] = {}
+    for file in files or []:
+        source = documents.plain_source(file)
+        for name, value in source.document.items():
+            if isinstance(value, bool) or not isinstance(value, str | int):
+                raise WrongUsage(f"expected text or a whole number, got {value!r}", source.place(name), _QUOTED)
+            found[name] = str(value)
+    return found | pairs_of("--set", settings or [])
 
 
 def _as_pair(text: str, option: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import datetime
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -48,6 +49,12 @@ def list_runs(
     text: Annotated[
         str | None, typer.Option("--text", metavar="TEXT", help="Only runs whose id, cause or reason contains it.")
     ] = None,
+    late: Annotated[
+        bool, typer.Option("--late", metavar="", help="Only runs that missed a deadline, or began after their window.")
+    ] = False,
+    cost: Annotated[
+        bool, typer.Option("--cost", metavar="", help="Show what each run has cost so far, and the sum.")
+    ] = False,
     day: frame.Day = None,
     everything: frame.Everything = False,
     limit: Annotated[int, frame.Limit] = 20,
@@ -55,6 +62,8 @@ def list_runs(
 ) -> None:
     """List runs, newest first. The sent events of a large fire are one line; ``sluice fires`` opens it."""
     search.check_day(day)
+    if cost and as_json:
+        raise WrongUsage("expected one of --cost and --json, got both", "--cost", "billed of each run has its cost")
     if workflow is not None and schedule is not None:
         raise WrongUsage("expected one of --schedule and --workflow, got both", "--workflow")
     if workflow is not None:
@@ -65,9 +74,9 @@ def list_runs(
     else:
         path = f"/v1/namespaces/{segment(frame.needed_namespace(namespace))}/runs"
     maximum, wanted = limit or None, state.upper() if state else None
-    is_filtered = any((wanted, target, text))
+    is_filtered, now = any((wanted, target, text, late)), frame.now()
     search_for = search.Wanted(
-        (lambda run: _fits(run, wanted, target, text)) if is_filtered else None,
+        (lambda run: _fits(run, wanted, target, text) and (not late or _is_late(run, now))) if is_filtered else None,
         day,
         "claimed_at",
         hide=schedule is None and workflow is None and not everything,
@@ -76,8 +85,27 @@ def list_runs(
     found = search.search(frame.connect(), path, asked, maximum, search_for)
     nothing = "no runs match" if is_filtered or day else "no runs yet"
     if items := tables.searched(found, maximum, as_json, nothing):
-        tables.runs(render.stdout(), items, frame.now())
+        tables.runs(render.stdout(), items, now, cost=cost)
         tables.rest(found.answer, len(items), "sluice runs list ...")
+        if cost:
+            _note_cost([run.get("billed") for run in items])
+
+
+def _note_cost(billed: list[Document | None]) -> None:
+    """Say what the listed runs have cost, and how many of them have no bill, which comes a while after the end."""
+    known = [float(bill["cost_usd"]) for bill in billed if bill is not None and bill.get("cost_usd") is not None]
+    unknown = len(billed) - len(known)
+    without = f"; {wording.count(unknown, 'run')} without a bill" if unknown else ""
+    render.note(f"{wording.count(len(known), 'run')} cost ${sum(known):.4f} at list price{without}")
+
+
+def _is_late(run: Document, now: datetime) -> bool:
+    """Whether a run started or ended after its deadline, or still has to and its deadline is over; or whether its fire
+    was claimed after the window of its spread."""
+    steps = ((run.get("started_at"), run.get("start_by")), (run.get("ended_at"), run.get("end_by")))
+    return bool(run.get("late")) or any(
+        (by := wording.instant(deadline)) is not None and (wording.instant(at) or now) > by for at, deadline in steps
+    )
 
 
 def _fits(run: Document, state: str | None, target: str | None, text: str | None) -> bool:

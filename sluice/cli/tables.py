@@ -192,8 +192,9 @@ def _several(item: View) -> str | None:
     return f"{count:,}" if count > 1 else None
 
 
-def runs(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
-    """Runs, newest first. The sent events of a large fire are one row, with the id of the fire."""
+def runs(console: Console, items: Sequence[View], now: datetime, indent: int = 0, cost: bool = False) -> None:
+    """Runs, newest first. The sent events of a large fire are one row, with the id of the fire. With ``cost``, each has
+    its cost in dollars, if its target has billed it."""
     rows: Rows = [
         (
             run["fire"] if run.get("sends") else run["run_id"],
@@ -201,12 +202,17 @@ def runs(console: Console, items: Sequence[View], now: datetime, indent: int = 0
             wording.ago(run.get("started_at") or run.get("start_requested_at") or run.get("claimed_at"), now),
             wording.duration(wording.waited(run)),
             wording.duration(wording.took(run, now)),
+            _cost(run.get("billed")) if cost else None,
             _values(run.get("partition") or run.get("correlation")),
             _late_of(run) or run.get("reason"),
         )
         for run in items
     ]
-    render.table(console, ("RUN", "STATE", "STARTED", "WAITED", "TOOK", "PARTITION", "REASON…"), rows, indent)
+    render.table(console, ("RUN", "STATE", "STARTED", "WAITED", "TOOK", "COST", "PARTITION", "REASON…"), rows, indent)
+
+
+def _cost(billed: View | None) -> str | None:
+    return f"${billed['cost_usd']:.4f}" if billed is not None and billed.get("cost_usd") is not None else None
 
 
 def _late_of(run: View) -> str | None:

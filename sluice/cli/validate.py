@@ -18,10 +18,8 @@ PARTS = ("workflows", "schedules", "dags", "datasets", "policies", "pools", "cal
 
 def validate(
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="App documents, YAML or JSON; - for stdin.")],
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Fill the placeholder ${KEY} in the files."),
-    ] = None,
+    settings: frame.Settings = None,
+    value_files: frame.ValueFiles = None,
     as_json: frame.Json = False,
 ) -> None:
     """Check app documents offline, and report every problem with its file and line.
@@ -31,7 +29,7 @@ def validate(
     from sluice import documents  # imported here: it loads the YAML parser
     from sluice.cli.apply import name_of, placed
 
-    values = frame.pairs_of("--set", settings or [])
+    values = frame.values_of(value_files, settings)
     check = _checker()
     sources: list[documents.Source] = []
     problems: list[Problem] = []

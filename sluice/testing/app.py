@@ -22,8 +22,9 @@ from chalicelib.core.documents import SENT
 from chalicelib.core.events.alarms import AlarmChange
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.fires import bundles, upcoming
-from chalicelib.core.instants import Instant, duration, iso, parse_instant
+from chalicelib.core.instants import Instant, Millis, duration, iso, parse_instant
 from chalicelib.core.jobs import check, of_period
+from chalicelib.core.rows.run import Run as RunRow
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.runs import fires
 from chalicelib.core.schedules.lifecycle import PauseMode
@@ -111,6 +112,8 @@ class App(Engine):
         )
         self._requests = self._puts = 0
         self._alarms: dict[str, str] = {}
+        self._spans: dict[str, Millis] = {}  # of runs, by the plain name of their schedule; those of all by ""
+        self._ends: list[tuple[Instant, Run]] = []  # of the runs that end by themselves
         self.namespace, self.app = "", ""
         first = _document(source, values)
         self.namespace, self.app = str(first.get("namespace", "test")), str(first.get("app", "app"))
@@ -260,6 +263,13 @@ class App(Engine):
             raise WrongUsage(f"expected a schedule whose target Sluice calls, got {naming.plain(name)}", "schedule")
         self.targets.script.set(name, answers)
 
+    def runs_take(self, span: str, schedule: str | None = None) -> None:
+        """Runs that begin from now on succeed by themselves after a span, such as ``20m``: those of a schedule, or all.
+        A test may still end them earlier. Runs of workers go on until the test ends them."""
+        with _refusals():
+            name = naming.plain(self.schedule(schedule)) if schedule is not None else ""
+            self._spans[name] = duration(span, "span")
+
     # -- time ------------------------------------------------------------------------------------------------------
 
     @property
@@ -380,16 +390,31 @@ class App(Engine):
         fires = upcoming.preview(definition, self.clock.now(), count, timer) if timer is not None else []
         return [moment(at) for at in fires]
 
+    def next_step(self, end: Instant) -> Instant:
+        """The next instant at which hints are handled, or a run ends by itself."""
+        now = self.clock.now()
+        return min([super().next_step(end), *(at for at, _ in self._ends if at > now)])
+
     def settle(self, invoke: Callable[[Act], Any] = lambda act: act()) -> None:
-        """Handle all hints that are due. A run begins as soon as its target has accepted it."""
+        """Handle all hints that are due. A run begins as soon as its target has accepted it, and ends after its span if
+        the test has set one."""
         super().settle(invoke)
         while begun := self.targets.take_begun():
             for run in begun:
-                update = RunUpdate(
-                    "RUNNING", self.clock.now(), target_id=self.targets.played(run.target_kind).find(run)
-                )
-                complete.advance_run(self.ports, run.run_id, run.attempt, update)
+                self._note_begun(run)
             super().settle(invoke)
+        ended = [run for at, run in self._ends if at <= self.clock.now()]
+        self._ends = [end for end in self._ends if end[0] > self.clock.now()]
+        for each in ended:
+            if each.state == "RUNNING":
+                each.succeed()
+
+    def _note_begun(self, run: RunRow) -> None:
+        now, target = self.clock.now(), self.targets.played(run.target_kind)
+        complete.advance_run(self.ports, run.run_id, run.attempt, RunUpdate("RUNNING", now, target_id=target.find(run)))
+        span = self._spans.get(naming.plain(run.schedule), self._spans.get(""))
+        if span is not None:
+            self._ends.append((now + span, Run(self, run.run_id, run.attempt)))
 
     # -- names -----------------------------------------------------------------------------------------------------
 

@@ -277,3 +277,12 @@ def test_l15_a_wrong_use_of_the_builder_says_what_to_do() -> None:
         app("demo", "x").add(builder.message("backup"))
     with pytest.raises(TypeError):
         concurrency(1, moon=2)
+
+
+def test_a_list_in_place_of_single_values_is_refused() -> None:
+    edges = [builder.edge("load", "check"), builder.edge("check", "report")]
+    assert builder.dag("nightly").edges(*edges).document() == {"edges": edges}
+    for act in (builder.dag("nightly").edges, builder.schedule("s").where, builder.workflow("w").notify):
+        with pytest.raises(WrongUsage, match="expected each value by itself, got a list") as wrong:
+            act(edges)  # type: ignore[operator]  # what the test is about
+        assert wrong.value.hint == "write an asterisk before the list: (*values)"

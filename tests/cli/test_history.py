@@ -224,6 +224,36 @@ def test_runs_are_listed_with_their_durations(api: PlayedApi, sluice: Sluice) ->
     assert answer == {"items": views, "next_cursor": None}
 
 
+def test_late_runs_are_those_that_missed_a_deadline(api: PlayedApi, sluice: Sluice) -> None:
+    by = {"start_by": "2026-11-20T11:00:00.000Z", "end_by": "2026-11-20T11:30:00.000Z"}
+    early = {"started_at": "2026-11-20T10:59:00.000Z", "ended_at": "2026-11-20T11:20:00.000Z"}
+    views = [
+        run(run_id="in-time", **by | early),
+        run(run_id="began-late", **by | early | {"started_at": "2026-11-20T11:00:00.001Z"}),
+        run(run_id="ended-late", **by | early | {"ended_at": "2026-11-20T11:31:00.000Z"}),
+        run(run_id="goes-on", **by | early | {"ended_at": None, "state": "RUNNING"}),
+        run(run_id="after-its-window", late=True),
+        run(run_id="without-a-deadline"),
+    ]
+    api.play("GET", f"{NS}/runs", {"items": views, "next_cursor": None})
+    lines = sluice("runs", "list", "-n", "demo", "--late").stdout.splitlines()[1:]
+    found = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert found == ["began-late", "ended-late", "goes-on", "after-its-window"]
+
+
+def test_the_cost_of_runs_is_shown_with_its_sum(api: PlayedApi, sluice: Sluice) -> None:
+    bill = {"vcpu_hours": 0.1, "memory_gb_hours": 0.2, "storage_gb_hours": 0.0}
+    views = [run(billed=bill | {"cost_usd": cost}) for cost in (0.0046, 0.02, None)] + [run(billed=None)]
+    api.play("GET", f"{NS}/runs", {"items": views, "next_cursor": None})
+    done = sluice("runs", "list", "-n", "demo", "--cost")
+    assert "COST" in done.stdout.splitlines()[0]
+    assert [line.split().count("$0.0046") for line in done.stdout.splitlines()].count(1) == 1
+    assert "2 runs cost $0.0246 at list price; 2 runs without a bill" in done.stderr
+    assert "COST" not in sluice("runs", "list", "-n", "demo").stdout
+    refused = sluice("runs", "list", "-n", "demo", "--cost", "--json")
+    assert (refused.exit_code, "expected one of --cost and --json, got both" in refused.stderr) == (2, True)
+
+
 def test_an_attempt_is_shown_only_where_it_matters(api: PlayedApi, sluice: Sluice) -> None:
     api.lists[f"{NS}/runs"] = [run(attempts=3), run(state="RETRYING", attempts=3), run(attempt=2, attempts=3)]
     rows = sluice("runs", "list", "-n", "demo").stdout.splitlines()[1:]

@@ -113,6 +113,27 @@ def test_a_placeholder_is_filled_or_reported(sluice: Sluice, offline: Path) -> N
     assert sluice("validate", "app.yaml", "--set", "bucket=lake").exit_code == 0
 
 
+def test_placeholders_are_filled_from_files_of_values(sluice: Sluice, offline: Path) -> None:
+    text = GOOD.replace("bucket: lake", 'bucket: "${bucket}"').replace("app: flights", "app: ${app}")
+    (offline / "app.yaml").write_text(text)
+    (offline / "all.yaml").write_text("bucket: 2026\napp: all\n")
+    (offline / "test.json").write_text('{"app": "test", "unused": "x"}')
+    both = ("--values", "all.yaml", "--values", "test.json")
+    assert "demo.test is valid" in sluice("validate", "app.yaml", *both).stdout
+    assert "demo.mine is valid" in sluice("validate", "app.yaml", *both, "--set", "app=mine").stdout
+    assert sluice("validate", "app.yaml", "--values", "gone.yaml", "--set", "app=a").exit_code == 2
+
+
+@pytest.mark.parametrize("value", ["1.50", "true", "[a]", "null"])
+def test_a_value_that_is_no_text_is_refused_with_its_line(sluice: Sluice, offline: Path, value: str) -> None:
+    (offline / "app.yaml").write_text(GOOD)
+    (offline / "values.yaml").write_text(f"app: x\nbucket: {value}\n")
+    done = sluice("validate", "app.yaml", "--values", "values.yaml")
+    assert done.exit_code == 2
+    assert "expected text or a whole number" in done.stderr
+    assert "values.yaml, line 2: bucket" in done.stderr
+
+
 def test_problems_as_json_go_to_stderr(sluice: Sluice, offline: Path) -> None:
     (offline / "app.yaml").write_text(BAD)
     done = sluice("validate", "app.yaml", "--json")

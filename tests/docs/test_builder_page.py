@@ -12,10 +12,14 @@ PAGE = (Path(__file__).parents[2] / "docs" / "builder.md").read_text()
 
 
 def test_the_python_and_the_yaml_of_the_page_are_equal() -> None:
-    [python, _], [yaml] = (re.findall(rf"```{kind}\n(.*?)```", PAGE, flags=re.S) for kind in ("python", "yaml"))
+    [python, _, of_dag], [yaml, dag] = (
+        re.findall(rf"```{kind}\n(.*?)```", PAGE, flags=re.S) for kind in ("python", "yaml")
+    )
     made: dict[str, Any] = {}
     exec(python, made)
     assert made["flights"].document() == yaml12.load(yaml)
+    exec(of_dag, made)
+    assert made["flights"].add(made["nightly"]).document()["dags"]["nightly"] == yaml12.load(dag)
 
 
 def test_the_message_of_the_page_is_a_file_for_the_command_line() -> None:

@@ -135,6 +135,26 @@ def test_a_failed_run_is_retried_after_its_delay(sluice_app: type[App]) -> None:
     assert [run.state for run in app.runs("join")] == ["RETRYING", "FAILED"]
 
 
+def test_u13_runs_succeed_by_themselves_after_their_span(sluice_app: type[App]) -> None:
+    made = document(on({"type": "time", "expression": "0 5 * * *"}, {"type": "concurrency", "max": 1}))
+    made["workflows"]["report"] = {"target": EMR}
+    follows = {"type": "program_status", "workflow": "join", "statuses": ["COMPLETED"]}
+    made["schedules"]["report"] = {"workflow": "report", "enabled": True, "trigger": follows}
+    app = sluice_app(made, at=AT)
+    app.runs_take("20m30s", "join")
+    app.advance("30d")
+    assert [run.state for run in app.runs("join")] == ["SUCCEEDED"] * 30
+    assert app.runs("report")[0].at == datetime(2026, 3, 3, 5, 20, 30, tzinfo=UTC)
+    assert "RUNNING" in {run.state for run in app.runs("report")}
+    app.runs_take("1m")
+    app.advance_to(app.next_fires("join")[0])
+    app.runs("join")[-1].fail("broken")
+    app.advance("1h")
+    assert app.runs("join")[-1].state == "FAILED"
+    with pytest.raises(ApiRefused, match="no schedule named 'demo.flights.jion'"):
+        app.runs_take("1m", "jion")
+
+
 def test_the_end_of_a_run_starts_what_follows(sluice_app: type[App]) -> None:
     made = document(on(FLIGHTS))
     made["workflows"]["report"] = {"target": EMR}

@@ -98,6 +98,7 @@ acts = st.one_of(
     st.sampled_from([10, 95]).map(lambda value: lambda app: app.measure(value)),
     st.sampled_from(["s0", "nightly"]).map(lambda name: lambda app: app.pause(name)),
     st.sampled_from(["s0", "nightly"]).map(lambda name: lambda app: app.resume(name)),
+    st.sampled_from(["4m30s", "50m"]).map(lambda span: lambda app: app.runs_take(span)),
     st.sampled_from(["throttled", "lost", "unreachable"]).map(lambda one: lambda app: app.answer_calls("s0", one)),
 )
 
