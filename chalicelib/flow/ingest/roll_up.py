@@ -138,10 +138,10 @@ def parts_of_run(
     ports: Ports,
     schedule: Schedule,
     correlation: Mapping[str, str],
-    described: Sequence[Mapping[str, Any]] | None,
+    described: Sequence[Mapping[str, Any]],
 ) -> dict[str, Parts] | None:
-    """The parts that the run of a period had, by the ``described`` events of its context. None: its context is lost, so
-    that those are meant which are registered. None for the run of no period."""
+    """The parts that the run of a period had, by the ``described`` events of its context; None for the run of no
+    period."""
     period, datasets = schedule.period_of(correlation), datasets_of(ports, schedule)
     if period is None:
         return None
@@ -149,8 +149,6 @@ def parts_of_run(
         needed = parts_by_leaf(schedule, Place(period, period, correlation, ()), datasets)
     except SluiceError:
         return None
-    if described is None:
-        return {leaf: came(ports, parts) for leaf, parts in needed.items()}
     for leaf, parts in needed.items():
         for values in (each["partition"] for each in described if each["dataset"] == parts.dataset):
             part = period_of(datasets[parts.dataset], values)
