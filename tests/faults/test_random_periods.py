@@ -24,7 +24,11 @@ def _check(seed: int, kind: str | None = None) -> None:
     assert life.problems() == [], "\n".join([f"seed {seed}", *life.said])
 
 
-@pytest.mark.parametrize("seed", range(8))
+# Short lives of each kind, then one that has found a defect: a job did not learn what had come during a drain.
+SEEDS = (1, 2, 3, 5, 7, 9, 11, 15, 20, 22, 24, 25, 28, 52)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_t25_random_lives_of_periods(seed: int) -> None:
     _check(seed)
 

@@ -124,10 +124,10 @@ def parts_of_run(
     ports: Ports,
     schedule: Schedule,
     correlation: Mapping[str, str],
-    described: Sequence[Mapping[str, Any]] | None,
+    described: Sequence[Mapping[str, Any]],
 ) -> dict[str, Parts] | None:
-    """The parts that the run of a period had, by the ``described`` events of its context. None: its context is lost, so
-    that those are meant which are registered. None for the run of no period."""
+    """The parts that the run of a period had, by the ``described`` events of its context; None for the run of no
+    period."""
     datasets = period_jobs.datasets_of(ports, schedule)
     if schedule.period_of(correlation) is None:
         return None
@@ -136,8 +136,6 @@ def parts_of_run(
         _, needed = needed_by(schedule, correlation, datasets, values_seen)
     except SluiceError:
         return None
-    if described is None:
-        return {leaf: _with_registered(ports, parts) for leaf, parts in needed.items()}
     for leaf, parts in needed.items():
         for values in (each["partition"] for each in described if each["dataset"] == parts.dataset):
             part, known = period_of(datasets[parts.dataset], values), joined_by(needed[leaf], values)

@@ -87,13 +87,14 @@ def _made(repair: Repair, begun: Begun, run_id: str, attempt: int) -> Run | None
 
 
 def _parts(repair: Repair, run: Run, schedule: Schedule, context: adopted.Context) -> dict[str, Parts] | None:
-    """The parts that the run of a period had: those in its context, and without one all that are registered now."""
+    """The parts that the run of a period had, by its context; None for any other run. Only a context says for which
+    period a run was."""
     events = context.get("events") or []
     if context.get("manifest") is not None:
         events = repair.ports.payloads.manifest(run.run_id) or []
     if run.event is not None or run.attempt > 1 or any(each["kind"] != "partition" for each in events):
         return None
-    return roll_up.parts_of_run(repair.ports, schedule, run.correlation or {}, events if context else None)
+    return roll_up.parts_of_run(repair.ports, schedule, run.correlation or {}, events)
 
 
 def _correlation(repair: Repair, context: adopted.Context) -> Mapping[str, str] | None:
