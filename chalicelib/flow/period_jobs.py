@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 from chalicelib.core import ids, states
 from chalicelib.core.backfills import backfill
@@ -18,7 +20,6 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.triggers import tree
 from chalicelib.core.why import Why, mention
 from chalicelib.core.writes import ExpectNoneGathering, ExpectNoRun
-from chalicelib.flow import many
 from chalicelib.ports import Ports
 
 AT_ONCE = 50  # jobs of a period that are looked up together
@@ -37,15 +38,17 @@ def source(sort_key: str, number: int) -> str:
     return f"period:{sort_key}:{number}"
 
 
-def started(ports: Ports, schedule: str, generation: int, sort_key: str) -> tuple[int, Run | None]:
-    """The number of the next job of a period, and the last run of those before it."""
+def started(
+    ports: Ports, schedule: str, generation: int, sort_key: str, recorded: Callable[[Sequence[str]], Collection[str]]
+) -> tuple[int, Run | None]:
+    """The number of the next job of a period, and the last run of those before it. ``recorded`` says which of some jobs
+    are on record: a caller whose rows were read ahead reads them one by one."""
     number, size = 0, 1
     last: Run | None = None
     while True:
         wanted = [ids.job_id(schedule, generation, source(sort_key, number + more)) for more in range(size)]
         runs = {run.run_id: run for run in ports.runs.several([(job_id, 1) for job_id in wanted])}
-        rest = [(job_id,) for job_id in wanted if job_id not in runs]
-        records = {record.id for record in many.rows(ports, Record, rest)}
+        records = recorded([job_id for job_id in wanted if job_id not in runs])
         for job_id in wanted:
             if job_id not in runs and job_id not in records:
                 return number, last if last is not None else _of_former(ports, schedule, sort_key)
@@ -113,7 +116,10 @@ def _own(ports: Ports, job: Job, label: str) -> OtherWork:
     own = ports.rows.get(Job, job.schedule, job.generation, sort_key)
     if own is not None and not own.closed:
         return OtherWork(Why.of("period_taken", "job ", mention("run", own.job_id), f" of {label} waits, and runs it"))
-    number, last = started(ports, job.schedule, job.generation, sort_key)
+    by_id = partial(ports.rows.get, Record)
+    number, last = started(
+        ports, job.schedule, job.generation, sort_key, lambda names: [name for name in names if by_id(name) is not None]
+    )
     run = _active(ports, last.run_id) if last is not None else None
     if run is not None:
         return OtherWork(Why.of("period_taken", "run ", mention("run", run.run_id), f" of {label} is under way"))

@@ -93,7 +93,7 @@ export const REPROCESS = {
 };
 
 const DAY = { year: "2013", month: "1", day: "4" };
-const ENTRY = { why: null, code: null, run_id: null, have: null, need: null };
+const ENTRY = { why: null, code: null, run_id: null };
 const PLAN = {
   schedule: BACKFILL.schedule,
   dataset: null,

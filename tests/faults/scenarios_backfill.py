@@ -8,7 +8,7 @@ from typing import Any
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.schedule import ScheduleState
 from tests.faults.dying import End, Scenario, finish, passes, people, upload
-from tests.faults.scenarios_gathered import HALVES, per_day
+from tests.faults.scenarios_gathered import HALVES, parts_of, per_day
 from tests.support import backfills
 from tests.support.backfills import about
 from tests.support.crash import lost, redelivered
@@ -79,8 +79,7 @@ def _days(world: World) -> None:
 
 
 def _is_whole_with_halves(world: World) -> bool:
-    got = [len(world.context(run)["events"]) for run in world.runs("whole") if run.state == "SUCCEEDED"]
-    return got == [2, 2] and bool(_is_whole("whole", 2)(world))
+    return parts_of(world, "whole") == [2, 2] and bool(_is_whole("whole", 2)(world))
 
 
 def _cancelled(world: World) -> None:

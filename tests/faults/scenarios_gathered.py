@@ -213,7 +213,7 @@ def _late_half(world: World) -> None:
     finish(world)
 
 
-def _parts(world: World, name: str) -> list[int]:
+def parts_of(world: World, name: str) -> list[int]:
     """How many partitions each run got."""
     return sorted(map(len, _events(world, name)))
 
@@ -284,7 +284,7 @@ GATHERED = {
         {"days": per_day(), "pairs": per_day({"periods": 3, "ending": "period"})},
         _halves,
         [({"days": ["SUCCEEDED"], "pairs": ["SUCCEEDED"]}, 2)],
-        holds=lambda world: (_parts(world, "days"), _parts(world, "pairs")) == ([2], [3]),
+        holds=lambda world: (parts_of(world, "days"), parts_of(world, "pairs")) == ([2], [3]),
         datasets=HALVES,
     ),
     "a day that starts the jobs of its thirds": Scenario(
@@ -323,7 +323,7 @@ GATHERED = {
         _late_half,
         # The late half joins a job that has not started, because a Lambda died.
         [({"days": ["SUCCEEDED"] * 2}, 2), ({"days": ["SUCCEEDED"]}, 1)],
-        holds=lambda world: _parts(world, "days")[-1] == 2,
+        holds=lambda world: parts_of(world, "days")[-1] == 2,
         datasets=HALVES,
     ),
     "a half match that grows old": Scenario(

@@ -63,7 +63,7 @@ def test_l12_a_dry_run_answers_how_many_and_stores_nothing(api: Api) -> None:
                 "entry": f"2026-01-{number:02d}T02:00:00.000Z",
                 "state": "missing",
                 "runs": True,
-                **dict.fromkeys(("have", "need", "why", "code", "run_id")),
+                **dict.fromkeys(("why", "code", "run_id")),
             }
             for number in range(1, 32)
         ],

@@ -153,10 +153,12 @@ class _Found:
 
 @dataclass(slots=True)
 class _Whole:
-    """A period: the parts of each leaf, and the partitions that have not come, with their leaves and numbers."""
+    """A period: the parts of each leaf, and the partitions that have not come, with their leaves and numbers; or why
+    its datasets do not determine them."""
 
     leaves: dict[str, Parts]
     missing: dict[Place, list[tuple[str, int]]]
+    refused: str = ""
 
 
 @dataclass(slots=True)
@@ -199,19 +201,27 @@ class _Data:
         left = NotFollowed(follower.name, cause.event.dataset or "", cause.workflow or "", why)
         self.incomplete.setdefault(follower.name, {})[unit] = left
 
-    def lacks(self, follower: Follower, unit: Values) -> str:
-        """What the trigger waits for in a period, by the partitions that are registered or that the plan registers;
-        empty if it would start the job. Raises `SluiceError` if the datasets do not determine the partitions."""
+    def why_not(self, follower: Follower, unit: Values) -> str:
+        """Why a period does not run, by the partitions that are registered or that the plan registers; empty if its
+        trigger would start it. Raises ``invalid`` for more than `MAX_PARTS`."""
+        if of_period.follows_former(follower.schedule, follower.datasets):
+            return "the period before says its values; start it by a backfill"
         whole = self.wholes.get((follower.name, unit))
         if whole is None:
-            whole = self.wholes[follower.name, unit] = self._read(follower, unit)
+            whole = self.wholes[follower.name, unit] = self._whole(follower, unit)
+        if whole.refused:
+            return whole.refused
         for place in [place for place in whole.missing if place in self.made]:
             for leaf, number in whole.missing.pop(place):
                 whole.leaves[leaf] = having(whole.leaves[leaf], number)
-        return of_period.lacks(follower.schedule, whole.leaves, self.now)
+        lacks = of_period.lacks(follower.schedule, whole.leaves, self.now)
+        return f"lacks {lacks}" if lacks else ""
 
-    def _read(self, follower: Follower, unit: Values) -> _Whole:
-        leaves = of_period.needed_by(follower.schedule, dict(unit), follower.datasets)[1]
+    def _whole(self, follower: Follower, unit: Values) -> _Whole:
+        try:
+            leaves = of_period.needed_by(follower.schedule, dict(unit), follower.datasets)[1]
+        except SluiceError as refused:
+            return _Whole({}, {}, refused.message)
         self.parts += sum(parts.need for parts in leaves.values())
         if self.parts > MAX_PARTS:
             hint = "re-process a part of the range, or with scope only"
@@ -363,16 +373,9 @@ class _Walk:
             return
         for place in places:
             unit = tuple(place.correlation.items())
-            if of_period.follows_former(schedule, follower.datasets):
-                why = f"does not run {place.period.label}: the period before says its values; start it by a backfill"
-                self.data.leave_out_period(follower, cause, unit, why)
-                continue
-            try:
-                lacks = self.data.lacks(follower, unit)
-            except SluiceError as refused:
-                lacks = refused.message
-            if lacks:
-                self.data.leave_out_period(follower, cause, unit, f"does not run {place.period.label}: lacks {lacks}")
+            why = self.data.why_not(follower, unit)
+            if why:
+                self.data.leave_out_period(follower, cause, unit, f"does not run {place.period.label}: {why}")
             else:
                 self.data.incomplete.get(follower.name, {}).pop(unit, None)
                 yield from self._noted(follower, cause, (unit, ""), None)

@@ -79,15 +79,17 @@ def selected(
     now = {entry: seen.of(periods.period_of_entry(entry, plan.keys, schedule.keys)) for entry in plan.entries}
     if only != "all":
         _require_complete(now, begins, seen.complete_from)
-    alone = [entry for entry, status in now.items() if status.in_flight or (plan.is_of_periods and status.gathers)]
+    alone = {
+        entry: None for entry, status in now.items() if status.in_flight or (plan.is_of_periods and status.gathers)
+    }
     wanted = [entry for entry, status in now.items() if entry not in alone and periods.chosen(only, status)]
-    incomplete = [entry for entry in wanted if plan.is_of_periods and plan.whole[entry].lacks and not plan.named]
+    left_out = {entry: None for entry in wanted if plan.is_of_periods and plan.whole[entry].lacks and not plan.named}
     return replace(
         plan,
-        entries=tuple(entry for entry in wanted if entry not in incomplete),
+        entries=tuple(entry for entry in wanted if entry not in left_out),
         now=now,
         in_flight=tuple(alone),
-        incomplete=tuple(incomplete),
+        incomplete=tuple(left_out),
     )
 
 

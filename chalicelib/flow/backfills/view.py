@@ -87,8 +87,8 @@ class EntryNowView(View):
     entry: Any
     state: PeriodState
     runs: bool
-    have: int | None
-    need: int | None
+    have: NotRequired[int]
+    need: NotRequired[int]
     why: Sentence | None
     code: Code | None
     run_id: str | None
@@ -200,16 +200,15 @@ def _now_view(plan: Plan, entry: str, status: PeriodStatus) -> EntryNowView:
     whole, why = plan.whole.get(entry), status.why
     if whole is not None and whole.lacks and entry not in plan.in_flight:
         why = Why.of("trigger_unmet", f"lacks {whole.lacks}")
-    return {
+    found: EntryNowView = {
         "entry": entry_view(entry, plan.keys),
         "state": status.state,
         "runs": entry in plan.chosen,
-        "have": whole.have if whole is not None else None,
-        "need": whole.need if whole is not None else None,
         "why": why or None,
         "code": why.code or None,
         "run_id": status.runs[0] if status.runs else None,
     }
+    return found if whole is None else {**found, "have": whole.have, "need": whole.need}
 
 
 def entry_view(entry: str, keys: tuple[str, ...]) -> EntryView:

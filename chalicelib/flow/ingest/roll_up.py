@@ -23,7 +23,7 @@ from chalicelib.core.jobs.of_period import TOO_MANY, Place, needed_by, numbers, 
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Job, Progress
 from chalicelib.core.rows.parts import Parts
-from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.core.triggers.parts import MAX_JOBS, every, having, joined_by, number_of, values_of
 from chalicelib.flow import many, period_jobs
@@ -67,7 +67,10 @@ def begin(
     ``is_granted`` says of a leaf whether its dataset may be read. ``over`` is the job before, if it has timed out and
     is not on record yet."""
     key = gather.gathering_key(place.correlation)
-    number, last = period_jobs.started(ports, row.schedule, row.generation, key)
+    number, last = period_jobs.started(
+        ports, row.schedule, row.generation, key,
+        lambda names: [record.id for record in many.rows(ports, Record, [(name,) for name in names])],
+    )  # fmt: skip
     number += over is not None
     if last is not None:
         if not _is_rewritten(event) and _has(last, place, event):

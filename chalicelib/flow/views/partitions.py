@@ -162,7 +162,11 @@ def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) ->
     of_periods = [(each.schedule, each.generation, each.of) for each in own if each.of is not None]
     in_registry = roll_up.runs_with(ports, of_periods, event)
     counted = list(dict.fromkeys([*(job_id for _, job_id in followed), *of_several, *in_registry]))
-    replayed, cut_of_plans = used.by_backfills(ports, event, list(living), counted)
+    periods: dict[str, list[Mapping[str, str]]] = {}
+    for each in places:
+        if each.of is not None:
+            periods.setdefault(each.schedule, []).append(each.of.correlation)
+    replayed, cut_of_plans = used.by_backfills(ports, event, list(living), counted, periods)
     makers, cut_of_makers = used.makers(ports, event, dataset)
     wanted = list(dict.fromkeys([*counted, *replayed]))
     runs, jobs, records, cut_too = lineage.became(ports, wanted[: lineage.MAX_NODES])

@@ -7,23 +7,19 @@ event. Other runs that have made it are among the newest of the workflows that p
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice
 
 from chalicelib.core.backfills import backfill
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.events import products
-from chalicelib.core.jobs import gather
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.run import Run
-from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Upstream
 from chalicelib.flow import lookup, many
 from chalicelib.flow.definitions import store
-from chalicelib.flow.ingest import roll_up
-from chalicelib.flow.ingest.roll_up import Refused
 from chalicelib.flow.lookup import definitions_in
 from chalicelib.ports import Ports
 
@@ -35,18 +31,23 @@ MAX_MADE = 20  # runs that are shown
 
 
 def by_backfills(
-    ports: Ports, event: Event, schedules: Sequence[str], counted: Collection[str]
+    ports: Ports,
+    event: Event,
+    schedules: Sequence[str],
+    counted: Collection[str],
+    periods: Mapping[str, Sequence[Mapping[str, str]]],
 ) -> tuple[list[str], bool]:
     """The ids of the jobs by which backfills and re-processings have run a partition, and whether there may be more.
-    ``counted`` are the jobs that have counted its event: one of them may have run again."""
+    ``counted`` are the jobs that have counted its event: one of them may have run again. ``periods`` has the
+    correlations of the periods to which the partition belongs, by schedule."""
     found: list[str] = []
     cut, left = len(schedules) > MAX_SCHEDULES, MAX_PARTS
     for name, (_, schedule) in many.schedules(ports, schedules[:MAX_SCHEDULES]).items():
-        wanted = _wanted(ports, schedule, event)
+        wanted = periods[name] if name in periods else [_wanted(schedule, event)]
         for row in ports.jobs.backfills(name):
             if row.run is not None:
                 found += [backfill.job_id(row, 0, row.generation)] if row.run in counted else []
-            elif row.periods or row.dataset == event.dataset:
+            elif row.dataset == event.dataset or (row.periods and name in periods):
                 parts = backfill.parts_of(row.total)
                 cut |= len(parts) > left
                 found += _entries(ports, row, wanted, parts[:left])
@@ -54,20 +55,13 @@ def by_backfills(
     return found, cut
 
 
-def _wanted(ports: Ports, schedule: Schedule, event: Event) -> list[dict[str, str]]:
-    """The values of the entries that run a partition: with the same correlation, or with that of a period to which it
-    belongs."""
+def _wanted(schedule: Schedule, event: Event) -> Mapping[str, str]:
+    """The values of the entries that run a partition: the same values of the correlation keys, or of all keys."""
     values = event.partition or {}
-    by = {key: values[key] for key in schedule.by if key in values}
-    if schedule.per is None:
-        return [by if len(by) == len(schedule.by) and by else dict(values)]
-    leaves = [leaf.id for leaf in tree.leaves(schedule.trigger)
-              if event.dataset in [each.name for each in leaf.trigger.datasets()]]  # fmt: skip
-    places = roll_up.places(ports, schedule, event, gather.joined(schedule, event), leaves)
-    return [] if isinstance(places, Refused) else [dict(place.correlation) for place in places]
+    return {key: values.get(key, "") for key in schedule.by} or values
 
 
-def _entries(ports: Ports, row: Backfill, wanted: Sequence[dict[str, str]], parts: Sequence[int]) -> Iterator[str]:
+def _entries(ports: Ports, row: Backfill, wanted: Sequence[Mapping[str, str]], parts: Sequence[int]) -> Iterator[str]:
     """The jobs of the entries of a backfill that have one of the ``wanted`` values."""
     for part in many.rows(ports, PlanPart, ((row.plan, number) for number in parts)):
         for number, entry in enumerate(part.entries, part.number * backfill.PART):

@@ -415,8 +415,8 @@ export interface EntryNow {
   entry: unknown;
   state: "missing" | "waiting" | "running" | "succeeded" | "failed";
   runs: boolean;
-  have: number | null;
-  need: number | null;
+  have?: number;
+  need?: number;
   why: string | null;
   code: string | null;
   run_id: string | null;

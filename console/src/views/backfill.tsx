@@ -258,7 +258,7 @@ const SHOWN = 100;
 /** What became of each entry of the range so far. */
 function EntriesNow({ plan }: { plan: PlanOfBackfill }) {
   const total = Object.values(plan.now).reduce((sum, many) => sum + many, 0);
-  const counted = plan.entries.some((each) => each.need !== null);
+  const counted = plan.entries.some((each) => each.need !== undefined);
   return (
     <table className="table after">
       <caption>

@@ -8,7 +8,9 @@ import pytest
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.backfill import Backfill
+from chalicelib.flow import lookup, period_jobs
 from chalicelib.flow.definitions import store
+from chalicelib.flow.views import partitions
 from tests.acceptance.triggers import test_fan_out as fan_out
 from tests.acceptance.triggers.test_roll_ups import (
     DAYS,
@@ -415,6 +417,17 @@ def test_l23_days_of_a_dataset_of_another_namespace() -> None:
     world.grant("lake", share)
     work_off(world)
     assert ran(world) == [("2026-02-27", 24), ("2026-02-28", 24)]
+
+
+def test_l22_an_hour_names_the_backfill_of_its_day(world: World) -> None:
+    before(world, "2026-02-27", "2026-02-28")
+    begin(world, "s", **between("2026-02-27", "2026-02-28"))
+    work_off(world)
+    [run] = [run for run in world.runs("s") if run.correlation == {"day": "2026-02-28"}]
+    schedule = lookup.existing(world.ports, full("s"))[1]
+    dataset = period_jobs.datasets_of(world.ports, schedule)["demo.clicks"]
+    found = partitions.one(world.ports, "demo.clicks", dataset, {"dt": "2026-02-28", "hour": "05"})
+    assert [each["run_id"] for each in found["runs"]] == [run.run_id]
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------

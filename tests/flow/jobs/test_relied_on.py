@@ -69,6 +69,7 @@ NOT_EXPECTED = {
     "policy": "a reader computes the next start from the head; a start by the former pace was allowed then",
     "answers": "an answer holds for the instant of its request, and no later event changes it",
     "origin": "the repeated run is final",
+    "other": "it has the writes that expect it; an own job of a period is stored before it reads the backfills",
     "repairs": "the check commits them, and reads the facts again",
 }
 # The definitions that are read for the facts. A new one belongs to one of the lists above.
