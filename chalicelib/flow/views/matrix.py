@@ -6,7 +6,7 @@ from the list of the namespace's runs. So the view costs what waits and what is 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -39,6 +39,8 @@ from chalicelib.ports import Page, Ports
 MAX_SCHEDULES = 100  # of a page, and the default
 RECENT, MAX_DAYS = 31, 400  # days of a request: the default, and the most
 MAX_NEW = 2_000  # new attempts of a namespace that are looked through; with more, each schedule lists its own
+RECENT_ROW = 2 * period_ends.AGAIN  # of rows that are older, each schedule lists its own new attempts,
+FEW = 100  # if they are less than that, side by side
 MAX_WORK = 10_000  # attempts and jobs that one request reads, and
 MAX_EXPECTED = 100_000  # periods that it computes, before it ends its page
 # The states of periods as letters. A day has the first of these that one of its periods has.
@@ -154,44 +156,60 @@ def _waiting(ports: Ports, pair: many.Found) -> list[Values]:
 
 @dataclass(frozen=True, slots=True)
 class _Past:
-    """The rows of schedules that have one for their present keys, and the attempts that these do not count. ``newer``
-    is None if the namespace has too many: then each schedule lists its own."""
+    """The rows of schedules that have one for their present keys. ``newer`` has the attempts that a row does not count,
+    newest first, for those schedules of which they were read together."""
 
     ports: Ports
     since: Instant
     rows: Mapping[str, PeriodEnds]
-    newer: Mapping[str, Sequence[Run]] | None
+    newer: Mapping[str, Sequence[Run]]
 
     @classmethod
     def read(cls, ports: Ports, namespace: str, found: Mapping[str, many.Found], since: Instant) -> _Past:
+        now = ports.clock.now()
         stored = many.rows(ports, PeriodEnds, [(name,) for name in found], strong=False)
         rows = {row.schedule: row for row in stored if row.by == found[row.schedule][1].keys}
-        if not rows:
-            return cls(ports, since, rows, {})
-        begin = min(row.complete_to for row in rows.values())
-        names = ports.runs.claimed(namespace, begin, ports.clock.now() + DAY, MAX_NEW + 1)
-        if len(names) > MAX_NEW:
-            return cls(ports, since, rows, None)
-        again = {name for row in rows.values() for name in row.active}
-        wanted = [*again, *(name for name in names if _schedule_of(name[0]) in rows and name not in again)]
-        newer = defaultdict(list)
-        for run in newest_first(ports.runs.several(wanted, strong=False)):
+        recent = {name: row for name, row in rows.items() if row.complete_to >= now - RECENT_ROW}
+        begin = min((row.complete_to for row in recent.values()), default=now)
+        names = ports.runs.claimed(namespace, begin, now + DAY, MAX_NEW + 1) if recent else ()
+        together = recent if len(names) <= MAX_NEW else {}
+        wanted = [name for name in names if _schedule_of(name[0]) in together]
+        again = {name for row in together.values() for name in row.active}
+        newer: dict[str, list[Run]] = {name: [] for name in together}
+        for run in newest_first(ports.runs.several(list({*wanted, *again}), strong=False)):
             if run.claimed_at >= rows[run.schedule].complete_to or (run.run_id, run.attempt) in again:
                 newer[run.schedule].append(run)
-        return cls(ports, since, rows, newer)
+        return cls(ports, since, rows, newer | _idle(ports, rows.keys() - recent.keys(), rows, now))
 
-    def of(self, name: str) -> tuple[PeriodEnds | None, Sequence[Run], Instant]:
-        """The row of a schedule, the attempts that it does not count, newest first, and from when on all are known."""
+    def of(self, name: str, by: Values) -> tuple[PeriodEnds | None, Sequence[Run], Instant]:
+        """The row of a schedule, the attempts that it does not count, newest first, and from when on all are known. A
+        fire has no run before its day, but a period may have one: its partition may come long before it begins."""
         row, most = self.rows.get(name), MAX_ATTEMPTS + 1
-        if row is not None and self.newer is not None:
-            return row, self.newer.get(name, ()), row.complete_from
-        since, runs = row.complete_to if row is not None else self.since, self.ports.runs
+        if row is not None and name in self.newer:
+            return row, self.newer[name], row.complete_from
+        first, runs = 0 if by else self.since, self.ports.runs
+        since = row.complete_to if row is not None else first
         found = runs.attempts_between(name, since, self.ports.clock.now() + DAY, most)
         if len(found) == most:  # what is older is not known, so the ends before it are none, either
             return None, found[:-1], found[-1].claimed_at + 1
         if row is None:
             return None, found, since
         return row, newest_first([*found, *runs.several(row.active, strong=False)]), row.complete_from
+
+
+def _idle(
+    ports: Ports, names: Iterable[str], rows: Mapping[str, PeriodEnds], now: Instant
+) -> dict[str, list[Run]]:  # fmt: skip
+    """The attempts that old rows do not count. These schedules have hardly run since: a run makes a row due."""
+    wanted = list(names)
+
+    def read(name: str) -> list[Run]:
+        found = ports.runs.attempts_between(name, rows[name].complete_to, now + DAY, FEW)
+        return newest_first([*found, *ports.runs.several(rows[name].active, strong=False)])
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = dict(zip(wanted, pool.map(read, wanted), strict=True))
+    return {name: attempts for name, attempts in found.items() if len(attempts) < FEW}
 
 
 def _schedule_of(run_id: str) -> str:
@@ -220,7 +238,7 @@ class _Matrix:
         except SluiceError as error:
             why, expected = error.said, ()
         if expected:
-            row, attempts, complete_from = past.of(name)
+            row, attempts, complete_from = past.of(name, schedule.keys)
             ends, active = after(Ends.of_text(row.ends) if row is not None else Ends(), attempts, schedule.keys)
             states = period_ends.states(ends, active, waiting)
             self._work += len(waiting) + len(attempts)

@@ -308,6 +308,23 @@ def test_l23_a_busy_namespace_shows_the_same(world: World, monkeypatch: pytest.M
     assert rows["demo.flights.r"]["days"] == rows["demo.flights.s"]["days"] == agrees(world)
 
 
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("few", [1, 100])
+def test_l23_an_old_row_costs_no_list_of_each_day(world: World, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    """Of a schedule that has not run for months, the list of each day of the namespace since then is not read."""
+    monkeypatch.setattr(matrix, "FEW", few)
+    world.deploy(app({"s": on(partition("sales"), "clean", by=["day"])}))
+    comes(world, "sales/day=2026-02-24", ends=None)
+    world.clock.pass_by("1s")
+    period_ends.keep(world.ports, [full("s")], {})
+    comes(world, "sales/day=2026-02-25")
+    world.clock.pass_by("90d")
+    claimed: list[Any] = []
+    monkeypatch.setattr(type(world.ports.runs), "claimed", lambda *_: claimed.append(_) or ())
+    assert agrees(world)[(date(2026, 2, 24) - FIRST).days :][:3] == "ssm"
+    assert claimed == []
+
+
 def test_l23_a_claim_while_it_is_read_hides_no_work() -> None:
     """A job becomes a run before any call of the view: the day is waiting or running, and never missing."""
     start, found = Start(_with_a_job), set[str]()
@@ -332,6 +349,16 @@ def _with_a_job() -> World:
     world.deploy(app({"s": on(partition("sales"), "clean", by=["day"])}))
     world.upload("raw/sales/day=2026-02-24/part-0", size=1)
     return world
+
+
+def test_l23_a_day_may_have_run_long_before_it_began(world: World) -> None:
+    world.deploy(app({"s": on(partition("sales"), "clean", by=["day"])}))
+    comes(world, "sales/day=2026-03-12")
+    world.clock.pass_by("13d")
+    day = date(2026, 3, 12)
+    assert shown(world, day, day)[full("s")]["days"] == "s"
+    period_ends.keep(world.ports, [full("s")], {})
+    assert shown(world, day, day)[full("s")]["days"] == "s"
 
 
 def test_l23_a_page_ends_when_it_has_read_enough(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
