@@ -7,8 +7,8 @@
         assert "waits for 1 partition of demo.weather" in app.why("join", day="2026-03-01")
 
 The code of the service makes the decisions, on tables in memory and with a clock that the test moves. A test that fails
-shows what ran, what waits and why (`App.explain`). The package needs the extra ``testing``. The fixture ``sluice_app`` is
-in `sluice.pytest_plugin`; without pytest, construct an `App`.
+shows what ran, what waits and why (`App.explain`). The package needs the extra ``testing``. The fixture ``sluice_app``
+is in `sluice.pytest_plugin`; without pytest, construct an `App`.
 """
 
 from __future__ import annotations

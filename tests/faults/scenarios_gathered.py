@@ -315,7 +315,7 @@ GATHERED = {
         {"days": on({"type": "partition", "dataset": "areas", "of": "period"}, per="day", incomplete={"after": "20h"})},
         _regions_come_and_go,
         [({"days": ["SUCCEEDED"]}, 1)],
-        holds=lambda world: (_parts(world, "days"), len(world.jobs("days"))) == ([3], 1),
+        holds=lambda world: (parts_of(world, "days"), len(world.jobs("days"))) == ([3], 1),
         datasets={"areas": PLANS["areas"] | {"values": {"region": "seen_last"}}},
     ),
     "a half of a day that comes late": Scenario(
