@@ -40,7 +40,7 @@ MAX_SCHEDULES = 100  # of a page, and the default
 RECENT, MAX_DAYS = 31, 400  # days of a request: the default, and the most
 MAX_NEW = 2_000  # new attempts of a namespace that are looked through; with more, each schedule lists its own
 RECENT_ROW = 2 * period_ends.AGAIN  # of rows that are older, each schedule lists its own new attempts,
-FEW = 100  # if they are less than that, side by side
+MAX_TOGETHER = 100  # side by side, if they are less than that
 MAX_WORK = 10_000  # attempts and jobs that one request reads, and
 MAX_EXPECTED = 100_000  # periods that it computes, before it ends its page
 # The states of periods as letters. A day has the first of these that one of its periods has.
@@ -197,19 +197,17 @@ class _Past:
         return row, newest_first([*found, *runs.several(row.active, strong=False)]), row.complete_from
 
 
-def _idle(
-    ports: Ports, names: Iterable[str], rows: Mapping[str, PeriodEnds], now: Instant
-) -> dict[str, list[Run]]:  # fmt: skip
+def _idle(ports: Ports, names: Iterable[str], rows: Mapping[str, PeriodEnds], now: Instant) -> dict[str, list[Run]]:
     """The attempts that old rows do not count. These schedules have hardly run since: a run makes a row due."""
     wanted = list(names)
 
     def read(name: str) -> list[Run]:
-        found = ports.runs.attempts_between(name, rows[name].complete_to, now + DAY, FEW)
+        found = ports.runs.attempts_between(name, rows[name].complete_to, now + DAY, MAX_TOGETHER)
         return newest_first([*found, *ports.runs.several(rows[name].active, strong=False)])
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         found = dict(zip(wanted, pool.map(read, wanted), strict=True))
-    return {name: attempts for name, attempts in found.items() if len(attempts) < FEW}
+    return {name: attempts for name, attempts in found.items() if len(attempts) < MAX_TOGETHER}
 
 
 def _schedule_of(run_id: str) -> str:

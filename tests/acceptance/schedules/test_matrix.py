@@ -312,7 +312,7 @@ def test_l23_a_busy_namespace_shows_the_same(world: World, monkeypatch: pytest.M
 @pytest.mark.parametrize("few", [1, 100])
 def test_l23_an_old_row_costs_no_list_of_each_day(world: World, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
     """Of a schedule that has not run for months, the list of each day of the namespace since then is not read."""
-    monkeypatch.setattr(matrix, "FEW", few)
+    monkeypatch.setattr(matrix, "MAX_TOGETHER", few)
     world.deploy(app({"s": on(partition("sales"), "clean", by=["day"])}))
     comes(world, "sales/day=2026-02-24", ends=None)
     world.clock.pass_by("1s")
