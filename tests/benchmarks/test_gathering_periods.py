@@ -64,8 +64,6 @@ def costs(count: int) -> dict[str, Any]:
         return {**found, "five minutes": made.cost(lambda: made.plant.pass_by(5 * MINUTE))}
 
 
-
-
 @pytest.mark.parametrize("many", [450, pytest.param(10_000, marks=pytest.mark.long)])
 def test_t25_many_periods_that_wait_cost_as_few(many: int) -> None:
     few, found = costs(150), costs(many)  # both more than a page of a list
