@@ -65,6 +65,7 @@ NOT_EXPECTED = {
     "start_rate": "a setting of the deployment",
     "successes": "the last success of an upstream only becomes younger: what was fresh when it was read has been so",
     "newest": "a newer partition is only younger, as with a success",
+    "fresh": "a put of the dataset gives another span from then on; the job was fresh enough by the one that was read",
     "counted": "a counted start takes a permit of its workflow's limit; an earlier start needed none",
     "policy": "a reader computes the next start from the head; a start by the former pace was allowed then",
     "answers": "an answer holds for the instant of its request, and no later event changes it",
