@@ -135,7 +135,7 @@ def test_a_failed_run_is_retried_after_its_delay(sluice_app: type[App]) -> None:
     assert [run.state for run in app.runs("join")] == ["RETRYING", "FAILED"]
 
 
-def test_u13_runs_succeed_by_themselves_after_their_span(sluice_app: type[App]) -> None:
+def test_runs_succeed_by_themselves_after_their_span(sluice_app: type[App]) -> None:
     made = document(on({"type": "time", "expression": "0 5 * * *"}, {"type": "concurrency", "max": 1}))
     made["workflows"]["report"] = {"target": EMR}
     follows = {"type": "program_status", "workflow": "join", "statuses": ["COMPLETED"]}

@@ -30,7 +30,7 @@ def app(sluice_app: type[App]) -> App:
     return sluice_app(DOCUMENT, at=AT)
 
 
-def test_u13_the_nodes_of_a_dag_run_by_their_plain_names(app: App) -> None:
+def test_the_nodes_of_a_dag_run_by_their_plain_names(app: App) -> None:
     app.partition("flights", day=1)
     assert app.dag_run("nightly").states == {"load": "RUNNING", "check": "PENDING", "report": "PENDING"}
     app.run("nightly/load").succeed()
@@ -42,7 +42,7 @@ def test_u13_the_nodes_of_a_dag_run_by_their_plain_names(app: App) -> None:
     assert app.runs("nightly/report") == []
 
 
-def test_u13_a_dag_runs_again_from_a_node(app: App) -> None:
+def test_a_dag_runs_again_from_a_node(app: App) -> None:
     app.partition("flights", day=1)
     run = app.dag_run("nightly")
     run.node("load").succeed()
@@ -56,7 +56,7 @@ def test_u13_a_dag_runs_again_from_a_node(app: App) -> None:
     assert (len(app.runs("nightly/load")), len(app.runs("nightly/report"))) == (2, 1)
 
 
-def test_u13_each_day_has_a_dag_run_of_its_own(app: App) -> None:
+def test_each_day_has_a_dag_run_of_its_own(app: App) -> None:
     app.partition("flights", day=1)
     app.partition("flights", day=2)
     first, second = (app.dag_run("nightly", day=day) for day in (1, 2))
@@ -67,7 +67,7 @@ def test_u13_each_day_has_a_dag_run_of_its_own(app: App) -> None:
         app.dag_run("nightly")
 
 
-def test_u13_a_changed_dag_keeps_the_runs_of_its_nodes(app: App) -> None:
+def test_a_changed_dag_keeps_the_runs_of_its_nodes(app: App) -> None:
     app.partition("flights", day=1)
     app.run("nightly/load").succeed()
     shorter = NIGHTLY | {"nodes": {name: {"workflow": "step"} for name in ("load", "check")}, "edges": []}
@@ -77,7 +77,7 @@ def test_u13_a_changed_dag_keeps_the_runs_of_its_nodes(app: App) -> None:
     assert app.dag_run("nightly", day=2).states == {"load": "RUNNING", "check": "RUNNING"}
 
 
-def test_u13_a_dag_is_paused_and_run_now_by_its_name(app: App) -> None:
+def test_a_dag_is_paused_and_run_now_by_its_name(app: App) -> None:
     app.pause("nightly")
     app.partition("flights", day=1)
     assert app.dag_runs("nightly") == []
@@ -89,7 +89,7 @@ def test_u13_a_dag_is_paused_and_run_now_by_its_name(app: App) -> None:
     assert app.dag_run("nightly", day=2).node("load").run.context["upstream"]["properties"] == {"limit": 3}
 
 
-def test_u13_a_wrong_name_of_a_dag_or_node_lists_what_exists(app: App) -> None:
+def test_a_wrong_name_of_a_dag_or_node_lists_what_exists(app: App) -> None:
     app.partition("flights", day=1)
     for ask, hint in (
         (lambda: app.dag_run("nihgtly"), "did you mean 'demo.flights.nightly'? Known: demo.flights.nightly"),
@@ -103,7 +103,7 @@ def test_u13_a_wrong_name_of_a_dag_or_node_lists_what_exists(app: App) -> None:
         assert str(refused.value.hint).startswith(hint)
 
 
-def test_u13_a_node_that_has_not_run_says_why(app: App) -> None:
+def test_a_node_that_has_not_run_says_why(app: App) -> None:
     app.partition("flights", day=1)
     with pytest.raises(AssertionError, match="expected a run of node report, got none: it is PENDING, waits for check"):
         app.dag_run("nightly").node("report").succeed()

@@ -14,7 +14,7 @@ from tests.testing.test_dags import NIGHTLY
 ROOT = Path(__file__).parents[2]
 
 
-def test_u13_an_explanation_has_what_ran_what_waits_and_why(sluice_app: type[App]) -> None:
+def test_an_explanation_has_what_ran_what_waits_and_why(sluice_app: type[App]) -> None:
     content = document(on(FLIGHTS, {"type": "concurrency", "max": 1, "on_unmet": "wait"}))
     content["workflows"]["step"] = {"target": EMR}
     content["schedules"]["report"] = {
@@ -37,7 +37,7 @@ def test_u13_an_explanation_has_what_ran_what_waits_and_why(sluice_app: type[App
     assert "~" not in text
 
 
-def test_u13_a_long_history_is_cut_to_its_newest_lines(sluice_app: type[App]) -> None:
+def test_a_long_history_is_cut_to_its_newest_lines(sluice_app: type[App]) -> None:
     app = sluice_app(document(on({"type": "time", "expression": "0 * * * *"}, coalesce=False)), at=AT)
     app.advance("12h")
     lines = app.explain().splitlines()
@@ -46,7 +46,7 @@ def test_u13_a_long_history_is_cut_to_its_newest_lines(sluice_app: type[App]) ->
     assert "  next fire: 2026-03-03 01:00:00" in lines
 
 
-def test_u13_pytest_shows_the_explanation_of_a_failed_test(tmp_path: Path) -> None:
+def test_pytest_shows_the_explanation_of_a_failed_test(tmp_path: Path) -> None:
     test = f"""
 def test_it_runs(sluice_app):
     app = sluice_app({document(on(FLIGHTS))!r}, at={AT!r})

@@ -15,7 +15,7 @@ def clean(sluice_app: type[App], target: dict[str, Any] = EMR, **workflow: Any) 
     return sluice_app(document(on(FLIGHTS), target, **workflow), at=AT)
 
 
-def test_u13_a_run_that_takes_too_long_times_out(sluice_app: type[App]) -> None:
+def test_a_run_that_takes_too_long_times_out(sluice_app: type[App]) -> None:
     app = clean(sluice_app, timeout="1h", retries={"attempts": 2, "on": ["timed_out"]})
     app.partition("flights", day=1)
     app.advance("59m")
@@ -26,7 +26,7 @@ def test_u13_a_run_that_takes_too_long_times_out(sluice_app: type[App]) -> None:
     assert first.reason == "timed out: the run took longer than 1h and was cancelled"
 
 
-def test_u13_retries_follow_the_outcome_of_a_failure(sluice_app: type[App]) -> None:
+def test_retries_follow_the_outcome_of_a_failure(sluice_app: type[App]) -> None:
     app = clean(sluice_app, retries={"attempts": 2, "on": ["lost"]})
     app.partition("flights", day=1)
     app.run("join").fail("out of memory")
@@ -38,7 +38,7 @@ def test_u13_retries_follow_the_outcome_of_a_failure(sluice_app: type[App]) -> N
         app.run("join", day=2).fail(outcome="oom")
 
 
-def test_u13_a_throttled_target_gets_the_run_later(sluice_app: type[App]) -> None:
+def test_a_throttled_target_gets_the_run_later(sluice_app: type[App]) -> None:
     app = clean(sluice_app)
     app.answer_calls("join", "throttled", "throttled")
     app.partition("flights", day=1)
@@ -49,7 +49,7 @@ def test_u13_a_throttled_target_gets_the_run_later(sluice_app: type[App]) -> Non
     assert run.state == "RUNNING"
 
 
-def test_u13_a_lost_answer_starts_nothing_twice(sluice_app: type[App]) -> None:
+def test_a_lost_answer_starts_nothing_twice(sluice_app: type[App]) -> None:
     app = clean(sluice_app)
     app.answer_calls("join", "lost", "unreachable")
     app.partition("flights", day=1)
@@ -61,7 +61,7 @@ def test_u13_a_lost_answer_starts_nothing_twice(sluice_app: type[App]) -> None:
     assert run.state == "SUCCEEDED"
 
 
-def test_u13_a_refused_call_fails_the_run_without_a_retry(sluice_app: type[App]) -> None:
+def test_a_refused_call_fails_the_run_without_a_retry(sluice_app: type[App]) -> None:
     app = clean(sluice_app, retries={"attempts": 3})
     app.answer_calls("join", "refused")
     app.partition("flights", day=1)
@@ -69,7 +69,7 @@ def test_u13_a_refused_call_fails_the_run_without_a_retry(sluice_app: type[App])
     assert (run.state, run.reason) == ("FAILED", "the target refused the call for good")
 
 
-def test_u13_a_delivery_is_tried_again_and_given_up(sluice_app: type[App]) -> None:
+def test_a_delivery_is_tried_again_and_given_up(sluice_app: type[App]) -> None:
     app = clean(sluice_app, MESSAGES)
     app.answer_calls("join", "unreachable")
     app.partition("flights", day=1)
@@ -81,7 +81,7 @@ def test_u13_a_delivery_is_tried_again_and_given_up(sluice_app: type[App]) -> No
     assert app.run("join", day=2).state == "FAILED"
 
 
-def test_u13_calls_are_answered_for_schedules_that_make_them(sluice_app: type[App]) -> None:
+def test_calls_are_answered_for_schedules_that_make_them(sluice_app: type[App]) -> None:
     app = clean(sluice_app, {"type": "worker", "pool": "laptops"})
     with pytest.raises(WrongUsage, match=r"expected a schedule whose target Sluice calls, got demo.flights.join"):
         app.answer_calls("join", "lost")
@@ -92,7 +92,7 @@ def test_u13_calls_are_answered_for_schedules_that_make_them(sluice_app: type[Ap
         app.answer_calls("jion", "lost")
 
 
-def test_u13_a_backfill_shows_its_progress(sluice_app: type[App]) -> None:
+def test_a_backfill_shows_its_progress(sluice_app: type[App]) -> None:
     app = sluice_app(document(on({"type": "time", "expression": "0 5 * * *"})), at=AT)
     past = app.backfill("join", start="2026-02-01T00:00:00Z", to="2026-02-06T00:00:00Z", concurrency=2)
     assert past.counts == {"waiting": 3, "running": 2, "succeeded": 0, "failed": 0, "cancelled": 0}

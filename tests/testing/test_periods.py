@@ -26,7 +26,7 @@ def document(**schedule: Any) -> dict[str, Any]:
     }
 
 
-def test_u13_a_day_with_23_hours_is_complete_with_its_46_parts(sluice_app: type[App]) -> None:
+def test_a_day_with_23_hours_is_complete_with_its_46_parts(sluice_app: type[App]) -> None:
     app = sluice_app(document(), at=AT)
     *parts, last = app.parts("summarize", day="2026-03-29")
     assert len(parts) == 45
@@ -38,7 +38,7 @@ def test_u13_a_day_with_23_hours_is_complete_with_its_46_parts(sluice_app: type[
     assert len(app.run("summarize", day="2026-03-29").partitions) == 46
 
 
-def test_u13_an_incomplete_day_starts_after_its_time(sluice_app: type[App]) -> None:
+def test_an_incomplete_day_starts_after_its_time(sluice_app: type[App]) -> None:
     app = sluice_app(document(incomplete={"allow": 1, "after": "6h"}, late="again"), at=AT)
     *parts, last = app.parts("summarize", day="2026-03-29")
     for part in parts:
@@ -53,7 +53,7 @@ def test_u13_an_incomplete_day_starts_after_its_time(sluice_app: type[App]) -> N
     assert "missing" not in again.context
 
 
-def test_u13_a_late_part_is_on_record(sluice_app: type[App]) -> None:
+def test_a_late_part_is_on_record(sluice_app: type[App]) -> None:
     app = sluice_app(document(incomplete={"after": "1h"}), at=AT)
     first, *_, last = app.parts("summarize", day="2026-03-29")
     app.partition(*first)
@@ -65,14 +65,14 @@ def test_u13_a_late_part_is_on_record(sluice_app: type[App]) -> None:
     assert record.kind == "DROPPED"
 
 
-def test_u13_parts_are_those_of_a_schedule_with_per(sluice_app: type[App]) -> None:
+def test_parts_are_those_of_a_schedule_with_per(sluice_app: type[App]) -> None:
     app = sluice_app(document(), at=AT)
     for values in ({}, {"day": "29 March"}, {"hour": "2026-03-29T01"}):
         with pytest.raises(ApiRefused, match="expected a schedule with per, and values of day"):
             app.parts("summarize", **values)
 
 
-def test_u13_a_key_that_no_partition_has_is_refused(sluice_app: type[App]) -> None:
+def test_a_key_that_no_partition_has_is_refused(sluice_app: type[App]) -> None:
     app = sluice_app(document(), at=AT)
     for ask in (app.runs, app.jobs, app.run, app.why):
         with pytest.raises(ApiRefused) as refused:
@@ -81,7 +81,7 @@ def test_u13_a_key_that_no_partition_has_is_refused(sluice_app: type[App]) -> No
     assert app.runs("summarize", day="2026-03-29") == app.runs("summarize", region="eu") == []
 
 
-def test_u13_an_unknown_dataset_is_named_with_those_that_exist(sluice_app: type[App]) -> None:
+def test_an_unknown_dataset_is_named_with_those_that_exist(sluice_app: type[App]) -> None:
     app = sluice_app(document(), at=AT)
     for act in (lambda: app.partition("clikcs", dt=1), lambda: app.object("clikcs", "a.csv")):
         with pytest.raises(ApiRefused) as refused:

@@ -115,14 +115,14 @@ class EveryMinute(App):
 
 @settings(max_examples=6)
 @given(document=apps(), acts=PLAYS)
-def test_u13_time_by_events_plays_like_a_tick_every_minute(document: dict[str, Any], acts: list[Act]) -> None:
+def test_time_by_events_plays_like_a_tick_every_minute(document: dict[str, Any], acts: list[Act]) -> None:
     play(document, acts)
 
 
 @pytest.mark.long
 @settings(max_examples=100)
 @given(document=apps(), acts=PLAYS)
-def test_u13_time_by_events_plays_many_apps_like_ticks(document: dict[str, Any], acts: list[Act]) -> None:
+def test_time_by_events_plays_many_apps_like_ticks(document: dict[str, Any], acts: list[Act]) -> None:
     play(document, acts)
 
 
