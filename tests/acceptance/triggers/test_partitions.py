@@ -254,11 +254,18 @@ def test_t22_only_the_manifest_says_that_a_day_is_written_again(world: World) ->
     assert world.jobs("daily")[0].leaves["0"].count == 2
 
 
-def test_t22_again_needs_an_object_that_ends_the_writing(world: World) -> None:
-    document = again({})
+def test_t22_an_object_alone_is_not_a_day_written_again(world: World) -> None:
+    """Nothing ends the writing of such a day but the run that registers it (L22)."""
+    document = again({"daily": partitions(9)})
     document["datasets"]["flights"]["ready"] = {}
-    with pytest.raises(ValidationError, match="a done_flag or a manifest for rewritten: again"):
-        Dataset.model_validate(document["datasets"]["flights"])
+    world.deploy(document)
+    for etag in ("a", "b"):
+        world.upload(day(1, name="a.csv"), etag=etag)
+        world.clock.pass_by("1h")
+    assert world.jobs("daily")[0].leaves["0"].count == 1
+
+
+def test_t22_a_table_is_not_written_again() -> None:
     table = {"bucket": "lake", "prefix": "raw/x/", "format": "iceberg", "rewritten": "again"}
     with pytest.raises(ValidationError, match="rewritten only with format: files"):
         Dataset.model_validate(table)
