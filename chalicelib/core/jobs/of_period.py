@@ -116,8 +116,18 @@ def numbers(place: Place, event: Event, leaves: Mapping[str, Parts | None]) -> d
 
 
 def correlation_of(schedule: Schedule, values: Mapping[str, str], field: str) -> dict[str, str]:
-    """The correlation of the job of a period that a user names by the keys of the schedule. Raises as `label_of`."""
+    """The correlation of the job of a period that a user names by the keys of the schedule. Raises as `label_of`, and
+    for a value that the schedule does not list."""
+    check_listed(schedule, values, field)
     return {**label_of(schedule, values, field), **{key: decoded(values[key]) for key in schedule.by}}
+
+
+def check_listed(schedule: Schedule, values: Mapping[str, str], field: str) -> None:
+    """Raise ``invalid`` for a value of a key that is not among the ``values`` of the schedule."""
+    for key, listed in schedule.values.items():
+        if decoded(values[key]) not in listed:
+            hint = f"write one of values: {', '.join(listed[:5])}{' ..' if listed[5:] else ''}"
+            raise invalid(field, f"a value of {key} that the schedule lists", values[key], hint)
 
 
 def label_of(schedule: Schedule, values: Mapping[str, str], field: str) -> dict[str, str]:

@@ -253,12 +253,9 @@ def _correlation(
         hint = f"write each key once: {'/'.join(f'{key}=...' for key in schedule.keys)}"
         expected = f"an object with exactly the keys {', '.join(schedule.keys)}"
         raise errors.invalid("partition", expected, dict(partition), hint)
-    for key, listed in schedule.values.items():
-        if decoded(partition[key]) not in listed:
-            hint = f"write one of values: {', '.join(listed[:5])}{' ..' if listed[5:] else ''}"
-            raise errors.invalid("partition", f"a value of {key} that the schedule lists", partition[key], hint)
     if schedule.per is not None:
         return of_period.correlation_of(schedule, partition, "partition")
+    of_period.check_listed(schedule, partition, "partition")
     known = _registered(ports, name, schedule, partition)
     return {key: decoded(known[key]) for key in schedule.by}
 

@@ -14,8 +14,7 @@ from chalicelib.core.instants import DAY, HOUR, parse_instant
 from chalicelib.core.jobs.dry_run import dry_run
 from chalicelib.core.rows.event import Partition
 from chalicelib.core.triggers.partition import GivenPartition
-from chalicelib.flow import lookup
-from chalicelib.flow.ingest import roll_up
+from chalicelib.flow import lookup, period_jobs
 from chalicelib.flow.schedules import actions
 from chalicelib.flow.views import partitions, periods
 from tests.acceptance.triggers.test_roll_ups import DAYS, HOURS, PARIS, hours_of, period, upload
@@ -173,7 +172,7 @@ def test_t25_a_dry_run_of_a_dag_of_a_day(world: World) -> None:
     schedule = lookup.existing(world.ports, full(START))[1]
     values = [dict(part.split("=") for part in folder.split("/")) for folder in hours_of("2026-03-29")]
     given = [GivenPartition(type="partition", dataset="clicks", partition=each) for each in values]
-    steps, left = dry_run(full(START), schedule, given, 0, roll_up.datasets_of(world.ports, schedule))
+    steps, left = dry_run(full(START), schedule, given, 0, period_jobs.datasets_of(world.ports, schedule))
     assert [step.fires for step in steps] == [False] * 22 + [True]
     assert "waits for 22 of 23 hours of 2026-03-29" in steps[0].why.text and left == []
 
@@ -181,7 +180,7 @@ def test_t25_a_dry_run_of_a_dag_of_a_day(world: World) -> None:
 def test_t25_the_page_of_a_partition_names_the_job_of_a_dag(world: World) -> None:
     world.deploy(app(per_day()))
     upload(world, "dt=2026-03-02/hour=05")
-    dataset = roll_up.datasets_of(world.ports, lookup.existing(world.ports, full(START))[1])["demo.clicks"]
+    dataset = period_jobs.datasets_of(world.ports, lookup.existing(world.ports, full(START))[1])["demo.clicks"]
     found = partitions.one(world.ports, "demo.clicks", dataset, {"dt": "2026-03-02", "hour": "06"})
     assert [job["job_id"] for job in found["waiting"]] == [job.job_id for job in world.jobs(START)]
 

@@ -12,9 +12,8 @@ from chalicelib.core.instants import DAY, HOUR, parse_instant
 from chalicelib.core.jobs.dry_run import dry_run
 from chalicelib.core.triggers.partition import GivenPartition
 from chalicelib.core.triggers.parts import MAX_VALUES
-from chalicelib.flow import lookup
+from chalicelib.flow import lookup, period_jobs
 from chalicelib.flow.definitions import store
-from chalicelib.flow.ingest import roll_up
 from chalicelib.flow.schedules import actions
 from tests.acceptance.words import all_of, any_of, doze_until, on, reasons
 from tests.support.answers import explain
@@ -271,7 +270,7 @@ def test_t25_a_dry_run_begins_with_its_first_period(world: World) -> None:
         for region, at in (("us", None), ("eu", None), ("us", "2026-03-03T06:00:00Z"))
     ]
     schedule = lookup.existing(world.ports, full("s"))[1]
-    steps, _ = dry_run(full("s"), schedule, given, NOON, roll_up.datasets_of(world.ports, schedule))
+    steps, _ = dry_run(full("s"), schedule, given, NOON, period_jobs.datasets_of(world.ports, schedule))
     assert [(step.event, step.fires) for step in steps][2] == ("time passes", True)
     assert "2 of 2 partitions of 2026-03-02 UTC in demo.sales came" in steps[2].why.text
 
