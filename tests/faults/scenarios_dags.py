@@ -88,7 +88,7 @@ def _has_its_days(world: World) -> bool:
     runs = [run.request for run in world.targets.emr.runs.values()]
     assert {context["period"]["label"] for context in runs} == {"2026-03-01"}
     assert dags.states(world) == [dict.fromkeys("ab", "SUCCEEDED")] * len(starts)
-    return len(world.context(starts[-1])["events"]) == 2
+    return len(world.given(starts[-1])) == 2
 
 
 def _joined(world: World) -> None:

@@ -220,7 +220,7 @@ def parts_of(world: World, name: str) -> list[int]:
 
 def _events(world: World, name: str) -> list[list[dict[str, Any]]]:
     """The events that each run got, in its context or in its manifest."""
-    return [world.context(run)["events"] or world.payloads.manifests[run.run_id] for run in world.runs(name)]
+    return [world.given(run) for run in world.runs(name)]
 
 
 def _days(world: World, name: str) -> list[list[str]]:

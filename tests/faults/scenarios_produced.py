@@ -58,7 +58,7 @@ def _made_again(world: World) -> None:
 
 def _tells_each_run(world: World) -> bool:
     """Each run that made the day is one event."""
-    return len([event for run in world.runs("join") for event in world.context(run)["events"]]) == 3
+    return len([event for run in world.runs("join") for event in world.given(run)]) == 3
 
 
 def _is_registered(world: World) -> bool:

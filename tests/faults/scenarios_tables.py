@@ -45,8 +45,7 @@ def _snapshots(world: World, name: str) -> list[list[str]]:
 
 def _events(world: World, run: Run) -> list[Mapping[str, Any]]:
     """The events that a run got, in its context or in its manifest."""
-    events: list[Mapping[str, Any]] = world.context(run)["events"] or world.payloads.manifests[run.run_id]
-    return events
+    return world.given(run)
 
 
 def _counted_once(world: World, name: str, events: int) -> bool:

@@ -232,6 +232,11 @@ class World(Engine):
     def context(self, run: Run) -> Any:
         return self.payloads.context(run.run_id)
 
+    def given(self, run: Run) -> list[dict[str, Any]]:
+        """The events that a run got, in its context or in its manifest."""
+        found: list[dict[str, Any]] = self.context(run)["events"] or self.payloads.manifests[run.run_id]
+        return found
+
     def with_ports(self, **changed: Any) -> Ports:
         return replace(self.ports, **changed)
 
