@@ -442,6 +442,8 @@ class Life:
         self.world.clock.pass_by(self.draws.choice(("1m", "20m")))
         armed, self.points.armed, self.clock.skew = self.points.armed, False, 0
         mended(self.world, since)
+        # A later repair looks at events since its own instant. Those that this one applies again are older.
+        self.world.pass_by("3m")
         self.kept = []
         self.points.armed = armed
 
