@@ -4,11 +4,9 @@ that a manifest lists (T8), each notified twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from chalicelib.core.events.partitions import ObjectCreated
-from chalicelib.core.rows.run import Run
 from chalicelib.flow.definitions import store
 from chalicelib.flow.ingest.objects import match_object
 from tests.faults.dying import Scenario, finish, people, tick
@@ -40,17 +38,12 @@ def _commits(world: World) -> None:
 
 def _snapshots(world: World, name: str) -> list[list[str]]:
     """The snapshots that each run got, in its context or in its manifest."""
-    return [sorted(event["snapshot"]["id"] for event in _events(world, run)) for run in world.runs(name)]
-
-
-def _events(world: World, run: Run) -> list[Mapping[str, Any]]:
-    """The events that a run got, in its context or in its manifest."""
-    return world.given(run)
+    return [sorted(event["snapshot"]["id"] for event in world.given(run)) for run in world.runs(name)]
 
 
 def _counted_once(world: World, name: str, events: int) -> bool:
     """Whether the runs of a schedule got so many events, each of them in one run."""
-    found = [event["id"] for run in world.runs(name) for event in _events(world, run)]
+    found = [event["id"] for run in world.runs(name) for event in world.given(run)]
     return len(found) == len(set(found)) == events
 
 
