@@ -205,7 +205,7 @@ class _Data:
         """Why a period does not run, by the partitions that are registered or that the plan registers; empty if its
         trigger would start it. Raises ``invalid`` for more than `MAX_PARTS`."""
         if of_period.follows_former(follower.schedule, follower.datasets):
-            return "the period before says its values; start it by a backfill"
+            return "its values are those of the period before; run it by a backfill"
         whole = self.wholes.get((follower.name, unit))
         if whole is None:
             whole = self.wholes[follower.name, unit] = self._whole(follower, unit)
