@@ -59,7 +59,7 @@ const LABELS: Record<string, string> = {
 /** What a range of a schedule means. */
 function effectOf(byData: boolean, per: string | null, zone: string): string {
   if (per !== null)
-    return "The periods from the first to the last, both included. One that lacks a partition is left out; a named one runs with what is there.";
+    return "The periods from the first to the last, both included. One that its trigger would not start now is left out. A period that you name runs with what is there.";
   return byData
     ? "The registered partitions from the first to the last, both included. The first keys are enough: year=2013/month=1."
     : `The fires from the first instant (included) to the last (excluded), in ${zone}.`;
