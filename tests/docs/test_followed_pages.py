@@ -105,7 +105,8 @@ def test_a_command_in_a_sentence_exists_with_its_options(page: Path, text: str) 
     assert [word for word in words if word.startswith("-") and word not in known] == []
 
 
-def test_the_picture_of_a_terminal_is_that_of_its_command(tmp_path: Path) -> None:
-    drawn = terminal_picture.drawn(tmp_path)
-    assert drawn == terminal_picture.PICTURE.read_text(), "run `python -m tests.docs.terminal_picture`"
+@pytest.mark.parametrize("picture", terminal_picture.PICTURES, ids=lambda picture: picture.name)
+def test_the_picture_of_a_terminal_is_that_of_its_command(picture: terminal_picture.Picture, tmp_path: Path) -> None:
+    drawn = terminal_picture.drawn(picture, tmp_path)
+    assert drawn == picture.file.read_text(), "run `python -m tests.docs.terminal_picture`"
     assert "font-face" not in drawn
