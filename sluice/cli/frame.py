@@ -85,9 +85,9 @@ def pairs_of(option: str, given: list[str]) -> dict[str, str]:
 
 
 def values_of(files: list[str] | None, settings: list[str] | None) -> dict[str, str]:
-    """The values of placeholders. ``--set`` overrides the files of ``--values``, and a later file an earlier one. Raises
-    `WrongUsage` for a file that cannot be read, and for a value that is not text or a whole number: 1.50 would become
-    another text."""
+    """The values of placeholders. ``--set`` overrides the files of ``--values``, and a later file an earlier one.
+    Raises `WrongUsage` for a file that cannot be read, and for a value that is not text or a whole number: 1.50 would
+    become another text."""
     from sluice import documents  # imported here: it loads the YAML parser
 
     found: dict[str, str] = {}
