@@ -849,10 +849,30 @@ const ROUTES: Record<string, Handler> = {
   [`GET ${D}/why`]: () => ({
     dag: `${NS}.flights.nightly`,
     state: "enabled",
-    why: `no partition has arrived since the last run; trigger: 1 partition of ${NS}.weather`,
+    why:
+      `node jfk, run ${run(22).run_id} failed at ${iso(NOW - 55 * MINUTE)}: ${WHY.jfk} (run it again: sluice dags rerun ` +
+      `${NS}.flights.nightly ${dagRun(0).run_id} --from jfk); no partition has arrived since the last run; ` +
+      `trigger: 1 partition of ${NS}.weather`,
     next_fire: null,
-    failures: [],
-    refs: [],
+    failures: [
+      {
+        run_id: run(22).run_id,
+        attempt: 1,
+        attempts: 1,
+        state: "FAILED",
+        partition: dagRun(0).partition,
+        node: "jfk",
+        dag_run: dagRun(0).run_id,
+        error: WHY.jfk,
+        code: null,
+        at: iso(NOW - 55 * MINUTE),
+        next: `run it again: sluice dags rerun ${NS}.flights.nightly ${dagRun(0).run_id} --from jfk`,
+      },
+    ],
+    refs: [
+      { text: run(22).run_id, kind: "run", name: run(22).run_id },
+      { text: dagRun(0).run_id, kind: "run", name: dagRun(0).run_id },
+    ],
   }),
   [`GET ${D}/runs`]: () => page([0, 1, 2, 3].map(dagRun)),
   [`GET ${D}/runs/{id}`]: ({ id }) =>

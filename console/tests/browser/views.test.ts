@@ -133,6 +133,28 @@ test("a dataset says for which schedule a partition was late, and why", async ()
   await context.close();
 });
 
+test("Home has the schedules with the most dead letters, and the way to the others", async () => {
+  const { page, context } = await console_.open("/demo");
+  const needs = page.locator("#needs-you");
+  await needs.getByText("◷ 3 approvals").waitFor();
+  const counts = await needs.getByRole("link", { name: /^at least \d+ dead letters?$/ }).allTextContents();
+  const numbers = counts.map((text) => Number(/\d+/.exec(text)?.[0]));
+  expect(numbers).toHaveLength(5);
+  expect(numbers).toEqual(numbers.toSorted((one, other) => other - one));
+  await needs.getByRole("link", { name: /^dead letters of at least \d+ more schedules$/ }).click();
+  await page.getByRole("heading", { name: "Dead letters", level: 1 }).waitFor();
+  await context.close();
+});
+
+test("the page of a DAG says which node failed last, and the command that goes on", async () => {
+  const { page, context } = await console_.open("/demo/dags/flights/nightly");
+  const why = page.locator("section.why");
+  await why.getByText("the file jfk.csv is empty").waitFor();
+  await why.getByText("--from jfk").waitFor();
+  await why.getByText("sluice why demo.flights.nightly").waitFor();
+  await context.close();
+});
+
 test("an address of another version still opens", async () => {
   const { page, context } = await console_.open("/demo/schedules?panel=7&zone=mars&sort=age&q=ingest-00000");
   await page.getByText("flights.ingest-00000").waitFor();
