@@ -1,6 +1,6 @@
 // The answers of the stand-in, in the shapes of the API.
 
-import { actsOf, BACKFILL, REPROCESS } from "./acts.ts";
+import { actsOf, BACKFILL, isOfPeriods, REPROCESS } from "./acts.ts";
 import { glance, idOf, iso, JOBS, job, NODE, NOW, NS, RUNS, run, STOP, schedules, timeline } from "./data.ts";
 import * as fires from "./fires.ts";
 
@@ -197,8 +197,16 @@ function definition(params: Record<string, string>) {
     timeout: { after: "1d", then: "abort" },
     zone: "Europe/Paris",
     fires_per_day: 1,
+    ...(isOfPeriods(params.name) ? OF_PERIODS : {}),
   };
 }
+
+const OF_PERIODS = {
+  trigger: { type: "partition", dataset: `${NS}.hours`, of: "period" },
+  by: [],
+  per: { each: "day", zone: null, week_starts: "mon" },
+  fires_per_day: 0,
+};
 
 const FIRES = [1, 2, 3, 4, 5].map((hour) => iso(NOW + hour * 60 * MINUTE));
 const WINDOW = { count: 5, oldest: iso(NOW - 180 * MINUTE) };

@@ -58,7 +58,7 @@ export function Reason({ text, refs, short = false }: { text: string; refs?: Nou
           ) : piece.kind === "instant" ? (
             <When at={piece.text} as="second" />
           ) : piece.kind === "command" ? (
-            <code>{asWritten(piece.text)}</code>
+            <code>{piece.text}</code>
           ) : (
             withoutNamespace(piece.text, ns)
           )}

@@ -4,7 +4,7 @@ import { type FormEvent, useState } from "react";
 import { fill, send } from "../api/client";
 import { commands } from "../api/commands";
 import { schedule } from "../api/queries";
-import type { PlanOfBackfill } from "../api/types";
+import type { EntryNow, PlanOfBackfill } from "../api/types";
 import { ScheduleZone, useGo, useNs, usePlace, useZone } from "../frame/place";
 import { tell } from "../frame/settings";
 import { partition, partitionPath, shortName } from "../lib/format";
@@ -255,6 +255,13 @@ function Wizard({ name, byData: isByData, per }: { name: string; byData: boolean
 
 const SHOWN = 100;
 
+/** What a backfill does with an entry. A period that its trigger would not start is left out. */
+function thenOf({ runs, state, code }: EntryNow): string {
+  if (runs) return "runs";
+  if (state === "waiting" || state === "running") return "left alone";
+  return code === "trigger_unmet" ? "left out" : "–";
+}
+
 /** What became of each entry of the range so far. */
 function EntriesNow({ plan }: { plan: PlanOfBackfill }) {
   const total = Object.values(plan.now).reduce((sum, many) => sum + many, 0);
@@ -291,7 +298,7 @@ function EntriesNow({ plan }: { plan: PlanOfBackfill }) {
             <td>
               <State state={each.state} look={lookOfPeriod(each.state)} />
             </td>
-            <td>{each.runs ? "runs" : ["waiting", "running"].includes(each.state) ? "left alone" : "–"}</td>
+            <td>{thenOf(each)}</td>
             <td>{each.why && <Reason text={each.why} short />}</td>
           </tr>
         ))}
