@@ -275,7 +275,7 @@ export const actions = {
     done: () => ({ text: "The job is refused" }),
   }),
   approveAll: (schedule: string, many: number): Action => ({
-    title: `Approve what waits of ${shortName(schedule)}`,
+    title: `Approve all jobs of ${shortName(schedule)}`,
     effect: `Approves each job of the schedule that waits for an approval: ${number(many)} now. Your name is stored with each.`,
     label: "Approve all",
     fields: [REASON],
@@ -284,7 +284,7 @@ export const actions = {
     done: answered("approved"),
   }),
   refuseAll: (schedule: string, many: number): Action => ({
-    title: `Refuse what waits of ${shortName(schedule)}`,
+    title: `Refuse all jobs of ${shortName(schedule)}`,
     effect: `Aborts each job of the schedule that waits for an approval: ${number(many)} now. Each is on record, with your name.`,
     label: "Refuse all",
     danger: true,

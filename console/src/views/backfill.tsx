@@ -226,10 +226,14 @@ function Wizard({ name, byData: isByData, per }: { name: string; byData: boolean
               <dd>
                 <Entries entries={plan.first} />
               </dd>
-              <dt>Last</dt>
-              <dd>
-                <Entries entries={plan.last} />
-              </dd>
+              {plan.last.length > 0 && (
+                <>
+                  <dt>Last</dt>
+                  <dd>
+                    <Entries entries={plan.last} />
+                  </dd>
+                </>
+              )}
             </dl>
             <EntriesNow plan={plan} />
             <p className="after">
