@@ -156,7 +156,7 @@ function Wizard({ name, byData: isByData, per }: { name: string; byData: boolean
                 <input
                   type={byData ? "text" : "datetime-local"}
                   value={range[end]}
-                  required={!byData}
+                  required={!byData || (end === "from" && !range.to)}
                   disabled={partitions.length > 0}
                   placeholder={byData ? example : undefined}
                   onChange={(event) => edit(() => setRange({ ...range, [end]: event.target.value }))}

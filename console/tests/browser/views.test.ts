@@ -162,6 +162,9 @@ test("the dry run of a backfill of days counts their hours, and says which it le
   const { page, context } = await console_.open("/demo/schedules/flights/report-00032/backfill");
   await page.getByText("A period that you name runs with what is there.").waitFor();
   await page.getByRole("button", { name: "Dry run" }).click();
+  expect(await page.getByLabel("From").evaluate((field: HTMLInputElement) => field.validity.valueMissing)).toBe(true);
+  await page.getByLabel("From").fill("day=2026-02-26");
+  await page.getByRole("button", { name: "Dry run" }).click();
   await page.getByText("The range now: 2 missing, 1 waiting, 1 failed").waitFor();
   const row = (day: string) => page.getByRole("row", { name: day }).getByRole("cell").allTextContents();
   const [, parts, , then, why] = await row("2026-02-27");
