@@ -59,6 +59,7 @@ SCHEDULE: dict[str, tuple[Document, Any]] = {
     "per": (PERIOD, "month"),
     "incomplete": (PERIOD, {"after": "1h"}),
     "zone": (PAIR, "Europe/Paris"),
+    "values": (on(partition(count=2), by=["day"], values={"day": ["1", "2"]}), {"day": ["1", "2", "3"]}),
 }
 ZONED = [(PAIR, True), (TIMES, False)]
 WORKFLOW: Document = {
@@ -83,6 +84,7 @@ WORKFLOW: Document = {
 }
 A, B = ({"workflow": name} for name in ("clean", "join"))
 GRAPH = {"enabled": True, "trigger": partition(count=2), "nodes": {"a": A}}
+GRAPH_OF_DAYS = GRAPH | {field: PERIOD[field] for field in ("trigger", "per", "zone")}
 DAG: Document = {
     "description": "another",
     "tags": {"team": "a"},
@@ -93,6 +95,10 @@ DAG: Document = {
     "trigger": partition(count=3),
     "by": ["day"],
     "zone": "Europe/Paris",
+    "timeout": "never",
+    "late": "again",
+    "per": "month",
+    "incomplete": {"after": "1h"},
 }
 
 
@@ -164,10 +170,11 @@ def test_l25_a_changed_workflow_keeps_what_waits(field: str) -> None:
 
 @pytest.mark.parametrize("field", list(DAG))
 def test_l25_a_changed_dag_keeps_what_its_start_has_unless(field: str) -> None:
-    world = waiting(PAIR, dags={"d": GRAPH})
-    changed = GRAPH | ({"nodes": DAG["nodes"]} if field == "edges" else {}) | {field: DAG[field]}
+    graph = GRAPH_OF_DAYS if field in ("per", "incomplete", "late") else GRAPH
+    world = waiting(PAIR, dags={"d": graph})
+    changed = graph | ({"nodes": DAG["nodes"]} if field == "edges" else {}) | {field: DAG[field]}
     stays = kept(world, "d~", lambda: deployed(world, flights({"s": PAIR}) | {"dags": {"d": changed}}))
-    assert stays is (field not in ("trigger", "by"))
+    assert stays is (field not in ("trigger", "by", "per", "incomplete"))
 
 
 @pytest.mark.parametrize("group", ["datasets", "policies", "pools"])
