@@ -19,9 +19,11 @@ def aged(late: bool, until: float, newest: dict[str, str] | None = None) -> View
     return {**dataset("demo.daily"), "fresh": "3h", "freshness": age}
 
 
-@pytest.mark.parametrize(("view", "shown"), [(aged(True, 125), "late for 2 h"), (aged(False, -125), "2 h left")])
-def test_t29_the_list_says_which_datasets_are_late(api: PlayedApi, sluice: Sluice, view: View, shown: str) -> None:
-    api.lists |= {f"{NS}/datasets": [view, {**dataset("demo.other"), "freshness": None}]}
+@pytest.mark.parametrize(("late", "until", "shown"), [(True, 125, "late for 2 h"), (False, -125, "2 h left")])
+def test_t29_the_list_says_which_datasets_are_late(
+    api: PlayedApi, sluice: Sluice, late: bool, until: float, shown: str
+) -> None:
+    api.lists |= {f"{NS}/datasets": [aged(late, until), {**dataset("demo.other"), "freshness": None}]}
     lines = sluice("datasets", "-n", "demo").stdout.splitlines()
     assert "FRESH" in lines[0]
     assert shown in lines[1]
@@ -34,10 +36,12 @@ def test_t29_without_a_span_the_list_has_no_column_for_it(api: PlayedApi, sluice
 
 
 @pytest.mark.parametrize(
-    ("view", "shown"), [(aged(True, 125, {"day": "1"}), "day=1, "), (aged(False, -125), "none has come")]
+    ("late", "until", "newest", "shown"), [(True, 125, {"day": "1"}, "day=1, "), (False, -125, None, "none has come")]
 )
-def test_t29_a_dataset_says_what_came_last(api: PlayedApi, sluice: Sluice, view: View, shown: str) -> None:
-    api.play("GET", f"{NS}/datasets/daily", view)
+def test_t29_a_dataset_says_what_came_last(
+    api: PlayedApi, sluice: Sluice, late: bool, until: float, newest: dict[str, str] | None, shown: str
+) -> None:
+    api.play("GET", f"{NS}/datasets/daily", aged(late, until, newest))
     api.lists |= {f"{NS}/datasets/daily/partitions": []}
     page = sluice("describe", "dataset", "demo.daily").stdout
     assert "for 3h; " in page

@@ -69,7 +69,7 @@ def _between(
 ) -> Iterable[tuple[str, ...]]:  # fmt: skip
     low, high = _bound(schedule, asked.from_, "partitions.from"), _bound(schedule, asked.to, "partitions.to")
     if low is not None and high is not None and low.start > high.start:
-        raise invalid("partitions.to", "an end that is not before the start", asked.to)
+        raise invalid("partitions.to", "an end that is not before the start", asked.to, "swap the two")
     source = sources.source_of(ports, schedule, with_first=low is None)
     since = low.start if low is not None else source.first if source.first is not None else now
     for period in source.names.calendar.between(since, high.end if high is not None else now):
@@ -82,10 +82,12 @@ def _bound(schedule: Schedule, given: Mapping[str, str] | None, field: str) -> P
     if given is None or names is None:
         return None
     if set(given) != set(names.keys):
-        raise invalid(field, f"an object with exactly the key {names.keys[0]}, the length of the periods", dict(given))
+        key = names.keys[0]
+        expected = f"an object with exactly the key {key}, the length of the periods"
+        raise invalid(field, expected, dict(given), f"write {key}=LABEL, as `sluice periods` has it")
     period = schedule.period_of(of_period.label_of(schedule, given, field))
     if period is None:
-        raise invalid(field, "the label of a period", dict(given))
+        raise invalid(field, "the label of a period", dict(given), "write it as `sluice periods` has it")
     return period
 
 

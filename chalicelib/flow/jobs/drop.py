@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from chalicelib.core import states
+from chalicelib.core.dags import rounds
 from chalicelib.core.fires import continued, fire
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check, claim
@@ -28,7 +29,6 @@ from chalicelib.flow import lookup
 from chalicelib.flow.check_result import CheckResult, committed
 from chalicelib.flow.limits import queues
 from chalicelib.flow.notices import notices
-from chalicelib.flow.runs import joins
 from chalicelib.flow.runs.dead_letters import put_back
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
@@ -119,9 +119,8 @@ def drop_job(
     lost = _lost_of(ports, job)
     if isinstance(lost, Why):
         return committed(ports, claim.delete_plan(job, held, now), "gone", lost)
-    kind = joins.record_kind(ports, job, kind)
-    joined = joins.after_drop(ports, job, now)
-    ending = [*_ending(ports, lost, kind, why, now), *(joined.writes if joined else ())]
+    kind, settling, settled = _of_node(ports, job, kind, now)
+    ending = [*_ending(ports, lost, kind, why, now), *settling]
     plan = claim.drop_plan(job, ending, held, now, exact or job.is_bundle)
     if job.backfill is not None:
         plan.append(WakeBackfill(job.schedule, job.backfill, now))
@@ -132,8 +131,20 @@ def drop_job(
         notices.hint(ports, notices_due)
         backfill = [kinds.ref(Backfill, job.schedule, job.backfill)] if job.backfill is not None else []
         run = [run_ref(job.job_id, job.attempt - 1)] if job.traits.retries else []
-        wake_queues(ports, held, now, *backfill, *run, *([joined.ref] if joined else []))
+        wake_queues(ports, held, now, *backfill, *run, *settled)
     return outcome
+
+
+def _of_node(
+    ports: Ports, job: Job, kind: RecordKind, now: Instant
+) -> tuple[RecordKind, Sequence[Write], Sequence[Ref]]:
+    """How a job of a DAG's node ends on record, and the writes and the row by which the joins after it are decided."""
+    if rounds.decides(job.correlation) is None:
+        return kind, (), ()
+    from chalicelib.flow.runs import joins  # few jobs are those of nodes
+
+    kind, after = joins.record_kind(ports, job, kind), joins.after_drop(ports, job, now)
+    return (kind, after.writes, (after.ref,)) if after is not None else (kind, (), ())
 
 
 def _lost_of(ports: Ports, job: Job) -> Job | Why:

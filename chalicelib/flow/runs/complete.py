@@ -31,7 +31,7 @@ from chalicelib.flow.definitions.target_roles import adapter_of_begun
 from chalicelib.flow.ingest.apply import apply_to_all
 from chalicelib.flow.limits import pools, queues
 from chalicelib.flow.notices import notices
-from chalicelib.flow.runs import failures, joins, products
+from chalicelib.flow.runs import failures, products
 from chalicelib.log import logger, run_fields
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
@@ -122,6 +122,8 @@ def _follow(
 def is_awaited(ports: Ports, run: Run, status: str) -> bool:
     """Whether something follows a status of a run: a schedule waits for it, or a join rule of its DAG for its end."""
     if status == build.ENDED:
+        from chalicelib.flow.runs import joins  # few runs are those of nodes
+
         return joins.follow(ports, run.schedule)
     return bool(ports.catalog.subscriptions(build.status_event(run, status).key, 1, None).items)
 
@@ -173,6 +175,8 @@ def _settle(ports: Ports, run: Run) -> None:
     """Start the nodes whose join rules the end of a node meets."""
     round_ = rounds.decides(run.correlation)
     if round_ is not None:
+        from chalicelib.flow.runs import joins
+
         joins.settle(ports, round_.dag_run)
 
 

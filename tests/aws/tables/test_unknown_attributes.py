@@ -100,13 +100,17 @@ def test_o11_an_event_and_a_request_keep_unknown_attributes() -> None:
 
 def test_o11_the_progress_of_a_leaf_keeps_unknown_numbers() -> None:
     item = stored(replace(sample(Job), leaves={"0": Progress(1, NOON, NOON, 5)}))
-    item["leaves"]["M"]["0"]["L"] += [{"S": ""}, {"N": "7"}]  # no parts of a period, and what newer code stores
+    item["leaves"]["M"]["0"]["L"] += [
+        {"S": ""},
+        {"S": ""},
+        {"N": "7"},
+    ]  # no parts, no words, and newer code's
 
     read = items.from_item(Job, item)
 
     assert read.leaves["0"] == Progress(1, NOON, NOON, 5)
     assert stored(read) == item
-    assert stored(replace(read, leaves={"0": read.leaves["0"].plus(1, NOON)}))["leaves"]["M"]["0"]["L"][5] == {"N": "7"}
+    assert stored(replace(read, leaves={"0": read.leaves["0"].plus(1, NOON)}))["leaves"]["M"]["0"]["L"][6] == {"N": "7"}
 
 
 def test_o11_a_row_of_an_unknown_layout_is_refused_not_misread() -> None:
