@@ -106,6 +106,28 @@ const PLAN = {
     { ...ENTRY, entry: BACKFILL.to, state: "missing", runs: true },
   ],
 };
+const HOURS = `24 hours of 2026-02-27 UTC in ${NS}.hours: 17`;
+const PLAN_OF_PERIODS = {
+  ...PLAN,
+  total: 2,
+  first: [{ day: "2026-02-26" }, { day: "2026-02-28" }],
+  last: [],
+  now: { missing: 2, waiting: 1, running: 0, succeeded: 0, failed: 1 },
+  entries: [
+    { state: "missing", runs: true, have: 24, why: null, code: null },
+    { state: "missing", runs: false, have: 23, why: `lacks 1 of ${HOURS}`, code: "trigger_unmet" },
+    { state: "failed", runs: true, have: 24, why: "the target reported: out of memory", code: "run_failed" },
+    { state: "waiting", runs: false, have: 1, why: "waits for 23 of 24 hours", code: "trigger_unmet" },
+  ].map((each, index) => ({
+    ...ENTRY,
+    ...each,
+    need: 24,
+    entry: { day: ["2026-02-26", "2026-02-27", "2026-02-28", "2026-03-01"][index] },
+  })),
+};
+
+/** Whether a schedule of the stand-in has one job for each day. */
+export const isOfPeriods = (name = "") => name.startsWith("report-");
 const PLAN_OF_REPROCESS = {
   namespace: NS,
   dataset: REPROCESS.dataset,
@@ -147,7 +169,8 @@ export function actsOf({ schedule, dag, dagRun }: Definitions): Record<string, A
     [`POST ${S}/disable`]: changed,
     [`POST ${S}/skip`]: changed,
     [`POST ${S}/unskip`]: changed,
-    [`POST ${S}/backfills`]: (_, body) => (body.dry_run ? [200, PLAN] : [201, BACKFILL]),
+    [`POST ${S}/backfills`]: ({ name }, body) =>
+      body.dry_run ? [200, isOfPeriods(name) ? PLAN_OF_PERIODS : PLAN] : [201, BACKFILL],
     [`POST ${S}/backfills/{id}/cancel`]: () => [200, { ...BACKFILL, state: "CANCELLED" }],
     "POST /v1/jobs/{id}/cancel": ({ id }) => [
       200,

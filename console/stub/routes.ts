@@ -1,6 +1,6 @@
 // The answers of the stand-in, in the shapes of the API.
 
-import { actsOf, BACKFILL, REPROCESS } from "./acts.ts";
+import { actsOf, BACKFILL, isOfPeriods, REPROCESS } from "./acts.ts";
 import { glance, idOf, iso, JOBS, job, NODE, NOW, NS, RUNS, run, STOP, schedules, timeline } from "./data.ts";
 import * as fires from "./fires.ts";
 
@@ -197,8 +197,16 @@ function definition(params: Record<string, string>) {
     timeout: { after: "1d", then: "abort" },
     zone: "Europe/Paris",
     fires_per_day: 1,
+    ...(isOfPeriods(params.name) ? OF_PERIODS : {}),
   };
 }
+
+const OF_PERIODS = {
+  trigger: { type: "partition", dataset: `${NS}.hours`, of: "period" },
+  by: [],
+  per: { each: "day", zone: null, week_starts: "mon" },
+  fires_per_day: 0,
+};
 
 const FIRES = [1, 2, 3, 4, 5].map((hour) => iso(NOW + hour * 60 * MINUTE));
 const WINDOW = { count: 5, oldest: iso(NOW - 180 * MINUTE) };
@@ -849,10 +857,30 @@ const ROUTES: Record<string, Handler> = {
   [`GET ${D}/why`]: () => ({
     dag: `${NS}.flights.nightly`,
     state: "enabled",
-    why: `no partition has arrived since the last run; trigger: 1 partition of ${NS}.weather`,
+    why:
+      `node jfk, run ${run(22).run_id} failed at ${iso(NOW - 55 * MINUTE)}: ${WHY.jfk} (run it again: sluice dags rerun ` +
+      `${NS}.flights.nightly ${dagRun(0).run_id} --from jfk); no partition has arrived since the last run; ` +
+      `trigger: 1 partition of ${NS}.weather`,
     next_fire: null,
-    failures: [],
-    refs: [],
+    failures: [
+      {
+        run_id: run(22).run_id,
+        attempt: 1,
+        attempts: 1,
+        state: "FAILED",
+        partition: dagRun(0).partition,
+        node: "jfk",
+        dag_run: dagRun(0).run_id,
+        error: WHY.jfk,
+        code: null,
+        at: iso(NOW - 55 * MINUTE),
+        next: `run it again: sluice dags rerun ${NS}.flights.nightly ${dagRun(0).run_id} --from jfk`,
+      },
+    ],
+    refs: [
+      { text: run(22).run_id, kind: "run", name: run(22).run_id },
+      { text: dagRun(0).run_id, kind: "run", name: dagRun(0).run_id },
+    ],
   }),
   [`GET ${D}/runs`]: () => page([0, 1, 2, 3].map(dagRun)),
   [`GET ${D}/runs/{id}`]: ({ id }) =>

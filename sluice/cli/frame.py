@@ -38,7 +38,7 @@ Settings = Annotated[
 ]
 ValueFiles = Annotated[
     list[str] | None,
-    typer.Option("--values", metavar="FILE", help="Fill placeholders from a YAML or JSON file; --set goes before it."),
+    typer.Option("--values", metavar="FILE", help="Fill placeholders from a YAML or JSON file; --set overrides it."),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do it without asking.")]
 Day = Annotated[str | None, typer.Option("--day", metavar="DAY", help="Only this day (UTC): 2026-11-20.")]
@@ -85,9 +85,9 @@ def pairs_of(option: str, given: list[str]) -> dict[str, str]:
 
 
 def values_of(files: list[str] | None, settings: list[str] | None) -> dict[str, str]:
-    """The values of placeholders: those of the files of ``--values``, the later ones first, and before them those of
-    ``--set``. Raises `WrongUsage` for a file that cannot be read, and for a value that is not text or a whole number:
-    1.50 would become another text."""
+    """The values of placeholders. ``--set`` overrides the files of ``--values``, and a later file an earlier one.
+    Raises `WrongUsage` for a file that cannot be read, and for a value that is not text or a whole number: 1.50 would
+    become another text."""
     from sluice import documents  # imported here: it loads the YAML parser
 
     found: dict[str, str] = {}

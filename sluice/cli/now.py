@@ -40,7 +40,7 @@ def now(namespace: frame.Namespace = None, as_json: frame.Json = False) -> None:
              for of in answer["approvals"]["schedules"]]  # fmt: skip
     _list("Wait for an approval", asked, ("schedule", "count", "late", "since", "reason"))
     if asked:
-        render.note(f"approve all jobs of one: sluice jobs approve --schedule {asked[0]['schedule']}")
+        render.note(f"approve all jobs of a schedule: sluice jobs approve --schedule {asked[0]['schedule']}")
 
 
 def _count(part: Document) -> Text:

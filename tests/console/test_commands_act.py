@@ -158,6 +158,7 @@ FILLS: dict[str, Fill] = {
     "skip": HOURLY,
     "unskip": both(lambda text, at: ran(f"sluice skip demo.flights.hourly {FIRE}") and text, HOURLY),
     "preview": HOURLY,
+    "whyDag": DAG,
     "runDag": DAG,
     "enableDag": DAG,
     "disableDag": DAG,

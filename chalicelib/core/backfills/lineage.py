@@ -164,7 +164,7 @@ class _Whole:
 @dataclass(slots=True)
 class _Data:
     """What a walk learns about the data that runs produce, and about the periods of schedules with ``per``. ``made``
-    are the partitions that the runs of the plan register, ``incomplete`` the periods that lack one, by schedule."""
+    are the partitions that the runs of the plan register, ``incomplete`` the periods that do not run, by schedule."""
 
     known: Known
     now: Instant
@@ -205,7 +205,7 @@ class _Data:
         """Why a period does not run, by the partitions that are registered or that the plan registers; empty if its
         trigger would start it. Raises ``invalid`` for more than `MAX_PARTS`."""
         if of_period.follows_former(follower.schedule, follower.datasets):
-            return "the period before says its values; start it by a backfill"
+            return "its values are those of the period before; run it by a backfill"
         whole = self.wholes.get((follower.name, unit))
         if whole is None:
             whole = self.wholes[follower.name, unit] = self._whole(follower, unit)
@@ -410,7 +410,7 @@ class _Walk:
             return ""
         each = " and ".join(key for key in schedule.by if key not in (event.partition or {}))
         values = "/".join(f"{key}=VALUE" for key in schedule.by)
-        return f"has one run for each {each}: start it by a run now, sluice run NAME --partition {values}"
+        return f"has one run for each {each}: start each by sluice run {follower.name} --partition {values}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,7 @@ def statuses(
 
 def by_period(attempts: Iterable[Run], by: Values) -> dict[Values, dict[str, Run]]:
     """The newest attempt of each run, by period, newest run first. ``attempts`` are in this order, too. Attempts that
-    were aborted are left out: no other attempt follows the one before them."""
+    were aborted are left out; if such a one was to repeat another, that one has failed."""
     found: dict[Values, dict[str, Run]] = {}
     aborted: set[str] = set()
     for run in attempts:

@@ -32,7 +32,7 @@ class DatasetFresh(Constraint):
         return duration(self.within) if self.within is not None else None
 
     def describe(self) -> str:
-        span = "its span fresh" if self.span is None else format_duration(self.span)
+        span = "the span fresh of the dataset" if self.span is None else format_duration(self.span)
         return f"a partition of {self.dataset} came within {span}"
 
     def evaluate(self, s: Situation) -> Condition:
@@ -41,7 +41,7 @@ class DatasetFresh(Constraint):
             return self.unmet("none has come yet")
         span = self.span if self.span is not None else s.fresh.get(self.dataset)
         if span is None:
-            return self.unmet("the dataset has no span fresh any more")
+            return self.unmet("the dataset no longer says how long it is fresh")
         name = "/".join(f"{key}={value}" for key, value in newest.partition.items())
         came, ends = f"the newest, {name}, came at {iso(newest.at)}", newest.at + span
         return self.met(came) if s.now <= ends else self.unmet(f"{came} and was fresh until {iso(ends)}")

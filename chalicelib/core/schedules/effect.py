@@ -27,7 +27,7 @@ TEXTS: dict[Code, str] = {
     "described": "goes on",
     "carried": "goes on",
     "goes_on": "times and spans go on",
-    "begins_again": "begins again, because its trigger changes",
+    "begins_again": "begins again, because what starts it changes",
     "ended": "has ended and stays so",
     "idle": "does not run in its mode",
     "stops": "stops",

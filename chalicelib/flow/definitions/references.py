@@ -320,7 +320,7 @@ def _check_periodic(ports: Ports, schedule: Schedule, leaf: Leaf, name: str) -> 
         raise errors.invalid("trigger.of.dataset", expected, f"also {keys}" if keys else "too many values", hint)
     others = [key for key in schedule.by if key not in names.keys]
     if others:
-        hint = "remove it: an absence is about all partitions of a period, and its run gets which are missing"
+        hint = "remove it: absent is about all partitions of a period, and its event names those that are missing"
         raise errors.invalid("by", f"keys that name the period of {name}", others[0], hint)
     leaf.learn_periods(name, names)
 

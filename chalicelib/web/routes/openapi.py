@@ -123,7 +123,7 @@ OWN: dict[str, dict[str, Json]] = {
         "from": DAY | {"description": "the first day; by default 30 days before `to`, at most 400 days in all"},
         "to": DAY | {"description": "the last day, which is included; by default today"},
         "zone": {"type": "string", "default": "UTC", "description": "the zone of today, and of the days of fires"},
-        "schedules": {"type": "string", "description": "these alone: up to 100 `app.name` or full names, with commas"},
+        "schedules": {"type": "string", "description": "only these: up to 100 names, `app.name` or full, with commas"},
         "state": {"type": "string", "enum": list(routes_of_views.STATES)},
         "limit": COUNT | {"maximum": matrix.MAX_SCHEDULES, "default": matrix.MAX_SCHEDULES},
     },

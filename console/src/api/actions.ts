@@ -1,6 +1,6 @@
 // What a person can do, as data: what it does, its command, the request, and what to say afterwards.
 
-import { count, dagOfStart, nameParts, partition, scheduleOf, shortName } from "../lib/format";
+import { count, dagOfStart, nameParts, number, partition, scheduleOf, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
 import { ApiError, fill, get, send } from "./client";
 import { commands, type Values } from "./commands";
@@ -84,7 +84,7 @@ async function answerAll(verb: "approve" | "refuse", schedule: string, reason: s
 
 const answered = (verb: string) => (answer: Answered) => {
   const first = answer.refused[0];
-  const left = first ? `; ${count(answer.refused.length, "job")} not: ${first.message}` : "";
+  const left = first ? `; ${number(answer.refused.length)} not ${verb}: ${first.message}` : "";
   return { text: `${count(answer.done, "job")} ${verb}${left}` };
 };
 
@@ -275,8 +275,8 @@ export const actions = {
     done: () => ({ text: "The job is refused" }),
   }),
   approveAll: (schedule: string, many: number): Action => ({
-    title: `Approve what waits of ${shortName(schedule)}`,
-    effect: `The ${count(many, "job")} that wait for an approval now go on. Your name is stored with each.`,
+    title: `Approve all jobs of ${shortName(schedule)}`,
+    effect: `Approves each job of the schedule that waits for an approval: ${number(many)} now. Your name is stored with each.`,
     label: "Approve all",
     fields: [REASON],
     command: (values) => commands.answerAll("approve", schedule, values.reason),
@@ -284,8 +284,8 @@ export const actions = {
     done: answered("approved"),
   }),
   refuseAll: (schedule: string, many: number): Action => ({
-    title: `Refuse what waits of ${shortName(schedule)}`,
-    effect: `The ${count(many, "job")} that wait for an approval now are aborted, on record, with your name.`,
+    title: `Refuse all jobs of ${shortName(schedule)}`,
+    effect: `Aborts each job of the schedule that waits for an approval: ${number(many)} now. Each is on record, with your name.`,
     label: "Refuse all",
     danger: true,
     fields: [REASON],

@@ -68,6 +68,7 @@ const ofStart = (word: string, name: string) => {
 export const commands = {
   describe: (kind: string, name: string) => command("describe", kind, name),
   why: (kind: string, name: string) => command("why", kind, name),
+  whyDag: (name: string) => command("why", name),
   enable: (...names: string[]) => command("enable", ...names),
   disable: (...names: string[]) => command("disable", ...names),
   pause: (names: string[], options: PauseOptions = {}) => command("pause", ...names, ...pauseWords(options)),

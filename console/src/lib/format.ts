@@ -137,9 +137,9 @@ export function scheduleOf(id: string): string {
   return id.split(".").slice(0, 3).join(".");
 }
 
-/** `1 run`, `2 runs`, `at least 2,000 runs`. */
+/** `1 run`, `2 runs`, `at least 1 run`, `at least 2,000 runs`. */
 export function count(many: number, noun: string, atLeast = false): string {
-  return `${number(many, atLeast)} ${noun}${many === 1 && !atLeast ? "" : "s"}`;
+  return `${number(many, atLeast)} ${noun}${many === 1 ? "" : "s"}`;
 }
 
 /** `2,000`, `at least 2,000`. */

@@ -53,6 +53,13 @@ export function inWords(cell: DayCell): string {
     .join(", ");
 }
 
+/** Whether the partition of a period is registered. Null where a period is no single partition, as with `per`: then no
+ * period of the list has one. */
+export function isReady(period: PeriodOfSchedule, list: readonly PeriodOfSchedule[]): boolean | null {
+  if (period.ready_at) return true;
+  return list.some((each) => each.ready_at) ? false : null;
+}
+
 /** What a backfill of the missing or failed periods of a cell names; null if there are none. */
 export interface Hole {
   only: "missing" | "failed";

@@ -1,4 +1,4 @@
-// A sentence of the API in pieces: plain text, instants, and the nouns that become links.
+// A sentence of the API in pieces: plain text, commands, instants, and the nouns that become links.
 
 import { ofRef } from "./paths";
 
@@ -17,6 +17,7 @@ export function ofPartition<N extends Noun>(nouns: readonly N[], at: string): No
 
 export type Piece =
   | { kind: "text"; text: string }
+  | { kind: "command"; text: string }
   | { kind: "instant"; text: string }
   | { kind: "link"; text: string; to: string; search: Record<string, string> };
 
@@ -33,9 +34,13 @@ export function waitInWords(reason: string): string {
 
 const INSTANT = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})/g;
 
-/** Split a sentence by the nouns, the longest first, and by its instants. What is left is plain text. */
+/** What to run next: `run it again: sluice runs rerun ID`. */
+const COMMAND = /(?<=: )sluice [a-z-]+ [^();]+/g;
+
+/** Split a sentence by its commands, which stay as they are, by the nouns, the longest first, and by its instants. What
+ * is left is plain text. */
 export function pieces(sentence: string, nouns: readonly Noun[] = []): Piece[] {
-  let found: Piece[] = [{ kind: "text", text: sentence }];
+  let found = by(COMMAND, "command", sentence);
   for (const noun of [...nouns].sort((a, b) => b.text.length - a.text.length)) {
     const view = ofRef(noun.kind, noun.name);
     const target = view && noun.at ? { ...view, search: { ...view.search, at: noun.at } } : view;
@@ -43,7 +48,7 @@ export function pieces(sentence: string, nouns: readonly Noun[] = []): Piece[] {
       found = found.flatMap((piece) => (piece.kind === "text" ? byNoun(piece.text, noun.text, target) : [piece]));
   }
   return found
-    .flatMap((piece) => (piece.kind === "text" ? byInstant(piece.text) : [piece]))
+    .flatMap((piece) => (piece.kind === "text" ? by(INSTANT, "instant", piece.text) : [piece]))
     .filter((piece) => piece.text !== "");
 }
 
@@ -58,11 +63,11 @@ function byNoun(text: string, noun: string, target: { to: string; search: Record
     ]);
 }
 
-function byInstant(text: string): Piece[] {
+function by(pattern: RegExp, kind: "command" | "instant", text: string): Piece[] {
   const found: Piece[] = [];
   let from = 0;
-  for (const match of text.matchAll(INSTANT)) {
-    found.push({ kind: "text", text: text.slice(from, match.index) }, { kind: "instant", text: match[0] });
+  for (const match of text.matchAll(pattern)) {
+    found.push({ kind: "text", text: text.slice(from, match.index) }, { kind, text: match[0] });
     from = match.index + match[0].length;
   }
   return [...found, { kind: "text", text: text.slice(from) }];

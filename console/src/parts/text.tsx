@@ -39,7 +39,8 @@ export function State({ state, look = lookOfState(state), word = true }: StatePr
   );
 }
 
-/** A sentence of the API: nouns are links, instants in the reader's zone, names without the namespace of the page. */
+/** A sentence of the API: nouns are links, instants in the reader's zone, names without the namespace of the page.
+ * Commands stay as one types them. */
 export function Reason({ text, refs, short = false }: { text: string; refs?: Noun[]; short?: boolean }) {
   const ns = useNs();
   return (
@@ -56,6 +57,8 @@ export function Reason({ text, refs, short = false }: { text: string; refs?: Nou
             </Go>
           ) : piece.kind === "instant" ? (
             <When at={piece.text} as="second" />
+          ) : piece.kind === "command" ? (
+            <code>{piece.text}</code>
           ) : (
             withoutNamespace(piece.text, ns)
           )}

@@ -4,7 +4,7 @@ import { type FormEvent, useState } from "react";
 import { fill, send } from "../api/client";
 import { commands } from "../api/commands";
 import { schedule } from "../api/queries";
-import type { PlanOfBackfill } from "../api/types";
+import type { EntryNow, PlanOfBackfill } from "../api/types";
 import { ScheduleZone, useGo, useNs, usePlace, useZone } from "../frame/place";
 import { tell } from "../frame/settings";
 import { partition, partitionPath, shortName } from "../lib/format";
@@ -59,7 +59,7 @@ const LABELS: Record<string, string> = {
 /** What a range of a schedule means. */
 function effectOf(byData: boolean, per: string | null, zone: string): string {
   if (per !== null)
-    return "The periods from the first to the last, both included. One that lacks a partition is left out; a named one runs with what is there.";
+    return "The periods from the first to the last, both included. One that its trigger would not start now is left out. A period that you name runs with what is there.";
   return byData
     ? "The registered partitions from the first to the last, both included. The first keys are enough: year=2013/month=1."
     : `The fires from the first instant (included) to the last (excluded), in ${zone}.`;
@@ -156,7 +156,7 @@ function Wizard({ name, byData: isByData, per }: { name: string; byData: boolean
                 <input
                   type={byData ? "text" : "datetime-local"}
                   value={range[end]}
-                  required={!byData}
+                  required={!byData || (end === "from" && !range.to)}
                   disabled={partitions.length > 0}
                   placeholder={byData ? example : undefined}
                   onChange={(event) => edit(() => setRange({ ...range, [end]: event.target.value }))}
@@ -226,10 +226,14 @@ function Wizard({ name, byData: isByData, per }: { name: string; byData: boolean
               <dd>
                 <Entries entries={plan.first} />
               </dd>
-              <dt>Last</dt>
-              <dd>
-                <Entries entries={plan.last} />
-              </dd>
+              {plan.last.length > 0 && (
+                <>
+                  <dt>Last</dt>
+                  <dd>
+                    <Entries entries={plan.last} />
+                  </dd>
+                </>
+              )}
             </dl>
             <EntriesNow plan={plan} />
             <p className="after">
@@ -254,6 +258,13 @@ function Wizard({ name, byData: isByData, per }: { name: string; byData: boolean
 }
 
 const SHOWN = 100;
+
+/** What a backfill does with an entry. A period that its trigger would not start is left out. */
+function thenOf({ runs, state, code }: EntryNow): string {
+  if (runs) return "runs";
+  if (state === "waiting" || state === "running") return "left alone";
+  return code === "trigger_unmet" ? "left out" : "–";
+}
 
 /** What became of each entry of the range so far. */
 function EntriesNow({ plan }: { plan: PlanOfBackfill }) {
@@ -291,7 +302,7 @@ function EntriesNow({ plan }: { plan: PlanOfBackfill }) {
             <td>
               <State state={each.state} look={lookOfPeriod(each.state)} />
             </td>
-            <td>{each.runs ? "runs" : ["waiting", "running"].includes(each.state) ? "left alone" : "–"}</td>
+            <td>{thenOf(each)}</td>
             <td>{each.why && <Reason text={each.why} short />}</td>
           </tr>
         ))}

@@ -87,7 +87,7 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
           <NodePanel dag={name} definition={definition} run={run} node={search.node} />
         </div>
       </section>
-      <Panel title="Why" className="why" tools={<Command text={commands.why("schedule", name)} />}>
+      <Panel title="Why" className="why" tools={<Command text={commands.whyDag(name)} />}>
         <Await query={why}>
           {(data) => (
             <div className="body">

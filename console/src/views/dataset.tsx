@@ -374,31 +374,38 @@ function One({ name, values }: { name: string; values: string }) {
               </>
             )}
             <h3>Who waits for it</h3>
-            {data.waiting.length === 0 && <p className="faint">No job counts or awaits it.</p>}
-            <ul className="plain">
-              {data.waiting.map((job) => (
-                <li key={job.job_id}>
-                  <State state={job.state} word={false} /> <ScheduleLink name={job.schedule} />{" "}
-                  <JobLink id={job.job_id} />
-                  <span className="sub">
-                    <Reason text={job.reason} />
-                  </span>
-                </li>
-              ))}
-            </ul>
+            {data.waiting.length === 0 ? (
+              <p className="faint">No job counts or awaits it.</p>
+            ) : (
+              <ul className="plain">
+                {data.waiting.map((job) => (
+                  <li key={job.job_id}>
+                    <State state={job.state} word={false} /> <ScheduleLink name={job.schedule} />{" "}
+                    <JobLink id={job.job_id} />
+                    <span className="sub">
+                      <Reason text={job.reason} />
+                    </span>
+                  </li>
+                ))}
+              </ul>
+            )}
             <h3>What used it</h3>
-            {data.runs.length === 0 && <p className="faint">No run.</p>}
-            <Runs runs={data.runs} />
-            <ul className="plain">
-              {data.ended.map((record) => (
-                <li key={record.id}>
-                  <State state={record.kind} /> <ScheduleLink name={record.schedule} />
-                  <span className="sub">
-                    <Reason text={record.reason} />
-                  </span>
-                </li>
-              ))}
-            </ul>
+            {data.runs.length === 0 ? <p className="faint">No run.</p> : <Runs runs={data.runs} />}
+            {data.ended.length > 0 && (
+              <>
+                <h3>What did not run</h3>
+                <ul className="plain">
+                  {data.ended.map((record) => (
+                    <li key={record.id}>
+                      <State state={record.kind} /> <ScheduleLink name={record.schedule} /> <Ago at={record.at} />
+                      <span className="sub">
+                        <Reason text={record.reason} />
+                      </span>
+                    </li>
+                  ))}
+                </ul>
+              </>
+            )}
           </div>
         )}
       </Await>

@@ -127,7 +127,7 @@ function Figure({
   );
 }
 
-/** The dead letters, and how many each schedule has. */
+/** The dead letters, and how many each schedule has, the most first. */
 interface Undelivered {
   count: number;
   atLeast: boolean;
@@ -138,7 +138,8 @@ function undeliveredOf(letters?: { items: { schedule: string }[]; next_cursor: s
   const items = letters?.items ?? [];
   const counts = new Map<string, number>();
   for (const { schedule } of items) counts.set(schedule, (counts.get(schedule) ?? 0) + 1);
-  return { count: items.length, atLeast: !!letters?.next_cursor, schedules: [...counts] };
+  const schedules = [...counts].sort(([, one], [, other]) => other - one);
+  return { count: items.length, atLeast: !!letters?.next_cursor, schedules };
 }
 
 function Figures({ ns, now, letters, runs }: { ns: string; now: Now; letters: Undelivered; runs?: Outcomes }) {
@@ -201,18 +202,18 @@ function PartsOfNeed({ ns, now, letters }: { ns: string; now: Now; letters: Unde
   const late = now.overdue.items.every((item) => item.kind === "run") ? "runs" : "queue";
   const parts = [
     {
-      many: now.approvals.count,
-      word: "approval",
-      atLeast: now.approvals.at_least,
-      to: paths.view(ns, "queue"),
-      search: { name: "approval" },
-    },
-    {
       many: stuck(now),
       word: "late",
       atLeast: now.overdue.at_least,
       to: paths.view(ns, late),
       search: LATE[late],
+    },
+    {
+      many: now.approvals.count,
+      word: "approval",
+      atLeast: now.approvals.at_least,
+      to: paths.view(ns, "queue"),
+      search: { name: "approval" },
     },
     {
       many: pausedWithReason(now).length,
@@ -235,12 +236,14 @@ function PartsOfNeed({ ns, now, letters }: { ns: string; now: Now; letters: Unde
   ));
 }
 
+const MOST_UNDELIVERED = 5; // schedules; the view of dead letters has the others
 const LATE = { runs: { state: "RUNNING", by: "late" }, queue: {} };
 
 function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: Undelivered }) {
   if (needs(now, letters) === 0) return null;
   const approvals = now.approvals.schedules;
   const late = now.overdue.items.filter((item) => item.goes_on_at === null);
+  const others = letters.schedules.length - MOST_UNDELIVERED;
   return (
     <Panel
       id="needs-you"
@@ -266,7 +269,7 @@ function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: Undeliv
               paused <Ago at={schedule.since} />: <Reason text={schedule.reason ?? ""} />
             </Line>
           ))}
-          {letters.schedules.map(([schedule, many]) => (
+          {letters.schedules.slice(0, MOST_UNDELIVERED).map(([schedule, many]) => (
             <Line
               key={schedule}
               what={<span className="bad">✗ undelivered</span>}
@@ -276,6 +279,16 @@ function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: Undeliv
               <Go to={paths.view(ns, "dead-letters")}>{count(many, "dead letter", letters.atLeast)}</Go>
             </Line>
           ))}
+          {others > 0 && (
+            <tr>
+              <td />
+              <td colSpan={3}>
+                <Go to={paths.view(ns, "dead-letters")}>
+                  dead letters of {count(others, "more schedule", letters.atLeast)}
+                </Go>
+              </td>
+            </tr>
+          )}
         </tbody>
       </table>
     </Panel>

@@ -7,7 +7,7 @@ import { useGo, useNs, usePlace, useZone } from "../frame/place";
 import { useRested } from "../frame/rested";
 import { partitionPath, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
-import { cellsOf, type DayCell, type Hole, holeOf, inWords, PERIOD_STATES, periodsOf } from "../lib/periods";
+import { cellsOf, type DayCell, type Hole, holeOf, inWords, isReady, PERIOD_STATES, periodsOf } from "../lib/periods";
 import { lookOfPeriod } from "../lib/states";
 import { daysBetween, show } from "../lib/zone";
 import { Command } from "../parts/command";
@@ -114,8 +114,8 @@ function Legend() {
         </span>
       ))}
       <span className="faint">
-        A cell is a day. If its periods differ, it has the first of these states, and how many are in it. Arrow keys
-        move, Enter opens.
+        A cell is a day. If its periods differ, it shows the first of these states that occurs, and for how many. Arrow
+        keys move, Enter opens.
       </span>
     </p>
   );
@@ -308,7 +308,11 @@ function PeriodsOfDay({ name, day }: { name: string; day: string }) {
             ))}
             <ul className="periods-list">
               {periods.map((item) => (
-                <OnePeriod key={`${item.at}${partitionPath(item.values ?? {})}`} item={item} />
+                <OnePeriod
+                  key={`${item.at}${partitionPath(item.values ?? {})}`}
+                  item={item}
+                  ready={isReady(item, items)}
+                />
               ))}
             </ul>
           </>
@@ -333,7 +337,7 @@ function Fill({ name, hole }: { name: string; hole: Hole }) {
   );
 }
 
-function OnePeriod({ item }: { item: PeriodOfSchedule }) {
+function OnePeriod({ item, ready }: { item: PeriodOfSchedule; ready: boolean | null }) {
   const [newest] = item.runs;
   return (
     <li>
@@ -363,9 +367,8 @@ function OnePeriod({ item }: { item: PeriodOfSchedule }) {
           </div>
         )
       )}
-      {item.state === "missing" && item.ready_at && <div className="faint">its partition is ready</div>}
-      {item.state === "missing" && item.values && !item.ready_at && (
-        <div className="faint">its partition is not registered</div>
+      {item.state === "missing" && ready !== null && (
+        <div className="faint">its partition is {ready ? "ready" : "not registered"}</div>
       )}
     </li>
   );

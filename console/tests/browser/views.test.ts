@@ -133,6 +133,47 @@ test("a dataset says for which schedule a partition was late, and why", async ()
   await context.close();
 });
 
+test("Home has the schedules with the most dead letters, and the way to the others", async () => {
+  const { page, context } = await console_.open("/demo");
+  const needs = page.locator("#needs-you");
+  await needs.getByText("◷ 3 approvals").waitFor();
+  const counts = await needs
+    .locator("tbody")
+    .getByRole("link", { name: /^at least \d+ dead letters?$/ })
+    .allTextContents();
+  const numbers = counts.map((text) => Number(/\d+/.exec(text)?.[0]));
+  expect(numbers).toHaveLength(5);
+  expect(numbers).toEqual(numbers.toSorted((one, other) => other - one));
+  await needs.getByRole("link", { name: /^dead letters of at least \d+ more schedules$/ }).click();
+  await page.getByRole("heading", { name: "Dead letters", level: 1 }).waitFor();
+  await context.close();
+});
+
+test("the page of a DAG says which node failed last, and the command that goes on", async () => {
+  const { page, context } = await console_.open("/demo/dags/flights/nightly");
+  const why = page.locator("section.why");
+  await why.getByText("the file jfk.csv is empty").waitFor();
+  await why.getByText("sluice dags rerun demo.flights.nightly demo.flights.nightly~.").waitFor();
+  await why.getByText("sluice why demo.flights.nightly").waitFor();
+  await context.close();
+});
+
+test("the dry run of a backfill of days counts their hours, and says which it leaves out", async () => {
+  const { page, context } = await console_.open("/demo/schedules/flights/report-00032/backfill");
+  await page.getByText("A period that you name runs with what is there.").waitFor();
+  await page.getByRole("button", { name: "Dry run" }).click();
+  expect(await page.getByLabel("From").evaluate((field: HTMLInputElement) => field.validity.valueMissing)).toBe(true);
+  await page.getByLabel("From").fill("day=2026-02-26");
+  await page.getByRole("button", { name: "Dry run" }).click();
+  await page.getByText("The range now: 2 missing, 1 waiting, 1 failed").waitFor();
+  const row = (day: string) => page.getByRole("row", { name: day }).getByRole("cell").allTextContents();
+  const [, parts, , then, why] = await row("2026-02-27");
+  expect([parts, then, why]).toEqual(["23 of 24", "left out", "lacks 1 of 24 hours of 2026-02-27 UTC in hours: 17"]);
+  expect((await row("2026-02-28")).slice(1, 4)).toEqual(["24 of 24", "✗failed", "runs"]);
+  expect((await row("2026-03-01"))[3]).toBe("left alone");
+  await context.close();
+});
+
 test("an address of another version still opens", async () => {
   const { page, context } = await console_.open("/demo/schedules?panel=7&zone=mars&sort=age&q=ingest-00000");
   await page.getByText("flights.ingest-00000").waitFor();

@@ -74,6 +74,7 @@ const AT = "2026-11-22T05:00:00Z";
 const EVERY: Record<keyof typeof commands, string> = {
   describe: commands.describe("schedule", NAME),
   why: commands.why("job", ID),
+  whyDag: commands.whyDag(NAME),
   enable: commands.enable(NAME),
   disable: commands.disable(NAME),
   pause: commands.pause([NAME], { mode: "drain", timeouts: "stop" }),

@@ -78,7 +78,7 @@ test("nodes of DAGs and notices are internal, as in the CLI", () => {
 test("a bounded count says that it is one", () => {
   expect(number(2000, true)).toBe("at least 2,000");
   expect(count(1, "run")).toBe("1 run");
-  expect(count(1, "run", true)).toBe("at least 1 runs");
+  expect(count(1, "run", true)).toBe("at least 1 run");
 });
 
 test("lateness has a sign, unless it is less than a second", () => {

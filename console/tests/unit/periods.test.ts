@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { PeriodOfSchedule, PeriodsByDay } from "../../src/api/types";
-import { cellsOf, holeOf, inWords, type PeriodState, periodsOf } from "../../src/lib/periods";
+import { cellsOf, holeOf, inWords, isReady, type PeriodState, periodsOf } from "../../src/lib/periods";
 
 const period = (at: string, state: PeriodState, more: Partial<PeriodOfSchedule> = {}): PeriodOfSchedule => ({
   at,
@@ -39,6 +39,14 @@ test("a cell has the letter of its day, and the counts of one whose periods diff
   const cells = cellsOf(days, row, "2026-02-23");
   expect(cells.map((cell) => cell.state)).toEqual([null, "succeeded", "failed", null, "missing"]);
   expect(cells.map(inWords)).toEqual(["no period", "succeeded", "1 failed, 23 succeeded", "no period", "missing"]);
+});
+
+test("a period is ready, not registered, or no single partition", () => {
+  const values = { day: "2026-02-23" };
+  const [bare, ready] = [undefined, "2026-02-23T01:00:00.000Z"].map((ready_at) =>
+    period("2026-02-23T00:00:00.000Z", "missing", { values, ready_at: ready_at ?? null }),
+  ) as [PeriodOfSchedule, PeriodOfSchedule];
+  expect([isReady(ready, [ready]), isReady(bare, [bare, ready]), isReady(bare, [bare])]).toEqual([true, false, null]);
 });
 
 test("a hole names its partitions, or the span of its fires", () => {

@@ -47,6 +47,15 @@ test("a dataset opens at the partition that its sentence is about", () => {
   });
 });
 
+test("a command of a sentence stays as one types it", () => {
+  const id = "demo.a.daily~.m3k2j9x1.01";
+  const command = `sluice dags rerun demo.a.daily ${id} --from load`;
+  const nouns = [{ text: id, kind: "run", name: id }];
+  const found = pieces(`run ${id} failed: disk full (run it again: ${command}); sluice is idle`, nouns);
+  expect(found.map((piece) => piece.kind)).toEqual(["text", "link", "text", "command", "text"]);
+  expect(found[3]?.text).toBe(command);
+});
+
 test("what a job waited for follows the word 'waited'", () => {
   expect(waitInWords("waits for a slot of pool a.b: 1 of 1 in use")).toBe(" for a slot of pool a.b: 1 of 1 in use");
   expect(waitInWords("approved by a lead, else wait: waits for approval")).toBe(" for approval by a lead");

@@ -230,7 +230,7 @@ def test_c18_the_default_is_the_span_of_the_dataset(world: World) -> None:
     comes(world, day(1, "weather", "a.csv"))
     doze(world, "2h1m")
     go(world)
-    assert "a partition of demo.weather came within its span fresh" in why(world, "daily")["why"]
+    assert "a partition of demo.weather came within the span fresh of the dataset" in why(world, "daily")["why"]
     assert "was fresh until 2026-03-02T14:00:00.000Z" in why(world, "daily")["why"]
     weather = with_fresh("3h")["datasets"]["weather"]
     calendars.put_dataset(world.ports, "demo.weather", weather, "tester")
@@ -243,7 +243,7 @@ def test_c18_a_dataset_that_loses_its_span_is_not_fresh(world: World) -> None:
     comes(world, day(1, "weather", "a.csv"))
     calendars.put_dataset(world.ports, "demo.weather", with_fresh(None)["datasets"]["weather"], "tester")
     go(world)
-    assert "the dataset has no span fresh any more" in why(world, "daily")["why"]
+    assert "the dataset no longer says how long it is fresh" in why(world, "daily")["why"]
 
 
 def test_c18_without_any_span_it_is_refused(world: World) -> None:

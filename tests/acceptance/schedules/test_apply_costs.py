@@ -61,7 +61,7 @@ def test_l25_a_changed_trigger_lists_each_day_that_it_drops(world: World) -> Non
     told = apply(world, flights({"pair": on(partition(count=3), by=["day"])}))["pair"]
     assert (told["code"], told["dropped"], told["more"]) == ("begins_again", 2, False)
     assert [job["name"] for job in told["jobs"]] == ["day=1", "day=2"]
-    assert told["text"] == "begins again, because its trigger changes; drops 2 jobs (day=1, day=2)"
+    assert told["text"] == "begins again, because what starts it changes; drops 2 jobs (day=1, day=2)"
     assert kinds(world, "pair") == ["DROPPED"] * told["dropped"]
 
 
