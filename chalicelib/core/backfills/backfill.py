@@ -223,9 +223,10 @@ def _batch_size(row: Backfill) -> int:
     return max(1, min(BATCH_SIZE, MAX_BYTES // (ROW_BYTES + len(json.dumps(dict(row.properties))))))
 
 
-def is_dag_step(row: Backfill) -> bool:
-    """Whether a backfill is the step of a re-processing that starts a DAG: its entries end with the runs of the DAG."""
-    return row.namespace is not None and ids.is_of_dag(row.schedule)
+def ends_with_dag(row: Backfill) -> bool:
+    """Whether the entries of a backfill end with the DAG runs that they start: if it is the step of a re-processing, or
+    runs periods, of which one has one DAG run at a time."""
+    return ids.is_of_dag(row.schedule) and (row.namespace is not None or row.periods)
 
 
 def job_of(row: Backfill, index: int, event: Event, by: tuple[str, ...], created_at: Instant, now: Instant) -> Job:
