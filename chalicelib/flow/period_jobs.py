@@ -96,8 +96,8 @@ def other_work(ports: Ports, job: Job, schedule: Schedule) -> OtherWork:
     label = job.correlation[schedule.per.each]
     if job.traits.gathers and job.met_at is not None:
         return OtherWork(_backfilled(ports, job, label))
-    if is_backfilled(job, schedule):
-        undetermined = _undetermined(ports, job, schedule)
+    if job.traits.replays:
+        undetermined = _undetermined(ports, job, schedule) if is_backfilled(job, schedule) else None
         return _own(ports, job, label) if undetermined is None else OtherWork(undetermined)
     return OtherWork()
 
