@@ -25,7 +25,7 @@ from chalicelib.core.rows.backfill import BackfillOnly
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.why import joined, plain
+from chalicelib.core.why import NONE, joined, plain
 from chalicelib.flow import dag_states, lookup
 from chalicelib.flow.backfills.plan import Entries, Plan
 from chalicelib.ports import Ports
@@ -73,15 +73,28 @@ def planned_of(ports: Ports, name: str, by: Values) -> dict[Values, str]:
 
 def of_dag_runs(ports: Ports, statuses: Sequence[PeriodStatus]) -> list[PeriodStatus]:
     """The statuses of the periods of a DAG. Its start succeeds when the DAG run has begun. So the newest DAG run
-    decides what became of such a period."""
-    begun = [(each.runs[0], each.attempts) for each in statuses if each.state == "succeeded"]
+    decides what became of such a period, also if a backfill waits for its end."""
+    begun = [(each.runs[0], each.attempts) for each in statuses if _may_have_begun(each)]
     chunks = (begun[at : at + TOGETHER] for at in range(0, len(begun), TOGETHER))
     states = (each for chunk in chunks for each in dag_states.states_of(ports, ports.runs.several(chunk)))
-    found = {run.run_id: _of_dag_run(run, dag, nodes) for run, dag, _, nodes in states}
-    return [
-        replace(each, **found[each.runs[0]]) if each.state == "succeeded" and each.runs[0] in found else each
-        for each in statuses
-    ]
+    found = {run.run_id: (run, _of_dag_run(run, dag, nodes)) for run, dag, _, nodes in states}
+
+    def after(status: PeriodStatus) -> PeriodStatus:
+        run, changed = found.get(status.runs[0], (None, {})) if _may_have_begun(status) else (None, {})
+        return replace(status, **changed) if run is not None and _is_of(run, status) else status
+
+    return list(map(after, statuses))
+
+
+def _may_have_begun(status: PeriodStatus) -> bool:
+    """Whether the newest run of a period may be one that has begun a DAG run: no job waits beside it."""
+    return bool(status.runs) and (status.state == "succeeded" or (status.state == "waiting" and status.job is None))
+
+
+def _is_of(run: Run, status: PeriodStatus) -> bool:
+    """Whether the start of a DAG decides the status of its period: none is planned, or it is that of the backfill."""
+    planned = periods.planned_by(run.backfill) if run.backfill is not None else None
+    return run.state == "SUCCEEDED" and (status.state == "succeeded" or status.why == planned)
 
 
 def _of_dag_run(run: Run, dag: Dag, nodes: Mapping[str, NodeStatus]) -> dict[str, Any]:
@@ -90,14 +103,14 @@ def _of_dag_run(run: Run, dag: Dag, nodes: Mapping[str, NodeStatus]) -> dict[str
     if state == "RUNNING":
         return {"state": "running", "at": run.claimed_at}
     lost = [plain(f"{name} is {node.state}: ", node.why) for name, node in nodes.items() if node.state not in WELL]
-    failed = {"state": "failed", "why": joined(lost)} if state == "FAILED" else {}
+    failed = {"state": "failed", "why": joined(lost)} if state == "FAILED" else {"state": "succeeded", "why": NONE}
     return {"at": dag_states.ended_at(run, nodes), **failed}
 
 
 def _by_dag_runs(ports: Ports, now: Mapping[str, PeriodStatus], only: BackfillOnly) -> dict[str, PeriodStatus]:
     """What became of the entries of a plan of a DAG. Raises ``invalid`` for more than `MAX_DAG_RUNS`. A backfill of
     ``all`` needs not know it: then it goes by the starts."""
-    begun = {entry: status for entry, status in now.items() if status.state == "succeeded"}
+    begun = {entry: status for entry, status in now.items() if _may_have_begun(status)}
     if len(begun) > MAX_DAG_RUNS:
         if only == "all":
             return dict(now)

@@ -380,6 +380,11 @@ def of_runs(world: World) -> list[str]:
     return sorted(view["state"] for view in views(world))
 
 
+def state_of_2_march(world: World) -> str:
+    page, _ = periods.page(world.ports, full(START), END - DAY, END, 1, None)
+    return page.items[0]["state"]
+
+
 def test_l23_a_backfill_leaves_a_day_alone_while_its_dag_runs(world: World) -> None:
     world.deploy(app(per_day()))
     upload(world, *hours_of("2026-03-02"))
@@ -387,12 +392,15 @@ def test_l23_a_backfill_leaves_a_day_alone_while_its_dag_runs(world: World) -> N
         begin(world, START, **MARCH_2)
     ends(world, "a")
     ends(world, "b")
+    doze(world, "2m")  # the newest run is that which was claimed last
     backfill = begin(world, START, **MARCH_2)
     world.settle()
     assert of_runs(world) == ["RUNNING", "SUCCEEDED"]
     assert counts(world, START, backfill) == {"running": 1}
+    assert state_of_2_march(world) == "running"
     ends(world, "a")
     ends(world, "b", "FAILED")
+    assert state_of_2_march(world) == "failed"
     doze(world, "2m")
     assert counts(world, START, backfill) == {"failed": 1}
 
