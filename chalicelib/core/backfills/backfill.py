@@ -43,7 +43,7 @@ PART = 100
 BATCH_SIZE = 50
 MAX_BYTES, ROW_BYTES = 3_000_000, 4_000  # of a transaction, which takes 4 MB, and of a job without properties
 
-# How often the step of a DAG is checked: no transaction of a node's run names the re-processing (L21).
+# How often entries that end with DAG runs are checked: no transaction of a node's run names the backfill (L21).
 DAG_CHECK = MINUTE
 
 EntryState = Literal["waiting", "running", "succeeded", "failed", "cancelled", "dropped", "again"]
