@@ -9,6 +9,7 @@ from chalicelib.core import errors, ids
 from chalicelib.core.dags import status as dag_status
 from chalicelib.core.dags.status import NodeRows, NodeStatus
 from chalicelib.core.definitions.dag import Dag
+from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import gather
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.dag import DagRun
@@ -107,3 +108,29 @@ def graph_of(ports: Ports, run: Run) -> Dag:
     if row is None:
         raise errors.not_found("graph", run.workflow)
     return Dag.model_validate(row.document)
+
+
+def states_of(ports: Ports, starts: Sequence[Run]) -> list[tuple[Run, Dag, DagRun | None, dict[str, NodeStatus]]]:
+    """The graphs of several DAG runs and the statuses of their nodes, by the runs that began them. It reads them
+    together."""
+    of_graph = {run.workflow: run for run in starts}
+    graphs = {workflow: graph_of(ports, run) for workflow, run in of_graph.items()}
+    seen = ports.prefetch.read(ports, [kinds.key(DagRun, run.run_id) for run in starts])
+    whole = [(run, graphs[run.workflow], seen.rows.get(DagRun, run.run_id)) for run in starts]
+    return [(*each, nodes) for each, nodes in zip(whole, node_states_of(ports, whole), strict=True)]
+
+
+def state_of(run: Run, dag: Dag, nodes: Mapping[str, NodeStatus]) -> str:
+    """The state of a DAG run, which ``run`` has begun or could not begin."""
+    return dag_status.state_of(dag, nodes) if run.state == "SUCCEEDED" else not_begun(run)
+
+
+def ended_at(run: Run, nodes: Mapping[str, NodeStatus]) -> Instant | None:
+    """When the last run of a DAG run that is over has ended."""
+    ends = [found.ended_at for node in nodes.values() if (found := node.rows.run) is not None and found.ended_at]
+    return max(ends, default=run.ended_at)
+
+
+def not_begun(run: Run) -> str:
+    """The state of a DAG run whose start has not succeeded."""
+    return "RUNNING" if run.state in ("STARTING", "RUNNING") else run.state

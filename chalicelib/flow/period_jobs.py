@@ -20,6 +20,7 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.triggers import tree
 from chalicelib.core.why import Why, mention
 from chalicelib.core.writes import ExpectNoneGathering, ExpectNoRun
+from chalicelib.flow import dag_states
 from chalicelib.ports import Ports
 
 AT_ONCE = 50  # jobs of a period that are looked up together
@@ -95,8 +96,8 @@ def other_work(ports: Ports, job: Job, schedule: Schedule) -> OtherWork:
     label = job.correlation[schedule.per.each]
     if job.traits.gathers and job.met_at is not None:
         return OtherWork(_backfilled(ports, job, label))
-    if is_backfilled(job, schedule):
-        undetermined = _undetermined(ports, job, schedule)
+    if job.traits.replays:
+        undetermined = _undetermined(ports, job, schedule) if is_backfilled(job, schedule) else None
         return _own(ports, job, label) if undetermined is None else OtherWork(undetermined)
     return OtherWork()
 
@@ -129,10 +130,16 @@ def _own(ports: Ports, job: Job, label: str) -> OtherWork:
 
 
 def _active(ports: Ports, run_id: str) -> Run | None:
-    """The last attempt of a run that runs, or will be attempted again."""
+    """The last attempt of a run that runs, or will be attempted again. That of a DAG's start runs until the DAG run
+    has ended."""
     attempts = ports.runs.attempts(run_id)
     last = attempts[-1] if attempts else None
-    return last if last is not None and (last.state == "RETRYING" or not states.is_terminal(last.state)) else None
+    if last is None or last.state == "RETRYING" or not states.is_terminal(last.state):
+        return last
+    if last.state != "SUCCEEDED" or not ids.is_dag_graph(last.workflow):
+        return None
+    [(run, dag, _, nodes)] = dag_states.states_of(ports, [last])
+    return last if dag_states.state_of(run, dag, nodes) == "RUNNING" else None
 
 
 def _undetermined(ports: Ports, job: Job, schedule: Schedule) -> Why | None:

@@ -48,6 +48,7 @@ def test_l23_a_wrong_span_or_name_is_refused(api: Api) -> None:
         ("state=broken", "state"),
         ("cursor=no", "cursor"),
         ("schedules=other.flights.one", "schedules"),
+        ("schedules=flights.daily~", "schedules"),
         ("schedules=" + ",".join(f"flights.s{number}" for number in range(101)), "schedules"),
     ):
         assert api.refused(400, "GET", f"{NS}/periods?{query}")["field"] == field, query

@@ -43,7 +43,7 @@ PART = 100
 BATCH_SIZE = 50
 MAX_BYTES, ROW_BYTES = 3_000_000, 4_000  # of a transaction, which takes 4 MB, and of a job without properties
 
-# How often the step of a DAG is checked: no transaction of a node's run names the re-processing (L21).
+# How often entries that end with DAG runs are checked: no transaction of a node's run names the backfill (L21).
 DAG_CHECK = MINUTE
 
 EntryState = Literal["waiting", "running", "succeeded", "failed", "cancelled", "dropped", "again"]
@@ -223,9 +223,10 @@ def _batch_size(row: Backfill) -> int:
     return max(1, min(BATCH_SIZE, MAX_BYTES // (ROW_BYTES + len(json.dumps(dict(row.properties))))))
 
 
-def is_dag_step(row: Backfill) -> bool:
-    """Whether a backfill is the step of a re-processing that starts a DAG: its entries end with the runs of the DAG."""
-    return row.namespace is not None and ids.is_of_dag(row.schedule)
+def ends_with_dag(row: Backfill) -> bool:
+    """Whether the entries of a backfill end with the DAG runs that they start: if it is the step of a re-processing, or
+    runs periods, of which one has one DAG run at a time."""
+    return ids.is_of_dag(row.schedule) and (row.namespace is not None or row.periods)
 
 
 def job_of(row: Backfill, index: int, event: Event, by: tuple[str, ...], created_at: Instant, now: Instant) -> Job:

@@ -245,7 +245,7 @@ class _Data:
             yield replace(first, why=f"{first.why}{more}")
 
     def leave_out_several(self, follower: Follower, cause: _Cause, why: str) -> None:
-        """Leave out a schedule whose runs are not for one partition each: the plan has an entry for each partition."""
+        """Leave out a schedule that has no run for each partition, as an entry of the plan is."""
         dataset, workflow = cause.event.dataset or "", cause.workflow or ""
         self.not_followed.setdefault(
             (follower.name, dataset, workflow), NotFollowed(follower.name, dataset, workflow, why)
@@ -348,6 +348,10 @@ class _Walk:
     def _reached(self, cause: _Cause, followers: Iterable[Follower]) -> Iterator[tuple[_StepKey, Unit]]:
         """Note the schedules that count an event. Yields each schedule and unit that is new."""
         for follower in followers:
+            unlisted = self._unlisted(follower, cause.event)
+            if unlisted:
+                self.data.leave_out_several(follower, cause, unlisted)
+                continue
             if follower.schedule.per is not None:
                 yield from self._periods(follower, cause)
                 continue
@@ -401,6 +405,12 @@ class _Walk:
             return None
         by = follower.schedule.by
         return correlate(by, event) if by else dict(event.partition or {})
+
+    def _unlisted(self, follower: Follower, event: Event) -> str:
+        """Why a schedule never counts an event that its trigger would count; empty if it lists its values (T27)."""
+        unlisted = gather.unlisted(follower.schedule, event)
+        counts = unlisted is not None and gather.touched(follower.schedule, event, follower.rows)[0]
+        return f"does not list {unlisted} in values" if counts else ""
 
     def _why_not(self, follower: Follower, event: Event) -> str:
         """Why a schedule that counts an event has no run for the partition of this event; empty if it has one."""

@@ -150,6 +150,11 @@ def event_of(run: Run) -> int:
     return run.spread[0] if run.spread else 0
 
 
+def planned_by(backfill: str) -> Why:
+    """What a period waits for that a backfill has yet to run."""
+    return Why.of("backfill", f"backfill {backfill}")
+
+
 def _status(work: _Work) -> PeriodStatus:
     newest = list(work.attempts.values())
     known = PeriodStatus("missing", runs=tuple(work.attempts), attempts=newest[0].attempt if newest else 0)
@@ -160,7 +165,7 @@ def _status(work: _Work) -> PeriodStatus:
         waiting = _with(known, "waiting", work.job.reason, work.job.created_at, work.job.job_id)
         return replace(waiting, gathers=work.job.state == "PENDING_TRIGGER" and work.backfill is None)
     if work.backfill is not None:
-        return _with(known, "waiting", Why.of("backfill", f"backfill {work.backfill}"), None)
+        return _with(known, "waiting", planned_by(work.backfill), None)
     if not newest:
         return known
     worst = next((run for run in of_events(newest) if run.state != "SUCCEEDED"), newest[0])

@@ -38,8 +38,8 @@ def names_of(dataset: Dataset) -> Names | None:
     """How the folders of a dataset name its periods; None if it has none, or nothing says which partitions a period
     has: the values of a further key are not listed, or they are too many."""
     names = dataset.period.names if dataset.period is not None else None
-    known = names is not None and set(dataset.keys) <= {*names.keys, *dataset.values}
-    return names if known and prod(map(len, dataset.values.values())) <= MAX_PARTS else None
+    known = names is not None and set(dataset.keys) <= {*names.keys, *dataset.listed}
+    return names if known and prod(map(len, dataset.listed.values())) <= MAX_PARTS else None
 
 
 def partitions_of(dataset: Dataset, period: Period) -> tuple[dict[str, str], ...]:
@@ -48,7 +48,7 @@ def partitions_of(dataset: Dataset, period: Period) -> tuple[dict[str, str], ...
     names = names_of(dataset)
     if names is None:
         return ()
-    of_keys = {**{key: (value,) for key, value in names.write(period).items()}, **dataset.values}
+    of_keys = {**{key: (value,) for key, value in names.write(period).items()}, **dataset.listed}
     chosen = product(*(of_keys[key] for key in dataset.keys))
     return tuple(dict(zip(dataset.keys, values, strict=True)) for values in chosen)
 

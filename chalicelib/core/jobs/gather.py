@@ -103,7 +103,11 @@ def joined(schedule: Schedule, event: Event) -> tuple[Joined, ...]:
 
 def unlisted(schedule: Schedule, event: Event) -> str | None:
     """The first value of an event that the schedule does not list, as ``region=mars``; None if there is none."""
-    carried = _carried(event)
+    return unlisted_of(schedule, _carried(event))
+
+
+def unlisted_of(schedule: Schedule, carried: Mapping[str, str]) -> str | None:
+    """As `unlisted`, for the values that an event carries."""
     found = (
         f"{key}={carried[key]}" for key, listed in schedule.values.items() if carried.get(key, listed[0]) not in listed
     )

@@ -185,7 +185,7 @@ def entry_states(ports: Ports, row: Backfill, generation: int) -> dict[str, Entr
         attempts = [run for run in found if run.backfill == row.id]
         recorded = not waits and not attempts and ports.rows.get(Record, job_id) is not None
         state = backfill.entry_state(attempts, waits, recorded, lives_in == generation)
-        if state == "succeeded" and backfill.is_dag_step(row):
+        if state == "succeeded" and backfill.ends_with_dag(row):
             state = _of_dag(ports, row, attempts[-1])
         seen[entry] = state
     return seen
@@ -239,7 +239,7 @@ def _advanced(ports: Ports, row: Backfill, schedule_state: ScheduleState | None,
         generation = schedule_state.generation
         row = replace(row, version=schedule_state.version) if row.state == "RUNNING" else row
     step = backfill.advance(row, entry_states(ports, row, generation), generation, ended, now)
-    if backfill.is_dag_step(row) and step.row.live and step.row.wake_at is None:
+    if backfill.ends_with_dag(row) and step.row.live and step.row.wake_at is None:
         return replace(step, row=replace(step.row, wake_at=now + backfill.DAG_CHECK))
     return step
 
@@ -300,7 +300,7 @@ def _close(ports: Ports, row: Backfill) -> bool:
         dropped = drop_at(ports, (row.schedule, lives_in, key), why) or dropped
         if row.cancel_runs and last is not None and not states.is_terminal(last.state):
             follow.request_cancel(ports, run_id, last.attempt, why)
-        elif row.cancel_runs and last is not None and last.state == "SUCCEEDED" and backfill.is_dag_step(row):
+        elif row.cancel_runs and last is not None and last.state == "SUCCEEDED" and backfill.ends_with_dag(row):
             _cancel_nodes(ports, last, why)
     return dropped
 

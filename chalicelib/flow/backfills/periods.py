@@ -6,12 +6,16 @@ index, which may lack what was claimed a moment ago.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
+from chalicelib.core import ids
 from chalicelib.core.backfills import periods
 from chalicelib.core.backfills.periods import MISSING, PeriodStatus, Values
+from chalicelib.core.dags.status import WELL, NodeStatus
+from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
@@ -19,12 +23,16 @@ from chalicelib.core.events.periods import period_of
 from chalicelib.core.instants import DAY, Instant, iso, parse_instant
 from chalicelib.core.rows.backfill import BackfillOnly
 from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.flow import lookup
+from chalicelib.core.why import NONE, joined, plain
+from chalicelib.flow import dag_states, lookup
 from chalicelib.flow.backfills.plan import Entries, Plan
 from chalicelib.ports import Ports
 
 MAX_ATTEMPTS = 10_000  # of a schedule that one request reads: 100 calls
+MAX_DAG_RUNS = 500  # whose nodes a backfill reads, and
+TOGETHER = 25  # at a time: each may have a hundred nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,54 @@ def planned_of(ports: Ports, name: str, by: Values) -> dict[Values, str]:
     return found
 
 
+def of_dag_runs(ports: Ports, statuses: Sequence[PeriodStatus]) -> list[PeriodStatus]:
+    """The statuses of the periods of a DAG. Its start succeeds when the DAG run has begun. So the newest DAG run
+    decides what became of such a period, also if a backfill waits for its end."""
+    begun = [(each.runs[0], each.attempts) for each in statuses if _may_have_begun(each)]
+    chunks = (begun[at : at + TOGETHER] for at in range(0, len(begun), TOGETHER))
+    states = (each for chunk in chunks for each in dag_states.states_of(ports, ports.runs.several(chunk)))
+    found = {run.run_id: (run, _of_dag_run(run, dag, nodes)) for run, dag, _, nodes in states}
+
+    def after(status: PeriodStatus) -> PeriodStatus:
+        run, changed = found.get(status.runs[0], (None, {})) if _may_have_begun(status) else (None, {})
+        return replace(status, **changed) if run is not None and _is_of(run, status) else status
+
+    return list(map(after, statuses))
+
+
+def _may_have_begun(status: PeriodStatus) -> bool:
+    """Whether the newest run of a period may be one that has begun a DAG run: no job waits beside it."""
+    return bool(status.runs) and (status.state == "succeeded" or (status.state == "waiting" and status.job is None))
+
+
+def _is_of(run: Run, status: PeriodStatus) -> bool:
+    """Whether the start of a DAG decides the status of its period: none is planned, or it is that of the backfill."""
+    planned = periods.planned_by(run.backfill) if run.backfill is not None else None
+    return run.state == "SUCCEEDED" and (status.state == "succeeded" or status.why == planned)
+
+
+def _of_dag_run(run: Run, dag: Dag, nodes: Mapping[str, NodeStatus]) -> dict[str, Any]:
+    """What the newest DAG run of a period, which ``run`` has begun, says of this period."""
+    state = dag_states.state_of(run, dag, nodes)
+    if state == "RUNNING":
+        return {"state": "running", "at": run.claimed_at}
+    lost = [plain(f"{name} is {node.state}: ", node.why) for name, node in nodes.items() if node.state not in WELL]
+    failed = {"state": "failed", "why": joined(lost)} if state == "FAILED" else {"state": "succeeded", "why": NONE}
+    return {"at": dag_states.ended_at(run, nodes), **failed}
+
+
+def _by_dag_runs(ports: Ports, now: Mapping[str, PeriodStatus], only: BackfillOnly) -> dict[str, PeriodStatus]:
+    """What became of the entries of a plan of a DAG. Raises ``invalid`` for more than `MAX_DAG_RUNS`. A backfill of
+    ``all`` needs not know it: then it goes by the starts."""
+    begun = {entry: status for entry, status in now.items() if _may_have_begun(status)}
+    if len(begun) > MAX_DAG_RUNS:
+        if only == "all":
+            return dict(now)
+        hint = "start several backfills, one after another"
+        raise invalid("only", f"a range with at most {MAX_DAG_RUNS} runs of the DAG", len(begun), hint)
+    return {**now, **dict(zip(begun, of_dag_runs(ports, list(begun.values())), strict=True))}
+
+
 def selected(
     ports: Ports, schedule_state: ScheduleState, schedule: Schedule, plan: Plan, only: BackfillOnly
 ) -> Plan:  # fmt: skip
@@ -79,6 +135,8 @@ def selected(
     now = {entry: seen.of(periods.period_of_entry(entry, plan.keys, schedule.keys)) for entry in plan.entries}
     if only != "all":
         _require_complete(now, begins, seen.complete_from)
+    if ids.is_dag_graph(schedule.workflow):
+        now = _by_dag_runs(ports, now, only)
     alone = {
         entry: None for entry, status in now.items() if status.in_flight or (plan.is_of_periods and status.gathers)
     }

@@ -15,6 +15,7 @@ from chalicelib.core.definitions.dataset import SNAPSHOT, Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid, unknown_reference
 from chalicelib.core.instants import Instant, iso, parse_instant
+from chalicelib.core.jobs import gather, of_period
 from chalicelib.core.names import dataset_name
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.definition import Definition
@@ -124,10 +125,17 @@ def _partitions(ports: Ports, schedule_state: ScheduleState, schedule: Schedule,
         known = (partition.values for partition in lookup.every(partial(ports.catalog.partitions, name)))
         chosen = backfill.between(dataset.keys, known, request_data.from_, request_data.to)
     entries = backfill.entries_of(dataset.keys, chosen, schedule.by)
+    for number, values in enumerate(chosen if request_data.values is not None else ()):
+        of_period.check_listed(schedule, _by_key(dataset, "/".join(values)), f"partitions.values.{number}")
+    entries = tuple(each for each in entries if gather.unlisted_of(schedule, _by_key(dataset, each)) is None)
     if not entries:
         hint = f"sluice datasets {name} lists the registered partitions; values may name others"
         raise invalid("partitions", f"a range with a partition of {name}", "a range without one", hint)
     return Plan(entries, dataset=name, keys=dataset.keys, base=f"s3://{dataset.bucket}/{dataset.prefix}")
+
+
+def _by_key(dataset: Dataset, entry: str) -> dict[str, str]:
+    return dict(zip(dataset.keys, backfill.values_of(entry), strict=False))
 
 
 def _snapshots(ports: Ports, table: str, request_data: PartitionRange) -> list[tuple[str, ...]]:

@@ -91,7 +91,8 @@ def _of_dataset(ports: Ports, namespace: str, request_data: NewRequest) -> Plan:
             hint = f"{found.not_followed[0].schedule} {found.not_followed[0].why}"
         raise invalid("dataset", f"a dataset whose partitions start an enabled schedule, such as {name}", name, hint)
     first = {step for step in found.steps if step.upstream is None and not step.periods}
-    steps = tuple(_of_the_dataset(step, dataset.keys, chosen) if step in first else step for step in found.steps)
+    of_events = list(zip(chosen, events, strict=True))
+    steps = tuple(_of_the_dataset(step, dataset.keys, of_events) if step in first else step for step in found.steps)
     if request_data.partition is not None and ports.rows.get(Partition, name, tuple(map(decoded, chosen[0]))) is None:
         # Data may lie there from before the dataset was put, but it may also be a typing error.
         steps = tuple(
@@ -338,10 +339,13 @@ def _event(ports: Ports, name: str, dataset: Dataset, texts: tuple[str, ...]) ->
     return known.event if known is not None else entries.unregistered(name, dataset, texts, 0)
 
 
-def _of_the_dataset(step: Step, keys: Sequence[str], chosen: Sequence[tuple[str, ...]]) -> Step:
-    """A first step with whole partitions as entries, because the events of the partitions start its runs."""
-    by = () if step.keys == tuple(keys) else step.keys
-    return replace(step, entries=entries.entries_of(keys, chosen, by))
+def _of_the_dataset(step: Step, keys: Sequence[str], chosen: Sequence[tuple[tuple[str, ...], Event]]) -> Step:
+    """A first step with whole partitions as entries, because the events of the partitions start its runs. Those that
+    the schedule does not count are none."""
+    by, counted = () if step.keys == tuple(keys) else step.keys, set(step.entries)
+    known = ((texts, event.partition or {}) for texts, event in chosen)
+    partitions = [texts for texts, values in known if "/".join(values.get(key, "") for key in step.keys) in counted]
+    return replace(step, entries=entries.entries_of(keys, partitions, by))
 
 
 def _graph(ports: Ports, first: Sequence[str], downstream: bool) -> dict[str, list[Follower]]:

@@ -13,6 +13,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
 from chalicelib.core.events.periods import period_of
 from chalicelib.core.instants import Instant
+from chalicelib.core.jobs import gather
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.time.period_names import Names
 from chalicelib.core.triggers import tree
@@ -74,6 +75,7 @@ def _read(
             continue
         begins = names.calendar.at(period.start).start
         first = begins if first is None else min(first, begins)
-        if not are_known and len(others) < MAX_COMBINATIONS and all(key in values for key in beside):
+        found = not are_known and len(others) < MAX_COMBINATIONS and all(key in values for key in beside)
+        if found and gather.unlisted_of(schedule, values) is None:
             others[tuple(values[key] for key in beside)] = None
     return Source(name, dataset, names, first, tuple(sorted(others)))

@@ -18,8 +18,7 @@ from chalicelib.core.dags.status import UNDER_WAY, Again, NodeStatus
 from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.events import build
-from chalicelib.core.instants import Instant, iso, iso_or_none
-from chalicelib.core.rows import kinds
+from chalicelib.core.instants import iso, iso_or_none
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
@@ -29,7 +28,7 @@ from chalicelib.core.views import At, Code, Sentence, View, shown
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, Replace
 from chalicelib.flow import lookup
-from chalicelib.flow.dag_states import graph_of, keys_of, node_states, node_states_of
+from chalicelib.flow.dag_states import ended_at, graph_of, keys_of, node_states, not_begun, state_of, states_of
 from chalicelib.flow.ingest.apply import apply_event
 from chalicelib.flow.jobs.drop import drop_job
 from chalicelib.flow.runs import joins
@@ -79,27 +78,6 @@ def page(ports: Ports, name: str, limit: int, cursor: str | None) -> Page[RunOfD
     """A page of the runs of a DAG, newest first. It may be shorter than ``limit`` although more pages follow."""
     found = ports.runs.runs("schedule", ids.dag_start(name), min(limit, MAX_SHOWN), cursor)
     return Page(tuple(_view(*each) for each in states_of(ports, found.items)), found.cursor)
-
-
-def states_of(ports: Ports, starts: Sequence[Run]) -> list[tuple[Run, Dag, DagRun | None, dict[str, NodeStatus]]]:
-    """The graphs of several DAG runs and the statuses of their nodes, by the runs that began them. It reads them
-    together."""
-    of_graph = {run.workflow: run for run in starts}
-    graphs = {workflow: graph_of(ports, run) for workflow, run in of_graph.items()}
-    seen = ports.prefetch.read(ports, [kinds.key(DagRun, run.run_id) for run in starts])
-    whole = [(run, graphs[run.workflow], seen.rows.get(DagRun, run.run_id)) for run in starts]
-    return [(*each, nodes) for each, nodes in zip(whole, node_states_of(ports, whole), strict=True)]
-
-
-def state_of(run: Run, dag: Dag, nodes: Mapping[str, NodeStatus]) -> str:
-    """The state of a DAG run, which ``run`` has begun or could not begin."""
-    return dag_status.state_of(dag, nodes) if run.state == "SUCCEEDED" else _not_begun(run)
-
-
-def ended_at(run: Run, nodes: Mapping[str, NodeStatus]) -> Instant | None:
-    """When the last run of a DAG run that is over has ended."""
-    ends = [found.ended_at for node in nodes.values() if (found := node.rows.run) is not None and found.ended_at]
-    return max(ends, default=run.ended_at)
 
 
 def begun(ports: Ports, name: str, run_id: str) -> Run:
@@ -199,7 +177,7 @@ def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | 
     states = node_states(ports, run, dag, row)
     busy = [f"{name} is {status.state}" for name, status in states.items() if status.state in UNDER_WAY]
     if busy or run.state != "SUCCEEDED":
-        got = ", ".join(busy) or f"the start is {_not_begun(run)}"
+        got = ", ".join(busy) or f"the start is {not_begun(run)}"
         raise _conflict(
             f"a DAG run without active nodes, got one where {got}", "wait until it has ended, or cancel its runs"
         )
@@ -260,10 +238,6 @@ def _node_view(states: NodeStatus, in_full: bool) -> StateOfNodeView:
     return (
         {**view, "attempt": run.attempt if run is not None else None, "round": states.round.number} if in_full else view
     )
-
-
-def _not_begun(run: Run) -> str:
-    return "RUNNING" if run.state in ("STARTING", "RUNNING") else run.state
 
 
 def _reruns(row: DagRun | None) -> tuple[Any, ...]:

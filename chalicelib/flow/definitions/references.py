@@ -313,7 +313,7 @@ def _check_periodic(ports: Ports, schedule: Schedule, leaf: Leaf, name: str) -> 
         raise errors.invalid("trigger.of.dataset", "a dataset with a period", f"{name}, which has none", hint)
     names = periods.names_of(dataset)
     if names is None:
-        named = {*period_names.keys_of(dataset.period.format), *dataset.values}
+        named = {*period_names.keys_of(dataset.period.format), *dataset.listed}
         keys = ", ".join(key for key in dataset.keys if key not in named)
         expected = "a dataset whose keys name the period, or have listed values"
         hint = f"list them in the dataset: values: {{{keys}: [..]}}; or write within: 26h, which any partition meets"

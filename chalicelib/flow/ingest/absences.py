@@ -88,5 +88,5 @@ def _of_due(ports: Ports, leaf: TimedLeaf, due: Instant) -> _Due | None:
     expected = partitions_of(dataset, period)
     came = {row.values for row in many.rows(ports, Partition, ((name, tuple(each.values())) for each in expected))}
     lacking = tuple(values for values in expected if tuple(values.values()) not in came)
-    named = {key: value for key, value in (expected[0] if expected else {}).items() if key not in dataset.values}
-    return _Due(lacking, named, bool(dataset.values))
+    named = {key: value for key, value in (expected[0] if expected else {}).items() if key not in dataset.listed}
+    return _Due(lacking, named, bool(dataset.listed))

@@ -20,7 +20,7 @@ from chalicelib.core.backfills.backfill import datasets_of
 from chalicelib.core.backfills.period_ends import Ends, after, has_periods, newest_first
 from chalicelib.core.backfills.periods import PeriodState, Values, period_of
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.errors import SluiceError
+from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.instants import DAY, Instant, iso, millis
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
@@ -102,7 +102,7 @@ def page(
     """A page of schedules by name: those of these names, or all that are wanted, without those of DAGs and messages.
     The cursor is the full name of the last one that was passed. A page may hold fewer than ``limit``, even none, and
     still have a next one, because a request reads a bounded number of rows. Raises ``not_found`` (404) for an unknown
-    namespace, app or schedule."""
+    namespace, app or schedule, and ``invalid`` (400) for the name of a schedule of a DAG."""
     found, following = _chosen(ports, namespace, wanted, limit, cursor)
     read = _ahead(ports, [schedule for _, schedule in found.values()], found)
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -127,6 +127,10 @@ def _chosen(
             following = rows[-1]["name"]
         return many.schedules(ports, [row["name"] for row in rows if row["dag"] is None]), following
     lookup.require(ports, "namespace", namespace)
+    for name in wanted:
+        if ids.is_of_dag(name):  # its start succeeds when a DAG run begins, so its row would not say what became of it
+            hint = f"GET .../schedules/{name.rpartition('.')[2]}/periods reads its runs"
+            raise invalid("schedules", "schedules that belong to no DAG", name, hint)
     rest = [name for name in sorted(set(wanted)) if name > (cursor or "")]
     found = many.schedules(ports, rest[:limit])
     for name in rest[:limit]:

@@ -8,28 +8,24 @@ expected in each.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from chalicelib.core import ids
 from chalicelib.core.backfills import backfill
 from chalicelib.core.backfills.periods import PeriodState, PeriodStatus, Values
-from chalicelib.core.dags.status import WELL, NodeStatus
-from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError, bad_cursor
 from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import DAY, Instant, parse_instant
 from chalicelib.core.rows.event import Partition
-from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers import tree
 from chalicelib.core.views import At, Code, Sentence, View, shown
-from chalicelib.core.why import joined, plain
 from chalicelib.flow import lookup, many
-from chalicelib.flow.backfills.periods import known
+from chalicelib.flow.backfills.periods import known, of_dag_runs
 from chalicelib.flow.backfills.sources import Source, source_of
 from chalicelib.flow.dags import runs as dag_runs
 from chalicelib.flow.views.views import PeriodView
@@ -99,32 +95,10 @@ def page(
     statuses = [seen.of(each.values) for each in shown_now]
     items = tuple(
         _view(each, status, schedule.keys, ready.get(each.values))
-        for each, status in zip(shown_now, _of_dag(ports, statuses) if is_dag else statuses, strict=True)
+        for each, status in zip(shown_now, of_dag_runs(ports, statuses) if is_dag else statuses, strict=True)
         if status.state != "missing" or each.period is None or each.period.end <= now
     )
     return Page(items, shown_now[-1].position if len(found) > limit else None), seen.complete_from
-
-
-def _of_dag(ports: Ports, statuses: Sequence[PeriodStatus]) -> list[PeriodStatus]:
-    """The statuses of the periods of a DAG. Its start succeeds when the DAG run has begun. So the newest DAG run
-    decides what became of such a period."""
-    begun = [(each.runs[0], each.attempts) for each in statuses if each.state == "succeeded"]
-    states = dag_runs.states_of(ports, ports.runs.several(begun))
-    found = {run.run_id: (run, dag, nodes) for run, dag, _, nodes in states}
-    return [
-        _of_dag_run(each, *found[each.runs[0]]) if each.state == "succeeded" and each.runs[0] in found else each
-        for each in statuses
-    ]
-
-
-def _of_dag_run(status: PeriodStatus, run: Run, dag: Dag, nodes: Mapping[str, NodeStatus]) -> PeriodStatus:
-    """The status of a period whose newest DAG run was begun by ``run``."""
-    state = dag_runs.state_of(run, dag, nodes)
-    if state == "RUNNING":
-        return replace(status, state="running", at=run.claimed_at)
-    lost = [plain(f"{name} is {node.state}: ", node.why) for name, node in nodes.items() if node.state not in WELL]
-    ended = replace(status, at=dag_runs.ended_at(run, nodes))
-    return replace(ended, state="failed", why=joined(lost)) if state == "FAILED" else ended
 
 
 def expected_of(source: Source, by: Values, since: Instant, until: Instant) -> Iterator[Expected]:

@@ -11,7 +11,7 @@ from chalicelib.flow.backfills import reprocess, reprocess_view
 from tests.acceptance.schedules.test_reprocess import requested, seen, work_off
 from tests.acceptance.triggers import test_fan_out as fan_out
 from tests.acceptance.triggers.test_roll_ups import app, days_of, hours_of, per_day, upload, window
-from tests.acceptance.words import on, partition
+from tests.acceptance.words import doze, on, partition, reasons
 from tests.support.world import EMR, World
 
 HOUR = {"dataset": "clicks", "partition": {"dt": "2026-03-01", "hour": "5"}}
@@ -152,3 +152,23 @@ def test_l21_a_run_of_a_day_runs_again_with_its_week(world: World) -> None:
     run = next(run for run in world.runs("s") if run.correlation == {"day": "2026-02-18"})
     begin(world, run=run.run_id)
     assert again(world, "s", "week") == [("s", "2026-02-18", 24), ("week", "2026-W08", 7)]
+
+
+def test_l21_a_run_of_a_day_beside_the_own_run(world: World) -> None:
+    """A late hour runs the day by its trigger. The former run does not begin again until that run has ended."""
+    world.deploy(app({"s": per_day(late="again", incomplete={"after": "1h"})}))
+    *early, late = hours_of("2026-03-01")
+    upload(world, *early)
+    doze(world, "12h")
+    work_off(world)
+    [former] = world.runs("s")
+    upload(world, late)
+    begun = reprocess.begin(world.ports, "demo", requested(run=former.run_id), "tester", "r1").id
+    world.settle()
+    [own] = [run for run in world.runs("s") if run.run_id != former.run_id]
+    assert "of 2026-03-01 is under way" in reasons(world, "s")[-1]
+    assert (own.backfill, seen(world, begun)["state"]) == (None, "FAILED")
+    work_off(world)
+    reprocess.begin(world.ports, "demo", requested(run=former.run_id), "tester", "r2")
+    work_off(world)
+    assert again(world, "s") == [("s", "2026-03-01", 23)]

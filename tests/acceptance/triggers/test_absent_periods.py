@@ -12,6 +12,7 @@ from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import DAY, HOUR, MINUTE, Millis, duration, iso, parse_instant
 from chalicelib.core.rows.schedule import Timer
+from chalicelib.flow.definitions import store
 from tests.acceptance.words import any_of, doze, doze_until, on, partition, why, why_schedule
 from tests.support.world import World, flights, full
 
@@ -291,6 +292,22 @@ def test_t29_a_day_runs_complete_or_late_with_listed_values(world: World) -> Non
     sleep(world, "1d")
     found = [(run.correlation, len(world.context(run)["events"])) for run in world.runs("alarm")]
     assert found == [({"day": "2026-03-01"}, 3), ({"day": "2026-03-02"}, 2)]
+
+
+def test_t29_values_of_the_period_before_are_no_list(world: World) -> None:
+    """Nothing says which partitions a day has, so an absence of one is refused. If the dataset gets them later, no
+    alarm names partitions that never come."""
+    document = regions({"alarm": on(YESTERDAY)})
+    world.deploy(document)
+    daily = document["datasets"]["daily"] | {"values": {"region": "seen_last"}}
+    with pytest.raises(
+        SluiceError, match="a dataset whose keys name the period, or have listed values, got 'also region'"
+    ):
+        world.deploy(document | {"datasets": {"daily": daily}})
+    store.put(world.ports, "dataset", "demo.daily", daily, "tester")
+    comes(world, *of_day("2026-03-02", *REGIONS))
+    doze(world, "2d")
+    assert world.runs("alarm") == []
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------

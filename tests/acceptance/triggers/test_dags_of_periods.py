@@ -15,12 +15,14 @@ from chalicelib.core.jobs.dry_run import dry_run
 from chalicelib.core.rows.event import Partition
 from chalicelib.core.triggers.partition import GivenPartition
 from chalicelib.flow import lookup, period_jobs
+from chalicelib.flow.backfills import periods as backfill_periods
 from chalicelib.flow.schedules import actions
 from chalicelib.flow.views import partitions, periods
 from tests.acceptance.triggers.test_roll_ups import DAYS, HOURS, PARIS, hours_of, period, upload
 from tests.acceptance.words import all_of, any_of, at_least, doze, doze_until, reasons, status, why, why_schedule
 from tests.support import dags
 from tests.support.answers import read
+from tests.support.backfills import begin, counts, preview, stop
 from tests.support.dags import dag, ends, rerun, states, views
 from tests.support.world import EMR, World, full
 
@@ -366,3 +368,114 @@ def test_t25_a_dataset_that_does_not_fit_a_dag(
 def test_t25_a_dag_without_periods_is_stored_as_before() -> None:
     body = NewDag.model_validate(dag("a -> b")).definition().model_dump(mode="json", by_alias=True)
     assert not {"per", "incomplete", "late", "timeout"} & body.keys()
+
+
+# -- a backfill runs periods of a DAG again ----------------------------------------------------------------------------
+
+MARCH_2 = {"partitions": {"from": {"day": "2026-03-02"}, "to": {"day": "2026-03-02"}}}
+
+
+def of_runs(world: World) -> list[str]:
+    """The states of the DAG runs. Those of one instant have no order."""
+    return sorted(view["state"] for view in views(world))
+
+
+def state_of_2_march(world: World) -> str:
+    page, _ = periods.page(world.ports, full(START), END - DAY, END, 1, None)
+    return page.items[0]["state"]
+
+
+def test_l23_a_backfill_leaves_a_day_alone_while_its_dag_runs(world: World) -> None:
+    world.deploy(app(per_day()))
+    upload(world, *hours_of("2026-03-02"))
+    with pytest.raises(SluiceError, match="not in flight, got '1 running'"):
+        begin(world, START, **MARCH_2)
+    ends(world, "a")
+    ends(world, "b")
+    doze(world, "2m")  # the newest run is that which was claimed last
+    backfill = begin(world, START, **MARCH_2)
+    world.settle()
+    assert of_runs(world) == ["RUNNING", "SUCCEEDED"]
+    assert counts(world, START, backfill) == {"running": 1}
+    assert state_of_2_march(world) == "running"
+    ends(world, "a")
+    ends(world, "b", "FAILED")
+    assert state_of_2_march(world) == "failed"
+    doze(world, "2m")
+    assert counts(world, START, backfill) == {"failed": 1}
+
+
+def test_l23_a_re_run_of_a_dag_comes_before_a_backfill(world: World) -> None:
+    """The backfill has planned the day. Its turn comes when the former run of the DAG is under way again."""
+    world.deploy(app(per_day()))
+    upload(world, *hours_of("2026-03-02"))
+    ends(world, "a", "FAILED")
+    backfill = begin(world, START, **MARCH_2)
+    rerun(world, "failed")
+    world.settle()
+    assert of_runs(world) == ["RUNNING"]
+    assert counts(world, START, backfill) == {"cancelled": 1}
+    assert "of 2026-03-02 is under way" in reasons(world, START)[-1]
+
+
+def test_l23_a_late_hour_of_a_dag_waits_for_the_backfill(world: World) -> None:
+    """The start of the backfill's DAG run has ended, its nodes have not."""
+    world.deploy(app(per_day(late="again", incomplete={"after": "1h"})))
+    upload(world, *hours_of("2026-03-02")[:-1])
+    doze_until(world, END + 2 * HOUR)
+    ends(world, "a")
+    ends(world, "b")
+    backfill = begin(world, START, **MARCH_2)
+    world.settle()
+    upload(world, hours_of("2026-03-02")[-1])
+    assert of_runs(world) == ["RUNNING", "SUCCEEDED"]
+    assert f"of backfill {backfill}, which runs 2026-03-02" in why(world, START)["why"]
+    ends(world, "a")
+    ends(world, "b")
+    assert of_runs(world) == ["SUCCEEDED", "SUCCEEDED"]
+    doze(world, "2m")
+    assert of_runs(world) == ["RUNNING", "SUCCEEDED", "SUCCEEDED"]
+
+
+def test_l23_a_backfill_of_failed_days_asks_the_runs_of_the_dag(world: World) -> None:
+    world.deploy(app(per_day()))
+    for day, outcome in (("2026-03-01", "SUCCESS"), ("2026-03-02", "FAILED")):
+        upload(world, *hours_of(day))
+        ends(world, "a")
+        ends(world, "b", outcome)
+    both = {"partitions": {"from": {"day": "2026-03-01"}, "to": {"day": "2026-03-02"}}, "only": "failed"}
+    found = preview(world, START, **both)
+    assert {entry["entry"]["day"]: entry["state"] for entry in found["entries"]} == {
+        "2026-03-01": "succeeded",
+        "2026-03-02": "failed",
+    }
+    begin(world, START, **both)
+    world.settle()
+    assert begun(world) == [{"day": "2026-03-01"}, {"day": "2026-03-02"}, {"day": "2026-03-02"}]
+
+
+def test_l23_a_cancelled_backfill_cancels_its_dag_runs(world: World) -> None:
+    world.deploy(app(per_day()))
+    upload(world, *hours_of("2026-03-02"))
+    ends(world, "a", "FAILED")
+    backfill = begin(world, START, **MARCH_2)
+    world.settle()
+    stop(world, START, backfill, runs=True)
+    world.settle()
+    world.finish("CANCELLED")
+    doze(world, "2m")
+    assert {"a": "CANCELLED", "b": "ABORTED"} in states(world)
+    assert counts(world, START, backfill) == {"cancelled": 1}
+
+
+def test_l23_the_failed_days_of_many_runs_of_a_dag(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backfill reads the nodes of a bounded number of runs. One of all days needs not read them."""
+    monkeypatch.setattr(backfill_periods, "MAX_DAG_RUNS", 0)
+    world.deploy(app(per_day()))
+    upload(world, *hours_of("2026-03-02"))
+    ends(world, "a", "FAILED")
+    with pytest.raises(SluiceError, match="a range with at most 0 runs of the DAG, got 1"):
+        begin(world, START, only="failed", **MARCH_2)
+    begin(world, START, **MARCH_2)
+    world.settle()
+    assert of_runs(world) == ["FAILED", "RUNNING"]

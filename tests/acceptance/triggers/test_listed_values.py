@@ -12,6 +12,7 @@ from chalicelib.core.backfills.request import Reprocess
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.listed import MAX_VALUES
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import HOUR
 from chalicelib.core.jobs.dry_run import dry_run
 from chalicelib.core.rows.event import AppliedEvent
 from chalicelib.core.triggers.partition import GivenPartition, partition_key
@@ -24,6 +25,7 @@ from chalicelib.flow.runs.context import stored_events
 from chalicelib.flow.schedules import actions
 from chalicelib.flow.views import partitions, periods
 from tests.acceptance.words import all_of, any_of, on, reasons, why_schedule
+from tests.support.backfills import begin, preview
 from tests.support.clock import NOON
 from tests.support.crash import redelivered, wrap
 from tests.support.ledgers import LedgerBetween
@@ -352,3 +354,47 @@ def test_t25_a_thousand_listed_values_of_a_day(world: World) -> None:
     upload(world, f"sales/region={values[-1]}/day=2026-03-02")
     events = stored_events(world.ports, world.runs("s")[0])
     assert events is not None and len(events) == MAX_VALUES
+
+
+# -- what runs again ---------------------------------------------------------------------------------------------------
+
+ONE_MORE = [f"sales/region={region}/day=2026-03-02" for region in ("us", "mars")]
+
+
+@pytest.mark.parametrize("fields", [{}, {"per": "day"}], ids=["partitions", "periods"])
+def test_t27_a_backfill_runs_no_value_that_is_not_listed(world: World, fields: dict[str, Any]) -> None:
+    of = "period" if fields else None
+    world.deploy(app(each(leaf("sales", of), **fields)))
+    upload(world, *ONE_MORE)
+    world.finish()
+    world.settle()
+    entries = preview(world, "s", partitions={})["entries"]
+    assert {each["entry"]["region"] for each in entries if each["runs"]} == {"us"}
+    named = {"values": [{"region": "mars", "day": "2026-03-02"}]}
+    with pytest.raises(SluiceError, match="a value of region that the schedule lists, got 'mars'") as refused:
+        begin(world, "s", partitions=named)
+    assert (refused.value.field or "").startswith("partitions.values.0")
+
+
+def test_t27_periods_of_listed_values_beside_others(world: World) -> None:
+    """Only some keys are listed, so the registry says which combinations there are."""
+    keys = {"keys": ["region", "shop", "day"]}
+    schedule = daily(leaf("sales", "period"), by=["region", "shop"])
+    world.deploy(app(schedule, **keys))
+    upload(world, *(f"sales/region={region}/shop=1/day=2026-03-02" for region in ("us", "mars")))
+    page, _ = periods.page(world.ports, full("s"), NOON - 36 * HOUR, NOON, 10, None)
+    assert {(each["values"] or {})["region"] for each in page.items} == {"us"}
+
+
+@pytest.mark.parametrize("fields", [{}, {"per": "day"}], ids=["partitions", "periods"])
+def test_t27_no_run_again_of_a_value_that_is_not_listed(world: World, fields: dict[str, Any]) -> None:
+    of = "period" if fields else None
+    world.deploy(app(each(leaf("sales", of), **fields)))
+    upload(world, *ONE_MORE)
+    asked = {"dataset": "sales", "partition": {"region": "mars", "day": "2026-03-02"}}
+    with pytest.raises(SluiceError) as refused:
+        reprocess.preview(world.ports, "demo", Reprocess.model_validate(asked))
+    assert refused.value.hint == "demo.flights.s does not list region=mars in values"
+    both = {"dataset": "sales", "from": {"region": "mars"}, "to": {"region": "us"}}
+    [step] = reprocess.preview(world.ports, "demo", Reprocess.model_validate(both)).steps
+    assert len(step.entries) == 1 and "us" in step.entries[0]
