@@ -158,6 +158,15 @@ def notice(ports: Ports, name: str) -> None:
             advance(ports, name, row.id)
 
 
+def carried(ports: Ports, schedule_state: ScheduleState) -> None:
+    """Advance the backfills that go on through an update, so that they know the version by which they do. Otherwise
+    the next generation, such as that of an enabling, would seem to be the update that ends them."""
+    for row in ports.jobs.backfills(schedule_state.schedule):
+        if row.state == "RUNNING" and row.version < schedule_state.version:
+            ports.ledger.commit([WakeBackfill(row.schedule, row.id, ports.clock.now())])
+            advance(ports, row.schedule, row.id)
+
+
 def advance(ports: Ports, name: str, backfill_id: str) -> None:
     """Update the active entries of a backfill, and create the next jobs that its concurrency allows. Idempotent.
 

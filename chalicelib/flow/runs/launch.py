@@ -8,6 +8,7 @@ from typing import Any
 
 from chalicelib.core import states
 from chalicelib.core.access import grants as grants_rules
+from chalicelib.core.constraints.approval import approvals_of
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions import data, overrides
 from chalicelib.core.instants import Instant
@@ -308,16 +309,19 @@ def _hold_back(ports: Ports, run: Run, now: Instant) -> None:
 def as_updated(ports: Ports, run: Run, schedule_state: ScheduleState | None) -> Run:
     """The run with the present definition of its schedule, if it has certainly not started (C13).
 
-    That holds after an update that carried the job. A run-now, a retry, a redrive and a backfill keep their request.
+    That holds after an update that carried the job. A run-now, a retry, a redrive and a backfill keep their request. So
+    does a run that needs an approval before the update or after it: nobody has approved of what the update changes.
     """
     if schedule_state is None or schedule_state.version == run.version or run.traits.keeps_request:
         return run
     schedule, workflow = lookup.definition_of(ports, schedule_state), lookup.workflow_of(ports, run.workflow)
     if schedule is None or workflow is None or schedule.workflow != run.workflow or not launch.surely_not_started(run):
         return run
+    before = lookup.definition_of(ports, replace(schedule_state, version=run.version))
+    if any(approvals_of(overrides.constraints_of(each, workflow)) for each in (before, schedule) if each is not None):
+        return run
     properties = overrides.properties_of(workflow, schedule, {})
     request = replace(run.request, properties=properties, data=data.request_data(schedule))
-    before = lookup.definition_of(ports, replace(schedule_state, version=run.version))
     own = overrides.priority_of(schedule, workflow)
     priority = job_priority.carried(run.priority, overrides.priority_of(before, workflow) if before else own, own)
     return replace(run, version=schedule_state.version, request=request, priority=priority)

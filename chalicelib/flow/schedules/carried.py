@@ -1,4 +1,4 @@
-"""After a carrying update or a resume, check all waiting jobs and runs of a schedule by its present definition.
+"""After a carrying update or a resume, check the waiting jobs, runs and backfills of a schedule by its new definition.
 
 The schedule state is the outbox. It stays in the wake index until all jobs were checked, so a crash repeats this step.
 """
@@ -14,6 +14,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import launch as core_launch
 from chalicelib.flow import lookup, priority, wake
+from chalicelib.flow.backfills import backfill
 from chalicelib.flow.limits import policies
 from chalicelib.flow.priority import MAX_RANKED
 from chalicelib.flow.runs import launch
@@ -21,11 +22,12 @@ from chalicelib.ports import Ports
 
 
 def refresh_all(ports: Ports, schedule: str, soon: bool = False) -> None:
-    """Check all waiting runs and jobs of a schedule if its state has a ``wake_at``. Idempotent. ``soon``: a user waits,
-    so of many jobs all but the first are left to a hint."""
+    """Check all waiting runs and jobs of a schedule, and its backfills, if its state has a ``wake_at``. Idempotent.
+    ``soon``: a user waits, so of many jobs all but the first are left to a hint."""
     schedule_state = ports.rows.get(ScheduleState, schedule)
     if schedule_state is None or schedule_state.wake_at is None:
         return
+    backfill.carried(ports, schedule_state)
     for limit_name in _paces(ports, schedule_state):
         for waiter in ports.jobs.head_of(limit_name, MAX_RANKED):
             if (waiter.job_schedule, waiter.job_generation) == (schedule_state.schedule, schedule_state.generation):

@@ -97,6 +97,37 @@ def test_l25_a_backfill_goes_on_or_its_end_is_listed(world: World, change: Docum
     assert seen(world, "pair", again)["state"] == ("ENDED" if ends else "RUNNING")
 
 
+def test_l25_a_backfill_goes_on_when_enabled_after_an_update(world: World) -> None:
+    daily = on(partition(), by=["day"])
+    gathered(world, daily, 1, 2, 3)
+    world.finish()
+    world.settle()
+    again = begin(world, "pair", partitions={"from": {"year": "2013", "month": "01", "day": "1"}}, concurrency=1)
+    world.settle()
+    updated = flights({"pair": daily | {"priority": 9}})
+    apply(world, updated)
+    world.disable("pair")
+    told = apply(world, updated)["pair"]
+    assert (told["code"], told["backfills"]) == ("begins", [])
+    for _ in range(3):
+        world.settle()
+        world.finish()
+    world.settle()
+    assert (seen(world, "pair", again)["state"], seen(world, "pair", again)["succeeded"]) == ("DONE", 3)
+
+
+def test_l25_an_update_that_is_taken_back_ends_a_backfill(world: World) -> None:
+    """The definition is that with which the backfill began, but it has gone on by another one since."""
+    daily = on(partition(), by=["day"])
+    gathered(world, daily, 1, 2, 3)
+    world.finish()
+    world.settle()
+    again = begin(world, "pair", partitions={"from": {"year": "2013", "month": "01", "day": "1"}}, concurrency=1)
+    apply(world, flights({"pair": daily | {"priority": 9}}))
+    told = apply(world, flights({"pair": daily}), restart=True)["pair"]
+    assert (told["backfills"], seen(world, "pair", again)["state"]) == ([again], "ENDED")
+
+
 def test_l25_spans_that_begin_again_are_listed(world: World) -> None:
     both = {"type": "any", "triggers": [time("@every 24h"), partition(count=2)]}
     other = {"type": "any", "triggers": [time("@every 24h"), partition(count=3)]}

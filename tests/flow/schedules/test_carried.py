@@ -11,10 +11,12 @@ import pytest
 from chalicelib.core.instants import HOUR
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import NotNow
+from chalicelib.flow.jobs import actions
 from tests.acceptance.words import doze, reasons
 from tests.support.schedules import at_most, partitions
 from tests.support.world import EMR, World, day, flights
 
+ADA = "arn:aws:iam::123456789012:user/ada"
 CARRY = {"on_update": "carry"}
 LIMIT = "workflow:demo.flights.clean"
 GROUP = {"type": "concurrency", "max": 1, "group": "g", "on_unmet": "wait"}
@@ -173,3 +175,23 @@ def test_l6_carry_ranks_a_claimed_run_again_that_queues_for_pace(world: World) -
     world.pass_by("3s")
     assert [run.name.split(".")[2] for run in world.targets.emr.runs.values()] == ["second", "first"]
     assert world.limit_state("emr:starts").waiters == 0
+
+
+@pytest.mark.parametrize("asks", ["before", "after"])
+def test_c16_a_claimed_run_keeps_what_was_approved(world: World, asks: str) -> None:
+    """It only waits for its next call when the update comes."""
+    approval = {"type": "approval", "people": [ADA]}
+    before, after = ([approval], []) if asks == "before" else ([], [approval])
+    world.deploy(flights({"first": go(1, constraints=before, properties={"table": "one"})}))
+    world.targets.emr.answers = [NotNow("throttled")]
+    world.post("go.1")
+    world.settle()
+    for job in world.jobs("first"):
+        actions.approve(world.ports, job.job_id, ADA)
+    world.settle()
+    [run] = world.runs("first")
+    assert (run.state, run.target_id) == ("STARTING", None)
+    world.put("first", go(1, constraints=after, properties={"table": "all"}))
+    world.pass_by("1m")
+    [run] = world.runs("first")
+    assert (run.target_id is not None, run.request.properties) == (True, {"table": "one"})
