@@ -20,7 +20,6 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.triggers import tree
 from chalicelib.core.why import Why, mention
 from chalicelib.core.writes import ExpectNoneGathering, ExpectNoRun
-from chalicelib.flow import dag_states
 from chalicelib.ports import Ports
 
 AT_ONCE = 50  # jobs of a period that are looked up together
@@ -138,6 +137,8 @@ def _active(ports: Ports, run_id: str) -> Run | None:
         return last
     if last.state != "SUCCEEDED" or not ids.is_dag_graph(last.workflow):
         return None
+    from chalicelib.flow import dag_states  # few periods are those of DAGs
+
     [(run, dag, _, nodes)] = dag_states.states_of(ports, [last])
     return last if dag_states.state_of(run, dag, nodes) == "RUNNING" else None
 
