@@ -49,10 +49,13 @@ def rows_read_alike(world: RollingWorld) -> None:
 
 
 def _reads_differ(by_old: dict[str, Any], by_new: dict[str, Any], name: str) -> bool:
-    """Whether two versions read a field differently. A start request is a row inside a row, with fields of its own."""
+    """Whether two versions read a field differently. A start request, and the progress of each leaf, is a row inside a
+    row, with fields of its own."""
     one, other = by_old[name], by_new[name]
     if name == "request" and isinstance(one, dict) and isinstance(other, dict):
         return any(one[field] != other[field] for field in one.keys() & other.keys())
+    if name == "leaves" and one.keys() == other.keys():
+        return any(one[leaf][field] != other[leaf][field] for leaf in one for field in one[leaf].keys() & other[leaf])
     return bool(one != other)
 
 
