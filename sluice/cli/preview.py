@@ -1,4 +1,4 @@
-"""``sluice preview``: the next fires of a schedule."""
+"""``sluice preview``: the next fires of a schedule, and its next periods."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def preview(
     app: frame.App = None,
     as_json: frame.Json = False,
 ) -> None:
-    """Show the next fires of a schedule; of a disabled one, as if it were enabled now."""
+    """Show the next fires and periods of a schedule; of a disabled one, as if it were enabled now."""
     full = names.full_name(SCHEDULE, schedule, namespace, app)
     answer = frame.connect().get(f"{names.path_of(SCHEDULE, full)}/preview", {"count": count})
     if as_json:
@@ -31,7 +31,23 @@ def preview(
     a_day = answer.get("fires_per_day")
     rows = [("trigger", answer.get("description")), ("fires a day", f"{a_day:,}" if a_day else None)]
     render.fields(console, rows)
+    periods = answer.get("periods") or ()  # an older API has none
+    if periods:
+        now = frame.now()
+        lines: list[tuple[render.Cell, ...]] = [
+            (
+                each["label"],
+                f"{each['need']:,}" if each["need"] is not None else None,
+                wording.exact(each["complete_from"]),
+                wording.ago(each["complete_from"], now),
+            )
+            for each in periods
+        ]
+        console.print()
+        render.table(console, ("PERIOD", "PARTITIONS", "COMPLETE FROM", "IN"), lines, indent=2)
     if not answer["items"]:
+        if periods:
+            return
         render.note("no fire is planned: no time triggers it, or its fires are over")
         return
     now, dues = frame.now(), answer.get("due") or answer["items"]

@@ -39,6 +39,18 @@ def test_preview_shows_when_a_jittered_fire_is_due(api: PlayedApi, sluice: Sluic
     assert "DUE" in page and page.rstrip().endswith("2126-11-22 10:04:07.000 UTC")
 
 
+def test_t25_preview_shows_the_next_periods(api: PlayedApi, sluice: Sluice) -> None:
+    period = {"label": "2126-03-29", "need": 46, "complete_from": "2126-03-29T22:00:00.000Z"}
+    unknown = period | {"label": "2126-03-30", "need": None}
+    api.play("GET", PATH, fires() | {"periods": [period, unknown]})
+    done = sluice("preview", CLEAN)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["PERIOD", "PARTITIONS", "COMPLETE", "FROM", "IN"] in lines
+    assert lines[-2][:5] == ["2126-03-29", "46", "2126-03-29", "22:00:00.000", "UTC"]
+    assert lines[-1][:2] == ["2126-03-30", "-"]
+    assert done.stderr == ""
+
+
 def test_preview_without_fires_says_so_on_stderr(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", PATH, fires())
     done = sluice("preview", CLEAN)

@@ -210,3 +210,17 @@ def test_t25_a_dag_of_days_is_put_tried_and_listed(api: Api) -> None:
     [waiting, missing] = api.get(f"{APP}/schedules/hourly~/periods?{query}")["items"]
     assert (waiting["state"], waiting["values"], missing["state"]) == ("waiting", {"day": "2026-11-15"}, "missing")
     assert "waits for 23 of 24 hours of 2026-11-15 Europe/Paris" in waiting["why"]
+
+
+def test_t25_a_preview_has_the_next_days_of_a_schedule(api: Api) -> None:
+    api.put(PATH, CLICKS)
+    trigger = {"type": "partition", "dataset": "clicks", "of": "period"}
+    api.schedule("daily", workflow="clean", trigger=trigger, per="day", zone="Europe/Paris")
+    found = api.get(f"{APP}/schedules/daily/preview?count=200")
+    assert found["items"] == [] and len(found["periods"]) == 100
+    assert {each["need"] for each in found["periods"]} <= {23, 24, 25}
+    first, second = found["periods"][:2]
+    assert first["end"] == second["start"] == first["complete_from"]
+    assert api.get(f"{APP}/schedules/daily/preview?count=2")["periods"] == [first, second]
+    api.schedule("plain", workflow="clean", trigger={"type": "partition", "dataset": "clicks"})
+    assert api.get(f"{APP}/schedules/plain/preview")["periods"] == []

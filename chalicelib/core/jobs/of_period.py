@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from chalicelib.core.changes import replace
 from chalicelib.core.definitions.dataset import Dataset
@@ -161,6 +162,35 @@ def needed_by(
 def follows_former(schedule: Schedule, datasets: Mapping[str, Dataset]) -> bool:
     """Whether the parts of a period depend on what the period before had (``seen_last``)."""
     return any(dataset.grows is not None and dataset.grows not in schedule.by for dataset in datasets.values())
+
+
+class Upcoming(NamedTuple):
+    """A period that is not over: how many partitions its job waits for, None if that is not known yet; and from when on
+    all of them can be there."""
+
+    period: Period
+    need: int | None
+    complete_from: Instant
+
+
+def upcoming(schedule: Schedule, datasets: Mapping[str, Dataset], now: Instant, count: int) -> list[Upcoming]:
+    """The periods of a schedule from that of ``now`` on, ``count`` of them. The job of each has the same number of
+    partitions for any value of the keys in ``by``."""
+    names = schedule.per.names(schedule.zone) if schedule.per is not None else None
+    found = list[Upcoming]()
+    period = names.calendar.at(now) if names is not None else None
+    while names is not None and period is not None and len(found) < count and period.end <= LATEST:
+        any_values = {**names.write(period), **dict.fromkeys(schedule.by, "")}
+        try:
+            parts = parts_by_leaf(schedule, Place(period, period, any_values, ()), datasets)
+        except SluiceError:
+            found.append(Upcoming(period, None, period.end))
+        else:
+            need = sum(each.need for each in parts.values())
+            known = not follows_former(schedule, datasets)
+            found.append(Upcoming(period, need if known else None, max(each.end for each in parts.values())))
+        period = names.calendar.next(period)
+    return found
 
 
 def lacks(schedule: Schedule, leaves: Mapping[str, Parts], now: Instant) -> str:

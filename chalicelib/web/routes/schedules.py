@@ -12,28 +12,41 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import bad_cursor
 from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import iso
+from chalicelib.core.jobs import of_period
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.triggers import tree
 from chalicelib.core.views import At, View
 from chalicelib.flow.lookup import existing, missing
+from chalicelib.flow.period_jobs import datasets_of
 from chalicelib.flow.schedules.costs import EffectOfPutView
-from chalicelib.flow.views.views import schedule_view, version_view
+from chalicelib.flow.views.views import PeriodView, schedule_view, version_view
 from chalicelib.ports import Page
 from chalicelib.web.http import Json, document, number
 from chalicelib.web.paging import MAX_FIRES, listing
 from chalicelib.wiring import ports
 
+MAX_PERIODS = 100  # of a preview
 LAST_DAY = 253_402_300_799_999  # ms: 31 December 9999, the last day of the calendar
 
 
+class NextPeriodView(PeriodView):
+    """A period that is not over. Its job waits for ``need`` partitions; None if that is not known yet. All of them can
+    be there from ``complete_from`` on."""
+
+    need: int | None
+    complete_from: At
+
+
 class PreviewView(View):
-    """The next fires: their nominal instants, and when each is due."""
+    """The next fires: their nominal instants, and when each is due. ``periods`` has those of a schedule with ``per``,
+    from the present one on, 100 at most."""
 
     items: list[At]
     due: list[At]
     next_cursor: None
     description: str
     fires_per_day: float | None
+    periods: list[NextPeriodView]
 
 
 def get_schedule(request: Request, name: str) -> Response:
@@ -57,18 +70,30 @@ def schedule_versions(request: Request, name: str) -> Json:
 
 
 def preview(request: Request, name: str) -> PreviewView:
-    """List the next fires of a schedule's time triggers. For a disabled schedule, these are the fires if it were
-    enabled now."""
+    """List the next fires of a schedule's time triggers, and the next periods of one with `per`. For a disabled
+    schedule, these are the fires if it were enabled now."""
     count = number(request, "count", 10, MAX_FIRES)
     _, schedule = existing(ports(), name)
     timer = ports().rows.get(Timer, name)
     fires = upcoming.fires(schedule, ports().clock.now(), count, timer, name)
     shown = [fire for fire in fires if fire.due <= LAST_DAY]
+    ahead = of_period.upcoming(schedule, datasets_of(ports(), schedule), ports().clock.now(), min(count, MAX_PERIODS))
     return {
         "items": [iso(fire.nominal) for fire in shown],
         "due": [iso(fire.due) for fire in shown],
         "fires_per_day": upcoming.per_day(schedule),
         "description": tree.describe(schedule.trigger),
+        "periods": [
+            {
+                "start": iso(each.period.start),
+                "end": iso(each.period.end),
+                "zone": each.period.zone,
+                "label": each.period.label,
+                "need": each.need,
+                "complete_from": iso(each.complete_from),
+            }
+            for each in ahead
+        ],
         "next_cursor": None,
     }
 

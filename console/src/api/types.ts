@@ -979,6 +979,15 @@ export interface NewStop {
   reason: string;
 }
 
+export interface NextPeriod {
+  start: string;
+  end: string;
+  zone: string;
+  label: string;
+  need: number | null;
+  complete_from: string;
+}
+
 export interface Node {
   workflow: string;
   properties?: Record<string, unknown>;
@@ -1280,6 +1289,7 @@ export interface Preview {
   next_cursor: null;
   description: string;
   fires_per_day: number | null;
+  periods: NextPeriod[];
 }
 
 export interface Probe {
