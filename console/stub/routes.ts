@@ -761,6 +761,7 @@ const ROUTES: Record<string, Handler> = {
     next_cursor: null,
     description: "every hour",
     fires_per_day: 24,
+    periods: [],
   }),
   [`GET ${S}/periods`]: ({ app, name = "" }, query) => {
     if (hasNoPeriods(name)) throw new NoPeriods();

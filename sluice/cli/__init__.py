@@ -122,7 +122,7 @@ ENTRIES = (
         "preview",
         "preview:preview",
         LOOK,
-        "Show the next fires of a schedule; of a disabled one, as if it were enabled now.",
+        "Show the next fires and periods of a schedule; of a disabled one, as if it were enabled now.",
     ),
     Entry("dry-run", "dry_run:dry_run", LOOK, "Apply events to a schedule's trigger, and show what fires."),
     Entry("jobs", "jobs:app", LOOK, "List waiting jobs; cancel, approve or refuse one."),
