@@ -35,7 +35,7 @@ def test_t25_each_local_day_needs_the_hours_that_it_has() -> None:
     assert [iso(each.complete_from) for each in found[:2]] == ["2026-03-28T23:00:00.000Z", "2026-03-29T22:00:00.000Z"]
 
 
-def test_t25_a_window_before_the_day_can_be_complete_at_its_start() -> None:
+def test_t25_a_window_before_a_day_can_be_complete_at_once() -> None:
     [each] = upcoming(plan({"periods": 2, "ending": "before"}), clicks(), NOW, 1)
     assert (each.need, iso(each.complete_from)) == (2, iso(each.period.start))
 
