@@ -161,7 +161,14 @@ PLANTED: list[tuple[str, Callable[[Patch], None]]] = [
 
 
 # The attackers find these after many requests. `make test-long` plants them.
-LATE = (_unchecked_route, _events_are_not_compared, _cursors_of_any_list, _folders_within_others)
+LATE = (
+    _unchecked_route,
+    _events_are_not_compared,
+    _cursors_of_any_list,
+    _folders_within_others,
+    _who_arranged_approves,
+    _hidden_holders_stay_in_limits,
+)
 CASES = [
     pytest.param(rule, plant, id=f"{rule}-{plant.__name__}", marks=[pytest.mark.long] if plant in LATE else [])
     for rule, plant in PLANTED
