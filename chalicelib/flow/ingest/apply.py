@@ -122,7 +122,7 @@ def apply_event(
 ) -> tuple[Ref, ...]:
     """Apply an event to the leaves of one generation of one schedule, with the writes ``along`` in one transaction.
     ``payload`` is that of the event, for callers that apply it to many schedules. The job gets the events ``beside``
-    with it: they meet nothing, but its run is told of them.
+    with it: they count for no leaf, and its run has them in its context.
 
     Returns the refs of the jobs whose trigger is met, for a hint: of one job, or of those in whose windows a partition
     is. A repeated event, a closed generation and an event accepted before the leaf began to gather change nothing. But

@@ -37,7 +37,7 @@ def test_w17_the_page_has_each_rule_as_it_is() -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_w17_the_order_of_ends_decides_nothing(rule: JoinRule) -> None:
-    """What is decided while nodes are open stays so, whatever they become, and in every order."""
+    """What is decided while nodes are open stays so, for each of their ends and in every order."""
     for outcomes in product(OUTCOMES, repeat=3):
         decided = {join.judge(rule, order) for order in permutations(outcomes)}
         assert len(decided) == 1
@@ -70,7 +70,7 @@ def test_w17_a_run_fails_by_what_no_rule_took_care_of(states: dict[str, Any], st
 
 
 def test_w17_a_failure_with_another_way_out_fails_the_run() -> None:
-    """A node that is blocked and that no rule takes care of fails the run, whoever repairs the failure itself."""
+    """A blocked node that no rule takes care of fails the run, also if another one takes care of the failure."""
     dag = made("load -> publish", "load -> repair", nodes={"repair": {"workflow": "w", "when": "one_failed"}})
     ends: dict[str, Any] = {"load": "FAILED", "publish": "BLOCKED", "repair": "SUCCEEDED"}
     found = {node: NodeStatus(each, NONE, Round("r"), NodeRows()) for node, each in ends.items()}
