@@ -17,6 +17,7 @@ from benchmarks.durations import percentile
 from chalicelib.core.instants import parse_instant
 
 RECEIVERS = 4
+HIDDEN_S = 12 * 3_600  # the longest that SQS allows
 POLL_EVERY_S = 0.5
 
 
@@ -62,9 +63,14 @@ class TargetQueue:
 
     def drain(self) -> list[Arrival]:
         """All messages in the queue, which is empty afterwards. A message that two readers received counts once: only
-        an event in two messages was sent twice."""
+        an event in two messages was sent twice.
+
+        The local cloud reads the whole queue for each message that is deleted. So the messages stay hidden until all
+        are read, and then the queue is purged.
+        """
         with ThreadPoolExecutor(RECEIVERS) as pool:
             parts = list(pool.map(lambda _: self._receive_all(), range(RECEIVERS)))
+        self._sqs.purge_queue(QueueUrl=self.url)
         return list({message: arrival for part in parts for message, arrival in part.items()}.values())
 
     def _receive_all(self) -> dict[str, Arrival]:
@@ -74,6 +80,7 @@ class TargetQueue:
             answer = client.receive_message(
                 QueueUrl=self.url,
                 MaxNumberOfMessages=10,
+                VisibilityTimeout=HIDDEN_S,
                 MessageSystemAttributeNames=["SentTimestamp"],
                 MessageAttributeNames=["All"],
             )
@@ -81,8 +88,6 @@ class TargetQueue:
             if not messages:
                 return found
             found |= {message["MessageId"]: arrival_of(message) for message in messages}
-            entries = [{"Id": str(i), "ReceiptHandle": one["ReceiptHandle"]} for i, one in enumerate(messages)]
-            client.delete_message_batch(QueueUrl=self.url, Entries=entries)
 
 
 def arrival_of(message: dict[str, Any]) -> Arrival:
