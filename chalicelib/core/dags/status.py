@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from chalicelib.core import results
 from chalicelib.core.dags import join
 from chalicelib.core.dags import rounds as dag_rounds
 from chalicelib.core.dags.join import Decision, Outcome
@@ -17,6 +18,7 @@ from chalicelib.core.dags.rounds import Round
 from chalicelib.core.definitions import dag as definition_dag
 from chalicelib.core.definitions.dag import Dag, Edge, Node
 from chalicelib.core.instants import Instant
+from chalicelib.core.results import Result
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
@@ -151,6 +153,12 @@ def status_of(run: Run) -> str | None:
 def reaches(edge: Edge, run: Run | None) -> bool:
     """Whether the run of an upstream node has ended as the edge requires."""
     return run is not None and status_of(run) in edge.on
+
+
+def result_of(node: NodeStatus) -> Result:
+    """What the run of a node has handed on in its latest round. None before it has succeeded."""
+    run = node.rows.run
+    return results.NONE if run is None else Result(run.result, run.result_refused)
 
 
 def outcome_of(edge: Edge, upstream: NodeStatus) -> Outcome:

@@ -18,7 +18,7 @@ FunctionArn = Annotated[
 
 class LambdaTarget(Delivered):
     """A call of a Lambda function. By default it is asynchronous, and Lambda retries failures; with ``wait`` it is
-    synchronous, and Sluice reads the answer."""
+    synchronous, and its answer is the result of the run (W18)."""
 
     type: Literal["lambda"]
     function: FunctionArn
