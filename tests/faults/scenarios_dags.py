@@ -1,11 +1,20 @@
-"""DAGs, for `test_crash_points.py` (W4, W17): put, run, run again in part, replaced while they run, deleted, joined."""
+"""DAGs, for `test_crash_points.py` (W4, W17, W19): put, run, run again in part, replaced while they run, deleted,
+joined, with a node that runs for each element of a list."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.results import Result
 from chalicelib.core.rows.definition import Definition
+from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.flow.dags import actions as flow
+from chalicelib.flow.jobs import actions as job_actions
+from chalicelib.flow.runs import actions as run_actions
+from chalicelib.flow.runs import complete
 from tests.faults.dying import Scenario, passes, people, upload
 from tests.faults.scenarios_gathered import HALVES, half
 from tests.support import dags
@@ -99,6 +108,93 @@ def _joined(world: World) -> None:
     people(world, lambda: dags.rerun(world, "from", "c"))
 
 
+EACH = dags.dag(
+    "a -> b",
+    "b -> c",
+    nodes=NODES | {"b": {"workflow": "join", "each": {"of": "a", "path": "files", "concurrency": 2}}},
+)
+ONE_BY_ONE = {"type": "concurrency", "max": 1, "on_unmet": "wait"}
+IN_A_QUEUE = dags.dag(
+    "a -> b",
+    "b -> c",
+    nodes=NODES | {"b": {"workflow": "join", "each": {"of": "a"}, "constraints": [ONE_BY_ONE]}},
+)
+
+
+def _element_fails_at_first(run: EmrRun) -> str:
+    """Of the elements, the second one fails in the first round. a ends when it hands on its list."""
+    answer = run.request
+    if answer["dag"]["node"] == "a":
+        return run.state
+    is_first = (answer.get("each", {}).get("index"), answer["dag"]["round"]) == (1, 1)
+    return "FAILED" if is_first else "SUCCESS"
+
+
+def _handed_on(world: World, value: Any) -> None:
+    """The program of a hands on a list, and succeeds."""
+    for span in ("1m", "3m", "11m", "11m"):
+        node = dags.views(world)[0]["nodes"]["a"] if dags.views(world) else {}
+        attempts = world.ports.runs.attempts(node["run_id"]) if node.get("run_id") else ()
+        if attempts and attempts[-1].target_id is not None:
+            break
+        passes(world, span)
+    [run] = [run for run in world.targets.emr.runs.values() if run.request["dag"]["node"] == "a"]
+    run_id, attempt = run.request["run_id"], run.request["attempt"]
+
+    def end() -> None:
+        update = RunUpdate("SUCCEEDED", world.clock.now(), result=Result(value))
+        complete.advance_run(world.ports, run_id, attempt, update)
+
+    people(world, end)
+    run.state = "SUCCESS"
+
+
+def _for_each_element(world: World) -> None:
+    """Three elements, two of them at once. The second fails, and runs again alone."""
+    people(world, lambda: dags.put(world, EACH))
+    upload(world, 1)
+    _handed_on(world, {"files": ["x", "y", "z"]})
+    _settle_down(world, _element_fails_at_first)
+    people(world, lambda: dags.rerun(world, "from", "b", elements="failed"))
+
+
+def _cancelled_elements(world: World) -> None:
+    """One of three elements runs, two are in a queue. A person cancels the job of one, and then the node."""
+    people(world, lambda: dags.put(world, IN_A_QUEUE))
+    upload(world, 1)
+    _handed_on(world, ["x", "y", "z"])
+    passes(world, "1m")
+    waiting = [job for job in world.jobs(_schedule(world, "b")) if job.element is not None]
+    if waiting:
+        people(world, lambda: _withdrawn(world, waiting[0].job_id))
+    whole = dags.views(world)[0]["nodes"]["b"]["run_id"]
+    if whole is not None:
+        people(world, lambda: run_actions.cancel(world.ports, whole, "tester"))
+
+
+def _withdrawn(world: World, job_id: str) -> None:
+    """Cancel a job unless it is gone: a request that was killed in its last write is not repeated."""
+    with suppress(SluiceError):
+        job_actions.withdraw(world.ports, job_id, "tester")
+
+
+def _schedule(world: World, node: str) -> str:
+    names = flow.dag_view(world.ports, DAILY)["schedules"]
+    return next(name for name in names if name.endswith(f"~{node}"))
+
+
+def _has_its_elements(world: World) -> bool:
+    """Each element ran once in each round in which it had to, with its value, and c after them."""
+    runs = [run.request for run in world.targets.emr.runs.values() if "each" in run.request]
+    ran = sorted((run["each"]["index"], run["dag"]["round"], run["each"]["value"]) for run in runs)
+    assert ran == [(0, 1, "x"), (1, 1, "y"), (1, 2, "y"), (2, 1, "z")], ran
+    return dags.states(world) == [dict.fromkeys("abc", "SUCCEEDED")]
+
+
+def _has_no_elements_left(world: World) -> bool:
+    return dags.states(world) == [{"a": "SUCCEEDED", "b": "CANCELLED", "c": "BLOCKED"}]
+
+
 def _deleted(world: World) -> None:
     """Delete the DAG unless it is gone: a delete that was killed in its last write is not repeated."""
     if world.ports.rows.get(Definition, "dag", DAILY) is not None:
@@ -127,6 +223,16 @@ def _ends_by_its_rules(world: World) -> bool:
 DAGS = {
     "a DAG whose nodes are joined by rules, and joined again": Scenario(
         {}, _joined, [({}, 7)], outcome=_c_fails, holds=_ends_by_its_rules
+    ),
+    "a DAG with a node for each element of a list, one of which runs again": Scenario(
+        {}, _for_each_element, [({}, 6)], outcome=_element_fails_at_first, holds=_has_its_elements
+    ),
+    "a DAG with a node whose elements are cancelled": Scenario(
+        {},
+        _cancelled_elements,
+        [({}, 2), ({}, 1)],
+        outcome=lambda run: run.state if run.request["dag"]["node"] == "a" else "CANCELLED",
+        holds=_has_no_elements_left,
     ),
     "a run of a DAG that goes on from the node that failed": Scenario(
         {}, _run_again_from_a_node, [({}, 5)], outcome=_b_fails_at_first, holds=_is_well

@@ -105,6 +105,12 @@ def check(ports: Ports, dag: Dag, made: Compiled) -> None:
         got = f"{edge.from_}, whose {target.type} target reports none"
         hint = "remove the edges from this node, or give its workflow a target with a lifecycle"
         require_lifecycle(target, f"edges.{number}.from", expected, got, hint)
+    for name, node in dag.nodes.items():
+        if node.each is not None:
+            expected = "a workflow whose target reports how its runs end: the node is done when each element is"
+            hint = "give the workflow a target with a lifecycle, or send the whole list to one run"
+            target = workflows[name].target
+            require_lifecycle(target, f"nodes.{name}.workflow", expected, f"one with a {target.type} target", hint)
     _of_nodes(made, partial(references.check, ports))
     starts = [(ids.dag_node(made.graph, node), schedule.workflow) for node, schedule in made.nodes.items()]
     namespace, app, _ = made.dag.split(".")
