@@ -3,18 +3,16 @@ joined, with a node that runs for each element of a list."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.results import Result
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.flow.dags import actions as flow
 from chalicelib.flow.jobs import actions as job_actions
 from chalicelib.flow.runs import actions as run_actions
-from chalicelib.flow.runs import complete
 from tests.faults.dying import Scenario, passes, people, upload
 from tests.faults.scenarios_gathered import HALVES, half
 from tests.support import dags
@@ -122,54 +120,35 @@ IN_A_QUEUE = dags.dag(
 
 
 def _element_fails_at_first(run: EmrRun) -> str:
-    """Of the elements, the second one fails in the first round. a ends when it hands on its list."""
+    """Of the elements, the second one fails in the first round."""
     answer = run.request
-    if answer["dag"]["node"] == "a":
-        return run.state
     is_first = (answer.get("each", {}).get("index"), answer["dag"]["round"]) == (1, 1)
     return "FAILED" if is_first else "SUCCESS"
 
 
-def _handed_on(world: World, value: Any) -> None:
-    """The program of a hands on a list, and succeeds."""
-    for span in ("1m", "3m", "11m", "11m"):
-        node = dags.views(world)[0]["nodes"]["a"] if dags.views(world) else {}
-        attempts = world.ports.runs.attempts(node["run_id"]) if node.get("run_id") else ()
-        if attempts and attempts[-1].target_id is not None:
-            break
-        passes(world, span)
-    [run] = [run for run in world.targets.emr.runs.values() if run.request["dag"]["node"] == "a"]
-    run_id, attempt = run.request["run_id"], run.request["attempt"]
-
-    def end() -> None:
-        update = RunUpdate("SUCCEEDED", world.clock.now(), result=Result(value))
-        complete.advance_run(world.ports, run_id, attempt, update)
-
-    people(world, end)
-    run.state = "SUCCESS"
-
-
 def _for_each_element(world: World) -> None:
     """Three elements, two of them at once. The second fails, and runs again alone."""
+    _write_results(world, lambda round_: {"files": ["x", "y", "z"]})
     people(world, lambda: dags.put(world, EACH))
     upload(world, 1)
-    _handed_on(world, {"files": ["x", "y", "z"]})
     _settle_down(world, _element_fails_at_first)
     people(world, lambda: dags.rerun(world, "from", "b", elements="failed"))
 
 
 def _cancelled_elements(world: World) -> None:
     """One of three elements runs, two are in a queue. A person cancels the job of one, and then the node."""
+    _write_results(world, lambda round_: ["x", "y", "z"])
     people(world, lambda: dags.put(world, IN_A_QUEUE))
     upload(world, 1)
-    _handed_on(world, ["x", "y", "z"])
-    passes(world, "1m")
+    for _ in range(5):
+        for run in world.targets.emr.runs.values():
+            run.state = "SUCCESS" if run.request["dag"]["node"] == "a" else run.state
+        passes(world, "1m", "11m")
     waiting = [job for job in world.jobs(_schedule(world, "b")) if job.element is not None]
     if waiting:
         people(world, lambda: _withdrawn(world, waiting[0].job_id))
     whole = dags.views(world)[0]["nodes"]["b"]["run_id"]
-    if whole is not None:
-        people(world, lambda: run_actions.cancel(world.ports, whole, "tester"))
+    people(world, lambda: run_actions.cancel(world.ports, whole, "tester"))
 
 
 def _withdrawn(world: World, job_id: str) -> None:
@@ -193,6 +172,45 @@ def _has_its_elements(world: World) -> bool:
 
 def _has_no_elements_left(world: World) -> bool:
     return dags.states(world) == [{"a": "SUCCEEDED", "b": "CANCELLED", "c": "BLOCKED"}]
+
+
+BRANCHED = dags.dag(
+    dags.edge("a -> b", **{"if": {"mode": ["full"]}}),
+    dags.edge("a -> c", **{"if": {"mode": ["delta"]}}),
+    "b -> tidy",
+    "c -> tidy",
+    nodes=NODES | {"tidy": {"workflow": "join", "when": "none_failed"}},
+)
+
+
+def _branched(world: World) -> None:
+    """The result of a chooses b, and in a re-run c."""
+    _write_results(world, lambda round_: {"mode": "full" if round_ == 1 else "delta"})
+    people(world, lambda: dags.put(world, BRANCHED))
+    upload(world, 1)
+    _settle_down(world, lambda run: "SUCCESS")
+    people(world, lambda: dags.rerun(world, "from", "a"))
+    _settle_down(world, lambda run: "SUCCESS")
+
+
+def _write_results(world: World, value: Callable[[int], Any]) -> None:
+    """The job of a has written its result by the time it ends, however late it was started: a ``value`` for each
+    round."""
+
+    def result(run_id: str, attempt: int, most: int) -> bytes | None:
+        requests = [run.request for run in world.targets.emr.runs.values()]
+        [own] = [each["dag"] for each in requests if (each["run_id"], each["attempt"]) == (run_id, attempt)]
+        return json.dumps(value(own["round"])).encode() if own["node"] == "a" else None
+
+    world.payloads.result = result  # type: ignore[method-assign]
+
+
+def _is_chosen_twice(world: World) -> bool:
+    """Each node ran once in a round, and only where it was chosen."""
+    ran = sorted((run.request["dag"]["round"], run.request["dag"]["node"]) for run in world.targets.emr.runs.values())
+    ends = {"a": "SUCCEEDED", "b": "SKIPPED", "c": "SUCCEEDED", "tidy": "SUCCEEDED"}
+    chosen = [(1, "a"), (1, "b"), (1, "tidy"), (2, "a"), (2, "c"), (2, "tidy")]
+    return dags.states(world) == [ends] and ran == chosen
 
 
 def _deleted(world: World) -> None:
@@ -231,8 +249,11 @@ DAGS = {
         {},
         _cancelled_elements,
         [({}, 2), ({}, 1)],
-        outcome=lambda run: run.state if run.request["dag"]["node"] == "a" else "CANCELLED",
+        outcome=lambda run: "SUCCESS" if run.request["dag"]["node"] == "a" else "CANCELLED",
         holds=_has_no_elements_left,
+    ),
+    "a DAG whose result chooses a node, and then another one": Scenario(
+        {}, _branched, [({}, 6)], outcome=lambda run: "SUCCESS", holds=_is_chosen_twice
     ),
     "a run of a DAG that goes on from the node that failed": Scenario(
         {}, _run_again_from_a_node, [({}, 5)], outcome=_b_fails_at_first, holds=_is_well

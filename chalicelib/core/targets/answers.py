@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from chalicelib.core.instants import Instant, Millis
@@ -49,7 +49,7 @@ class Started:
 
     target_id: str
     done: bool = False
-    result: Result = NONE
+    result: Result = field(default=NONE, repr=False)  # answers are logged
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,5 +25,13 @@ class LambdaTarget(Delivered):
     wait: bool = False
 
     @classmethod
+    def reports_end(cls, stored: Mapping[str, Any]) -> bool:
+        return bool(stored.get("wait"))
+
+    @classmethod
+    def gives_result(cls, stored: Mapping[str, Any]) -> bool:
+        return cls.reports_end(stored)
+
+    @classmethod
     def named(cls, stored: Mapping[str, Any]) -> Iterable[Named]:
         return (Named("functions", str(stored["function"]), "function"),)
