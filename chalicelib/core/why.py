@@ -77,6 +77,8 @@ CODES: Mapping[str, str] = {
     "refused": "a user refused it",
     "cancelled": "a user cancelled it",
     "round_repeated": "a node of a DAG runs again",
+    "not_chosen": "the result of a node before it does not match the pattern of their edge",
+    "result_missing": "a pattern asks for the result of a node that gave none, or one without fields",
     "letter_dropped": "a user dropped its dead letter",
     "end_unknown": "no row says what became of it",
     "lease_lost": "a worker reported after it had lost its lease",
