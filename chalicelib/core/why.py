@@ -77,6 +77,8 @@ CODES: Mapping[str, str] = {
     "refused": "a user refused it",
     "cancelled": "a user cancelled it",
     "round_repeated": "a node of a DAG runs again",
+    "not_chosen": "the result of a node before it does not match the pattern of their edge",
+    "result_missing": "a pattern asks for the result of a node that gave none, or one without fields",
     "element": "it is an element of the list of a DAG's node",
     "elements_ended": "each element of the list of a DAG's node has succeeded",
     "elements_failed": "elements of the list of a DAG's node have failed",

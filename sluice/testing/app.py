@@ -271,7 +271,7 @@ class App(Engine):
             _, definition = lookup.existing(self.ports, name)
             workflow = lookup.workflow_of(self.ports, definition.workflow)
         target = workflow.target if workflow is not None else None
-        returns = target is not None and not target.has_lifecycle and target.gives_result(target.model_dump())
+        returns = target is not None and not target.has_lifecycle and target.reports_end(target.model_dump())
         if not answers or not returns:
             expected = "expected an answer and a schedule with a Lambda target that waits"
             raise WrongUsage(f"{expected}, got {len(answers)} for {naming.plain(name)}", "schedule")

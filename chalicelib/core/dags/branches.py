@@ -14,7 +14,9 @@ from chalicelib.core.dags.join import Outcome
 from chalicelib.core.results import Result
 from chalicelib.core.triggers import patterns
 from chalicelib.core.triggers.patterns import Flattened, Matcher
+from chalicelib.core.why import Why
 
+MISSING, NOT_CHOSEN = CODES = ("result_missing", "not_chosen")
 MAX_SHOWN = 200  # characters of a result in a reason
 
 
@@ -27,19 +29,19 @@ def outcome(pattern: Mapping[str, Any] | None, result: Result) -> Outcome:
     return "met" if Matcher(pattern).matches(Flattened(result.value)) else "unmet"
 
 
-def lacks(node: str, pattern: Mapping[str, Any], result: Result) -> str:
+def lacks(node: str, pattern: Mapping[str, Any], result: Result) -> Why:
     """Why the result of a node that succeeded does not meet a pattern: ``needs a result of scan where mode is 'full',
     got {"mode": "delta"}``."""
     needs = f"needs a result of {node} where {patterns.describe(pattern)}"
     if result.refused:
-        return f"{needs}, but it was refused: {result.refused}"
+        return Why.of(MISSING, f"{needs}, but it was refused: {result.refused}")
     if result.value is None:
-        return f"{needs}, but {node} gave none"
+        return Why.of(MISSING, f"{needs}, but {node} gave none")
     if not isinstance(result.value, Mapping):
-        return f"{needs}, but it has no fields: {_shown(result.value)}"
+        return Why.of(MISSING, f"{needs}, but it has no fields: {_shown(result.value)}")
     asked = {key: part for key, part in result.value.items() if key in _fields(pattern)}
     absent = ", ".join(key for key in _fields(pattern) if key not in result.value)
-    return f"{needs}, got {_shown(asked)}{f', without {absent}' if absent else ''}"
+    return Why.of(NOT_CHOSEN, f"{needs}, got {_shown(asked)}{f', without {absent}' if absent else ''}")
 
 
 def _fields(pattern: Mapping[str, Any]) -> list[str]:

@@ -177,7 +177,7 @@ def job_of(whole: Run, index: int, now: Instant) -> Job:
         generation=whole.generation,
         sort_key=sort_keys.element(id_of(whole.run_id, index), index),
         job_id=id_of(whole.run_id, index),
-        kind="element",
+        kind="detached",
         state="PENDING_CONSTRAINTS",
         created_at=now - len(values) + index,
         met_at=now,

@@ -249,7 +249,8 @@ def _lost(node: Node, decision: Decision, edges: Sequence[Edge], before: Mapping
         return joined(unmet(edge, before[edge.from_]) for edge, outcome in outcomes if outcome not in ("met", "open"))
     wanted = {"BLOCKED": "failed", "SKIPPED": "unmet"}[decision] if node.when in ("none_failed", "all_done") else None
     reasons = [edge for edge, outcome in outcomes if wanted in (None, outcome)]
-    return plain(f"{node.when}: {', '.join(_is_now(edge, before[edge.from_]) for edge in reasons)}")
+    said = joined((_is_now(edge, before[edge.from_]) for edge in reasons), ", ")
+    return Why.of(said.code, f"{node.when}: ", said)
 
 
 def is_asked(edge: Edge, upstream: NodeStatus) -> bool:
@@ -257,16 +258,16 @@ def is_asked(edge: Edge, upstream: NodeStatus) -> bool:
     return edge.if_ is not None and reaches(edge, upstream.rows.run)
 
 
-def unmet(edge: Edge, upstream: NodeStatus) -> str:
+def unmet(edge: Edge, upstream: NodeStatus) -> Why:
     """What an edge needs that the end of its upstream node did not give."""
     if edge.if_ is not None and is_asked(edge, upstream):
         return branches.lacks(edge.from_, edge.if_, result_of(upstream))
-    return f"needs {edge.from_} {' or '.join(edge.on)}, which is {upstream.state}"
+    return plain(f"needs {edge.from_} {' or '.join(edge.on)}, which is {upstream.state}")
 
 
-def _is_now(edge: Edge, upstream: NodeStatus) -> str:
+def _is_now(edge: Edge, upstream: NodeStatus) -> Why:
     lacks = is_asked(edge, upstream) and outcome_of(edge, upstream) != "met"
-    return unmet(edge, upstream) if lacks else f"{edge.from_} is {upstream.state}"
+    return unmet(edge, upstream) if lacks else plain(f"{edge.from_} is {upstream.state}")
 
 
 def correlation_of(round_: Round) -> dict[str, str]:

@@ -303,11 +303,11 @@ def _reason(job: Job, schedule: Schedule, verdict: tree.Verdict | None, now: Ins
     """What started the job, without the waits since."""
     if verdict is not None:
         return verdict.why
+    if job.element is not None and not job.traits.retries and not job.traits.requested:
+        return elements.reason(job.element)
     if job.traits.of_events:
         arrived = "; ".join(tree.evaluate(schedule.trigger, job.leaves, now).arrived)
         return Why.of("trigger_met", f"trigger met: {arrived}")
-    if job.traits.of_elements:
-        return elements.reason(job.element or {})
     if job.traits.replays:
         return Why.of("backfill", f"backfill {job.backfill}")
     if job.traits.redelivers:

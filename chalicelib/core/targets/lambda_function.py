@@ -29,9 +29,5 @@ class LambdaTarget(Delivered):
         return bool(stored.get("wait"))
 
     @classmethod
-    def gives_result(cls, stored: Mapping[str, Any]) -> bool:
-        return cls.reports_end(stored)
-
-    @classmethod
     def named(cls, stored: Mapping[str, Any]) -> Iterable[Named]:
         return (Named("functions", str(stored["function"]), "function"),)

@@ -116,12 +116,8 @@ class Target(Document):
 
     @classmethod
     def reports_end(cls, stored: Mapping[str, Any]) -> bool:
-        """Whether Sluice learns how a run ends, so that nodes of a DAG may follow it. ``stored`` are its fields."""
-        return cls.has_lifecycle
-
-    @classmethod
-    def gives_result(cls, stored: Mapping[str, Any]) -> bool:
-        """Whether a run that succeeds may have a result (W18). ``stored`` are its fields."""
+        """Whether Sluice learns how a run ends. Only then nodes of a DAG may follow it, and it may have a result (W18).
+        ``stored`` are its fields."""
         return cls.has_lifecycle
 
     @classmethod

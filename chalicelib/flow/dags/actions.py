@@ -100,15 +100,11 @@ def check(ports: Ports, dag: Dag, made: Compiled) -> None:
     workflows = _of_nodes(made, partial(references.granted_workflow, ports))
     for number, edge in dag.placed():
         target = workflows[edge.from_].target
-        fields = target.model_dump(mode="json")
-        if not target.reports_end(fields):
+        if not target.reports_end(target.model_dump(mode="json")):
             expected = "a node whose target reports how its runs end"
             got = f"{edge.from_}, whose {target.type} target reports none"
             hint = "remove the edges from this node, or give its workflow a target with a lifecycle"
             raise errors.invalid(f"edges.{number}.from", expected, got, hint)
-        if edge.if_ is not None and not target.gives_result(fields):
-            got = f"{edge.from_}, whose {target.type} target gives none"
-            raise errors.invalid(f"edges.{number}.if", "a node whose target gives a result", got, "leave if out")
     for name, node in dag.nodes.items():
         target = workflows[name].target
         if node.each is not None and not target.reports_end(target.model_dump(mode="json")):

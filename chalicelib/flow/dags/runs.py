@@ -238,7 +238,9 @@ def _check_upstreams(dag: Dag, states: Mapping[str, NodeStatus], what: Again, no
     rule = dag.nodes[node].when
     edge = next(edge for edge in dag.into(node) if edge.from_ == first)
     asked = dag_status.is_asked(edge, states[first])
-    waits = dag_status.unmet(edge, states[first]) if asked else f"waits for {first}, which is {states[first].state}"
+    waits = (
+        dag_status.unmet(edge, states[first]).text if asked else f"waits for {first}, which is {states[first].state}"
+    )
     got = f"{node}, which {waits}" if rule == "all_succeeded" else f"{node}, whose rule is {rule}: it {waits}"
     raise errors.invalid(what, "a node whose upstreams have ended as it needs", got, f"begin from {first}")
 

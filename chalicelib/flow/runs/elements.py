@@ -22,11 +22,12 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.elements import Elements
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import ref_of, run_ref
-from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, Replace, Write
+from chalicelib.flow import many
 from chalicelib.flow.dag_states import graph_of, node_states
 from chalicelib.flow.jobs.drop import drop_at
 from chalicelib.flow.runs import follow as run_follow
@@ -148,7 +149,7 @@ def _closed(ports: Ports, whole: Run | None) -> str:
         return "the node was cancelled"
     schedule_state = ports.rows.get(ScheduleState, whole.schedule)
     lives = schedule_state is not None and schedule_state.generation == whole.generation
-    if lives and schedule_state is not None and states.may_start("element", schedule_state.mode):
+    if lives and schedule_state is not None and states.may_start("detached", schedule_state.mode):
         return ""
     return "the DAG was deleted before the others began"
 
@@ -165,18 +166,22 @@ def _finish(ports: Ports, row: Elements) -> None:
 def on_end(ports: Ports, run: Run) -> None:
     """Count the end of an element, and begin the next one."""
     element = run.element or {}
+    _count(ports, str(element["of"]), int(element["index"]), run.state == "SUCCEEDED")
+
+
+def _count(ports: Ports, whole: str, index: int, well: bool) -> None:
     for _ in range(MAX_CONFLICTS):
-        row = ports.rows.get(Elements, str(element["of"]))
+        row = ports.rows.get(Elements, whole)
         if row is None:
             return
-        counted = elements.with_end(row, int(element["index"]), run.state == "SUCCEEDED")
+        counted = elements.with_end(row, index, well)
         after = row if counted is row else _write(ports, counted)
         if after is None:
             continue
         if after.wake_at is not None:
             advance(ports, after.run_id)
         return
-    raise too_many_conflicts(f"the end of element {run.run_id}", "it is announced again")
+    raise too_many_conflicts(f"the end of an element of run {whole}", "it is announced again")
 
 
 def after_drop(ports: Ports, job: Job, now: Instant) -> Elements | None:
@@ -193,6 +198,7 @@ def after_drop(ports: Ports, job: Job, now: Instant) -> Elements | None:
 def follow(ports: Ports, run: Run) -> None:
     """Go on with a node's run that is RUNNING: cancel its elements if it is cancelled. Called at each poll."""
     more = run.cancel and _cancel(ports, run)
+    _recount(ports, run.run_id)
     advance(ports, run.run_id)
     current = ports.rows.get(Run, run.run_id, run.attempt)
     if current is None or states.is_terminal(current.state):
@@ -204,6 +210,19 @@ def follow(ports: Ports, run: Run) -> None:
             ports.hints.send([run_ref(run.run_id, run.attempt)], now, now)
     else:
         ingest_status(ports, current, None)
+
+
+def _recount(ports: Ports, run_id: str) -> None:
+    """Count the ends that the row does not have. None is missing, unless the tables were restored from backups."""
+    row = ports.rows.get(Elements, run_id)
+    active = {elements.id_of(run_id, index): index for index in elements.active_of(row)} if row is not None else {}
+    begun = {run.run_id: run for run in _latest(ports, list(active))}
+    for run in begun.values():
+        if states.is_terminal(run.state) and run.state != "RETRYING":
+            on_end(ports, run)
+    dropped = many.rows(ports, Record, [(own,) for own in active if own not in begun])
+    for record in dropped:
+        _count(ports, run_id, active[record.id], well=False)
 
 
 def _cancel(ports: Ports, whole: Run) -> bool:

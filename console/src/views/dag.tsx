@@ -234,6 +234,12 @@ function NodePanel({
           )}
         </>
       )}
+      {state?.result !== undefined && (
+        <p className="faint">
+          result <code>{JSON.stringify(state.result)}</code>
+        </p>
+      )}
+      {state?.result_refused && <p>result refused: {state.result_refused}</p>}
       {run && state?.elements && <Elements dag={dag} run={run} node={node} counts={state.elements} />}
       <p className="faint">
         workflow <code>{String((given as { workflow?: unknown }).workflow ?? "")}</code>

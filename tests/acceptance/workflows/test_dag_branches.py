@@ -11,10 +11,12 @@ from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.errors import SluiceError, from_validation
 from chalicelib.core.targets.answers import Never
 from chalicelib.flow.runs import dead_letters
+from chalicelib.flow.views.explain_dag import why_dag
 from tests.acceptance.words import day, doze
 from tests.support import dags
+from tests.support.answers import read
 from tests.support.dags import dag, edge, ends, living, ran, rerun, state, states, views
-from tests.support.world import EMR, World
+from tests.support.world import EMR, World, full
 
 FULL = edge("scan -> full", **{"if": {"mode": ["full"]}})
 DELTA = edge("scan -> delta", **{"if": {"mode": [{"anything-but": "full"}]}})
@@ -151,6 +153,20 @@ def test_w18_a_branch_on_a_result_that_never_came_is_blocked(world: World, resul
     assert why(world, "full").startswith(f"needs a result of scan where mode is 'full', {reason}")
     ends(world, "log")
     assert views(world)[0]["state"] == "FAILED"
+
+
+def test_w18_why_names_what_a_result_left_out(world: World) -> None:
+    world.deploy(dags.app(branched("scan -> log")))
+    begin(world)
+    ends(world, "scan", result={"mode": "full"})
+    [run] = views(world)
+    assert (run["nodes"]["delta"]["code"], run["nodes"]["full"]["code"]) == ("not_chosen", None)
+    said = read(why_dag(world.ports, full("daily")))["why"]
+    assert f"run {run['run_id']}, node delta is skipped: {why(world, 'delta')}" in said
+    begin(world, 2)
+    ends(world, "scan")
+    found = read(why_dag(world.ports, full("daily")))["why"]
+    assert "node full is blocked: needs a result of scan where mode is 'full', but scan gave none" in found
 
 
 def test_w18_a_pattern_that_nothing_meets_skips_all(world: World) -> None:
