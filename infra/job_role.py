@@ -102,17 +102,12 @@ def _statements(namespace: str, prefixes: Sequence[str], schedulers: Sequence[st
     data = [f"{_LAKE}/{prefix}*" for prefix in prefixes]
     return [
         _allow(
-            "ReadScriptsAndContexts",
-            ["s3:GetObject"],
-            [f"{_CONTROL}/{key}" for key in (*ours, *results, f"code/{namespace}/*")],
+            "ReadScriptsAndContexts", ["s3:GetObject"], [f"{_CONTROL}/{key}" for key in (*ours, f"code/{namespace}/*")]
         ),
         _allow("ReadData", ["s3:GetObject"], data),
         _allow("WriteData", ["s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"], data),
-        _allow(
-            "WriteLogsAndResults",
-            ["s3:PutObject"],
-            [f"{_CONTROL}/{key}" for key in (f"logs/{namespace}/*", *results)],
-        ),
+        _allow("WriteLogs", ["s3:PutObject"], [f"{_CONTROL}/logs/{namespace}/*"]),
+        _allow("HandOnResults", ["s3:GetObject", "s3:PutObject"], [f"{_CONTROL}/{key}" for key in results]),
         _allow("FindBuckets", ["s3:GetBucketLocation"], [_LAKE, _CONTROL]),
         # Spark lists a folder by its name with and without the final slash.
         {
