@@ -5,7 +5,6 @@ python -m docs.pictures.options
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 from sluice.cli import ENTRIES
 
 PAGE = Path(__file__).resolve().parents[1] / "cli.md"
-TABLE = r"(<!-- {} -->\n).*?(<!-- end -->)"
 # The columns of the table of filters.
 FILTERS = (
     *("--app", "--schedule", "--workflow", "--target", "--tag", "--state", "--text", "--late", "--since", "--until"),
@@ -69,10 +67,10 @@ def options() -> str:
 def with_tables(page: str) -> str:
     """The page with the tables as the command line has them."""
     for name, table in (("filters", filters()), ("options", options())):
-        page, count = re.subn(
-            TABLE.format(name), lambda found, table=table: found[1] + table + found[2], page, flags=re.S
-        )
-        assert count == 1, f"expected one place for the table of {name}, got {count}"
+        begin, end = f"<!-- {name} -->\n", "<!-- end -->"
+        before, mark, rest = page.partition(begin)
+        assert mark, f"expected a place for the table of {name}, got none"
+        page = f"{before}{begin}{table}{rest[rest.index(end) :]}"
     return page
 
 

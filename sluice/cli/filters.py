@@ -97,11 +97,11 @@ def place_of(namespace: str | None, app: str | None, schedule: str | None) -> Pl
     """What ``-n``, ``-a`` and ``-s`` name. Raises ``WrongUsage`` without a namespace."""
     if schedule is not None:
         full = names.full_name(SCHEDULE, schedule, namespace, app)
-        space, short, _ = full.split(".")
-        return Place(names.path_of(SCHEDULE, full), short, space, of_schedule=True)
+        of_schedule = full.split(".")
+        return Place(names.path_of(SCHEDULE, full), of_schedule[1], of_schedule[0], of_schedule=True)
     space, short = names.place(namespace, app)
-    space = frame.needed_namespace(space)
-    return Place(f"/v1/namespaces/{segment(space)}", short, space)
+    in_space = frame.needed_namespace(space)
+    return Place(f"/v1/namespaces/{segment(in_space)}", short, in_space)
 
 
 def workflow_name(name: str, namespace: str | None, app: str | None) -> str:
