@@ -73,6 +73,11 @@ QUERY: dict[str, Json] = {
     "prefix": {"type": "string", "description": "a folder of the bucket, such as `raw/orders/`"},
     "kind": {"type": "string", "enum": list(get_args(JobKind))},
     "state": {"type": "string", "enum": list(RUN_MOVES)},
+    "all": {
+        "type": "boolean",
+        "default": False,
+        "description": "also those that schedules define, used or not",
+    },
     "queued_in": {"type": "string", "description": "the limit in whose queue they wait; then in its order"},
 }
 AT: Json = {"type": "string", "format": "date-time"}

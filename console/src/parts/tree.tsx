@@ -1,4 +1,6 @@
 import type { PartOfTrigger, StateOfConstraint, UseOfLimit } from "../api/types";
+import { useNs } from "../frame/place";
+import { withoutNamespace } from "../lib/format";
 import { ofRef, paths } from "../lib/paths";
 import type { Noun } from "../lib/sentence";
 import { Go, RunLink } from "./go";
@@ -85,6 +87,7 @@ export function Constraints({
   limits?: UseOfLimit[];
   refs?: Noun[];
 }) {
+  const ns = useNs();
   if (constraints.length === 0 && !limits?.length)
     return <p className="faint">None: it launches once its trigger is met.</p>;
   return (
@@ -106,16 +109,15 @@ export function Constraints({
         </li>
       ))}
       {limits?.map((limit) => {
-        const [kind = "", ...rest] = limit.name.split(":");
         const target = ofRef("limit", limit.name);
+        const words = withoutNamespace(limit.text, ns);
         return (
           <li key={limit.name}>
             <span className={`glyph ${limit.waits_here ? "wait" : "ok"}`}>{limit.waits_here ? "≡" : "✓"}</span>
             <span className="unseen">{limit.waits_here ? "waits here" : "free"}</span>
             <span>
-              <strong>{kind}</strong> {target ? <Go {...target}>{rest.join(":")}</Go> : rest.join(":")}{" "}
-              {limit.used !== null &&
-                (limit.max === null ? `${limit.used} in use` : `${limit.used} of ${limit.max} in use`)}
+              <strong>limit</strong> {target ? <Go {...target}>{words}</Go> : words}: {limit.rule}
+              {limit.used !== null && `; ${limit.used}${limit.max === null ? "" : ` of ${limit.max}`} in use`}
               {limit.waiting > 0 && <span className="faint">, {limit.waiting} wait</span>}
               <Holders ids={limit.held_by} />
             </span>
