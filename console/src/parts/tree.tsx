@@ -77,6 +77,8 @@ function TreePart({ node, refs, at }: { node: PartOfTrigger; refs?: Noun[]; at?:
 
 const isSet = (ref: Noun, node: PartOfTrigger) => ref.kind === "dataset" && node.text.includes(ref.text);
 
+const OF_CONSTRAINTS = /^(workflow|group|rate):/;
+
 /** Constraints with what they use, and the limits in whose queues a job may stand. */
 export function Constraints({
   constraints,
@@ -88,7 +90,9 @@ export function Constraints({
   refs?: Noun[];
 }) {
   const ns = useNs();
-  if (constraints.length === 0 && !limits?.length)
+  // A constraint tells the use of its own limit; of that, only a queue in which the job stands is told besides.
+  const beside = limits?.filter((limit) => limit.waits_here || !OF_CONSTRAINTS.test(limit.name));
+  if (constraints.length === 0 && !beside?.length)
     return <p className="faint">None: it launches once its trigger is met.</p>;
   return (
     <ul className="constraints">
@@ -98,6 +102,10 @@ export function Constraints({
           <span className="unseen">{constraint.met ? "met" : "not met"}</span>
           <span>
             <strong>{constraint.type.replaceAll("_", " ")}</strong> <Reason text={constraint.why} refs={refs} />
+            {constraint.used !== null &&
+              constraint.max !== null &&
+              !constraint.why.includes("in use") &&
+              `; ${constraint.used} of ${constraint.max} in use`}
             {constraint.until && (
               <span className="faint">
                 {" "}
@@ -108,7 +116,7 @@ export function Constraints({
           </span>
         </li>
       ))}
-      {limits?.map((limit) => {
+      {beside?.map((limit) => {
         const target = ofRef("limit", limit.name);
         const words = withoutNamespace(limit.text, ns);
         return (

@@ -20,7 +20,7 @@ const FILTERS: SearchKey[] = ["q", "late"];
 
 const FRESH: Column<StoredDataset> = {
   id: "fresh",
-  width: "150px",
+  width: "176px",
   head: "Fresh",
   cell: (item) => <Freshness of={item} />,
 };
@@ -38,7 +38,7 @@ export function Datasets() {
   const columns: Column<StoredDataset>[] = [
     {
       id: "name",
-      width: "minmax(160px, 1fr)",
+      width: "minmax(120px, 1fr)",
       head: "Name",
       cell: (item) => (
         <Go to={paths.dataset(item.name)} className="name">
@@ -46,19 +46,19 @@ export function Datasets() {
         </Go>
       ),
     },
-    { id: "format", width: "90px", head: "Format", cell: (item) => item.format },
+    { id: "format", width: "64px", head: "Format", cell: (item) => item.format },
     { id: "keys", width: "minmax(120px, 0.8fr)", head: "Keys", cell: (item) => (item.keys ?? []).join("/") },
-    { id: "newest", width: "minmax(110px, 0.7fr)", head: "Newest", cell: (item) => <Newest of={item} /> },
+    { id: "newest", width: "minmax(120px, 0.8fr)", head: "Newest", cell: (item) => <Newest of={item} /> },
     {
       id: "age",
-      width: "90px",
+      width: "80px",
       head: "Came",
       cell: (item) => <Ago side="past" at={item.newest?.at} />,
     },
     ...(query.data?.items.some((item) => item.freshness) ? [FRESH] : []),
     {
       id: "place",
-      width: "minmax(200px, 2fr)",
+      width: "minmax(140px, 1.6fr)",
       head: "Place",
       cell: (item) => (
         <code>
@@ -68,7 +68,7 @@ export function Datasets() {
     },
     {
       id: "lineage",
-      width: "80px",
+      width: "56px",
       head: "",
       end: true,
       cell: (item) => (

@@ -15,7 +15,7 @@ import { Command } from "../parts/command";
 import { FireLink, FireSummary } from "../parts/fire";
 import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
-import { Ago, Freshness, Ran, Reason, State, When } from "../parts/text";
+import { Ago, Freshness, Lasts, Ran, Reason, State, When } from "../parts/text";
 
 const FIRES = 10;
 
@@ -611,7 +611,7 @@ function NextFires({ fires }: { fires: Fire[] }) {
                 <ScheduleLink name={fire.schedule} /> {fire.skipped && <span className="off">⤫ skipped</span>}
               </td>
               <td className="end faint">
-                <Ago at={fire.due_at} />
+                <Ago side="next" at={fire.due_at} />
               </td>
             </tr>
           ))}
@@ -642,7 +642,13 @@ function Running({ now }: { now: Now }) {
               </td>
               <td>{run.fire === null ? <RunLink id={run.run_id} /> : <FireLink id={run.fire} />}</td>
               <td className="end">
-                <Ran run={run} />
+                {run.started_at ? (
+                  <Ran run={run} />
+                ) : (
+                  <span className="faint">
+                    starting for <Lasts from={run.claimed_at} />
+                  </span>
+                )}
               </td>
             </tr>
           ))}

@@ -108,7 +108,7 @@ function OfNamespace({ ns }: { ns: string }) {
                   <tr key={id}>
                     <td className="fit">{word}</td>
                     <td>
-                      <Use of={{ in_use: has, maximum: effective[id], unit: "" }} />
+                      {has !== null && <Use of={{ in_use: has, maximum: effective[id], unit: "" }} />}
                       {has === null && effective[id] !== null && `at most ${number(effective[id])}`}
                       {effective[id] === null && <span className="faint"> no quota</span>}
                     </td>
@@ -148,37 +148,32 @@ function Every({
   const columns: Column<Limit>[] = [
     {
       id: "kind",
-      width: "84px",
+      width: "76px",
       head: "Kind",
       cell: (limit) => <span className="faint">{KINDS[limit.kind] ?? limit.kind}</span>,
     },
     {
       id: "name",
-      width: "minmax(140px, 1.4fr)",
-      head: "Name",
+      width: "minmax(180px, 1.8fr)",
+      head: "Name, and what it allows",
       cell: (limit) => (
-        <button
-          type="button"
-          className="link name"
-          title={limit.name}
-          aria-pressed={chosen === limit.name}
-          onClick={() => choose(limit.name)}
-        >
-          {nameOf(limit, ns)}
-        </button>
+        <>
+          <button
+            type="button"
+            className="link name"
+            title={limit.name}
+            aria-pressed={chosen === limit.name}
+            onClick={() => choose(limit.name)}
+          >
+            {nameOf(limit, ns)}
+          </button>
+          <span className="sub" title={limit.rule ?? undefined}>
+            {limit.rule ?? "what its schedules say"}
+          </span>
+        </>
       ),
     },
-    {
-      id: "rule",
-      width: "minmax(170px, 1.4fr)",
-      head: "Allows",
-      cell: (limit) => (
-        <span className="two-lines" title={limit.rule ?? undefined}>
-          {limit.rule ?? <span className="faint">as its schedules say</span>}
-        </span>
-      ),
-    },
-    { id: "use", width: "minmax(130px, 1fr)", head: "In use", cell: (limit) => <Use of={limit} /> },
+    { id: "use", width: "minmax(140px, 1fr)", head: "In use", cell: (limit) => <Use of={limit} /> },
     { id: "waiting", width: "64px", head: "Waiting", end: true, cell: (limit) => number(limit.waiting) },
     {
       id: "next",
@@ -193,7 +188,7 @@ function Every({
       rows={limits}
       columns={columns}
       fill={false}
-      height={40}
+      height={46}
       rowKey={(limit) => limit.name}
       rowClass={(limit) => (limit.name === chosen ? "chosen" : "")}
       onOpen={(limit) => choose(limit.name)}

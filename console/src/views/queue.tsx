@@ -179,7 +179,7 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
     },
     {
       id: "job",
-      width: "minmax(100px, 0.6fr)",
+      width: "minmax(136px, 0.7fr)",
       head: "Job",
       cell: (line) =>
         "group" in line ? (

@@ -207,6 +207,14 @@ function Flat({ job, definition }: { job: WhySchedule["jobs"][number] | undefine
           <Reason text={definition.triggered_by} />
         </li>
       )}
+      {job && job.arrived.length + job.missing.length === 0 && (
+        <li>
+          <span className="glyph ok">✓</span>
+          <span>
+            met: <Reason text={definition.triggered_by} />
+          </span>
+        </li>
+      )}
       {job?.arrived.map((text) => (
         <li key={text}>
           <span className="glyph ok">✓</span>

@@ -17,7 +17,7 @@ const LISTS: [path: string, above: string | RegExp, within: string | RegExp, wit
   ["/demo/runs?q=memory&app=flights", /\d+ found|^\d+ of the last/, "out of memory", "the file is empty"],
   ["/demo/runs?tag=team%3Da&state=FAILED", /found|of the last/, "FAILED", "SUCCEEDED"],
   ["/demo/runs?by=late", /found|of the last/, "+3 m 10 s", "on time"],
-  ["/demo/runs?target=sqs", /^0 of the last/, "No run fits", "SUCCEEDED"],
+  ["/demo/runs?target=http", /^0 of the last/, "No run fits", "SUCCEEDED"],
   ["/demo/queue?app=weather&q=window", /wait, the oldest/, "waits for its window", "approved by a lead"],
   ["/demo/queue?late=yes&tag=team", /wait, the oldest/, "flights.", "orders."],
   ["/demo/dags?q=airport&state=enabled", "1", "flights.nightly", "No DAG fits"],
@@ -30,7 +30,7 @@ const LISTS: [path: string, above: string | RegExp, within: string | RegExp, wit
   ["/demo/limits?kind=policy", /^1 of pools/, "at most 5 starts in any 10s", "at most 2 runs"],
   ["/demo/limits?q=heavy", /^1 of pools/, "heavy", "calm"],
   ["/demo/dead-letters?q=nothing", "0 of the newest 200", "No dead letter fits", "503"],
-  ["/demo/schedules?q=target%3Aemr_serverless%20join", "of 10,000", "flights.join-", "flights.clean-0"],
+  ["/demo/schedules?q=target%3Aemr_serverless%20join", /of [\d,]+$/, "flights.join-", "flights.clean-0"],
 ];
 
 test.each(LISTS)("%s is filtered as its address says", async (path, above, within, without) => {
