@@ -60,7 +60,9 @@ def _lateness_of(entry: Column) -> Column:
 
 def _per_workflow(rows: DataFrame) -> DataFrame:
     is_run = F.col("kind") == "run"
-    begun = F.coalesce("started_at", "start_requested_at", "claimed_at")
+    # As `chalicelib/core/history/durations.py`: a start at the instant of the end is that of a target that tells none.
+    told = F.when(F.col("started_at") < F.col("ended_at"), F.col("started_at"))
+    begun = F.coalesce(told, "start_requested_at", "claimed_at")
     timed = _each_event(rows).withColumn(
         "duration_ms", F.when(is_run, F.unix_millis("ended_at") - F.unix_millis(F.when(is_run, begun)))
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 NOTHING = "-"
@@ -123,6 +123,21 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def wall(text: str | None, zone: tzinfo) -> str:
+    """``2026-11-20 07:00:00 EST``: the same instant as a wall time of a zone."""
+    moment = instant(text)
+    return f"{moment.astimezone(zone):%Y-%m-%d %H:%M:%S %Z}" if moment is not None else NOTHING
+
+
+def a_day(events: float | None, per_fire: int) -> list[tuple[str, str]]:
+    """How often a schedule fires a day, and how many events these are if a fire has several. Nothing without a time."""
+    if not events:
+        return []
+    fires = events / per_fire
+    found = [("fires a day", f"{int(fires) if fires == int(fires) else fires:,}")]
+    return [*found, ("events a day", f"{events:,}")] if per_fire > 1 else found
+
+
 def waited(run: Mapping[str, Any]) -> float | None:
     """Seconds that the job waited, from the API; for older runs, from the job's creation to the start request."""
     if run.get("waited_ms") is not None:
@@ -131,7 +146,9 @@ def waited(run: Mapping[str, Any]) -> float | None:
 
 
 def took(run: Mapping[str, Any], now: datetime) -> float | None:
-    """Seconds that the program has run. Without a start time of the target, they count from the start request."""
+    """Seconds that an attempt ran, from the API; of one that goes on, those since its start. None before its start."""
+    if run.get("took_ms") is not None:
+        return float(run["took_ms"]) / 1000
     start = run.get("started_at") or (run.get("start_requested_at") if run.get("ended_at") else None)
     return between(start, run.get("ended_at") or now.isoformat())
 

@@ -28,7 +28,7 @@ from chalicelib.core.targets.registry import AnyTarget
 from chalicelib.core.views import At
 from chalicelib.flow.schedules.costs import EffectOfPutView
 from chalicelib.flow.schedules.stops import StopView
-from chalicelib.flow.views.freshness import FreshnessView
+from chalicelib.flow.views.freshness import FreshnessView, NewestView
 from chalicelib.flow.views.queues import PartOfQueueView
 from chalicelib.flow.views.views import IgnoredObjectView
 
@@ -64,9 +64,10 @@ class StoredWorkflow(Workflow, StoredFields):
 
 
 class StoredDataset(Dataset, StoredFields):
-    """A stored dataset. ``freshness`` is its age, null without ``fresh``. ``ignored`` are the last objects in no
-    partition; a list leaves them out."""
+    """A stored dataset. ``newest`` is the partition that came last. ``freshness`` is whether it is late, null without
+    ``fresh``. ``ignored`` are the last objects in no partition; a list leaves them out."""
 
+    newest: NewestView | None = None
     freshness: FreshnessView | None = None
     ignored: list[IgnoredObjectView] | None = None
 
@@ -155,8 +156,8 @@ class StoredSchedule(Schedule, StoredFields):
 
 
 class StoredDag(Dag, StoredFields):
-    """A stored DAG, with the mode of its start as ``state``, and the occurrences of its times that are skipped; a list
-    leaves out what is present state."""
+    """A stored DAG, with the mode of its start as ``state``, and the occurrences of its times that are skipped. A list
+    leaves out ``triggered_by`` and ``schedules``."""
 
     state: Mode | None = None
     enabled: bool | None = None

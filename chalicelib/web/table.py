@@ -253,7 +253,7 @@ ROUTES = (
     _post(NS + "/glance", "views.glance_schedules", "read", "Glances", "Glance"),
     _get(NS + "/now", "views.show_now", "read", "Now", "rows"),
     _get(NS + "/fires", "views.list_fires", "read", "Fires", "from", "to", "limit"),
-    _page(NS + "/limits", "views.list_limits", "read", "Limit", "name"),
+    _page(NS + "/limits", "views.list_limits", "read", "Limit", "name", "all"),
     _get(NS + "/timeline", "views.timeline", "read", "Timeline", "from", "to", "schedule", "workflow", "limit", "ids"),
     _get(NS + "/outcomes", "views.show_outcomes", "read", "Outcomes"),
     _page(

@@ -122,6 +122,7 @@ export function run(number: number) {
     number,
     waited_for: number % 40 === 27 ? "waits for a slot of pool demo.spark: 20 of 20 in use" : null,
     waited_ms: waited,
+    took_ms: ended === null ? null : Math.max(0, Date.parse(ended) - claimed - 3_000),
     start_by: null,
     end_by: null,
     billed: { cost_usd: 0.012 },
@@ -143,6 +144,7 @@ export function run(number: number) {
     due_at: null,
     late: number % 40 === 27,
     lateness_ms: number % 40 === 27 ? 190_000 : 900,
+    late_by_ms: number % 40 === 27 ? 190_000 : 900,
     accepted_at: iso(claimed - waited),
     claimed_at: iso(claimed),
     start_requested_at: iso(claimed + 200),
@@ -271,6 +273,7 @@ export function timeline(from: number, to: number, limit: number, ids: boolean) 
     row: [] as number[],
     at: [] as number[],
     waited: [] as number[],
+    starting: [] as number[],
     took: [] as (number | null)[],
     state: [] as number[],
     count: [] as number[],
@@ -293,7 +296,8 @@ export function timeline(from: number, to: number, limit: number, ids: boolean) 
     columns.row.push(names.get(made.schedule) ?? 0);
     columns.at.push(claimed - made.waited_ms);
     columns.waited.push(made.waited_ms);
-    columns.took.push(made.ended_at ? Date.parse(made.ended_at) - claimed : null);
+    columns.starting.push(made.started_at ? 3_000 : 0);
+    columns.took.push(made.took_ms);
     columns.state.push(states.indexOf(made.state));
     columns.count.push(made.count);
     columns.ids.push(`${made.run_id}#1`);

@@ -73,6 +73,7 @@ const RUN = {
   waited_ms: 140,
   late: false,
   lateness_ms: 140,
+  late_by_ms: 140,
   correlation: null,
   partition: null,
   properties: {},

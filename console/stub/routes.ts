@@ -164,6 +164,7 @@ function whyJob(made: ReturnType<typeof jobOf>) {
       {
         name: "pool:demo.small",
         text: "pool demo.small",
+        rule: "at most 8 slots at a time",
         used: 7,
         max: 8,
         held_by: null,
@@ -336,11 +337,12 @@ const limit = (name: string, full: boolean) => ({
   name,
   kind: name.split(":")[0],
   of: name.replace(":", " "),
-  in_use: 2,
+  rule: name.startsWith("policy") ? "at most 5 starts in any 10s" : "at most 2 runs at a time",
+  in_use: name.startsWith("policy") ? null : 2,
   maximum: name.startsWith("policy") ? null : 2,
   unit: name.startsWith("policy") ? "starts" : "runs",
   waiting: 3_000,
-  next_at: null,
+  next_at: name.startsWith("policy") ? iso(NOW) : null,
   holders: full
     ? [0, 1].map((number) => ({
         run_id: run(number).run_id,
@@ -364,6 +366,10 @@ const limit = (name: string, full: boolean) => ({
 
 const DATASET = {
   fresh: "26h",
+  newest: {
+    partition: { year: "2013", month: "12", day: "31" },
+    at: iso(NOW - 90 * MINUTE - 26 * 60 * MINUTE),
+  },
   freshness: {
     late: true,
     fresh_until: iso(NOW - 90 * MINUTE),
@@ -502,6 +508,24 @@ function dagRun(number: number) {
   };
 }
 
+/** Whether a list of runs or jobs is filtered by more than a state and a day. */
+const isFiltered = (query: URLSearchParams) =>
+  ["app", "workflow", "target", "tag", "q", "late"].some((name) => query.has(name));
+
+/** Whether work fits the filters that its schedule and its texts decide. */
+function fitsWork(query: URLSearchParams, made: { schedule: string }, text: string): boolean {
+  const of = schedules.find((row) => row.name === made.schedule);
+  const [key = "", value] = (query.get("tag") ?? "").split("=");
+  const tags: Record<string, string> = of?.tags ?? {};
+  const words = `${made.schedule} ${text}`.toLowerCase();
+  return (
+    [null, made.schedule.split(".")[1]].includes(query.get("app")) &&
+    [null, of?.workflow, of?.workflow.slice(NS.length + 1)].includes(query.get("workflow")) &&
+    (!key || (key in tags && (value === undefined || tags[key] === value))) &&
+    words.includes((query.get("q") ?? "").toLowerCase())
+  );
+}
+
 const S = "/v1/namespaces/{ns}/apps/{app}/schedules/{name}";
 const M = "/v1/namespaces/{ns}/apps/{app}/messages/{name}";
 const D = "/v1/namespaces/{ns}/apps/{app}/dags/{name}";
@@ -565,6 +589,13 @@ const ROUTES: Record<string, Handler> = {
   },
   "GET /v1/namespaces/{ns}/jobs": (_, query) => {
     const [from, many] = [Number(query.get("cursor") ?? 0), Number(query.get("limit") ?? 50)];
+    if (isFiltered(query)) {
+      const every = Array.from({ length: JOBS }, (__, number) => job(number));
+      return paged(
+        every.filter((made) => fitsWork(query, made, made.reason)),
+        query,
+      );
+    }
     const all = fires.jobs.length + JOBS;
     const items = Array.from({ length: Math.min(many, Math.max(0, all - from)) }, (__, index) => {
       const number = from + index;
@@ -578,7 +609,14 @@ const ROUTES: Record<string, Handler> = {
         run(0),
         ...fires.runs(),
         ...Array.from({ length: Math.min(5000, RUNS) - 1 }, (__, number) => run(number + 1)),
-      ].filter((made) => !query.get("state") || made.state === query.get("state")),
+      ].filter(
+        (made) =>
+          (!query.get("state") || made.state === query.get("state")) &&
+          (!isFiltered(query) ||
+            (fitsWork(query, made, `${made.fired_by} ${made.reason}`) &&
+              [null, made.target.type].includes(query.get("target")) &&
+              (query.get("late") !== "true" || (made.late_by_ms ?? 0) >= 1000))),
+      ),
       query,
     ),
   "GET /v1/namespaces/{ns}/outcomes": () => {
@@ -606,6 +644,25 @@ const ROUTES: Record<string, Handler> = {
             "group:demo.heavy",
           ].map((name) => limit(name, false)),
     ),
+  "GET /v1/namespaces/{ns}/quotas": () => ({
+    schedules: null,
+    fires_per_second: 50,
+    documents: 100_000,
+    requests_per_second: 100,
+    waiting_jobs: 100_000,
+    name: NS,
+    kind: "quotas",
+    version: 1,
+    effective: {
+      schedules: null,
+      fires_per_second: 50,
+      documents: 100_000,
+      requests_per_second: 100,
+      waiting_jobs: 100_000,
+    },
+    used: { schedules: 10_000, fires_per_second: 3, documents: 10_040, waiting_jobs: JOBS },
+  }),
+  "GET /v1/namespaces/{ns}/apps/{app}/messages": () => page([{ ...MESSAGE, name: `${NS}.flights.beat` }]),
   "GET /v1/namespaces/{ns}/pools/{name}": ({ name }) => ({
     name: need(name === "gone" ? undefined : `${NS}.${name}`, `pool named '${NS}.${name}'`),
     kind: "pool",
@@ -748,6 +805,8 @@ const ROUTES: Record<string, Handler> = {
       state: row.state,
       why: jobs[0]?.why,
       next_fire: iso(NOW + 90 * MINUTE),
+      constraints: jobs[0]?.constraints ?? [],
+      limits: jobs[0]?.limits ?? [],
       jobs,
       ended: [],
       failures: [],
@@ -760,7 +819,9 @@ const ROUTES: Record<string, Handler> = {
     due: FIRES,
     next_cursor: null,
     description: "every hour",
+    zone: "Europe/Paris",
     fires_per_day: 24,
+    events_per_fire: 1,
     periods: [],
   }),
   [`GET ${S}/periods`]: ({ app, name = "" }, query) => {
@@ -843,6 +904,8 @@ const ROUTES: Record<string, Handler> = {
     state: "enabled",
     why: `waits for its fire at ${iso(NOW + 60 * MINUTE)}`,
     next_fire: iso(NOW + 60 * MINUTE),
+    constraints: [],
+    limits: [],
     jobs: [],
     ended: [],
     failures: [],

@@ -84,7 +84,7 @@ def _schedule(view: Document, parts: Parts) -> Pairs:
         ("state", states.meaning(view.get("state"))),
         ("now", reasons.get("why")),
         ("next fire", wording.both(reasons.get("next_fire"), frame.now())),
-        ("fires a day", f"{view['fires_per_day']:,}" if view.get("fires_per_day") else None),
+        *wording.a_day(view.get("fires_per_day"), (view.get("spread") or {}).get("count", 1)),
         ("stopped", "\n".join(stops.said(stop) for stop in view.get("stops") or ())),
         ("skips", "\n".join(wording.both(at, frame.now()) for at in view.get("skips") or ())),
         ("constraints", "\n".join(wording.constraint(rule) for rule in view.get("constraints", ()))),

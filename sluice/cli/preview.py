@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sluice import names, render, wording
+from sluice import names, render, wording, zones
 from sluice.cli import frame
 from sluice.names import SCHEDULE
 
@@ -28,9 +28,8 @@ def preview(
         return
     console = render.stdout()
     render.title(console, "schedule", full)
-    a_day = answer.get("fires_per_day")
-    rows = [("trigger", answer.get("description")), ("fires a day", f"{a_day:,}" if a_day else None)]
-    render.fields(console, rows)
+    events, per_fire = answer.get("fires_per_day"), answer.get("events_per_fire", 1)
+    render.fields(console, [("trigger", answer.get("description")), *wording.a_day(events, per_fire)])
     periods = answer.get("periods") or ()  # an older API has none
     if periods:
         now = frame.now()
@@ -51,9 +50,17 @@ def preview(
         render.note("no fire is planned: no time triggers it, or its fires are over")
         return
     now, dues = frame.now(), answer.get("due") or answer["items"]
+    zone = answer.get("zone", "UTC")  # an older API has none
+    local = zones.zone(zone) if zone != "UTC" else None
     fires: list[tuple[render.Cell, ...]] = [
-        (str(number), wording.exact(at), wording.ago(due, now), wording.exact(due) if due != at else None)
+        (
+            str(number),
+            wording.exact(at),
+            wording.wall(at, local) if local is not None else None,
+            wording.ago(due, now),
+            wording.exact(due) if due != at else None,
+        )
         for number, (at, due) in enumerate(zip(answer["items"], dues, strict=True), 1)
     ]
     console.print()
-    render.table(console, ("#", "FIRE", "IN", "DUE"), fires, indent=2)
+    render.table(console, ("#", "FIRE", zone, "IN", "DUE"), fires, indent=2)

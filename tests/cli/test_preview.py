@@ -33,6 +33,16 @@ def test_preview_numbers_the_next_fires(api: PlayedApi, sluice: Sluice) -> None:
     assert api.requests[0].query == {"count": "2"}
 
 
+def test_o8_preview_has_the_wall_time_of_the_schedule(api: PlayedApi, sluice: Sluice) -> None:
+    summer, winter = "2126-07-22T10:00:00.000Z", "2126-11-22T10:00:00.000Z"
+    api.play("GET", PATH, fires(summer, winter) | {"zone": "America/New_York", "events_per_fire": 3})
+    page = sluice("preview", CLEAN).stdout
+    assert "2126-07-22 06:00:00 EDT" in page and "2126-11-22 05:00:00 EST" in page
+    assert "America/New_York" in page
+    lines = [line.split() for line in page.splitlines()]
+    assert ["fires", "a", "day", "480"] in lines and ["events", "a", "day", "1,440"] in lines
+
+
 def test_preview_shows_when_a_jittered_fire_is_due(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", PATH, fires("2126-11-22T10:00:00.000Z", due=["2126-11-22T10:04:07.000Z"]))
     page = sluice("preview", CLEAN).stdout

@@ -42,7 +42,8 @@ def test_w4_a_dag_is_put_run_shown_rerun_and_deleted(api: Api) -> None:
     assert set(answer) == set(recorded_dags.dag())
     assert (answer["version"], answer["state"]) == (1, "enabled")
     assert api.put(ONE, CHAIN) == answer, "the same again changes nothing"
-    assert [item["name"] for item in api.get(ALL)["items"]] == ["demo.flights.daily"]
+    [listed] = api.get(ALL)["items"]
+    assert (listed["name"], listed["state"], listed["enabled"]) == ("demo.flights.daily", "enabled", True)
 
     begun = api.post(f"{ONE}/run", idempotency_key="k")
     assert api.post(f"{ONE}/run", idempotency_key="k") == begun

@@ -28,6 +28,17 @@ def test_t29_a_dataset_says_until_when_it_is_fresh(api: Api, ago: int, late: boo
     assert set(map(type, (listed[name] for name in listed if name != "demo.daily"))) == {type(None)}
 
 
+def test_o8_each_dataset_has_its_newest_partition(api: Api) -> None:
+    api.put(PATH, {name: value for name, value in DAILY.items() if name != "fresh"})
+    assert api.get(PATH)["newest"] is None
+    came = ports().clock.now() - HOUR
+    objects.match_object(ports(), ObjectCreated("lake-bucket", "daily/day=1/part-0.csv", came, 5))
+    newest = {"partition": {"day": "1"}, "at": iso(came)}
+    assert api.get(PATH)["newest"] == newest
+    listed = {item["name"]: item["newest"] for item in api.get(f"{NS}/datasets")["items"]}
+    assert listed["demo.daily"] == newest
+
+
 def test_t29_without_a_partition_the_age_counts_from_the_put(api: Api) -> None:
     api.put(PATH, DAILY)
     found = api.get(PATH)["freshness"]

@@ -75,7 +75,9 @@ def test_h1_a_timeline_has_what_was_claimed_in_its_span(past: Past) -> None:
         assert view["names"][view["row"][place]] == run.schedule
         assert view["states"][view["state"][place]] == run.state
         assert (view["at"][place], view["waited"][place]) == (run.created_at, 2_000)
-        assert view["took"][place] == (None if run.state == "RUNNING" else 30_000)
+        start = view["at"][place] + view["waited"][place] + view["starting"][place]
+        assert start == (run.started_at or run.start_requested_at or run.claimed_at)
+        assert view["took"][place] == (None if run.state == "RUNNING" else run.ended_at - start)
         assert view["ids"][place] == f"{run.run_id}#1"
     assert view["workflows"] == ["demo.flights.clean"] * 3
 
@@ -122,6 +124,7 @@ def test_the_largest_timeline_fits_into_an_answer() -> None:
         "row": 9_999,
         "at": 1_795_356_000_000,
         "waited": 86_400_000,
+        "starting": 86_400_000,
         "took": 86_400_000,
         "state": 9,
         "ids": "x" * 230,

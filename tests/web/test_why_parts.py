@@ -95,3 +95,30 @@ def test_c14_why_of_a_run_and_of_a_record_has_references(api: Api) -> None:
     [job] = api.get(f"{APP}/schedules/gone/jobs")["items"]
     api.post(f"{APP}/schedules/gone/disable")
     assert names(api.get(f"/v1/runs/{job['job_id']}/why")) == {GONE: ("schedule", GONE)}
+
+
+def test_o8_an_idle_schedule_shows_all_its_constraints(api: Api) -> None:
+    """Also the limits behind them, with what they allow and what is in use, while nothing waits."""
+    api.put(f"{NS}/policies/calm", {"max_events": 5, "interval": "10s"})
+    weekdays = {"type": "time", "expression": "0 5 * * 1-5"}
+    night = {"type": "time_window", "start": "22:00", "end": "06:00", "on_unmet": "wait"}
+    rules = [ONE_AT_A_TIME, {"type": "rate", "max": 9, "per": "1h", "on_unmet": "wait"}, night]
+    api.schedule("rests", workflow="clean", trigger=weekdays, policy="calm", constraints=rules, enabled=True)
+
+    view = api.get(f"{APP}/schedules/rests/why")
+
+    assert view["jobs"] == []
+    slots, rate, window = view["constraints"]
+    assert (slots["used"], slots["max"], slots["met"]) == (1, 1, False)
+    assert "at most 1 run of the workflow at a time" in slots["why"]
+    assert (rate["max"], "between 22:00 and 06:00" in window["why"]) == (9, True)
+    rules = {limit["name"].partition(":")[0]: limit["rule"] for limit in view["limits"]}
+    assert rules["workflow"] == "at most 1 run at a time"
+    assert rules["rate"] == "at most 9 runs claimed per 1h"
+    assert rules["policy"] == "at most 5 starts in any 10s"
+    assert rules["pool"] == "at most 1 slot at a time"
+
+
+def test_o8_a_schedule_that_waits_shows_those_of_its_first_job(api: Api) -> None:
+    view = api.get(f"{APP}/schedules/slow/why")
+    assert (view["constraints"], view["limits"]) == (view["jobs"][0]["constraints"], view["jobs"][0]["limits"])

@@ -14,10 +14,11 @@ from typing import Any
 from chalicelib.core import masks, states
 from chalicelib.core.dags import rounds
 from chalicelib.core.fires import bundles
+from chalicelib.core.history.durations import waited
 from chalicelib.core.instants import HOUR, MINUTE, Instant, Millis, iso
 from chalicelib.core.limits import names
 from chalicelib.core.notices import deadlines
-from chalicelib.core.rows.run import Record, Run, RunSpan, ready_at
+from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.runs import sends, workers
 from chalicelib.core.runs.costs import Prices, Usage, cost_usd
 from chalicelib.core.why import Why, readers_of
@@ -68,15 +69,6 @@ def ended_at(row: Run | Record) -> Instant:
     if isinstance(row, Record):
         return row.recorded_at
     return row.ended_at if row.ended_at is not None else row.claimed_at
-
-
-def waited(run: Run | RunSpan) -> Millis:
-    """How long in ms the job of a run waited for its claim. The run of a backfill or re-processing waits from the
-    creation of its job, since its event is old."""
-    if run.traits.replays:
-        return max(0, run.claimed_at - run.created_at)
-    begun = ready_at(run)
-    return max(0, run.claimed_at - (begun if begun is not None else run.created_at))
 
 
 def line_of(row: Run | Record, prices: Prices) -> Line:

@@ -21,6 +21,7 @@ from typing import ClassVar, Self
 from chalicelib.core.instants import SECOND, Instant, Millis, format_duration, iso
 from chalicelib.core.limits.names import describe, is_admission, is_pool, order_of_slots, rate_limit, returns_permit
 from chalicelib.core.rows.limit import LimitState
+from chalicelib.core.text import count_of
 from chalicelib.core.why import Mention, Why
 
 # How many active runs a limit lists with their starts. A longer row would make every start of the workflow costlier.
@@ -364,6 +365,25 @@ def priority_in(rank: str) -> int:
     return 9 - int(second if first.startswith(AGED) else first)
 
 
+def rule(ask: PermitRequest) -> str:
+    """What a limit allows, as text for users, whether or not a job waits for it: ``at most 2 runs at a time``."""
+    match ask:
+        case Slots():
+            most, unit = ask.maximum
+            gap = f"{format_duration(ask.gap)} between two starts" if ask.gap is not None else ""
+            return ", ".join(text for text in (_at_a_time(most, unit), gap) if text) or "counted, not limited"
+        case RateWindow():
+            return f"at most {count_of(ask.limit, 'run')} claimed per {format_duration(ask.span)}"
+        case Pace():
+            return ask.rule or f"one start every {format_duration(ask.spacing)}, burst {ask.burst}"
+
+
+def _at_a_time(most: int | None, unit: str) -> str:
+    if most is None:
+        return ""
+    return f"at most {count_of(most, unit.removesuffix('s'))} at a time" if unit != "vcpu" else f"at most {most} vCPU"
+
+
 def why(ask: PermitRequest, state: LimitState) -> Why:
     """Why a job queues for this limit, as ``sluice why`` shows it: state, cause, and what changes it.
 
@@ -380,12 +400,10 @@ def why(ask: PermitRequest, state: LimitState) -> Why:
             code = "limit_too_small" if never_fits(ask) else "limit"
             return Why.of(code, f"waits for {_wanted(ask)} of ", limit, f": {in_use}{fit}")
         case RateWindow():
-            rule = f"at most {ask.limit} runs claimed per {format_duration(ask.span)}"
             frees = iso(frees_at(ask, state))
-            return Why.of("limit", "waits for the rate limit of ", limit, f": {rule}, the next at {frees}")
+            return Why.of("limit", "waits for the rate limit of ", limit, f": {rule(ask)}, the next at {frees}")
         case Pace():
-            rule = ask.rule or f"one start every {format_duration(ask.spacing)}, burst {ask.burst}"
-            return Why.of("limit", "waits for a permit of ", limit, f": {rule}")
+            return Why.of("limit", "waits for a permit of ", limit, f": {rule(ask)}")
 
 
 def _wanted(ask: Slots) -> str:

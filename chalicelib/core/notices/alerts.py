@@ -92,10 +92,14 @@ def message_name(workflow: str, channel: str, source: object) -> str:
 
 
 def _event_of(notice: PendingNotice) -> dict[str, str]:
-    """A pending notice as an entry of the events of a notice."""
+    """A pending notice as an entry of the events of a notice. The schedule of a node has a name that Sluice made: the
+    DAG and the node are named beside it."""
+    of = notice.schedule
+    node = {"dag": ids.dag_of(of), "node": of.rpartition(ids.DAG)[2]} if ids.is_dag_node(of) else {}
     return {
         "what": notice.what,
-        "schedule": ids.plain(notice.schedule),
+        "schedule": ids.plain(of),
+        **node,
         "id": notice.id,
         "reason": masks.text(notice.reason),
         "at": iso(notice.at),

@@ -311,6 +311,8 @@ class RunSpan:
     created_at: Instant
     accepted_at: Instant | None = None
     due_at: Instant | None = None
+    start_requested_at: Instant | None = None
+    started_at: Instant | None = None
     ended_at: Instant | None = None
     state_at: Instant | None = None
     count: int = 1
@@ -325,12 +327,6 @@ class RunSpan:
     def events(self) -> int:
         """As that of `Run`."""
         return self.count - len(self.left) + len(self.ahead)
-
-    def took(self, is_over: bool) -> Millis | None:
-        """How long in ms from the claim to the end; None for an attempt that is not over. The clock of a target may be
-        behind, so the end is not before the claim."""
-        end = self.ended_at if self.ended_at is not None else self.state_at
-        return max(0, end - self.claimed_at) if is_over and end is not None else None
 
 
 def ready_at(work: Job | Run | RunSpan) -> Instant | None:

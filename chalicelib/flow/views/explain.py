@@ -16,7 +16,7 @@ from chalicelib.core.definitions import foreign
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import upcoming as fire_upcoming
 from chalicelib.core.fires import walls
-from chalicelib.core.history.lines import waited
+from chalicelib.core.history.durations import waited
 from chalicelib.core.instants import Instant, iso, iso_or_none
 from chalicelib.core.jobs import check, timeout
 from chalicelib.core.jobs.facts import Facts
@@ -105,12 +105,15 @@ class WhyJobView(View):
 class WhyScheduleView(View):
     """Why a schedule has not run. ``ended`` is its last work that never ran, or whose run was aborted or cancelled.
     ``failures`` are its last runs that failed, if nothing ran since: the newest of all, or with ``by`` and ``per`` the
-    newest of each partition."""
+    newest of each partition. ``constraints`` and ``limits`` are those of the first waiting job, or of one that would
+    begin now."""
 
     schedule: str
     state: Mode
     why: Sentence
     next_fire: At | None
+    constraints: list[StateOfConstraintView]
+    limits: list[UseOfLimitView]
     jobs: list[WhyJobView]
     ended: list[EndedWorkView]
     failures: list[LastFailureView]
@@ -281,6 +284,7 @@ def why_and_count(
         "state": schedule_state.mode,
         "why": joined([stopped, *(reason for reason in reasons if reason != stopped)]),
         "next_fire": next_fire,
+        **_holding(ahead, schedule_state, waiting, parsed if searches else None, now),
         "jobs": waiting,
         "ended": ended,
         "failures": failed,
@@ -290,6 +294,29 @@ def why_and_count(
     of_jobs = (each for job in waiting for each in job["refs"].own)
     view["refs"] = refs.of(view, chain(refs.of_schedule(name, schedule), of_jobs))
     return view, _events(present), more
+
+
+class _Holding(View):
+    constraints: list[StateOfConstraintView]
+    limits: list[UseOfLimitView]
+
+
+def _holding(
+    ports: Ports, state: ScheduleState, waiting: Sequence[WhyJobView], parsed: facts.Parsed | None, now: Instant
+) -> _Holding:
+    """The constraints and limits of the first waiting job; without one, those of a job that would begin now. They are
+    left out without ``parsed``."""
+    if waiting:
+        return {"constraints": waiting[0]["constraints"], "limits": waiting[0]["limits"]}
+    if parsed is None:
+        return {"constraints": [], "limits": []}
+    job = limits.begun_now(state, now)
+    known = facts.read(ports, job, parsed)
+    asks = known.asks(state.schedule.partition(".")[0])
+    return {
+        "constraints": _constraints(job, known, now),
+        "limits": limits.use_by_job(ports, job, known, asks, now),
+    }
 
 
 def _present(ports: Ports, schedule_state: ScheduleState, limit: int, now: Instant) -> tuple[list[Job], bool]:

@@ -26,6 +26,19 @@ class FreshnessView(View):
     newest_at: At | None
 
 
+class NewestView(View):
+    """The partition of a dataset that came last, and when."""
+
+    partition: dict[str, str]
+    at: At
+
+
+def newest_of(ports: Ports, row: Definition) -> NewestView | None:
+    """The partition of a dataset that came last; None if none has come."""
+    newest = ports.rows.get(NewestPartition, row.name)
+    return {"partition": dict(newest.partition), "at": iso(newest.at)} if newest is not None else None
+
+
 def of_dataset(ports: Ports, row: Definition) -> FreshnessView | None:
     """How old a dataset is at present; None without ``fresh``."""
     fresh = Dataset.model_validate(row.document).fresh
@@ -43,9 +56,11 @@ def of_dataset(ports: Ports, row: Definition) -> FreshnessView | None:
 
 
 def listed(ports: Ports, namespace: str, limit: int, cursor: str | None) -> Page[dict[str, Any]]:
-    """A page of the datasets of a namespace. What the ages of those with ``fresh`` need is read a hundred per call."""
+    """A page of the datasets of a namespace. What their ages need is read a hundred per call."""
     page = ports.catalog.definitions("dataset", namespace, limit, cursor)
-    aged = [row.name for row in page.items if row.document.get("fresh")]
-    wanted = [kinds.key(kind, name) for name in aged for kind in (FreshnessWatch, NewestPartition)]
+    wanted = [kinds.key(NewestPartition, row.name) for row in page.items]
+    wanted += [kinds.key(FreshnessWatch, row.name) for row in page.items if row.document.get("fresh")]
     seen = ports.prefetch.read(ports, wanted, strong=False) if wanted else ports
-    return Page(tuple({**definition_view(row), "freshness": of_dataset(seen, row)} for row in page.items), page.cursor)
+    ages = ({"newest": newest_of(seen, row), "freshness": of_dataset(seen, row)} for row in page.items)
+    items = ({**definition_view(row), **age} for row, age in zip(page.items, ages, strict=True))
+    return Page(tuple(items), page.cursor)

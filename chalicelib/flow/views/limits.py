@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from chalicelib.core import errors, ids, states
 from chalicelib.core.constraints.constraint import Constraint
 from chalicelib.core.instants import Instant, iso_or_none
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names, permits, pools
-from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.limits.permits import Pace, PermitRequest, Slots
+from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.names import name_in
 from chalicelib.core.rows.job import Job
@@ -42,12 +43,15 @@ class HolderView(View):
 
 
 class LimitView(View):
-    """A limit, its use and its queue. ``in_use`` is null for a limit of starts, and ``maximum`` where only a waiting or
-    active job would tell it. Holders and waiters are null in a list of all limits. ``at_least``: there are more."""
+    """A limit, its use and its queue. ``rule`` says what it allows; it and ``maximum`` are null where only a schedule
+    would tell it and none was read. ``in_use`` of a rate are its starts that count now. It is null for a pace, of which
+    ``next_at`` is when the next start may begin. Holders and waiters are null in a list of all limits. ``at_least``:
+    there are more."""
 
     name: str
     kind: str
     of: str
+    rule: str | None
     in_use: int | None
     maximum: int | None
     unit: str
@@ -62,20 +66,50 @@ def of_namespace(ports: Ports, namespace: str, limit: int, cursor: str | None) -
     """The pools and policies of a namespace, and the limits at which its jobs wait, by name. Holders and waiters are
     left out (null)."""
     lookup.require(ports, "namespace", namespace)
-    maxima = _maxima_of_pools(ports, namespace)
-    policies = [names.policy_limit(row.name) for row in lookup.definitions_in(ports, "policy", namespace)]
+    asks = own_asks(ports, namespace)
     held, more = lists.limits_among(ports.wakes.soonest("jobs", 0, lists.EVER, lists.MAX_KEYS), namespace)
-    every = sorted({*maxima, *policies, *held})
+    every = sorted({*asks, *held})
     wanted = [name for name in every if cursor is None or name > cursor][:limit]
-    now = ports.clock.now()
-    items = [
-        _view(state, queues.waiting(ports, state, MAX_SHOWN), maxima.get(state.limit_name), None, now)
-        for state in ports.jobs.limit_states(wanted)
-    ]
+    items = listed(ports, wanted, asks | asks_of_emr(ports))
     for item in items:
         item["at_least"] = more
     following = wanted[-1] if wanted and wanted[-1] != every[-1] else None
     return Page(tuple(items), following)
+
+
+def listed(ports: Ports, wanted: Sequence[str], asks: Mapping[str, PermitRequest]) -> list[LimitView]:
+    """The views of these limits, without holders and waiters. ``asks`` has a request of those that are known."""
+    now = ports.clock.now()
+    return [
+        _view(state, queues.waiting(ports, state, MAX_SHOWN), asks.get(state.limit_name) or _of_name(state), now)
+        for state in ports.jobs.limit_states(wanted)
+    ]
+
+
+def own_asks(ports: Ports, namespace: str) -> dict[str, PermitRequest]:
+    """A request for each limit that a document of the namespace defines: for those of its pools, and its policies."""
+    asks: dict[str, PermitRequest] = {}
+    for row in lookup.definitions_in(ports, "pool", namespace):
+        pool = Pool.model_validate(row.document)
+        asks |= {name: Slots(name, units, unit=pool.word) for name, units in pools.limits_of(row.name, pool).items()}
+    for row in lookup.definitions_in(ports, "policy", namespace):
+        asks[names.policy_limit(row.name)] = Policy.model_validate(row.document).pace(row.name)
+    return asks
+
+
+def asks_of_emr(ports: Ports) -> dict[str, PermitRequest]:
+    """A request for each limit of EMR that the installation has: the runs of its applications, and their starts."""
+    settings = ports.settings
+    slots = (Slots(names.application_limit(name), most) for name, most in settings.emr_run_limits)
+    starts = Pace(names.EMR_STARTS, settings.start_spacing, settings.start_burst)
+    return {ask.limit_name: ask for ask in (*slots, starts)}
+
+
+def _of_name(state: LimitState) -> PermitRequest | None:
+    """The request that the name of a rate tells; None for any other limit."""
+    kind, _, rest = state.limit_name.partition(":")
+    workflow, _, rule = rest.rpartition(":")
+    return permits.rate_window_of(workflow, rule, binding=True) if kind == "rate" else None
 
 
 def named(ports: Ports, namespace: str, name: str) -> list[LimitView]:
@@ -100,21 +134,24 @@ def _full(namespace: str, schedule: str) -> str:
     return full
 
 
-def _asks_of_schedule(ports: Ports, name: str, job: Job | None = None) -> tuple[PermitRequest, ...]:
-    """The permits that a job of a schedule requests: of ``job``, or of one that would run now."""
+def _asks_of_schedule(ports: Ports, name: str) -> tuple[PermitRequest, ...]:
+    """The permits that a job of a schedule would request now."""
     state, _ = lookup.existing(ports, name)
-    now = ports.clock.now()
-    plain = Job(name, state.generation, "RUNNOW#", "", "run_now", "PENDING_CONSTRAINTS", now)
-    known = facts.read(ports, job or plain)
+    known = facts.read(ports, begun_now(state, ports.clock.now()))
     return permits.with_fallbacks(known.asks(name.partition(".")[0]))
+
+
+def begun_now(state: ScheduleState, now: Instant) -> Job:
+    """A job that a schedule would have if it ran now, to see what it would wait for. It is not stored."""
+    return Job(state.schedule, state.generation, "RUNNOW#", "", "run_now", "PENDING_CONSTRAINTS", now)
 
 
 def _in_full(ports: Ports, namespace: str, name: str, ask: PermitRequest | None) -> LimitView:
     state = queues.state_of(ports, name)
     waiters = queues.head_of(ports, state, MAX_SHOWN)
     holders, more = _holders(ports, state, namespace)
-    maximum = _maximum(ports, namespace, state, ask, [each.job_schedule for each in waiters], holders)
-    view = _view(state, queues.waiting(ports, state, MAX_COUNTED), maximum, ask, ports.clock.now())
+    known = ask or _ask_of(ports, namespace, state, [each.job_schedule for each in waiters], holders)
+    view = _view(state, queues.waiting(ports, state, MAX_COUNTED), known, ports.clock.now())
     first = sorted(holders, key=lambda run: run.claimed_at)[:MAX_SHOWN]
     return {
         **view,
@@ -124,20 +161,14 @@ def _in_full(ports: Ports, namespace: str, name: str, ask: PermitRequest | None)
     }
 
 
-def _maximum(
-    ports: Ports,
-    namespace: str,
-    state: LimitState,
-    ask: PermitRequest | None,
-    waiters: Sequence[str],
-    holders: Sequence[Run],
-) -> tuple[int | None, str] | None:
-    """How many permits a limit has, and the word for one. That of a workflow or group is in the constraints of each
-    schedule. So the first waiter's counts, else that of a holder, else that of a schedule of the same name."""
-    if ask is not None:
-        return ask.maximum
-    if names.is_pool(state.limit_name):
-        return _maxima_of_pools(ports, namespace).get(state.limit_name)
+def _ask_of(
+    ports: Ports, namespace: str, state: LimitState, waiters: Sequence[str], holders: Sequence[Run]
+) -> PermitRequest | None:
+    """A request for a limit, which says how many permits it has. That for a workflow or group is in the constraints of
+    each schedule. So the first waiter's counts, else that of a holder, else that of a schedule of the same name."""
+    fixed = (own_asks(ports, namespace) | asks_of_emr(ports)).get(state.limit_name) or _of_name(state)
+    if fixed is not None or names.is_pool(state.limit_name):
+        return fixed
     kind, _, owner = state.limit_name.partition(":")
     own = {"workflow": [owner], "dag": [ids.dag_start(owner)]}.get(kind, [])
     for schedule in dict.fromkeys((*waiters[:1], *(run.schedule for run in holders[:1]), *own)):
@@ -146,36 +177,24 @@ def _maximum(
             continue
         asks = {each.limit_name: each for each in _asks_of_schedule(ports, schedule)}
         if state.limit_name in asks:
-            return asks[state.limit_name].maximum
+            return asks[state.limit_name]
     return None
 
 
-def _maxima_of_pools(ports: Ports, namespace: str) -> dict[str, tuple[int | None, str]]:
-    """The limits of all pools of a namespace: the units that each has, and their unit."""
-    found: dict[str, tuple[int | None, str]] = {}
-    for row in lookup.definitions_in(ports, "pool", namespace):
-        pool = Pool.model_validate(row.document)
-        found |= {name: (units, pool.unit) for name, units in pools.limits_of(row.name, pool).items()}
-    return found
-
-
-def _view(
-    state: LimitState,
-    waiting: int,
-    maximum: tuple[int | None, str] | None,
-    ask: PermitRequest | None,
-    now: Instant,
-) -> LimitView:
+def _view(state: LimitState, waiting: int, ask: PermitRequest | None, now: Instant) -> LimitView:
     is_slots = names.returns_permit(state.limit_name)
-    most, unit = maximum if maximum is not None else (None, "runs" if is_slots else "starts")
+    most, unit = ask.maximum if ask is not None else (None, "runs" if is_slots else "starts")
     next_at = max(state.head, now) if names.is_pace(state.limit_name) else None
+    in_use = state.active if is_slots else None
     if ask is not None:
         next_at = ask.next_entry_at(state, now)
+        in_use = state.active if is_slots else ask.used(state, now)
     return {
         "name": state.limit_name,
         "kind": state.limit_name.partition(":")[0],
         "of": names.describe(state.limit_name),
-        "in_use": state.active if is_slots else None,
+        "rule": permits.rule(ask) if ask is not None else None,
+        "in_use": in_use,
         "maximum": most,
         "unit": unit,
         "waiting": waiting,
@@ -213,11 +232,12 @@ class UseView(View):
 
 
 class UseOfLimitView(UseView):
-    """A limit that may make a job wait. ``waiting`` counts its queue, and ``waits_here`` is whether this job is in
-    it."""
+    """A limit that may make a job wait. ``rule`` says what it allows, ``waiting`` counts its queue, and ``waits_here``
+    is whether this job is in it."""
 
     name: str
     text: str
+    rule: str
     waiting: int
     waits_here: bool
 
@@ -241,6 +261,7 @@ def use_by_job(
         {
             "name": ask.limit_name,
             "text": names.describe(ask.limit_name),
+            "rule": permits.rule(ask),
             **_use(ask, state, now),
             "waiting": queues.waiting(ports, state, MAX_COUNTED),
             "waits_here": job.queued_in is not None and names.whole(job.queued_in) == ask.limit_name,

@@ -9,8 +9,7 @@ from datetime import date, datetime, timedelta
 from typing import NotRequired, TypeVar
 from zoneinfo import ZoneInfo
 
-from chalicelib.core import states
-from chalicelib.core.history.lines import waited
+from chalicelib.core.history.durations import began, took, waited
 from chalicelib.core.instants import DAY, Instant, iso, millis
 from chalicelib.core.rows.run import RunSpan
 from chalicelib.core.states import RunState
@@ -28,9 +27,9 @@ MAX_ATTEMPTS, MAX_RECORDS = 5_000, 2_000  # rows that the days of a schedule are
 class TimelineView(FromAt):
     """Attempts in columns, newest first: each list but the first three has one value for each attempt. ``row`` and
     ``state`` are numbers in ``names`` and ``states``; ``workflows`` has the workflow of each name. ``at`` is when the
-    wait began, in ms since 1970; ``waited`` and ``took`` are in ms, and ``took`` is null for an attempt that is not
-    over. ``count`` is how many sent events of a large fire it stands for. ``at_least``: there are more, before
-    ``complete_from``."""
+    wait began, in ms since 1970; ``waited``, ``starting`` and ``took`` follow each other, in ms. ``starting`` is from
+    the claim to the start, and ``took`` is null for an attempt that is not over. ``count`` is how many sent events of a
+    large fire it stands for. ``at_least``: there are more, before ``complete_from``."""
 
     to: At
     names: list[str]
@@ -39,6 +38,7 @@ class TimelineView(FromAt):
     row: list[int]
     at: list[int]
     waited: list[int]
+    starting: list[int]
     took: list[int | None]
     state: list[int]
     count: list[int]
@@ -105,7 +105,8 @@ def timeline(
         "row": row,
         "at": [span.claimed_at - wait for span, wait in zip(spans, waits, strict=True)],
         "waited": waits,
-        "took": [span.took(states.is_terminal(span.state) or span.state == "RETRYING") for span in spans],
+        "starting": [max(0, began(span) - span.claimed_at) for span in spans],
+        "took": [took(span) for span in spans],
         "state": state,
         "count": [span.events for span in spans],
         "at_least": cut,

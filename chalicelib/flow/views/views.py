@@ -14,7 +14,7 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.events.periods import period_of
 from chalicelib.core.fires import bundles
-from chalicelib.core.history.lines import waited
+from chalicelib.core.history.durations import late_by, took, waited
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs.dry_run import Step
 from chalicelib.core.rows.audit import AuditOutcome, AuditRow
@@ -127,9 +127,11 @@ class RunView(View):
 
     ``count`` is how many sent events of a large ``fire`` the run stands for; 1 for any other run. ``sends`` are those
     of several events. In a list, one run stands for all of them on the page. ``spread`` is for an event of a spread.
+    ``took_ms`` is null while the attempt goes on. ``late_by_ms`` is by how much it was late for its instant or for a
+    deadline, 0 if it was on time, and null if nothing says when it was due.
     ``registered`` is there if its success has registered partitions, or should have. ``each`` is the element for which
-    a node of a DAG runs. ``result`` is the JSON value that
-    it has handed on, and ``result_refused`` says why there is none although its program gave one.
+    a node of a DAG runs. ``result`` is the JSON value that it has handed on, and ``result_refused`` says why there is
+    none although its program gave one.
     """
 
     run_id: str
@@ -146,6 +148,7 @@ class RunView(View):
     number: int | None
     waited_for: Sentence | None
     waited_ms: int
+    took_ms: int | None
     start_by: At | None
     end_by: At | None
     billed: BilledView | None
@@ -167,6 +170,7 @@ class RunView(View):
     due_at: At | None
     late: bool
     lateness_ms: int | None
+    late_by_ms: int | None
     accepted_at: At | None
     claimed_at: At
     start_requested_at: At | None
@@ -358,6 +362,7 @@ def run_view(run: Run, prices: Prices = LIST) -> RunView:
         workflow_version=run.workflow_version or None,
         number=run.number or None,
         waited_ms=waited(run),
+        took_ms=took(run),
         billed=_billed(run, prices),
         metrics=dict(run.metrics) if run.metrics else None,
         correlation=rounds.without(run.correlation),
@@ -367,6 +372,7 @@ def run_view(run: Run, prices: Prices = LIST) -> RunView:
         target=dict(run.request.target),
         context=run.request.context_uri,
         lateness_ms=run.lateness,
+        late_by_ms=late_by(run),
         start_calls=run.calls,
         count=run.events,
         fire=bundles.fire_of(run.run_id),

@@ -16,7 +16,7 @@ from chalicelib.flow.definitions import access, namespaces, store, workflows
 from chalicelib.flow.definitions.store import Change
 from chalicelib.flow.fires import calendars
 from chalicelib.flow.lookup import require
-from chalicelib.flow.views import freshness
+from chalicelib.flow.views import dag_list, freshness
 from chalicelib.flow.views.queues import of_policy, of_pool
 from chalicelib.flow.views.views import definition_view, ignored_view
 from chalicelib.ports import Page, Ports
@@ -36,6 +36,7 @@ PUTS: dict[str, Callable[..., Change]] = {
 }
 PRESENT: dict[str, Callable[[Ports, Definition], dict[str, Any]]] = {
     "dataset": lambda ports, row: {
+        "newest": freshness.newest_of(ports, row),
         "freshness": freshness.of_dataset(ports, row),
         "ignored": ignored_view(ports.rows.get(IgnoredObjects, row.name)),
     },
@@ -44,7 +45,10 @@ PRESENT: dict[str, Callable[[Ports, Definition], dict[str, Any]]] = {
 }
 
 # How a page of a list is read, if its items have more than their fields.
-LISTED: dict[str, Callable[[Ports, str, int, str | None], Page[dict[str, Any]]]] = {"dataset": freshness.listed}
+LISTED: dict[str, Callable[[Ports, str, int, str | None], Page[dict[str, Any]]]] = {
+    "dag": dag_list.listed,
+    "dataset": freshness.listed,
+}
 
 
 def list_namespaces(request: Request) -> Json:

@@ -77,6 +77,11 @@ QUERY: dict[str, Json] = {
     "state": {"type": "string", "enum": list(RUN_MOVES)},
     "target": {"type": "string", "enum": list(TARGET_TYPES)},
     "late": {"type": "boolean", "description": "only those that missed a deadline, or began after their window"},
+    "all": {
+        "type": "boolean",
+        "default": False,
+        "description": "also those that schedules define, used or not",
+    },
     "queued_in": {"type": "string", "description": "the limit in whose queue they wait; then in its order"},
 }
 AT: Json = {"type": "string", "format": "date-time"}

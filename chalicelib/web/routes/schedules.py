@@ -38,14 +38,17 @@ class NextPeriodView(PeriodView):
 
 
 class PreviewView(View):
-    """The next fires: their nominal instants, and when each is due. ``periods`` has those of a schedule with ``per``,
-    from the present one on, 100 at most."""
+    """The next fires: their nominal instants, and when each is due. ``zone`` is that of the schedule. Each fire has
+    ``events_per_fire`` events, and ``fires_per_day`` counts each of them. ``periods`` has those of a schedule with
+    ``per``, from the present one on, 100 at most."""
 
     items: list[At]
     due: list[At]
     next_cursor: None
     description: str
+    zone: str
     fires_per_day: float | None
+    events_per_fire: int
     periods: list[NextPeriodView]
 
 
@@ -81,7 +84,9 @@ def preview(request: Request, name: str) -> PreviewView:
     return {
         "items": [iso(fire.nominal) for fire in shown],
         "due": [iso(fire.due) for fire in shown],
+        "zone": schedule.zone,
         "fires_per_day": upcoming.per_day(schedule),
+        "events_per_fire": schedule.spread.count if schedule.spread else 1,
         "description": tree.describe(schedule.trigger),
         "periods": [
             {

@@ -22,6 +22,7 @@ from chalicelib.flow.schedules.stops import of_app
 from chalicelib.flow.views import graph as graphs
 from chalicelib.flow.views import matrix, periods, spans
 from chalicelib.flow.views.ahead import MAX_FIRES, between
+from chalicelib.flow.views.defined_limits import all_of_namespace
 from chalicelib.flow.views.limits import named, of_namespace
 from chalicelib.flow.views.lineage import lineage
 from chalicelib.flow.views.present import MAX_ROWS, now_of
@@ -103,12 +104,16 @@ def list_fires(request: Request, ns: str) -> Json:
 
 
 def list_limits(request: Request, ns: str) -> Json:
-    """List the pools and policies, and the limits at which jobs wait. With a name: the limit of this name, or those of
-    ``schedule:app.name``, with the runs that hold permits, and who waits in order."""
+    """List the pools and policies, and the limits at which jobs wait. With ``all``, then those of EMR, and those that
+    schedules define. A request reads a bounded number of schedules, so a page may hold fewer than ``limit``, even none,
+    and still have a next page; a limit of schedules of several pages is on each. With a name: the limit of this name,
+    or those of ``schedule:app.name``, with the runs that hold permits, and who waits in order."""
     require(ports(), "namespace", ns)
-    name = query(request, "name")
+    name, every = query(request, "name"), flag(request, "all")
     if name is None:
-        return listing(request, partial(of_namespace, ports(), ns))
+        return listing(request, partial(all_of_namespace if every else of_namespace, ports(), ns))
+    if every:
+        raise invalid("all", "a name, or all", "both", "leave one of them out")
     found = partial(unseen.limit, sees=sees(request))
     return listing(request, lambda limit, cursor: Page(tuple(named(ports(), ns, name))), found)
 

@@ -61,6 +61,28 @@ export interface ReprocessOptions {
   dryRun?: boolean;
 }
 
+/** What a list of runs or jobs is filtered by. */
+export interface Listed {
+  state?: string;
+  day?: string;
+  app?: string;
+  workflow?: string;
+  target?: string;
+  tag?: string;
+  q?: string;
+  late?: boolean;
+}
+
+const filterWords = ({ state, app, workflow, target, tag, q, late }: Listed) => [
+  ...(app ? ["-a", app] : []),
+  ...(workflow ? ["--workflow", workflow] : []),
+  ...(target ? ["--target", target] : []),
+  ...(tag ? ["--tag", tag] : []),
+  ...(state ? ["--state", state] : []),
+  ...(q ? ["--text", q] : []),
+  ...(late ? ["--late"] : []),
+];
+
 const pauseWords = ({ mode, timeouts }: PauseOptions) => [
   ...(mode && mode !== "hold" ? ["--mode", mode] : []),
   ...(timeouts === "stop" ? ["--stop-timeouts"] : []),
@@ -100,8 +122,8 @@ export const commands = {
   pingRun: (id: string) => command("runs", "ping", id),
   rerunRun: (id: string) => command("runs", "rerun", id),
   logs: (id: string, attempt?: number) => command("logs", id, attempt && "--attempt", attempt),
-  listRuns: (ns: string, state?: string, day?: string) =>
-    command("runs", "list", "-n", ns, state && "--state", state, day && "--day", day),
+  listRuns: (ns: string, filter: Listed = {}) =>
+    command("runs", "list", "-n", ns, ...filterWords(filter), ...(filter.day ? ["--day", filter.day] : [])),
   redrive: (id: string) => command("dead-letters", "redrive", id),
   redriveAll: (ns: string, schedule: string) => command("dead-letters", "redrive", "-n", ns, "--schedule", schedule),
   dropLetter: (id: string) => command("dead-letters", "drop", id),
@@ -157,7 +179,8 @@ export const commands = {
     command("datasets", "register", dataset, ...Object.entries(partition).map(([key, value]) => `${key}=${value}`)),
   periods: (name: string, from: string, to: string) => command("periods", name, "--from", from, "--to", to),
   partitions: (dataset: string) => command("datasets", dataset),
-  jobs: (ns: string, schedule?: string) => command("jobs", ...(schedule ? ["-s", schedule] : ["-n", ns])),
+  jobs: (ns: string, schedule?: string, filter: Listed = {}) =>
+    command("jobs", ...(schedule ? ["-s", schedule] : ["-n", ns]), ...filterWords(filter)),
   pools: (ns: string) => command("pools", "-n", ns),
   letters: (ns: string) => command("dead-letters", "list", "-n", ns),
   list: (kind: string, ns: string) => command("get", kind, "-n", ns),

@@ -5,7 +5,19 @@ import { goesOn, type StateOfEvent } from "../lib/fires";
 import type { About } from "./about";
 import { ApiError, fill, get, pace, post, send } from "./client";
 import type { ReportRow } from "./report";
-import type { DeadLetter, GlanceAtSchedule, Job, Now, PeriodOfSchedule, Run, ScheduleInShort } from "./types";
+import type {
+  DeadLetter,
+  GlanceAtSchedule,
+  Job,
+  Limit,
+  Now,
+  PeriodOfSchedule,
+  Run,
+  ScheduleInShort,
+  StoredDag,
+  StoredMessage,
+  StoredWorkflow,
+} from "./types";
 
 const SECOND = 1000;
 
@@ -41,9 +53,6 @@ const ofTwo = (name: string) => {
   return { ns, name: rest.join(".") };
 };
 
-/** The full name of what a document of the namespace names shortly. */
-const full = (ns: string, name: string) => (name.includes(".") ? name : `${ns}.${name}`);
-
 /** Each waiting job that is listed; `whole` once the list has ended or has reached its bound. */
 export interface JobList {
   rows: Job[];
@@ -51,6 +60,7 @@ export interface JobList {
 }
 
 const MOST_JOBS = 5_000;
+const MOST_LIMITS = 4; // requests for limits
 const MOST_PERIODS = 3_000;
 
 interface Part<T> {
@@ -58,22 +68,67 @@ interface Part<T> {
   next_cursor: string | null;
 }
 
-/** A list in two parts: the first, short one is shown while the rest comes. Read again, it is one part. */
+/** A list in parts: the first, short one is shown while the others come. Read again, they are as long as possible. With
+ * filters, a page may be short although others follow: so many `requests` are made at most. */
 async function inParts<T>(
   queryKey: readonly unknown[],
   path: string,
-  query: Record<string, string | undefined>,
-  { first, most }: { first: number; most: number },
+  query: Filters,
+  { first, most, requests = 2 }: { first: number; most: number; requests?: number },
   signal: AbortSignal,
 ): Promise<Part<T>> {
-  const read = (limit: number, cursor: string | null) =>
-    send<Part<T>>("GET", path, { query: { limit, cursor, ...query }, signal });
-  if (client.getQueryData(queryKey) !== undefined) return read(most, null);
-  const some = await read(first, null);
-  if (some.next_cursor === null) return some;
-  client.setQueryData(queryKey, some);
-  const rest = await read(most - first, some.next_cursor);
-  return { items: [...some.items, ...rest.items], next_cursor: rest.next_cursor };
+  const known = client.getQueryData(queryKey) !== undefined;
+  const all: Part<T> = { items: [], next_cursor: null };
+  for (let made = 0; made < requests; made += 1) {
+    const limit = made === 0 && !known ? first : most - all.items.length;
+    const part: Part<T> = await send("GET", path, { query: { limit, cursor: all.next_cursor, ...query }, signal });
+    all.items.push(...part.items);
+    all.next_cursor = part.next_cursor;
+    if (part.next_cursor === null || all.items.length >= most) break;
+    if (!known) client.setQueryData(queryKey, { ...all, items: all.items.slice() });
+  }
+  return all;
+}
+
+type Filters = Record<string, string | boolean | undefined>;
+
+/** What runs and jobs are filtered by, with the names of the API. */
+export interface WorkFilter {
+  state?: string;
+  day?: string;
+  app?: string;
+  workflow?: string;
+  target?: string;
+  tag?: string;
+  q?: string;
+  late?: boolean;
+}
+
+/** The filters that are given, in a fixed order: those of a key. */
+function given(filter: WorkFilter): Filters {
+  const { state, day, app, workflow, target, tag, q, late } = filter;
+  const all: Filters = { state, day, app, workflow, target, tag, q, late: late || undefined };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined && value !== ""));
+}
+
+/** Requests of a filtered list of runs, each of which reads some 500: so far back a search goes. */
+const SEARCHES = 8;
+
+/** The items of a list of each app, all apps at once. */
+async function ofApps<T>(ns: string, kind: "workflows" | "dags" | "messages", signal: AbortSignal): Promise<T[]> {
+  const { items } = await get("/v1/namespaces/{ns}/apps", { ns }, { query: { limit: 500 }, signal });
+  const of = async (name: string) => {
+    const path = fill(`/v1/namespaces/{ns}/apps/{app}/${kind}`, { ns, app: ofTwo(name).name });
+    const found: T[] = [];
+    let cursor: string | null = null;
+    do {
+      const part: Part<T> = await send("GET", path, { query: { limit: 500, cursor }, signal });
+      found.push(...part.items);
+      cursor = part.next_cursor;
+    } while (cursor !== null);
+    return found;
+  };
+  return (await Promise.all(items.map((app) => of(app.name)))).flat();
 }
 
 export const about = queryOptions({
@@ -352,20 +407,30 @@ export const namespace = {
       placeholderData: keepPreviousData,
       refetchInterval: every(30),
     }),
-  /** The newest 500 runs; the first page is shown while the others come. */
-  runs: (ns: string, query: { state?: string; day?: string } = {}) => {
+  /** The newest 500 runs that fit; the first page is shown while the others come. */
+  runs: (ns: string, filter: WorkFilter = {}) => {
+    const query = given(filter);
     const queryKey = [ns, "runs", query];
+    const searches = Object.keys(query).some((key) => key !== "state" && key !== "day");
     return queryOptions({
       queryKey,
       queryFn: ({ signal }) =>
-        inParts<Run>(queryKey, fill("/v1/namespaces/{ns}/runs", { ns }), query, { first: 100, most: 500 }, signal),
+        inParts<Run>(
+          queryKey,
+          fill("/v1/namespaces/{ns}/runs", { ns }),
+          query,
+          { first: 100, most: 500, requests: searches ? SEARCHES : 2 },
+          signal,
+        ),
       placeholderData: keepPreviousData,
-      refetchInterval: every(10),
+      // A search reads many runs to find a few.
+      refetchInterval: every(searches ? 30 : 10),
     });
   },
-  /** The waiting jobs; the first page is shown while the others come. */
-  jobs: (ns: string) => {
-    const queryKey = [ns, "jobs"];
+  /** The waiting jobs that fit; the first page is shown while the others come. */
+  jobs: (ns: string, filter: WorkFilter = {}) => {
+    const filters = given(filter);
+    const queryKey = [ns, "jobs", filters];
     return queryOptions({
       queryKey,
       structuralSharing: false,
@@ -374,8 +439,8 @@ export const namespace = {
         const rows: Job[] = [];
         let cursor: string | null = null;
         do {
-          const query: { limit: number; cursor: string | null } = { limit: rows.length === 0 ? 100 : 500, cursor };
-          const page: { items: Job[]; next_cursor: string | null } = await send("GET", path, { query, signal });
+          const query = { limit: rows.length === 0 ? 100 : 500, cursor, ...filters };
+          const page: Part<Job> = await send("GET", path, { query, signal });
           rows.push(...page.items);
           cursor = page.next_cursor;
           const shown = client.getQueryData<JobList>(queryKey);
@@ -391,6 +456,36 @@ export const namespace = {
       queryKey: [ns, "outcomes"],
       queryFn: ({ signal }) => get("/v1/namespaces/{ns}/outcomes", { ns }, { signal }),
       refetchInterval: every(5),
+    }),
+  /** All limits: those of pools and policies and those that schedules define, used or not. At most `MOST_LIMITS`
+   * requests are made, each of which reads 500 schedules; `whole` if that was enough. */
+  allLimits: (ns: string) =>
+    queryOptions({
+      queryKey: [ns, "limits", "all"],
+      queryFn: async ({ signal }): Promise<{ items: Limit[]; whole: boolean }> => {
+        const path = fill("/v1/namespaces/{ns}/limits", { ns });
+        const found = new Map<string, Limit>();
+        let cursor: string | null = null;
+        let requests = 0;
+        do {
+          const query = { all: true, limit: 500, cursor };
+          const page: Part<Limit> = await send("GET", path, { query, signal });
+          for (const limit of page.items) found.set(limit.name, limit);
+          cursor = page.next_cursor;
+          requests += 1;
+        } while (cursor !== null && requests < MOST_LIMITS);
+        const items = [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+        return { items, whole: cursor === null };
+      },
+      placeholderData: keepPreviousData,
+      refetchInterval: every(15),
+    }),
+  quotas: (ns: string) =>
+    queryOptions({
+      queryKey: [ns, "quotas"],
+      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/quotas", { ns }, { signal }),
+      refetchInterval: every(60),
+      retry: false,
     }),
   limits: (ns: string, name?: string) =>
     queryOptions({
@@ -461,27 +556,26 @@ export const namespace = {
       queryFn: ({ signal }) => get("/v1/namespaces/{ns}/apps", { ns }, { query: { limit: 500 }, signal }),
       staleTime: 60 * SECOND,
     }),
-  /** Workflow -> its pool, of those that have one. An app has few workflows, and a namespace few apps. */
-  pools: (ns: string) =>
+  /** The workflows of all apps. An app has few workflows, and a namespace few apps. */
+  workflows: (ns: string) =>
     queryOptions({
-      queryKey: [ns, "pools of workflows"],
-      queryFn: async ({ signal }): Promise<ReadonlyMap<string, string>> => {
-        const { items } = await get("/v1/namespaces/{ns}/apps", { ns }, { query: { limit: 500 }, signal });
-        const found = new Map<string, string>();
-        for (const { name } of items) {
-          const app = ofTwo(name).name;
-          const all = await get(
-            "/v1/namespaces/{ns}/apps/{app}/workflows",
-            { ns, app },
-            { query: { limit: 500 }, signal },
-          );
-          for (const workflow of all.items) {
-            if (workflow.pool) found.set(workflow.name, full(ns, workflow.pool));
-          }
-        }
-        return found;
-      },
+      queryKey: [ns, "workflows"],
+      queryFn: ({ signal }) => ofApps<StoredWorkflow>(ns, "workflows", signal),
       staleTime: 60 * SECOND,
+    }),
+  /** The DAGs of all apps. */
+  dags: (ns: string) =>
+    queryOptions({
+      queryKey: [ns, "dags"],
+      queryFn: ({ signal }) => ofApps<StoredDag>(ns, "dags", signal),
+      refetchInterval: every(30),
+    }),
+  /** The messages of all apps that have something left to send. */
+  messages: (ns: string) =>
+    queryOptions({
+      queryKey: [ns, "messages"],
+      queryFn: ({ signal }) => ofApps<StoredMessage>(ns, "messages", signal),
+      refetchInterval: every(30),
     }),
   datasets: (ns: string) =>
     queryOptions({
@@ -558,13 +652,6 @@ export const message = {
 const DAG = "/v1/namespaces/{ns}/apps/{app}/dags/{name}";
 
 export const dag = {
-  list: (ns: string, app: string) =>
-    queryOptions({
-      queryKey: [ns, "dags", app],
-      queryFn: ({ signal }) =>
-        get("/v1/namespaces/{ns}/apps/{app}/dags", { ns, app }, { query: { limit: 500 }, signal }),
-      refetchInterval: every(30),
-    }),
   definition: (name: string) =>
     queryOptions({
       queryKey: ["dag", name],

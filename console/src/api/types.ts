@@ -858,6 +858,7 @@ export interface Limit {
   name: string;
   kind: string;
   of: string;
+  rule: string | null;
   in_use: number | null;
   maximum: number | null;
   unit: string;
@@ -1010,6 +1011,11 @@ export interface NewStop {
   tag?: string | null;
   dry_run?: boolean;
   reason: string;
+}
+
+export interface Newest {
+  partition: Record<string, string>;
+  at: string;
 }
 
 export interface NextPeriod {
@@ -1322,7 +1328,9 @@ export interface Preview {
   due: string[];
   next_cursor: null;
   description: string;
+  zone: string;
   fires_per_day: number | null;
+  events_per_fire: number;
   periods: NextPeriod[];
 }
 
@@ -1537,6 +1545,7 @@ export interface Run {
   number: number | null;
   waited_for: string | null;
   waited_ms: number;
+  took_ms: number | null;
   start_by: string | null;
   end_by: string | null;
   billed: Billed | null;
@@ -1558,6 +1567,7 @@ export interface Run {
   due_at: string | null;
   late: boolean;
   lateness_ms: number | null;
+  late_by_ms: number | null;
   accepted_at: string | null;
   claimed_at: string;
   start_requested_at: string | null;
@@ -1589,6 +1599,7 @@ export interface RunInFull {
   number: number | null;
   waited_for: string | null;
   waited_ms: number;
+  took_ms: number | null;
   start_by: string | null;
   end_by: string | null;
   billed: Billed | null;
@@ -1610,6 +1621,7 @@ export interface RunInFull {
   due_at: string | null;
   late: boolean;
   lateness_ms: number | null;
+  late_by_ms: number | null;
   accepted_at: string | null;
   claimed_at: string;
   start_requested_at: string | null;
@@ -1982,6 +1994,7 @@ export interface StoredDataset {
   operations?: ("append" | "overwrite" | "delete" | "replace")[];
   glue_table?: string | null;
   single_writer?: boolean;
+  newest?: Newest | null;
   freshness?: Freshness | null;
   ignored?: IgnoredObject[] | null;
 }
@@ -2232,6 +2245,7 @@ export interface Timeline {
   row: number[];
   at: number[];
   waited: number[];
+  starting: number[];
   took: (number | null)[];
   state: number[];
   count: number[];
@@ -2251,6 +2265,7 @@ export interface UseOfLimit {
   held_by: string[] | null;
   name: string;
   text: string;
+  rule: string;
   waiting: number;
   waits_here: boolean;
 }
@@ -2345,6 +2360,8 @@ export interface WhySchedule {
   state: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | "deleted";
   why: string;
   next_fire: string | null;
+  constraints: StateOfConstraint[];
+  limits: UseOfLimit[];
   jobs: WhyJob[];
   ended: EndedWork[];
   failures: LastFailure[];

@@ -3,6 +3,7 @@
 
 import type { FetchQueryOptions } from "@tanstack/react-query";
 import { client, dag, dataset, fire, namespace, run, schedule, scheduleRows } from "../api/queries";
+import { filterOfJobs, filterOfRuns } from "../lib/filter";
 import type { Search } from "../lib/search";
 
 // biome-ignore lint/suspicious/noExplicitAny: each query has data of its own
@@ -48,11 +49,11 @@ export function firstQueries(pathname: string, search: Search): Query[] {
     case "schedules":
       return [scheduleRows(ns)];
     case "queue":
-      return [namespace.jobs(ns)];
+      return [namespace.jobs(ns, filterOfJobs(search))];
     case "runs":
-      return search.schedule ? [] : [namespace.runs(ns, { state: search.state, day: search.day })];
+      return search.schedule ? [] : [namespace.runs(ns, filterOfRuns(search))];
     case "limits":
-      return [namespace.limits(ns), ...(search.name ? [namespace.limits(ns, search.name)] : [])];
+      return [namespace.allLimits(ns), ...(search.name ? [namespace.limits(ns, search.name)] : [])];
     case "dead-letters":
       return [namespace.letters(ns, search.schedule)];
     case "report":

@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Outlet, useRouterState } from "@tanstack/react-router";
 import {
+  Boxes,
   CalendarClock,
   ChartGantt,
   CircleHelp,
@@ -10,6 +11,7 @@ import {
   House,
   ListOrdered,
   type LucideIcon,
+  Mail,
   MailX,
   Moon,
   Play,
@@ -50,6 +52,8 @@ export const VIEWS: readonly ViewName[] = [
   { path: "queue", name: "Queue", key: "q", icon: ListOrdered },
   { path: "runs", name: "Runs", key: "r", icon: Play },
   { path: "dags", name: "DAGs", key: "d", icon: Workflow },
+  { path: "workflows", name: "Workflows", key: "w", icon: Boxes },
+  { path: "messages", name: "Messages", key: "n", icon: Mail },
   { path: "graph", name: "Lineage", key: "l", icon: Share2 },
   { path: "datasets", name: "Datasets", key: "a", icon: Database },
   { path: "limits", name: "Limits", key: "m", icon: Gauge },
@@ -240,18 +244,14 @@ function Age() {
   const now = useNow();
   const [updated, setUpdated] = useState(0);
   const [silent, setSilent] = useState(false);
-  useEffect(
-    () =>
-      queries.getQueryCache().subscribe((event) => {
-        if (event.type !== "updated") return;
-        if (event.action.type === "success") {
-          setUpdated(Date.now());
-          setSilent(false);
-        }
-        if (event.action.type === "error" && isSilent(event.action.error)) setSilent(true);
-      }),
-    [queries],
-  );
+  useEffect(() => {
+    const cache = queries.getQueryCache();
+    return cache.subscribe((event) => {
+      if (event.type === "updated" && event.action.type === "success") setUpdated(Date.now());
+      // As long as one part of the page has no answer, the page is not live.
+      setSilent(cache.getAll().some((query) => query.isActive() && isSilent(query.state.error)));
+    });
+  }, [queries]);
   if (!updated) return null;
   const live = now - updated < 60_000 && !silent;
   return (

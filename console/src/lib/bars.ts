@@ -6,6 +6,8 @@ export interface Columns {
   row: number[];
   at: number[];
   waited: number[];
+  /** From the claim to the start: part of what is drawn before the run. */
+  starting?: number[];
   took: (number | null)[];
   state: number[];
   /** How many sent events of a large fire an attempt stands for. */
@@ -81,8 +83,10 @@ export function mergeBars(columns: Columns, states: string[], span: Span, now: n
   for (const index of inTime(columns)) {
     const row = columns.row[index] ?? 0;
     const at = columns.at[index] ?? 0;
-    const begun = at + (columns.waited[index] ?? 0);
     const took = columns.took[index] ?? null;
+    // One that has not started yet is drawn from its claim on.
+    const starting = took === null ? 0 : (columns.starting?.[index] ?? 0);
+    const begun = at + (columns.waited[index] ?? 0) + starting;
     if (begun > at) add(row * 2 + 1, at, begun, "waiting", index);
     add(row * 2, begun, took === null ? now : begun + took, looks[columns.state[index] ?? 0] ?? "ok", index);
   }

@@ -23,11 +23,15 @@ export function duration(ms: number | null | undefined): string {
   return `${whole} s`;
 }
 
-/** `3 m ago`, `in 5 h`, `now`: one unit. */
-export function ago(at: string | null | undefined, now: number): string {
+/** On which side of now an instant can only be: the clock of the reader is not that of the API. */
+export type Side = "past" | "next";
+
+/** `3 m ago`, `in 5 h`, `now`: one unit. An instant on the wrong `side` of now is now. */
+export function ago(at: string | null | undefined, now: number, side?: Side): string {
   const moment = millis(at);
   if (moment === null) return NOTHING;
-  const seconds = (now - moment) / 1000;
+  const apart = (now - moment) / 1000;
+  const seconds = (side === "past" && apart < 0) || (side === "next" && apart > 0) ? 0 : apart;
   const size = Math.abs(seconds);
   if (size < 1) return "now";
   const { span, unit } = [
@@ -93,11 +97,13 @@ export function shortName(name: string): string {
 }
 
 /** A text with the names that the authors of definitions gave. Sluice names the schedule of a message `app.~backup`, the
- * start of a DAG `app.nightly~`, its graph `app.nightly~1f0c22ab`, and a node of it `app.nightly~1f0c22ab~join`. People
- * and roles are shown without their account. */
+ * start of a DAG `app.nightly~`, its graph `app.nightly~1f0c22ab`, and a node of it `app.nightly~1f0c22ab~join`. It names
+ * notices by a digest, and the targets of messages `app.~`. People and roles are shown without their account. */
 export function asWritten(text: string): string {
   return text
     .replace(/arn:[\w-]+:(?:iam|sts)::\d{12}:(?=(?:user|role|assumed-role)\/)/g, "")
+    .replace(/\.~?notice-[0-9a-f]{24}/g, ".notice")
+    .replace(/\.~(?![\w-])/g, ".messages")
     .replace(/([\w-])~[0-9a-f]{8}~(?=[\w-])/g, "$1/")
     .replace(/([\w-])~(?:[0-9a-f]{8})?(?![\w-])/g, "$1")
     .replace(/([\w-]\.)~(?=[\w-])/g, "$1");
@@ -107,7 +113,12 @@ export function asWritten(text: string): string {
 export function isInternal(schedule: string): boolean {
   const last = schedule.split(".").at(-1) ?? "";
   const ofNode = last.slice(1).includes("~") && !last.startsWith("~") && !last.endsWith("~");
-  return ofNode || /^~?notice-[0-9a-f]{24}$/.test(last);
+  return ofNode || isNotice(schedule);
+}
+
+/** Whether a schedule is that of a notice, of which each has one of its own. */
+export function isNotice(schedule: string): boolean {
+  return /^~?notice-[0-9a-f]{24}$/.test(schedule.split(".").at(-1) ?? "");
 }
 
 /** The DAG that a schedule starts, or null. */

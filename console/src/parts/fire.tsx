@@ -6,11 +6,11 @@ import { fire as read } from "../api/queries";
 import type { PlaceInFire, Sends, StateOfFire } from "../api/types";
 import { useGo } from "../frame/place";
 import { type Count, countsOf, isBundle } from "../lib/fires";
-import { duration, NOTHING, number } from "../lib/format";
+import { duration, number } from "../lib/format";
 import { paths } from "../lib/paths";
 import { lookOfState } from "../lib/states";
 import { Go } from "./go";
-import { State, When } from "./text";
+import { State, Unread, When } from "./text";
 
 /** `fire of 13:00`: a link to the fire, whose instant may still be unknown. */
 export function FireLink({ id, at, search }: { id: string; at?: string | null; search?: { state: string } }) {
@@ -28,12 +28,7 @@ export function FireLink({ id, at, search }: { id: string; at?: string | null; s
 export function FireState({ id }: { id: string }) {
   const query = useQuery(read.state(id));
   if (query.data) return <State state={query.data.state} />;
-  return (
-    <span className="faint" title={query.error?.message}>
-      <span aria-hidden="true">{query.error ? NOTHING : "…"}</span>
-      <span className="unseen">{query.error ? "unknown" : "Loading"}</span>
-    </span>
-  );
+  return <Unread error={query.error} />;
 }
 
 /** How many events were sent, failed and wait, and how late they were sent. Until that is read, and if it cannot be

@@ -1,18 +1,17 @@
 import { type ReactNode, useMemo } from "react";
 import { commands } from "../api/commands";
-import { lives } from "../api/queries";
 import type { EndedWork, Job, Run } from "../api/types";
 import { useGo } from "../frame/place";
 import { events, knownOf, type Line, linesOf } from "../lib/fires";
-import { dagOfStart, partition, shortId } from "../lib/format";
-import { lateBy, missedBy } from "../lib/late";
+import { dagOfStart, duration, partition, shortId } from "../lib/format";
+import { missedBy } from "../lib/late";
 import { paths } from "../lib/paths";
 import { inShort, waitInWords } from "../lib/sentence";
 import { copyCommand } from "./command";
 import { FireLink, FireState, FireSummary } from "./fire";
 import { Go, JobLink, RunLink, ScheduleLink } from "./go";
 import { type Column, Rows } from "./rows";
-import { Ago, Late, Reason, State, Took, When } from "./text";
+import { Ago, Late, Ran, Reason, State, When } from "./text";
 
 const scheduleOf = <T,>(name: (row: T) => string): Column<T> => ({
   id: "schedule",
@@ -35,7 +34,7 @@ const TOOK: Column<Line<Run>> = {
   width: "86px",
   head: "Took",
   end: true,
-  cell: rowOf((run) => <Took from={run.claimed_at} to={run.ended_at} living={lives(run.state)} />),
+  cell: rowOf((run) => <Ran run={run} />),
 };
 
 /** The run; one that has only begun a DAG leads to the DAG, whose nodes tell how it goes. */
@@ -112,7 +111,7 @@ export function RunsTable({
       span: (line) => (line.fire === null ? 1 : late ? 3 : 4),
       cell: (line) =>
         line.fire === null ? (
-          <Took from={line.row.created_at} to={line.row.claimed_at} />
+          <span className="num">{duration(line.row.waited_ms)}</span>
         ) : (
           <FireSummary
             id={line.fire}
@@ -128,7 +127,7 @@ export function RunsTable({
       width: "86px",
       head: "Late",
       end: true,
-      cell: rowOf((run) => <Late ms={lateBy(run)} beyond={run.late || missedBy(run) > 0} />),
+      cell: rowOf((run) => <Late ms={run.late_by_ms} beyond={run.late || missedBy(run) > 0} />),
     },
     {
       id: "why",
@@ -189,7 +188,7 @@ export function JobsTable({
           <FireLink id={line.fire} at={firstOf(line).nominal_at} search={{ state: "WAITING" }} />
         ),
     },
-    { id: "since", width: "80px", head: "Since", cell: (line) => <Ago at={firstOf(line).created_at} /> },
+    { id: "since", width: "80px", head: "Since", cell: (line) => <Ago side="past" at={firstOf(line).created_at} /> },
     {
       id: "why",
       width: "minmax(200px, 3fr)",

@@ -12,6 +12,7 @@ import {
   NOTHING,
   partition,
   partitionPath,
+  type Side,
   since,
   withoutNamespace,
 } from "../lib/format";
@@ -80,15 +81,16 @@ export function When({ at, as = "minute" }: { at: string | null | undefined; as?
   );
 }
 
-/** An instant relative to now, `3 m ago`; its title has the instant with its zone. */
-export function Ago({ at }: { at: string | null | undefined }) {
+/** An instant relative to now, `3 m ago`; its title has the instant with its zone. What can only be past, or next, is
+ * never shown on the other side of now. */
+export function Ago({ at, side }: { at: string | null | undefined; side?: Side }) {
   const zone = useZone();
   const now = useNow();
   const ms = millis(at);
   if (ms === null) return <span className="faint">{NOTHING}</span>;
   return (
     <time dateTime={at ?? undefined} title={full(ms, zone)}>
-      {ago(at, now)}
+      {ago(at, now, side)}
     </time>
   );
 }
@@ -103,6 +105,20 @@ export function Freshness({ of }: { of: StoredDataset }) {
   ) : (
     <span>
       until <When at={of.freshness.fresh_until} />
+    </span>
+  );
+}
+
+/** In a cell whose value is still read, or could not be read. */
+export function Unread({ error }: { error: Error | null | undefined }) {
+  return error ? (
+    <span className="wait" title={error.message}>
+      no answer
+    </span>
+  ) : (
+    <span className="faint">
+      <span aria-hidden="true">…</span>
+      <span className="unseen">Loading</span>
     </span>
   );
 }
@@ -126,6 +142,19 @@ export function Took({
   const now = useNowBy(living ? 1000 : 60_000);
   const ms = to || !living ? between(from, to) : now - (millis(from) ?? now);
   return <span className={living ? "num living" : "num"}>{duration(ms)}</span>;
+}
+
+interface Measured {
+  took_ms?: number | null;
+  started_at: string | null;
+}
+
+/** How long an attempt ran, as the API measures it; of one that goes on, for how long it has run since its start. */
+export function Ran({ run }: { run: Measured }) {
+  const began = run.took_ms == null ? millis(run.started_at) : null;
+  const now = useNowBy(began === null ? 60_000 : 1000);
+  const ms = run.took_ms ?? (began === null ? null : now - began);
+  return <span className={began === null ? "num" : "num living"}>{duration(ms)}</span>;
 }
 
 /** How late something was; beyond its deadline in the colour of failures. */

@@ -1,4 +1,6 @@
 import type { PartOfTrigger, StateOfConstraint, UseOfLimit } from "../api/types";
+import { useNs } from "../frame/place";
+import { withoutNamespace } from "../lib/format";
 import { ofRef, paths } from "../lib/paths";
 import type { Noun } from "../lib/sentence";
 import { Go, RunLink } from "./go";
@@ -75,6 +77,8 @@ function TreePart({ node, refs, at }: { node: PartOfTrigger; refs?: Noun[]; at?:
 
 const isSet = (ref: Noun, node: PartOfTrigger) => ref.kind === "dataset" && node.text.includes(ref.text);
 
+const OF_CONSTRAINTS = /^(workflow|group|rate):/;
+
 /** Constraints with what they use, and the limits in whose queues a job may stand. */
 export function Constraints({
   constraints,
@@ -85,7 +89,10 @@ export function Constraints({
   limits?: UseOfLimit[];
   refs?: Noun[];
 }) {
-  if (constraints.length === 0 && !limits?.length)
+  const ns = useNs();
+  // A constraint tells the use of its own limit; of that, only a queue in which the job stands is told besides.
+  const beside = limits?.filter((limit) => limit.waits_here || !OF_CONSTRAINTS.test(limit.name));
+  if (constraints.length === 0 && !beside?.length)
     return <p className="faint">None: it launches once its trigger is met.</p>;
   return (
     <ul className="constraints">
@@ -95,6 +102,10 @@ export function Constraints({
           <span className="unseen">{constraint.met ? "met" : "not met"}</span>
           <span>
             <strong>{constraint.type.replaceAll("_", " ")}</strong> <Reason text={constraint.why} refs={refs} />
+            {constraint.used !== null &&
+              constraint.max !== null &&
+              !constraint.why.includes("in use") &&
+              `; ${constraint.used} of ${constraint.max} in use`}
             {constraint.until && (
               <span className="faint">
                 {" "}
@@ -105,17 +116,16 @@ export function Constraints({
           </span>
         </li>
       ))}
-      {limits?.map((limit) => {
-        const [kind = "", ...rest] = limit.name.split(":");
+      {beside?.map((limit) => {
         const target = ofRef("limit", limit.name);
+        const words = withoutNamespace(limit.text, ns);
         return (
           <li key={limit.name}>
             <span className={`glyph ${limit.waits_here ? "wait" : "ok"}`}>{limit.waits_here ? "≡" : "✓"}</span>
             <span className="unseen">{limit.waits_here ? "waits here" : "free"}</span>
             <span>
-              <strong>{kind}</strong> {target ? <Go {...target}>{rest.join(":")}</Go> : rest.join(":")}{" "}
-              {limit.used !== null &&
-                (limit.max === null ? `${limit.used} in use` : `${limit.used} of ${limit.max} in use`)}
+              <strong>limit</strong> {target ? <Go {...target}>{words}</Go> : words}: {limit.rule}
+              {limit.used !== null && `; ${limit.used}${limit.max === null ? "" : ` of ${limit.max}`} in use`}
               {limit.waiting > 0 && <span className="faint">, {limit.waiting} wait</span>}
               <Holders ids={limit.held_by} />
             </span>

@@ -3,17 +3,19 @@ import { useParams } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { fill, send } from "../api/client";
 import { commands } from "../api/commands";
-import { schedule } from "../api/queries";
+import { dataset, schedule } from "../api/queries";
 import type { EntryNow, PlanOfBackfill } from "../api/types";
 import { ScheduleZone, useGo, useNs, usePlace, useZone } from "../frame/place";
 import { tell } from "../frame/settings";
 import { partition, partitionPath, shortName } from "../lib/format";
+import { datasetOf, exampleOf, firstKeys, keysOf, pathOf } from "../lib/layout";
 import { paths } from "../lib/paths";
 import { lookOfPeriod } from "../lib/states";
 import { fromWall, toWall } from "../lib/zone";
 import { ReadOnlyNote, useReadOnly } from "../parts/act";
 import { Command } from "../parts/command";
-import { ScheduleLink } from "../parts/go";
+import { Go, ScheduleLink } from "../parts/go";
+import { WallField } from "../parts/moment";
 import { Await, Failure, Panel } from "../parts/panel";
 import { Reason, State, When } from "../parts/text";
 
@@ -32,7 +34,14 @@ export function Backfill() {
           </h1>
         </div>
         <Await query={definition}>
-          {(data) => <Wizard name={name} byData={(data.fires_per_day ?? 0) === 0} per={data.per?.each ?? null} />}
+          {(data) => (
+            <Wizard
+              name={name}
+              byData={(data.fires_per_day ?? 0) === 0}
+              per={data.per?.each ?? null}
+              counted={datasetOf(data.trigger)}
+            />
+          )}
         </Await>
       </div>
     </ScheduleZone.Provider>
@@ -56,23 +65,36 @@ const LABELS: Record<string, string> = {
   year: "2026",
 };
 
-/** What a range of a schedule means. */
-function effectOf(byData: boolean, per: string | null, zone: string): string {
+/** What a range of a schedule means. `example`: the keys of its partitions. */
+function effectOf(byData: boolean, per: string | null, zone: string, example: string): string {
   if (per !== null)
     return "The periods from the first to the last, both included. One that its trigger would not start now is left out. A period that you name runs with what is there.";
   return byData
-    ? "The registered partitions from the first to the last, both included. The first keys are enough: year=2013/month=1."
+    ? `The registered partitions from the first to the last, both included.${firstKeys(example)}`
     : `The fires from the first instant (included) to the last (excluded), in ${zone}.`;
 }
 
-function Wizard({ name, byData: isByData, per }: { name: string; byData: boolean; per: string | null }) {
+interface WizardProps {
+  name: string;
+  byData: boolean;
+  per: string | null;
+  /** The dataset whose partitions its trigger counts. */
+  counted: string | null;
+}
+
+function Wizard({ name, byData: isByData, per, counted }: WizardProps) {
   const zone = useZone();
   const go = useGo();
   const queries = useQueryClient();
   const readOnly = useReadOnly();
   const { search } = usePlace();
   const byData = isByData || search.partition !== undefined;
-  const example = per !== null ? `${per}=${LABELS[per] ?? "2026-02-27T07"}` : "year=2013/month=1/day=1";
+  const layout = useQuery({
+    ...dataset.definition(counted ?? ""),
+    enabled: byData && per === null && counted !== null,
+  });
+  const keys = layout.data?.keys ?? [];
+  const example = per !== null ? `${per}=${LABELS[per] ?? "2026-02-27T07"}` : layout.data ? exampleOf(layout.data) : "";
   const wall = (at: string | undefined) => (at && !byData ? toWall(Date.parse(at), zone) : "");
   const [range, setRange] = useState<Range>({ from: wall(search.from), to: wall(search.to) });
   const [named, setNamed] = useState(byData ? (search.partition ?? "") : "");
@@ -91,16 +113,20 @@ function Wizard({ name, byData: isByData, per }: { name: string; byData: boolean
     setPlan(null);
     setKey(crypto.randomUUID());
   };
-  const ends = byData ? range : { from: from?.instant ?? "", to: to?.instant ?? "" };
-  const partitions = named.split("\n").filter((line) => line.trim() !== "");
+  const partitions = named
+    .split("\n")
+    .filter((line) => line.trim() !== "")
+    .map((line) => pathOf(line, keys));
+  const first = { from: pathOf(range.from, keys), to: pathOf(range.to, keys) };
+  const ends = byData ? first : { from: from?.instant ?? "", to: to?.instant ?? "" };
   const body = {
     ...(partitions.length > 0
       ? { partitions: { values: partitions.map((line) => keysOf(line)) } }
       : byData
         ? {
             partitions: {
-              ...(range.from ? { from: keysOf(range.from) } : {}),
-              ...(range.to ? { to: keysOf(range.to) } : {}),
+              ...(first.from ? { from: keysOf(first.from) } : {}),
+              ...(first.to ? { to: keysOf(first.to) } : {}),
             },
           }
         : { from: ends.from, to: ends.to }),
@@ -148,26 +174,58 @@ function Wizard({ name, byData: isByData, per }: { name: string; byData: boolean
             submit(true);
           }}
         >
-          <p className="effect">{effectOf(byData, per, zone)}</p>
+          <p className="effect">{effectOf(byData, per, zone, example)}</p>
+          {byData && per === null && (
+            <p className="faint after">
+              {counted === null ? (
+                "Its trigger counts no dataset: write the keys of its `by`."
+              ) : layout.data ? (
+                <>
+                  Its partitions are those of <Go to={paths.dataset(counted)}>{counted.split(".").at(-1)}</Go>, with the
+                  keys <code>{keys.join("/")}</code>.
+                </>
+              ) : layout.error ? (
+                `The keys of ${counted} are not known: ${layout.error.message}`
+              ) : (
+                "Reading the keys of its partitions …"
+              )}
+            </p>
+          )}
           <div className="grid two after">
             {(["from", "to"] as const).map((end) => (
               <label key={end} className="field">
                 <span>{end === "from" ? "From" : "To"}</span>
-                <input
-                  type={byData ? "text" : "datetime-local"}
-                  value={range[end]}
-                  required={!byData || (end === "from" && !range.to)}
-                  disabled={partitions.length > 0}
-                  placeholder={byData ? example : undefined}
-                  onChange={(event) => edit(() => setRange({ ...range, [end]: event.target.value }))}
-                />
+                {byData ? (
+                  <input
+                    type="text"
+                    value={range[end]}
+                    required={end === "from" && !range.to}
+                    disabled={partitions.length > 0}
+                    placeholder={example}
+                    spellCheck={false}
+                    onChange={(event) => edit(() => setRange({ ...range, [end]: event.target.value }))}
+                  />
+                ) : (
+                  <WallField
+                    value={range[end]}
+                    required
+                    disabled={partitions.length > 0}
+                    take={(text) => edit(() => setRange({ ...range, [end]: text }))}
+                  />
+                )}
                 {!byData && <Note note={(end === "from" ? from : to)?.note ?? null} />}
               </label>
             ))}
             {byData && (
               <label className="field">
                 <span>Or these {per ? "periods" : "partitions"}, one a line</span>
-                <textarea rows={3} value={named} onChange={(event) => edit(() => setNamed(event.target.value))} />
+                <textarea
+                  rows={3}
+                  value={named}
+                  placeholder={example}
+                  spellCheck={false}
+                  onChange={(event) => edit(() => setNamed(event.target.value))}
+                />
               </label>
             )}
             <label className="field">
@@ -352,18 +410,6 @@ export function Entries({ entries }: { entries: unknown[] }) {
         </span>
       ))}
     </>
-  );
-}
-
-/** The keys of `year=2013/month=1`. With the names of a dataset's keys, `2013/1` has the same. */
-export function keysOf(text: string, names: readonly string[] = []): Record<string, string> {
-  const values = text.trim().split("/");
-  if (!text.includes("=") && values.length === names.length && values.every(Boolean))
-    return Object.fromEntries(names.map((name, index) => [name, values[index] ?? ""]));
-  return Object.fromEntries(
-    values
-      .filter((part) => part.includes("="))
-      .map((part) => [part.slice(0, part.indexOf("=")), part.slice(part.indexOf("=") + 1)]),
   );
 }
 

@@ -58,6 +58,12 @@ function Page({ ns, definition }: { ns: string; definition: StoredDataset }) {
         <code>
           s3://{definition.bucket}/{definition.prefix}
         </code>
+        {definition.newest && (
+          <>
+            {" · "}newest <code>{partition(definition.newest.partition)}</code>, came{" "}
+            <Ago side="past" at={definition.newest.at} />
+          </>
+        )}
         {definition.freshness && (
           <>
             {" · "}fresh for {definition.fresh}: <Freshness of={definition} />
@@ -324,7 +330,7 @@ function One({ name, values }: { name: string; values: string }) {
               <dd>
                 {data.ready_at ? (
                   <>
-                    <span className="ok">✓ registered</span> <Ago at={data.ready_at} />
+                    <span className="ok">✓ registered</span> <Ago side="past" at={data.ready_at} />
                   </>
                 ) : (
                   <span className="wait">? missing</span>
@@ -391,6 +397,7 @@ function One({ name, values }: { name: string; values: string }) {
             )}
             <h3>What used it</h3>
             {data.runs.length === 0 ? <p className="faint">No run.</p> : <Runs runs={data.runs} />}
+            {data.at_least && <p className="faint">There may be more runs: not all backfills were read.</p>}
             {data.ended.length > 0 && (
               <>
                 <h3>What did not run</h3>
@@ -413,6 +420,20 @@ function One({ name, values }: { name: string; values: string }) {
   );
 }
 
+/** What made a run beside the trigger: a backfill of its schedule, or a step of a re-processing, whose id has a point. */
+function MadeBy({ backfill, schedule }: { backfill: string; schedule: string }) {
+  const [id = "", step] = backfill.split(".");
+  const to =
+    step === undefined
+      ? { to: paths.schedule(schedule), search: { tab: "backfills" } }
+      : { to: paths.reprocess(schedule.split(".")[0] ?? "", id) };
+  return (
+    <span className="sub" title={backfill}>
+      by <Go {...to}>{step === undefined ? "a backfill" : `step ${Number(step) + 1} of a re-processing`}</Go>
+    </span>
+  );
+}
+
 /** Runs, each with its schedule, and whether a backfill or a re-processing made it. */
 function Runs({ runs }: { runs: RunOfPartition[] }) {
   return (
@@ -420,8 +441,8 @@ function Runs({ runs }: { runs: RunOfPartition[] }) {
       {runs.map((run) => (
         <li key={run.run_id}>
           <State state={run.state} word={false} /> <ScheduleLink name={run.schedule} /> <RunLink id={run.run_id} />{" "}
-          <Ago at={run.at} />
-          {run.backfill && <span className="sub">backfill {run.backfill}</span>}
+          <Ago side="past" at={run.at} />
+          {run.backfill && <MadeBy backfill={run.backfill} schedule={run.schedule} />}
         </li>
       ))}
     </ul>

@@ -1,30 +1,47 @@
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useCallback, useMemo } from "react";
+import { type ReactNode, useCallback, useMemo, useRef } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
 import { namespace } from "../api/queries";
 import type { DeadLetter } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { useGo, useNs, usePlace } from "../frame/place";
+import { hasText } from "../lib/filter";
 import { isOfMessage, number, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
+import type { SearchKey } from "../lib/search";
 import { ActButton } from "../parts/act";
 import { Command, copyCommand } from "../parts/command";
+import { AppFilter, ChoiceFilter, ClearFilters, TARGETS, TextFilter } from "../parts/filters";
 import { RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty } from "../parts/panel";
 import { type Column, Rows } from "../parts/rows";
 import { Ago, Reason } from "../parts/text";
+
+const FILTERS: SearchKey[] = ["q", "app", "target", "schedule"];
 
 /** Events that could not be delivered, by their reason: deliver one or many again, or drop one. */
 export function DeadLetters() {
   const ns = useNs();
   const { search, change } = usePlace();
   const query = useQuery(namespace.letters(ns, search.schedule));
+  const field = useRef<HTMLInputElement>(null);
+  useKeys({ "/": () => field.current?.focus() });
+  const fits = (letter: DeadLetter) =>
+    hasText(search.q, letter.run_id, letter.workflow, letter.reason) &&
+    (!search.app || letter.schedule.split(".")[1] === search.app) &&
+    (!search.target || letter.target === search.target);
+  const shown = query.data?.items.filter(fits).length ?? 0;
   return (
     <div className="page fill">
       <div className="page-head">
         <h1>Dead letters</h1>
-        <span className="faint">{query.data && number(query.data.items.length, query.data.next_cursor !== null)}</span>
+        <span className="faint">
+          {query.data &&
+            (shown === query.data.items.length
+              ? number(shown, query.data.next_cursor !== null)
+              : `${number(shown)} of the newest ${number(query.data.items.length)}`)}
+        </span>
         {search.schedule && (
           <span>
             of <ScheduleLink name={search.schedule} />{" "}
@@ -36,8 +53,14 @@ export function DeadLetters() {
         <span className="space" />
         <Command text={commands.letters(ns)} />
       </div>
+      <div className="toolbar">
+        <TextFilter of="q" label="Filter" placeholder="part of a name, an id or a reason" grow at={field} />
+        <AppFilter />
+        <ChoiceFilter of="target" label="Target" options={TARGETS} />
+        <ClearFilters of={FILTERS} />
+      </div>
       <Await query={query} rows={8}>
-        {({ items }) => <ByReason ns={ns} letters={items} />}
+        {({ items }) => <ByReason ns={ns} letters={items.filter(fits)} some={items.length > 0} />}
       </Await>
     </div>
   );
@@ -49,7 +72,7 @@ const schedulesOf = (letters: DeadLetter[]) =>
 
 type Line = { reason: string; letters: DeadLetter[] } | DeadLetter;
 
-function ByReason({ ns, letters }: { ns: string; letters: DeadLetter[] }) {
+function ByReason({ ns, letters, some }: { ns: string; letters: DeadLetter[]; some: boolean }) {
   const go = useGo();
   const lines = useMemo(() => {
     const found = new Map<string, DeadLetter[]>();
@@ -85,7 +108,9 @@ function ByReason({ ns, letters }: { ns: string; letters: DeadLetter[] }) {
       }}
       empty={
         <Empty>
-          Every event was delivered. One that its target refuses in every try would stand here, with the reason.
+          {some
+            ? "No dead letter fits."
+            : "Every event was delivered. One that its target refuses in every try would stand here, with the reason."}
         </Empty>
       }
     />
@@ -124,7 +149,7 @@ function columnsOf(ns: string): Column<Line>[] {
     { id: "event", width: "minmax(120px, 1fr)", head: "Event", cell: of((letter) => <RunLink id={letter.run_id} />) },
     { id: "target", width: "90px", head: "Target", cell: of((letter) => letter.target) },
     { id: "tries", width: "60px", head: "Tries", end: true, cell: of((letter) => letter.tries) },
-    { id: "failed", width: "90px", head: "Failed", cell: of((letter) => <Ago at={letter.failed_at} />) },
+    { id: "failed", width: "90px", head: "Failed", cell: of((letter) => <Ago side="past" at={letter.failed_at} />) },
     {
       id: "act",
       width: "150px",

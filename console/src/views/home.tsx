@@ -1,4 +1,4 @@
-import { useQuery } from "@tanstack/react-query";
+import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
@@ -15,7 +15,7 @@ import { Command } from "../parts/command";
 import { FireLink, FireSummary } from "../parts/fire";
 import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
-import { Ago, Freshness, Reason, State, Took, When } from "../parts/text";
+import { Ago, Freshness, Lasts, Ran, Reason, State, When } from "../parts/text";
 
 const FIRES = 10;
 
@@ -34,12 +34,16 @@ export function Home() {
   return (
     <div className="page">
       <h1 className="unseen">Home of {ns}</h1>
-      <Await query={now}>{(data) => <Figures ns={ns} now={data} letters={undelivered} runs={runs.data} />}</Await>
+      <Await query={now}>
+        {(data) => <Figures ns={ns} now={data} letters={undelivered} runs={runs.data} failed={runs.error} />}
+      </Await>
       {first && <FirstTime ns={ns} />}
       <div className="grid wide-left home">
         <div className="grid start">
           <Await query={now}>{(data) => <Stopped now={data} />}</Await>
           <Await query={now}>{(data) => <NeedsYou ns={ns} now={data} letters={undelivered} />}</Await>
+          <NoAnswer of="Dead letters are not known" query={letters} />
+          <NoAnswer of="Whether data is late is not known" query={datasets} />
           <LateDatasets datasets={datasets.data?.items ?? []} />
           <Panel
             title="Held up by"
@@ -142,7 +146,32 @@ function undeliveredOf(letters?: { items: { schedule: string }[]; next_cursor: s
   return { count: items.length, atLeast: !!letters?.next_cursor, schedules };
 }
 
-function Figures({ ns, now, letters, runs }: { ns: string; now: Now; letters: Undelivered; runs?: Outcomes }) {
+/** Of what a part of the page would say if its request had an answer; nothing while it has one, even an old one. */
+function NoAnswer({ of, query }: { of: string; query: UseQueryResult<unknown, Error> }) {
+  if (!query.error || query.data !== undefined) return null;
+  return (
+    <div className="stale" role="status">
+      <span className="glyph" aria-hidden="true">
+        ◷
+      </span>
+      {of}: {query.error.message}.{" "}
+      <button type="button" className="link" onClick={() => query.refetch()}>
+        Try again
+      </button>
+    </div>
+  );
+}
+
+interface FiguresProps {
+  ns: string;
+  now: Now;
+  letters: Undelivered;
+  runs?: Outcomes;
+  /** Why the outcomes of runs are not known. */
+  failed: Error | null;
+}
+
+function Figures({ ns, now, letters, runs, failed }: FiguresProps) {
   const ended = (state: string) => runs?.states[state] ?? 0;
   const need = needs(now, letters);
   return (
@@ -163,13 +192,13 @@ function Figures({ ns, now, letters, runs }: { ns: string; now: Now; letters: Un
         to={paths.view(ns, "queue")}
       />
       <Figure
-        value={runs ? number(ended("SUCCEEDED")) : "…"}
+        value={runs ? number(ended("SUCCEEDED")) : failed ? "?" : "…"}
         word="succeeded"
         to={paths.view(ns, "runs")}
         search={{ state: "SUCCEEDED" }}
       />
       <Figure
-        value={runs ? number(ended("FAILED")) : "…"}
+        value={runs ? number(ended("FAILED")) : failed ? "?" : "…"}
         word="failed"
         to={paths.view(ns, "runs")}
         search={{ state: "FAILED" }}
@@ -371,7 +400,7 @@ function ApprovalsLine({ ns, of }: { ns: string; of: Now["approvals"]["schedules
     <Line what={<span className="wait">◷ {count(of.count, "approval")}</span>} schedule={of.schedule} act={act}>
       <Reason text={inShort(only.reason)} />
       <span className="sub">
-        waits since <Ago at={of.oldest} />
+        waits since <Ago side="past" at={of.oldest} />
         {of.late > 0 && <span className="bad"> · {one ? "late" : `${of.late} late`}</span>}
         {of.jobs.map((job) => (
           <span key={job.job_id}>
@@ -582,7 +611,7 @@ function NextFires({ fires }: { fires: Fire[] }) {
                 <ScheduleLink name={fire.schedule} /> {fire.skipped && <span className="off">⤫ skipped</span>}
               </td>
               <td className="end faint">
-                <Ago at={fire.due_at} />
+                <Ago side="next" at={fire.due_at} />
               </td>
             </tr>
           ))}
@@ -613,7 +642,13 @@ function Running({ now }: { now: Now }) {
               </td>
               <td>{run.fire === null ? <RunLink id={run.run_id} /> : <FireLink id={run.fire} />}</td>
               <td className="end">
-                <Took from={run.claimed_at} living />
+                {run.started_at ? (
+                  <Ran run={run} />
+                ) : (
+                  <span className="faint">
+                    starting for <Lasts from={run.claimed_at} />
+                  </span>
+                )}
               </td>
             </tr>
           ))}

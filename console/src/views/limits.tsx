@@ -1,38 +1,78 @@
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import { commands } from "../api/commands";
 import { namespace } from "../api/queries";
 import type { Limit } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { useNs, usePlace } from "../frame/place";
+import { hasText } from "../lib/filter";
 import { number, withoutNamespace } from "../lib/format";
 import { paths } from "../lib/paths";
+import type { SearchKey } from "../lib/search";
 import { Command, copyCommand } from "../parts/command";
+import { ChoiceFilter, ClearFilters, TextFilter } from "../parts/filters";
 import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
 import { type Column, Rows } from "../parts/rows";
-import { Ago, State, When } from "../parts/text";
+import { Ago, State } from "../parts/text";
 
-/** Pools, policies, and every limit in which someone waits: what is in use, and the queue in its order. */
+const FILTERS: SearchKey[] = ["q", "kind"];
+
+/** The kinds of limits, each with its word. An admission is a part of a policy. */
+const KINDS: Record<string, string> = {
+  workflow: "workflow",
+  group: "group",
+  rate: "rate",
+  pool: "pool",
+  policy: "policy",
+  admission: "admission",
+  application: "EMR application",
+  emr: "EMR",
+};
+
+/** Every limit, whether or not someone waits: what it allows, what is in use, and the queue in its order. */
 export function Limits() {
   const ns = useNs();
   const { search, change } = usePlace();
-  const query = useQuery(namespace.limits(ns));
-  useKeys({ c: () => void copyCommand(commands.pools(ns)) });
+  const query = useQuery(namespace.allLimits(ns));
+  const field = useRef<HTMLInputElement>(null);
+  useKeys({ "/": () => field.current?.focus(), c: () => void copyCommand(commands.pools(ns)) });
+  const shown = (query.data?.items ?? []).filter(
+    (limit) => (!search.kind || limit.kind === search.kind) && hasText(search.q, limit.of, limit.name, limit.rule),
+  );
   return (
     <div className="page">
       <div className="page-head">
         <h1>Limits</h1>
-        <span className="faint">pools, policies, and limits with a queue</span>
+        <span className="faint" aria-live="polite">
+          {query.data &&
+            `${number(shown.length, !query.data.whole)} of pools, policies, workflows, groups, rates and EMR`}
+        </span>
         <span className="space" />
         <Command text={commands.pools(ns)} />
       </div>
+      <div className="toolbar">
+        <TextFilter of="q" label="Filter" placeholder="part of a name or of a rule" grow at={field} />
+        <ChoiceFilter of="kind" label="Kind" options={Object.keys(KINDS)} />
+        <ClearFilters of={FILTERS} />
+      </div>
       <div className="grid wide-left start">
-        <section className="panel">
-          <Await query={query}>
-            {({ items }) => <Every ns={ns} limits={items} chosen={search.name} choose={(name) => change({ name })} />}
-          </Await>
-        </section>
+        <div className="grid start">
+          <section className="panel">
+            <Await query={query} rows={8}>
+              {({ items }) => (
+                <Every
+                  ns={ns}
+                  limits={shown}
+                  some={items.length > 0}
+                  chosen={search.name}
+                  choose={(name) => change({ name })}
+                />
+              )}
+            </Await>
+          </section>
+          <OfNamespace ns={ns} />
+        </div>
         {search.name ? (
           <OneLimit ns={ns} name={search.name} />
         ) : (
@@ -45,46 +85,101 @@ export function Limits() {
   );
 }
 
-/** The name of a limit without its kind and namespace. A share stands after its pool. */
-const nameOf = (limit: Limit, ns: string) =>
-  (limit.name.split(":").slice(1) || [limit.name]).map((part) => withoutNamespace(part, ns)).join(" › ");
+const QUOTAS = [
+  { id: "schedules", word: "Schedules" },
+  { id: "documents", word: "Documents" },
+  { id: "fires_per_second", word: "Fires a second" },
+  { id: "waiting_jobs", word: "Waiting jobs" },
+  { id: "requests_per_second", word: "Requests a second" },
+] as const;
+
+/** What the namespace may have, and what it has. */
+function OfNamespace({ ns }: { ns: string }) {
+  const query = useQuery(namespace.quotas(ns));
+  return (
+    <Panel title="Quotas" note="of the namespace; beyond them a request is refused">
+      <Await query={query} rows={3}>
+        {({ effective, used }) => (
+          <table>
+            <tbody>
+              {QUOTAS.map(({ id, word }) => {
+                const has = id === "requests_per_second" ? null : used[id];
+                return (
+                  <tr key={id}>
+                    <td className="fit">{word}</td>
+                    <td>
+                      {has !== null && <Use of={{ in_use: has, maximum: effective[id], unit: "" }} />}
+                      {has === null && effective[id] !== null && `at most ${number(effective[id])}`}
+                      {effective[id] === null && <span className="faint"> no quota</span>}
+                    </td>
+                  </tr>
+                );
+              })}
+            </tbody>
+          </table>
+        )}
+      </Await>
+    </Panel>
+  );
+}
+
+/** The name of a limit without its kind and namespace. A share stands after its pool, and the rule of a rate is told
+ * beside it. */
+function nameOf(limit: Limit, ns: string): string {
+  if (limit.kind === "emr") return "starts of jobs in this account";
+  const parts = limit.name.split(":").slice(1);
+  return (limit.kind === "rate" ? parts.slice(0, 1) : parts).map((part) => withoutNamespace(part, ns)).join(" › ");
+}
 
 function Every({
   ns,
   limits,
+  some,
   chosen,
   choose,
 }: {
   ns: string;
   limits: Limit[];
+  /** Whether there are any, also such as do not fit. */
+  some: boolean;
   chosen: string | undefined;
   choose: (name: string) => void;
 }) {
   const columns: Column<Limit>[] = [
-    { id: "kind", width: "72px", head: "Kind", cell: (limit) => <span className="faint">{limit.kind}</span> },
+    {
+      id: "kind",
+      width: "76px",
+      head: "Kind",
+      cell: (limit) => <span className="faint">{KINDS[limit.kind] ?? limit.kind}</span>,
+    },
     {
       id: "name",
-      width: "minmax(140px, 1.4fr)",
-      head: "Name",
+      width: "minmax(180px, 1.8fr)",
+      head: "Name, and what it allows",
       cell: (limit) => (
-        <button
-          type="button"
-          className="link name"
-          title={limit.name}
-          aria-pressed={chosen === limit.name}
-          onClick={() => choose(limit.name)}
-        >
-          {nameOf(limit, ns)}
-        </button>
+        <>
+          <button
+            type="button"
+            className="link name"
+            title={limit.name}
+            aria-pressed={chosen === limit.name}
+            onClick={() => choose(limit.name)}
+          >
+            {nameOf(limit, ns)}
+          </button>
+          <span className="sub" title={limit.rule ?? undefined}>
+            {limit.rule ?? "what its schedules say"}
+          </span>
+        </>
       ),
     },
-    { id: "use", width: "minmax(150px, 1fr)", head: "In use", cell: (limit) => <Use of={limit} /> },
-    { id: "waiting", width: "72px", head: "Waiting", end: true, cell: (limit) => number(limit.waiting) },
+    { id: "use", width: "minmax(140px, 1fr)", head: "In use", cell: (limit) => <Use of={limit} /> },
+    { id: "waiting", width: "64px", head: "Waiting", end: true, cell: (limit) => number(limit.waiting) },
     {
       id: "next",
-      width: "90px",
+      width: "80px",
       head: "Next start",
-      cell: (limit) => (limit.next_at ? <Ago at={limit.next_at} /> : <span className="faint">–</span>),
+      cell: (limit) => (limit.next_at ? <Ago side="next" at={limit.next_at} /> : <span className="faint">–</span>),
     },
   ];
   return (
@@ -93,14 +188,19 @@ function Every({
       rows={limits}
       columns={columns}
       fill={false}
+      height={46}
       rowKey={(limit) => limit.name}
       rowClass={(limit) => (limit.name === chosen ? "chosen" : "")}
       onOpen={(limit) => choose(limit.name)}
       keys={{ c: (limit) => void copyCommand(commandOf(ns, limit)) }}
       empty={
-        <Empty command="sluice apply app.yaml">
-          No pools, no policies, and nobody waits in a queue. An app document may have pools and policies.
-        </Empty>
+        some ? (
+          <Empty>No limit fits.</Empty>
+        ) : (
+          <Empty command="sluice apply app.yaml">
+            No limits, and nobody waits in a queue. An app document may have pools, policies, and schedules with limits.
+          </Empty>
+        )
       }
     />
   );
@@ -186,10 +286,11 @@ function OneLimit({ ns, name }: { ns: string; name: string }) {
               note={limit.of.startsWith(limit.kind) ? undefined : limit.kind}
             >
               <div className="body grid start">
+                {limit.rule && <p>{limit.rule}</p>}
                 <Use of={limit} />
                 {limit.next_at && (
                   <p>
-                    it lets the next start at <When at={limit.next_at} as="second" />
+                    the next may start <Ago side="next" at={limit.next_at} />
                   </p>
                 )}
               </div>
@@ -264,7 +365,7 @@ function Holders({ limit }: { limit: Limit }) {
             <RunLink id={holder.run_id} />
           </td>
           <td className="end">
-            <Ago at={holder.since} />
+            <Ago side="past" at={holder.since} />
           </td>
         </>
       )}

@@ -38,9 +38,11 @@ export function MessageView() {
         ) : (
           <Await query={definition}>{(data) => <Living name={name} message={data} />}</Await>
         )}
-        {runs.data && (
+        {(runs.data || definition.data) && (
           <Panel title="Sent" note="the newest first">
-            <RunsTable runs={runs.data.items} ofOne empty={<Empty>Nothing has been sent yet.</Empty>} />
+            <Await query={runs}>
+              {({ items }) => <RunsTable runs={items} ofOne empty={<Empty>Nothing has been sent yet.</Empty>} />}
+            </Await>
           </Panel>
         )}
       </div>
@@ -73,12 +75,18 @@ function Living({ name, message }: { name: string; message: StoredMessage }) {
       <Panel title="Why" className="why" tools={<Command text={commands.showMessage(name)} />}>
         <div className="body">
           <p className="because">
-            {why.data ? <Reason text={why.data.why} refs={why.data.refs} /> : "Reading its reason"}
+            {why.data ? (
+              <Reason text={why.data.why} refs={why.data.refs} />
+            ) : why.error ? (
+              `Its reason is not known: ${why.error.message}`
+            ) : (
+              "Reading its reason"
+            )}
           </p>
           <p className="faint">
             {message.next_fire ? (
               <>
-                sent next at <When at={message.next_fire} as="second" /> (<Ago at={message.next_fire} />)
+                sent next at <When at={message.next_fire} as="second" /> (<Ago side="next" at={message.next_fire} />)
               </>
             ) : (
               "no send is planned"

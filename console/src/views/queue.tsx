@@ -1,25 +1,28 @@
 import { useQuery } from "@tanstack/react-query";
-import { useId, useMemo, useRef } from "react";
+import { useMemo, useRef } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
 import { namespace } from "../api/queries";
 import type { Job } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { useGo, useNs, usePlace } from "../frame/place";
+import { filterOfJobs, hasText } from "../lib/filter";
 import { events, linesOf } from "../lib/fires";
 import { number, partition, withoutNamespace } from "../lib/format";
 import { byHolder, byWord, type Held, ONE_GROUP, useInWords, waitsFor } from "../lib/held";
 import { ofRef, paths } from "../lib/paths";
+import type { SearchKey } from "../lib/search";
 import { inShort } from "../lib/sentence";
 import { lookOfState } from "../lib/states";
 import { ActButton, useAct } from "../parts/act";
 import { Command, copyCommand } from "../parts/command";
+import { ClearFilters, TextFilter, WorkFilters } from "../parts/filters";
 import { FireLink } from "../parts/fire";
 import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty } from "../parts/panel";
 import { type Column, Rows } from "../parts/rows";
 import { WaitingOfFire } from "../parts/runs-table";
-import { Ago, Reason, When } from "../parts/text";
+import { Ago, Reason, Unread, When } from "../parts/text";
 
 const STATES = ["PENDING_TRIGGER", "PENDING_CONSTRAINTS", "PENDING_LAUNCH"];
 const GROUPINGS = [
@@ -27,6 +30,8 @@ const GROUPINGS = [
   { by: "schedule", word: "schedule" },
   { by: "state", word: "state" },
 ];
+
+const FILTERS: SearchKey[] = ["q", "app", "workflow", "target", "tag", "schedule", "state", "late", "name"];
 
 /** The kinds of what holds jobs, as the address names them. */
 const KINDS: Record<string, string> = { ...ONE_GROUP, window: "a window of time", probe: "a probe", grant: "a grant" };
@@ -37,18 +42,19 @@ type Line = { group: Held; open: boolean } | { job: Job; place: number } | { fir
 export function Queue() {
   const ns = useNs();
   const { search, change } = usePlace();
-  const query = useQuery(namespace.jobs(ns));
-  const known = useId();
+  const filter = filterOfJobs(search);
+  const query = useQuery(namespace.jobs(ns, filter));
+  const command = commands.jobs(ns, search.schedule, { ...filter, state: search.state, q: search.q });
   const names = useMemo(() => [...new Set((query.data?.rows ?? []).map((job) => job.schedule))].sort(), [query.data]);
   const field = useRef<HTMLInputElement>(null);
-  useKeys({ "/": () => field.current?.focus(), c: () => void copyCommand(commands.jobs(ns, search.schedule)) });
+  useKeys({ "/": () => field.current?.focus(), c: () => void copyCommand(command) });
   const fitting = useMemo(
     () =>
       (query.data?.rows ?? []).filter(
         (job) =>
           (!search.state || job.state === search.state) &&
           (!search.schedule || job.schedule === search.schedule) &&
-          (!search.q || `${job.schedule} ${job.reason}`.toLowerCase().includes(search.q.toLowerCase())),
+          hasText(search.q, job.job_id, job.reason),
       ),
     [query.data, search.state, search.schedule, search.q],
   );
@@ -70,33 +76,12 @@ export function Queue() {
             `${number(events(fitting), !query.data.whole || query.data.rows.length >= 5000)} wait, the oldest first in each group`}
         </span>
         <span className="space" />
-        <Command text={commands.jobs(ns, search.schedule)} />
+        <Command text={command} />
       </div>
       <div className="toolbar">
-        <input
-          ref={field}
-          type="search"
-          className="grow"
-          aria-label="Filter"
-          placeholder="part of a name or of a reason"
-          value={search.q ?? ""}
-          onChange={(event) => change({ q: event.target.value || undefined }, true)}
-          onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
-        />
-        <input
-          aria-label="Schedule"
-          placeholder="a schedule's full name"
-          list={known}
-          defaultValue={search.schedule ?? ""}
-          key={search.schedule ?? ""}
-          spellCheck={false}
-          onChange={(event) => names.includes(event.target.value) && change({ schedule: event.target.value })}
-        />
-        <datalist id={known}>
-          {names.slice(0, 500).map((name) => (
-            <option key={name} value={name} />
-          ))}
-        </datalist>
+        <TextFilter of="q" label="Filter" placeholder="part of a name or of a reason" grow at={field} />
+        <WorkFilters />
+        <TextFilter of="schedule" label="Schedule" placeholder="a schedule's full name" options={names} />
         <fieldset className="chips">
           <legend className="unseen">By</legend>
           {GROUPINGS.map(({ by, word }) => (
@@ -117,7 +102,16 @@ export function Queue() {
               {lookOfState(state).glyph} {state.replace("PENDING_", "").toLowerCase()}
             </button>
           ))}
+          <button
+            type="button"
+            aria-pressed={search.late === "yes"}
+            title="They have not started by their deadlines"
+            onClick={() => change({ late: search.late === "yes" ? undefined : "yes" })}
+          >
+            late
+          </button>
         </fieldset>
+        <ClearFilters of={FILTERS} />
       </div>
       {(search.schedule || search.name) && (
         <div className="toolbar">
@@ -127,9 +121,6 @@ export function Queue() {
             </span>
           )}
           {search.name && <span>held by: {KINDS[search.name] ?? search.name}</span>}
-          <button type="button" className="link" onClick={() => change({ schedule: undefined, name: undefined })}>
-            Show all that waits
-          </button>
         </div>
       )}
       <Await query={query} rows={10}>
@@ -188,7 +179,7 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
     },
     {
       id: "job",
-      width: "minmax(100px, 0.6fr)",
+      width: "minmax(136px, 0.7fr)",
       head: "Job",
       cell: (line) =>
         "group" in line ? (
@@ -203,7 +194,9 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
       id: "since",
       width: "80px",
       head: "Since",
-      cell: (line) => <Ago at={oldest("group" in line ? line.group.jobs : "fire" in line ? line.jobs : [line.job])} />,
+      cell: (line) => (
+        <Ago side="past" at={oldest("group" in line ? line.group.jobs : "fire" in line ? line.jobs : [line.job])} />
+      ),
     },
     {
       id: "why",
@@ -306,14 +299,15 @@ function GroupName({ ns, group }: { ns: string; group: Held }) {
 function UseOf({ ns, group, open }: { ns: string; group: Held; open: boolean }) {
   const query = useQuery({ ...namespace.limits(ns, group.limit), enabled: open && !!group.limit, retry: false });
   const limit = group.limit ? query.data?.items[0] : undefined;
-  if (!limit) return null;
+  if (!limit) return group.limit && query.error ? <Unread error={query.error} /> : null;
   return (
     <span className="faint">
       {useInWords(limit)}
       {limit.in_use === null && limit.next_at && (
         <>
-          {"next start at "}
-          <When at={limit.next_at} as="second" />
+          {limit.rule}
+          {", the next "}
+          <Ago side="next" at={limit.next_at} />
         </>
       )}
       {limit.holders && limit.holders.length > 0 && (

@@ -8,6 +8,7 @@ import { change as changed, dollars, duration, number, percent, withoutNamespace
 import { paths } from "../lib/paths";
 import { Command } from "../parts/command";
 import { Go, RunLink } from "../parts/go";
+import { DayField } from "../parts/moment";
 import { Await, Empty } from "../parts/panel";
 
 type Value = number | string | null | undefined;
@@ -55,11 +56,7 @@ export function Report() {
         <span className="tools">
           <label>
             <span className="unseen">Day</span>
-            <input
-              type="date"
-              value={search.day ?? query.data?.day ?? ""}
-              onChange={(event) => change({ day: event.target.value || undefined })}
-            />
+            <DayField value={search.day ?? query.data?.day ?? ""} take={(day) => change({ day: day || undefined })} />
           </label>
           <Command text={commands.report(ns, search.day)} />
         </span>

@@ -9,19 +9,23 @@ import type { PlanOfReprocess, StoredReprocess } from "../api/types";
 import { useGo, useNs, usePlace, useZone } from "../frame/place";
 import { tell } from "../frame/settings";
 import { count, number, partition, partitionPath, shortId, shortName } from "../lib/format";
+import { keysOf } from "../lib/layout";
 import { paths } from "../lib/paths";
 import { fromWall } from "../lib/zone";
 import { ActButton, ReadOnlyNote, useReadOnly } from "../parts/act";
 import { Command } from "../parts/command";
+import { Chips } from "../parts/filters";
 import { Go, ScheduleLink } from "../parts/go";
+import { WallField } from "../parts/moment";
 import { Await, Empty, Failure, Panel } from "../parts/panel";
 import { Ago, Reason, State } from "../parts/text";
-import { Entries, Incomplete, keysOf, Note } from "./backfill";
+import { Entries, Incomplete, Note } from "./backfill";
 import { Counts } from "./schedule/backfills";
 
 /** Run something again with everything downstream of it: what to begin with, a dry run, then the beginning. */
 export function Reprocess() {
   const ns = useNs();
+  const { search } = usePlace();
   const query = useQuery(namespace.reprocesses(ns));
   return (
     <div className="page">
@@ -37,24 +41,29 @@ export function Reprocess() {
               <Empty command={commands.reprocesses(ns)}>None yet.</Empty>
             ) : (
               <div className="scroll-x">
+                <div className="toolbar pad">
+                  <Chips of="state" label="State" options={["RUNNING", "DONE", "FAILED", "CANCELLED"]} />
+                </div>
                 <table>
                   <tbody>
-                    {items.map((item) => (
-                      <tr key={item.reprocess_id}>
-                        <td className="fit">
-                          <State state={item.state} />
-                        </td>
-                        <td>
-                          <Go to={paths.reprocess(ns, item.reprocess_id)}>{beginning(item)}</Go>
-                        </td>
-                        <td>
-                          <Counts of={item} />
-                        </td>
-                        <td className="end">
-                          <Ago at={item.created_at} />
-                        </td>
-                      </tr>
-                    ))}
+                    {items
+                      .filter((item) => !search.state || item.state === search.state)
+                      .map((item) => (
+                        <tr key={item.reprocess_id}>
+                          <td className="fit">
+                            <State state={item.state} />
+                          </td>
+                          <td>
+                            <Go to={paths.reprocess(ns, item.reprocess_id)}>{beginning(item)}</Go>
+                          </td>
+                          <td>
+                            <Counts of={item} />
+                          </td>
+                          <td className="end">
+                            <Ago at={item.created_at} />
+                          </td>
+                        </tr>
+                      ))}
                   </tbody>
                 </table>
               </div>
@@ -206,11 +215,10 @@ function Wizard({ ns }: { ns: string }) {
                 {(["from", "to"] as const).map((end) => (
                   <label key={end} className="field">
                     <span>{end === "from" ? `From, in ${zone}` : `To (excluded), in ${zone}`}</span>
-                    <input
-                      type="datetime-local"
+                    <WallField
                       required
                       value={fires[end]}
-                      onChange={(event) => edit(() => setFires({ ...fires, [end]: event.target.value }))}
+                      take={(text) => edit(() => setFires({ ...fires, [end]: text }))}
                     />
                     <Note note={(end === "from" ? since : until)?.note ?? null} />
                   </label>

@@ -10,7 +10,7 @@ import { ScheduleZone, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
 import { fireOf } from "../lib/fires";
 import { dollars, duration, number, partition, shortId, shortName } from "../lib/format";
-import { lateBy, missedBy } from "../lib/late";
+import { missedBy } from "../lib/late";
 import { paths } from "../lib/paths";
 import { waitInWords } from "../lib/sentence";
 import { ActButton } from "../parts/act";
@@ -19,7 +19,7 @@ import { PlaceInItsFire, useFireInstead } from "../parts/fire";
 import { Go, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Failure, Loading, Panel } from "../parts/panel";
 import { openTab, type Tab, Tabs } from "../parts/tabs";
-import { Late, Partition, Reason, State, Took, When } from "../parts/text";
+import { Late, Partition, Ran, Reason, State, When } from "../parts/text";
 import { Instants } from "./run/instants";
 import { LineageOf } from "./run/lineage";
 import { Log } from "./run/log";
@@ -103,6 +103,7 @@ function Page({ run }: { run: RunInFull }) {
         <div className="body">
           <p className="because">
             <Reason text={why.data?.why ?? (run.reason || run.fired_by)} refs={why.data?.refs} />
+            {why.error && !why.data && <span className="faint"> (its explanation has no answer)</span>}
           </p>
           <p className="faint">
             started because <Reason text={run.fired_by} refs={why.data?.refs} />
@@ -117,9 +118,9 @@ function Page({ run }: { run: RunInFull }) {
         <Instants run={shown} />
       </Panel>
       <div className="figures">
-        <Figure word="Waited" value={<Took from={run.created_at} to={run.claimed_at} />} />
-        <Figure word="Took" value={<Took from={run.claimed_at} to={run.ended_at} living={living} />} />
-        <Figure word="Late" value={<Late ms={lateBy(run)} beyond={run.late || missedBy(run) > 0} />} />
+        <Figure word="Waited" value={duration(run.waited_ms)} />
+        <Figure word="Took" value={<Ran run={run} />} />
+        <Figure word="Late" value={<Late ms={run.late_by_ms} beyond={run.late || missedBy(run) > 0} />} />
         <Figure word="Cost, list price" value={dollars(run.billed?.cost_usd)} />
         <Figure word="Priority" value={run.priority} />
       </div>
@@ -229,11 +230,9 @@ function Attempts({ run }: { run: RunInFull }) {
             <td className="fit">
               <When at={attempt.claimed_at} as="second" />
             </td>
+            <td className="end">{duration(attempt.waited_ms)}</td>
             <td className="end">
-              <Took from={attempt.created_at} to={attempt.claimed_at} />
-            </td>
-            <td className="end">
-              <Took from={attempt.claimed_at} to={attempt.ended_at} living={lives(attempt.state)} />
+              <Ran run={attempt} />
             </td>
             <td>
               <Reason text={attempt.reason || "–"} />

@@ -1,19 +1,22 @@
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
+import { useContext } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
 import { schedule } from "../api/queries";
 import type { StoredSchedule, WhySchedule } from "../api/types";
 import { useKeys } from "../frame/keys";
-import { ScheduleZone, useGo, useNs, usePlace } from "../frame/place";
+import { ScheduleZone, useGo, useNs, usePlace, useZone } from "../frame/place";
 import { tell } from "../frame/settings";
 import { events } from "../lib/fires";
-import { between, count, dagOfStart, partition, person, shortName } from "../lib/format";
+import { count, dagOfStart, partition, person, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
 import { ofPartition } from "../lib/sentence";
 import { PAUSED } from "../lib/states";
+import { show, zoneLabel } from "../lib/zone";
 import { ActButton, useAct } from "../parts/act";
 import { Command, copy } from "../parts/command";
+import { Chips } from "../parts/filters";
 import { Go, JobLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
 import { JobsTable, RecordsTable, RunsTable } from "../parts/runs-table";
@@ -181,8 +184,13 @@ function WhyPanel({ why, definition }: { why: WhySchedule; definition: StoredSch
         <div>
           <div className="sub-head">
             <h3>Constraints</h3>
+            {!chosen && <span className="faint">for a job that would begin now</span>}
           </div>
-          <Constraints constraints={chosen?.constraints ?? []} limits={chosen?.limits} refs={refs} />
+          <Constraints
+            constraints={chosen?.constraints ?? why.constraints ?? []}
+            limits={chosen ? chosen.limits : why.limits}
+            refs={refs}
+          />
         </div>
       </div>
     </Panel>
@@ -197,6 +205,14 @@ function Flat({ job, definition }: { job: WhySchedule["jobs"][number] | undefine
         <li>
           <span className="glyph wait">…</span>
           <Reason text={definition.triggered_by} />
+        </li>
+      )}
+      {job && job.arrived.length + job.missing.length === 0 && (
+        <li>
+          <span className="glyph ok">✓</span>
+          <span>
+            met: <Reason text={definition.triggered_by} />
+          </span>
         </li>
       )}
       {job?.arrived.map((text) => (
@@ -235,8 +251,9 @@ export function Next({ name, skips }: { name: string; skips: string[] }) {
                   <tr key={at}>
                     <td className="fit">
                       <When at={at} as="second" />
+                      <InOtherZone at={at} />
                     </td>
-                    <td className="faint">{skipped ? "skipped" : <Ago at={data.due[index] ?? at} />}</td>
+                    <td className="faint">{skipped ? "skipped" : <Ago side="next" at={data.due[index] ?? at} />}</td>
                     <td className="end">
                       <button
                         type="button"
@@ -257,8 +274,24 @@ export function Next({ name, skips }: { name: string; skips: string[] }) {
   );
 }
 
+/** The wall time in the zone of the schedule, or in UTC if that zone is shown already; nothing if both are the same. */
+function InOtherZone({ at }: { at: string }) {
+  const own = useContext(ScheduleZone);
+  const shown = useZone();
+  const other = own && own !== shown ? own : shown === "UTC" ? null : "UTC";
+  if (other === null) return null;
+  return (
+    <span className="sub">
+      {show(Date.parse(at), other, "second")} {zoneLabel(other)}
+    </span>
+  );
+}
+
+const RUNS = ["RUNNING", "RETRYING", "SUCCEEDED", "FAILED", "CANCELLED"];
+
 function RunsTab({ name }: { name: string }) {
-  const query = useQuery(schedule.runs(name));
+  const { search } = usePlace();
+  const query = useQuery(schedule.runs(name, search.state ? { state: search.state } : {}));
   return (
     <Await query={query}>
       {({ items }) => {
@@ -266,11 +299,19 @@ function RunsTab({ name }: { name: string }) {
         const known = (values: (number | null)[]) => values.filter((value): value is number => value !== null);
         return (
           <>
+            {(items.length > 0 || search.state) && (
+              <div className="toolbar pad">
+                <Chips of="state" label="State" options={RUNS} />
+                <Go to={paths.view(name.split(".")[0] ?? "", "runs")} search={{ schedule: name, state: search.state }}>
+                  All its runs
+                </Go>
+              </div>
+            )}
             {ended.length > 0 && (
               <div className="sparks">
-                <Spark word="Took" values={known(ended.map((run) => between(run.claimed_at, run.ended_at)))} />
+                <Spark word="Took" values={known(ended.map((run) => run.took_ms))} />
                 <Spark word="Waited" values={ended.map((run) => run.waited_ms)} />
-                <Spark word="Late" values={known(ended.map((run) => run.sends?.late_p50 ?? run.lateness_ms))} />
+                <Spark word="Late" values={known(ended.map((run) => run.sends?.late_p50 ?? run.late_by_ms))} />
               </div>
             )}
             <RunsTable
@@ -278,7 +319,8 @@ function RunsTab({ name }: { name: string }) {
               ofOne
               empty={
                 <Empty command={commands.run(name)}>
-                  No runs yet. Its trigger starts one once it is met; the command starts one now.
+                  {search.state ? `No run is ${search.state}.` : "No runs yet."} Its trigger starts one once it is met;
+                  the command starts one now.
                 </Empty>
               }
             />
@@ -304,16 +346,32 @@ function JobsTab({ name }: { name: string }) {
   );
 }
 
+const RECORDS = ["ABORTED", "DROPPED", "EXPIRED", "SKIPPED", "COALESCED", "LATE"];
+
 function RecordsTab({ name }: { name: string }) {
+  const { search } = usePlace();
   const query = useQuery(schedule.records(name));
   return (
     <Await query={query}>
       {({ items }) => (
-        <RecordsTable
-          records={items}
-          ofOne
-          empty={<Empty>Nothing was aborted, dropped, skipped, coalesced or has expired.</Empty>}
-        />
+        <>
+          {items.length > 0 && (
+            <div className="toolbar pad">
+              <Chips of="state" label="State" options={RECORDS} />
+            </div>
+          )}
+          <RecordsTable
+            records={items.filter((record) => !search.state || record.kind === search.state)}
+            ofOne
+            empty={
+              <Empty>
+                {items.length > 0
+                  ? `None of the newest ${items.length} is ${search.state}.`
+                  : "Nothing was aborted, dropped, skipped, coalesced or has expired."}
+              </Empty>
+            }
+          />
+        </>
       )}
     </Await>
   );
@@ -321,6 +379,8 @@ function RecordsTab({ name }: { name: string }) {
 
 function Definition({ definition }: { definition: StoredSchedule }) {
   const { name, version, updated_at, updated_by } = definition;
+  const versions = useQuery(schedule.versions(name));
+  const made = versions.data?.items.find((one) => one.version === version);
   return (
     <div className="pad grid">
       <dl className="facts">
@@ -340,7 +400,19 @@ function Definition({ definition }: { definition: StoredSchedule }) {
         <dd>{definition.zone}</dd>
         <dt>Version</dt>
         <dd>
-          {version}, <When at={updated_at} as="second" /> by <span title={updated_by}>{person(updated_by)}</span>
+          {version}
+          {made ? (
+            <>
+              , <When at={made.created_at} as="second" /> by{" "}
+              <span title={made.created_by}>{person(made.created_by)}</span>
+            </>
+          ) : (
+            versions.error && <span className="wait">, its date is not known: {versions.error.message}</span>
+          )}
+        </dd>
+        <dt>State since</dt>
+        <dd>
+          <When at={updated_at} as="second" /> by <span title={updated_by}>{person(updated_by)}</span>
         </dd>
         <dt>Command</dt>
         <dd>

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useCallback, useDeferredValue, useMemo, useRef, useState } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
-import { glances, type ScheduleList, scheduleRows } from "../api/queries";
+import { glances, namespace, type ScheduleList, scheduleRows } from "../api/queries";
 import type { GlanceAtSchedule, LastRun, ScheduleInShort } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { useGo, useNs, usePlace } from "../frame/place";
@@ -15,9 +15,9 @@ import { lookOfState, PAUSED } from "../lib/states";
 import { ActButton, useAct } from "../parts/act";
 import { copy } from "../parts/command";
 import { Go, ScheduleLink } from "../parts/go";
-import { Await, Empty } from "../parts/panel";
+import { Await, Empty, Failure } from "../parts/panel";
 import { type Column, Rows } from "../parts/rows";
-import { Ago, Reason, State } from "../parts/text";
+import { Ago, Reason, State, Unread } from "../parts/text";
 import { BulkDialog } from "./schedules/bulk";
 
 const STATES = ["enabled", "paused", "completed", "disabled"];
@@ -44,13 +44,16 @@ export function Schedules() {
     change({ q: q || undefined }, true);
   };
   const sought = useDeferredValue(typed);
+  const byTarget = parseFilter(sought).target.length > 0;
+  const workflows = useQuery({ ...namespace.workflows(ns), enabled: byTarget });
   const shown = useMemo(() => {
     const filter = parseFilter(sought);
+    const targets = new Map((workflows.data ?? []).map(({ name, target }) => [name, target.type]));
     const fitting = (query.data?.rows ?? []).filter(
-      (row) => !isOfMessage(row.name) && (search.all === "yes" || row.dag === null) && fits(row, filter),
+      (row) => !isOfMessage(row.name) && (search.all === "yes" || row.dag === null) && fits(row, filter, targets),
     );
     return sorted(fitting, search.sort);
-  }, [query.data, sought, search.sort, search.all]);
+  }, [query.data, workflows.data, sought, search.sort, search.all]);
   // With the filter `app:flights`, the whole app can be stopped.
   const app = useMemo(() => {
     const apps = parseFilter(sought).app;
@@ -82,7 +85,7 @@ export function Schedules() {
           className="grow"
           type="search"
           aria-label="Filter"
-          placeholder="part of a name, state:hold, tag:team=a, app:flights"
+          placeholder="part of a name, state:hold, tag:team=a, app:flights, target:sqs"
           title="Also workflow:NAME. The key / comes here."
           value={typed}
           spellCheck={false}
@@ -128,6 +131,7 @@ export function Schedules() {
           {chosen.size > 0 ? `Act on ${number(able.length)} chosen` : `Act on all ${number(able.length)}`}
         </button>
       </div>
+      {byTarget && workflows.error && <Failure error={workflows.error} retry={() => workflows.refetch()} />}
       <Await query={query} rows={12}>
         {() => (
           <ScheduleTable ns={ns} rows={shown} chosen={chosen} toggle={toggle} setChosen={setChosen} sought={sought} />
@@ -156,7 +160,7 @@ interface TableProps {
 
 function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TableProps) {
   const [onScreen, setOnScreen] = useState<string[]>([]);
-  const seen = useGlances(ns, onScreen);
+  const { known: seen, error } = useGlances(ns, onScreen);
   const open = useAct();
   const go = useGo();
   const showRows = useCallback(
@@ -216,14 +220,14 @@ function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TablePro
       id: "now",
       width: "minmax(200px, 1.7fr)",
       head: "Now",
-      cell: (row) => <NowOf row={row} glance={seen.get(row.name)} />,
+      cell: (row) => <NowOf row={row} glance={seen.get(row.name)} error={error} />,
     },
-    { id: "next", width: "72px", head: "Next", cell: (row) => <NextOf glance={seen.get(row.name)} /> },
+    { id: "next", width: "72px", head: "Next", cell: (row) => <NextOf glance={seen.get(row.name)} error={error} /> },
     {
       id: "last",
       width: "112px",
       head: "Last 10",
-      cell: (row) => <LastTen name={row.name} runs={seen.get(row.name)?.last} />,
+      cell: (row) => <LastTen name={row.name} runs={seen.get(row.name)?.last} error={error} />,
     },
   ];
 
@@ -260,15 +264,21 @@ function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TablePro
 }
 
 /** The dear facts of the rows on screen; those of rows that were on screen stay. */
-function useGlances(ns: string, names: string[]): Map<string, GlanceAtSchedule> {
+function useGlances(ns: string, names: string[]): { known: Map<string, GlanceAtSchedule>; error: Error | null } {
   const known = useRef(new Map<string, GlanceAtSchedule>());
-  const { data } = useQuery(glances(ns, names));
+  const { data, error } = useQuery(glances(ns, names));
   if (data) for (const [name, glance] of data) known.current.set(name, glance);
-  return known.current;
+  return { known: known.current, error };
 }
 
-function NowOf({ row, glance }: { row: ScheduleInShort; glance: GlanceAtSchedule | undefined }) {
-  if (!glance) return <span className="faint">{row.pause_reason ?? (row.enabled ? "" : row.state)}</span>;
+interface OfGlance {
+  glance: GlanceAtSchedule | undefined;
+  error: Error | null;
+}
+
+function NowOf({ row, glance, error }: { row: ScheduleInShort } & OfGlance) {
+  if (!glance)
+    return row.enabled ? <Unread error={error} /> : <span className="faint">{row.pause_reason ?? row.state}</span>;
   return (
     <span className={glance.waiting > 0 ? "now" : "now two-lines"} title={glance.why}>
       {/* What triggers it stands in its own column. */}
@@ -282,8 +292,8 @@ function NowOf({ row, glance }: { row: ScheduleInShort; glance: GlanceAtSchedule
   );
 }
 
-function NextOf({ glance }: { glance: GlanceAtSchedule | undefined }) {
-  return glance ? <Ago at={glance.next_fire} /> : null;
+function NextOf({ glance, error }: OfGlance) {
+  return glance ? <Ago side="next" at={glance.next_fire} /> : <Unread error={error} />;
 }
 
 const MARKS = {
@@ -296,8 +306,8 @@ const MARKS = {
 };
 
 /** The last runs, the newest at the right. One link for all: single cells are too small to be hit. */
-function LastTen({ name, runs }: { name: string; runs: LastRun[] | undefined }) {
-  if (!runs) return null;
+function LastTen({ name, runs, error }: { name: string; runs: LastRun[] | undefined; error: Error | null }) {
+  if (!runs) return <Unread error={error} />;
   if (runs.length === 0) return <span className="faint">no runs</span>;
   const failed = runs.filter((run) => run.state === "FAILED").length;
   return (

@@ -5,11 +5,12 @@ import { namespace } from "../api/queries";
 import { useKeys } from "../frame/keys";
 import { useGo, useNs, usePlace, useZone } from "../frame/place";
 import { tell, useNowBy } from "../frame/settings";
-import { number, shortName } from "../lib/format";
+import { dagOfStart, isNotice, isOfMessage, number, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
 import { moved, rangeOf, SPANS } from "../lib/spans";
 import { fromWall, toWall } from "../lib/zone";
 import { ScheduleLink } from "../parts/go";
+import { WallField } from "../parts/moment";
 import { Await, Empty } from "../parts/panel";
 import { Rows } from "../parts/rows";
 import { State, Took, When } from "../parts/text";
@@ -84,11 +85,10 @@ export function TimelineView() {
         </fieldset>
         <label>
           <span className="faint">until </span>
-          <input
-            type="datetime-local"
+          <WallField
             aria-label={`Until, in ${zone}`}
             value={toWall(range.to, zone)}
-            onChange={(event) => change({ to: fromWall(event.target.value, zone)?.instant }, true)}
+            take={(text) => change({ to: fromWall(text, zone)?.instant }, true)}
           />
         </label>
         <fieldset className="chips">
@@ -169,12 +169,25 @@ function usePick(ns: string, data: Attempts): (index: number) => Promise<void> {
   };
 }
 
-const NO_POOLS: ReadonlyMap<string, string> = new Map();
 const NO_POOL = "no pool";
+const NOTICES = "notices";
+
+/** The view of a schedule, of the message or of the DAG that it is made for. */
+function addressOfSchedule(name: string): { to: string } {
+  const dag = dagOfStart(name);
+  return { to: dag ? paths.dag(dag) : isOfMessage(name) ? paths.message(name) : paths.schedule(name) };
+}
 
 /** The pool of each workflow that has one, once a picture by pools is asked for. */
 function usePools(ns: string, enabled: boolean): ReadonlyMap<string, string> {
-  return useQuery({ ...namespace.pools(ns), enabled }).data ?? NO_POOLS;
+  const workflows = useQuery({ ...namespace.workflows(ns), enabled }).data;
+  return useMemo(() => {
+    const found = new Map<string, string>();
+    for (const { name, pool } of workflows ?? []) {
+      if (pool) found.set(name, pool.includes(".") ? pool : `${ns}.${pool}`);
+    }
+    return found;
+  }, [workflows, ns]);
 }
 
 /** The id of the attempt of a schedule that was claimed at an instant. The columns leave ids out: they are most of the bytes. */
@@ -199,9 +212,12 @@ function linesOf(
   by: By,
   pools: ReadonlyMap<string, string>,
 ): { lines: Line[]; lineOf: number[] } {
+  // Each notice has a schedule of its own: those of an app are one row.
   const idOfName = (name: string, index: number) =>
     by === "schedule"
-      ? name
+      ? isNotice(name)
+        ? `${name.split(".").slice(0, 2).join(".")}.${NOTICES}`
+        : name
       : by === "app"
         ? name.split(".").slice(0, 2).join(".")
         : by === "pool"
@@ -211,7 +227,9 @@ function linesOf(
   const sorted = [...new Set(ids)].sort();
   const place = new Map(sorted.map((id, index) => [id, index]));
   const lines = sorted.map((id): Line => {
-    if (by === "schedule") return { id, title: shortName(id), to: paths.schedule(id) };
+    if (by === "schedule" && id.endsWith(`.${NOTICES}`))
+      return { id, title: shortName(id), to: paths.view(ns, "runs"), search: { all: "yes", q: "notice-" } };
+    if (by === "schedule") return { id, title: shortName(id), ...addressOfSchedule(id) };
     if (by === "pool") {
       const search: Record<string, string> = id === NO_POOL ? {} : { name: `pool:${id}` };
       return { id, title: id === NO_POOL ? id : shortName(id), to: paths.view(ns, "limits"), search };
@@ -238,9 +256,10 @@ function AsTable({ ns, data, from }: { ns: string; data: Attempts; from: number 
           at: data.at[index] ?? 0,
           begun: (data.at[index] ?? 0) + (data.waited[index] ?? 0),
           took: data.took[index] ?? null,
+          started: (data.at[index] ?? 0) + (data.waited[index] ?? 0) + (data.starting[index] ?? 0),
           count: data.count[index] ?? 1,
         }))
-        .filter((row) => row.took === null || row.begun + row.took >= from),
+        .filter((row) => row.took === null || row.started + row.took >= from),
     [data, from],
   );
   const text = (ms: number) => new Date(ms).toISOString();
@@ -278,8 +297,8 @@ function AsTable({ ns, data, from }: { ns: string; data: Attempts; from: number 
           end: true,
           cell: (row) => (
             <Took
-              from={text(row.begun)}
-              to={row.took === null ? null : text(row.begun + row.took)}
+              from={text(row.started)}
+              to={row.took === null ? null : text(row.started + row.took)}
               living={row.took === null}
             />
           ),

@@ -30,6 +30,8 @@ export const VIEWS: View[] = [
   ["event of a fire", `/demo/runs/${FIRE}-7`, "event 7 of 1,000"],
   ["dags", "/demo/dags", "Trains a model"],
   ["dag", "/demo/dags/flights/nightly?node=evaluate", "needs jfk COMPLETED, which is FAILED"],
+  ["workflows", "/demo/workflows", "s3://code/join.py"],
+  ["messages", "/demo/messages", "flights.beat"],
   ["message", "/demo/messages/flights/beat", "@every 10s"],
   ["datasets", "/demo/datasets", "late since"],
   ["dataset", "/demo/datasets/weather?at=2013/12/26", "Report it ready"],

@@ -44,6 +44,12 @@ test("the commands of actions have the options that were chosen", () => {
     "sluice reprocess begin --schedule a.b.c --from 2026-11-22T05:00:00Z --to 2026-11-23T05:00:00Z --dry-run",
   );
   expect(commands.jobs("a")).toBe("sluice jobs -n a");
+  expect(commands.jobs("a", undefined, { app: "b", tag: "team=a", q: "out of", late: true })).toBe(
+    "sluice jobs -n a -a b --tag team=a --text 'out of' --late",
+  );
+  expect(commands.listRuns("a", { workflow: "a.b.c", target: "sqs", state: "FAILED" })).toBe(
+    "sluice runs list -n a --workflow a.b.c --target sqs --state FAILED",
+  );
   expect(reprocess({ run: "a.b.c.d.e", scope: "only" })).toBe("sluice reprocess begin --run a.b.c.d.e --only");
   expect(approve("a.b.c.d.e", "looked fine")).toBe("sluice jobs approve a.b.c.d.e --reason 'looked fine'");
 });
@@ -100,7 +106,7 @@ const EVERY: Record<keyof typeof commands, string> = {
   pingRun: commands.pingRun(ID),
   rerunRun: commands.rerunRun(ID),
   logs: commands.logs(ID, 2),
-  listRuns: commands.listRuns(NS, "FAILED", "2026-11-20"),
+  listRuns: commands.listRuns(NS, { state: "FAILED", day: "2026-11-20" }),
   redrive: commands.redrive(ID),
   redriveAll: commands.redriveAll(NS, NAME),
   dropLetter: commands.dropLetter(ID),

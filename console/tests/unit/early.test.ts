@@ -10,7 +10,11 @@ test("a page asks at once for what its view shows first", () => {
     ["schedule", "demo.flights.clean", "why"],
     ["schedule", "demo.flights.clean", "versions"],
   ]);
-  expect(keys("/demo/runs", { state: "FAILED" })).toEqual([["demo", "runs", { state: "FAILED", day: undefined }]]);
+  expect(keys("/demo/runs", { state: "FAILED" })).toEqual([["demo", "runs", { state: "FAILED" }]]);
+  expect(keys("/demo/runs", { q: "disk", app: "flights", by: "late" })).toEqual([
+    ["demo", "runs", { app: "flights", q: "disk", late: true }],
+  ]);
+  expect(keys("/demo/queue", { tag: "team=a", q: "sought here" })).toEqual([["demo", "jobs", { tag: "team=a" }]]);
   expect(keys("/demo/datasets/landing%2Fx")[0]).toEqual(["dataset", "demo.landing/x"]);
 });
 

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { countsOf, events, fireOf, goesOn, isBundle, knownOf, linesOf } from "../../src/lib/fires";
 import { shortId } from "../../src/lib/format";
-import { lateBy, lateFirst } from "../../src/lib/late";
 import { ofCollection, paths } from "../../src/lib/paths";
 
 const FIRE = "demo.flights.notify-all.mf3k0p2q.0a1b2c3d4e5f60718293";
@@ -81,11 +80,4 @@ test("the numbers of a fire change while its events wait", () => {
     false,
     false,
   ]);
-});
-
-test("the latest event of a fire says how late it was", () => {
-  const fire = { lateness_ms: 20, sends: { late_max: 4_000 } };
-  expect(lateBy(fire)).toBe(4_000);
-  expect(lateBy({ lateness_ms: 20, sends: null })).toBe(20);
-  expect(lateFirst([{ lateness_ms: 1_500 }, fire, { lateness_ms: 20 }])).toEqual([fire, { lateness_ms: 1_500 }]);
 });

@@ -39,6 +39,9 @@ test("an age has one unit and a direction", () => {
   expect(ago("2026-11-22T17:00:00Z", now)).toBe("in 5 h");
   expect(ago("2026-11-22T12:00:00.400Z", now)).toBe("now");
   expect(ago("no instant", now)).toBe("–");
+  expect(ago("2026-11-22T12:01:00Z", now, "past")).toBe("now");
+  expect(ago("2026-11-22T11:59:57Z", now, "next")).toBe("now");
+  expect(ago("2026-11-22T11:59:57Z", now, "past")).toBe("3 s ago");
 });
 
 test("a partition is its values, its path has the keys", () => {
@@ -62,6 +65,8 @@ test("names that Sluice makes are shown as their authors know them", () => {
   expect(shortName("demo.flights.nightly~")).toBe("flights.nightly");
   expect(shortName("demo.flights.~backup")).toBe("flights.backup");
   expect(asWritten("workflow a.b.nightly~1f0c22ab reached STARTED")).toBe("workflow a.b.nightly reached STARTED");
+  expect(asWritten("demo.shop.~notice-0123456789abcdef01234567")).toBe("demo.shop.notice");
+  expect(asWritten("shop.~ had 3 runs, shop.~beat one")).toBe("shop.messages had 3 runs, shop.beat one");
   expect(asWritten("approved by arn:aws:iam::000000000000:user/ada")).toBe("approved by user/ada");
   expect(asWritten("wrote ~/out and C:/PROGRA~1, about ~5 rows")).toBe("wrote ~/out and C:/PROGRA~1, about ~5 rows");
 });

@@ -5,7 +5,7 @@ import { differences, lineDiff } from "../../src/lib/diff";
 import { fits, parseFilter, toggleTerm } from "../../src/lib/filter";
 import { best } from "../../src/lib/fuzzy";
 import { byHolder, useInWords, waitsFor } from "../../src/lib/held";
-import { lateBy, lateFirst, missedBy } from "../../src/lib/late";
+import { lateFirst, missedBy } from "../../src/lib/late";
 import { dayOf, halfYear, isOfOneDay, lateFor, partitionOfDay, reachOf, typical } from "../../src/lib/partitions";
 import { inShort, ofPartition, pieces, waitInWords } from "../../src/lib/sentence";
 import { moved, rangeOf } from "../../src/lib/spans";
@@ -188,21 +188,25 @@ test("a step of a re-processing looks like a run in its state", () => {
 });
 
 test("late runs come the worst first, and those on time not at all", () => {
-  const runs = [{ lateness_ms: 400 }, { lateness_ms: 2000 }, { lateness_ms: null }, { lateness_ms: 9000 }, {}];
-  expect(lateFirst(runs)).toEqual([{ lateness_ms: 9000 }, { lateness_ms: 2000 }]);
+  const runs = [{ late_by_ms: 400 }, { late_by_ms: 2000 }, { late_by_ms: null }, { late_by_ms: 9000 }, {}];
+  expect(lateFirst(runs, 0)).toEqual([{ late_by_ms: 9000 }, { late_by_ms: 2000 }]);
 });
 
-test("a run that missed a deadline is late, also without a nominal instant", () => {
+test("a run that goes on is late once its deadline is over", () => {
+  const run = { late_by_ms: null, end_by: "2026-11-22T10:01:00Z", ended_at: null };
+  const at = (text: string) => lateFirst([run], Date.parse(text)).length;
+  expect([at("2026-11-22T10:00:59Z"), at("2026-11-22T10:01:05Z")]).toEqual([0, 1]);
+});
+
+test("a deadline that is missed is told from a late instant", () => {
   const run = {
-    lateness_ms: null,
     start_by: "2026-11-22T10:00:05Z",
-    started_at: "2026-11-22T10:00:25Z",
+    start_requested_at: "2026-11-22T10:00:25Z",
     end_by: "2026-11-22T10:01:00Z",
     ended_at: "2026-11-22T10:00:40Z",
   };
-  expect([lateBy(run), missedBy(run), lateFirst([run]).length]).toEqual([20_000, 20_000, 1]);
-  expect(missedBy({ ...run, started_at: "2026-11-22T10:00:01Z" })).toBe(0);
-  expect(lateBy({ ...run, started_at: "2026-11-22T10:00:01Z" })).toBeNull();
+  expect(missedBy(run)).toBe(20_000);
+  expect(missedBy({ ...run, start_requested_at: "2026-11-22T10:00:01Z" })).toBe(0);
 });
 
 test("each state of a DAG's node has a shape", () => {

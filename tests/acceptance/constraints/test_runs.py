@@ -183,7 +183,7 @@ def test_c5_a_job_waiting_for_its_rate_shows_its_next_start(world: World) -> Non
         world.upload(day(number))
         world.settle()
     answer = why(world, "daily")
-    rule = "waits for the rate limit of workflow demo.flights.clean: at most 1 runs claimed per 1h"
+    rule = "waits for the rate limit of workflow demo.flights.clean: at most 1 run claimed per 1h"
     assert answer["why"].startswith(f"{rule}, the next at 2026-03-02T13:00:00.000Z")
     assert answer["constraints"][0]["until"] == "2026-03-02T13:00:00.000Z"
 

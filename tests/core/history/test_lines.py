@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.history import lines
+from chalicelib.core.history import durations, lines
 from chalicelib.core.history.lines import Change, Part
 from chalicelib.core.instants import DAY, HOUR, MINUTE, parse_instant
 from chalicelib.core.jobs.priority import InheritedPriority
@@ -197,8 +197,8 @@ def test_h5_a_worker_run_begins_when_claimed_not_when_offered(begun: int | None,
 
 def test_h1_a_retry_waits_from_its_due_time_not_from_attempt_one() -> None:
     late = {"accepted_at": NOON - HOUR, "due_at": NOON - 2_000, "claimed_at": NOON}
-    assert lines.waited(ended(kind="retry", attempt=2, **late)) == 2_000
-    assert lines.waited(ended(kind="fire", **late)) == HOUR
+    assert durations.waited(ended(kind="retry", attempt=2, **late)) == 2_000
+    assert durations.waited(ended(kind="fire", **late)) == HOUR
 
 
 def test_h3_a_history_line_names_no_other_namespace() -> None:

@@ -26,6 +26,15 @@ def begun(*numbers: int) -> tuple[NoticeWindow, dict[str, Any]]:
     return answer.window, answer.notice
 
 
+def test_w9_a_notice_names_the_dag_and_the_node() -> None:
+    node = "demo.shop.forecast~8f9e268e~check"
+    [event] = alerts.add_notices(
+        [PendingNotice(NAME, "failed", "r1", node, "disk full", NOON)], "channel", TEAM, None, NOON
+    ).notice["events"]  # type: ignore[index]
+    assert (event["schedule"], event["dag"], event["node"]) == (node, "demo.shop.forecast", "check")
+    assert "dag" not in begun(1)[1]["events"][0]
+
+
 def test_w9_the_first_failures_are_all_reported_at_once() -> None:
     window, notice = begun(*range(12, 0, -1))
     assert (notice["count"], [event["id"] for event in notice["events"]]) == (12, [f"r{n}" for n in range(1, 11)])

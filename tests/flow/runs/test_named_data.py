@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from chalicelib.core.backfills.request import Backfill
-from chalicelib.core.history.lines import waited
+from chalicelib.core.history.durations import waited
 from chalicelib.core.instants import SECOND
 from chalicelib.core.rows.run import Run
 from chalicelib.flow.backfills import backfill

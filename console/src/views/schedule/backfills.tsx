@@ -2,15 +2,18 @@ import { useQuery } from "@tanstack/react-query";
 import { actions } from "../../api/actions";
 import { schedule } from "../../api/queries";
 import type { StoredBackfill } from "../../api/types";
+import { usePlace } from "../../frame/place";
 import { partition } from "../../lib/format";
 import { paths } from "../../lib/paths";
 import { ActButton } from "../../parts/act";
+import { Chips } from "../../parts/filters";
 import { Go } from "../../parts/go";
 import { Await, Empty } from "../../parts/panel";
 import { Reason, State, When } from "../../parts/text";
 
 /** The backfills of a schedule, with their progress. */
 export function BackfillsTable({ name }: { name: string }) {
+  const { search } = usePlace();
   const query = useQuery(schedule.backfills(name));
   return (
     <Await query={query}>
@@ -21,6 +24,9 @@ export function BackfillsTable({ name }: { name: string }) {
           </Empty>
         ) : (
           <div className="scroll-x">
+            <div className="toolbar pad">
+              <Chips of="state" label="State" options={STATES} />
+            </div>
             <table>
               <thead>
                 <tr>
@@ -32,7 +38,7 @@ export function BackfillsTable({ name }: { name: string }) {
                 </tr>
               </thead>
               <tbody>
-                {items.map((backfill) => (
+                {items.filter(fits(search.state)).map((backfill) => (
                   <tr key={backfill.backfill_id}>
                     <td className="fit">
                       <State state={backfill.state} />
@@ -64,6 +70,9 @@ export function BackfillsTable({ name }: { name: string }) {
     </Await>
   );
 }
+
+const STATES = ["RUNNING", "DONE", "ENDED", "CANCELLED"];
+const fits = (state: string | undefined) => (backfill: StoredBackfill) => !state || backfill.state === state;
 
 function Range({ backfill }: { backfill: StoredBackfill }) {
   const ends = [backfill.first, backfill.last].map((end) => partition(end as Record<string, string> | null));

@@ -17,6 +17,7 @@ export interface Attempts {
   row: number[];
   at: number[];
   waited: number[];
+  starting: number[];
   took: (number | null)[];
   state: number[];
   /** How many sent events of a large fire an attempt stands for; mostly 1. */
@@ -45,6 +46,7 @@ export function timelineOf(ns: string, from: string, to: string, live: boolean, 
         row: [],
         at: [],
         waited: [],
+        starting: [],
         took: [],
         state: [],
         count: [],
@@ -77,12 +79,13 @@ export function timelineOf(ns: string, from: string, to: string, live: boolean, 
 
 /** What has come so far; the columns themselves go on growing. */
 function copyOf(all: Attempts): Attempts {
-  const { row, at, waited, took, state, count } = all;
+  const { row, at, waited, starting, took, state, count } = all;
   return {
     ...all,
     row: [...row],
     at: [...at],
     waited: [...waited],
+    starting: [...starting],
     took: [...took],
     state: [...state],
     count: [...count],
@@ -114,6 +117,7 @@ function append(all: Attempts, page: Timeline, known: Known): void {
     all.row.push(rows[page.row[index] ?? 0] ?? 0);
     all.at.push(page.at[index] ?? 0);
     all.waited.push(page.waited[index] ?? 0);
+    all.starting.push(page.starting?.[index] ?? 0);
     all.took.push(page.took[index] ?? null);
     all.state.push(states[page.state[index] ?? 0] ?? 0);
     all.count.push(page.count[index] ?? 1);
