@@ -471,8 +471,8 @@ const WHY: Record<string, string> = {
   publish: "needs evaluate COMPLETED, which is BLOCKED",
 };
 
-/** A run of the DAG: of the newest one a node has failed, which holds those after it. */
-function dagRun(number: number) {
+/** A run of the DAG: of the newest one a node has failed, which holds those after it. A list has less of each. */
+function dagRun(number: number, inFull = false) {
   const failed = number === 0;
   const states = failed ? ["SUCCEEDED", "SUCCEEDED", "FAILED", "BLOCKED", "BLOCKED"] : NODES.map(() => "SUCCEEDED");
   return {
@@ -496,9 +496,16 @@ function dagRun(number: number) {
           run_id: states[index] === "BLOCKED" ? null : run(20 + index).run_id,
           started_at: states[index] === "BLOCKED" ? null : iso(NOW - 58 * MINUTE),
           ended_at: states[index] === "BLOCKED" ? null : iso(NOW - 55 * MINUTE),
+          ...(inFull && {
+            attempt: states[index] === "BLOCKED" ? null : 1,
+            round: 1,
+            workflow: `${NS}.flights.${node}`,
+            when: "all_succeeded",
+          }),
         },
       ]),
     ),
+    ...(inFull && { edges: EDGES.map((edge) => ({ on: ["COMPLETED"], within: null, ...edge })) }),
   };
 }
 
@@ -883,10 +890,10 @@ const ROUTES: Record<string, Handler> = {
       { text: dagRun(0).run_id, kind: "run", name: dagRun(0).run_id },
     ],
   }),
-  [`GET ${D}/runs`]: () => page([0, 1, 2, 3].map(dagRun)),
+  [`GET ${D}/runs`]: () => page([0, 1, 2, 3].map((number) => dagRun(number))),
   [`GET ${D}/runs/{id}`]: ({ id }) =>
     need(
-      [0, 1, 2, 3].map(dagRun).find((made) => made.run_id === id),
+      [0, 1, 2, 3].map((number) => dagRun(number, true)).find((made) => made.run_id === id),
       `run '${id}' of the DAG`,
     ),
   "GET /v1/jobs/{id}": ({ id }) => jobOf(id ?? ""),
@@ -968,7 +975,7 @@ const ROUTES: Record<string, Handler> = {
   }),
 };
 
-const ACTS = actsOf({ schedule: definition, dag: DAG, dagRun: () => dagRun(0) });
+const ACTS = actsOf({ schedule: definition, dag: DAG, dagRun: () => dagRun(0, true) });
 
 type Answers = (params: Record<string, string>, query: URLSearchParams, body: Record<string, unknown>) => Answer;
 

@@ -15,7 +15,7 @@ from chalicelib.core.dags import join, rounds
 from chalicelib.core.dags import status as dag_status
 from chalicelib.core.dags.rounds import Round
 from chalicelib.core.dags.status import UNDER_WAY, Again, NodeStatus
-from chalicelib.core.definitions.dag import Dag
+from chalicelib.core.definitions.dag import Dag, Edge, JoinRule, Node
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.events import build
 from chalicelib.core.instants import iso, iso_or_none
@@ -39,7 +39,8 @@ MAX_SHOWN = 25  # runs per page: each may have a hundred nodes, and an API reque
 
 
 class StateOfNodeView(View):
-    """The state of a node. A list of DAG runs leaves out ``attempt`` and ``round``."""
+    """The state of a node, with its workflow and its join rule in the graph of the run. A list of DAG runs leaves out
+    what is not in each of them."""
 
     state: str
     why: Sentence
@@ -49,6 +50,8 @@ class StateOfNodeView(View):
     ended_at: At | None
     attempt: NotRequired[int | None]
     round: NotRequired[int | None]
+    workflow: NotRequired[str]
+    when: NotRequired[JoinRule]
 
 
 class RerunOfDagView(View):
@@ -61,6 +64,8 @@ class RerunOfDagView(View):
 
 
 class RunOfDagView(View):
+    """A run of a DAG. ``edges`` are those of the graph with which it began, which a list of runs leaves out."""
+
     run_id: str
     dag: str
     graph: str
@@ -72,6 +77,7 @@ class RunOfDagView(View):
     ended_at: At | None
     reruns: list[RerunOfDagView]
     nodes: dict[str, StateOfNodeView]
+    edges: NotRequired[list[Edge]]
 
 
 def page(ports: Ports, name: str, limit: int, cursor: str | None) -> Page[RunOfDagView]:
@@ -109,7 +115,8 @@ def _view(
         started_at=iso(run.claimed_at),
         ended_at=iso_or_none(ended_at(run, nodes)) if state != "RUNNING" else None,
         reruns=reruns,
-        nodes={node: _node_view(states, in_full) for node, states in nodes.items()},
+        nodes={node: _node_view(states, dag.nodes[node] if in_full else None) for node, states in nodes.items()},
+        **({"edges": [edge.model_dump(mode="json", by_alias=True) for edge in dag.edges]} if in_full else {}),
     )
 
 
@@ -225,7 +232,8 @@ def _apply_upstreams(
         ports.hints.send(refs, now, now)
 
 
-def _node_view(states: NodeStatus, in_full: bool) -> StateOfNodeView:
+def _node_view(states: NodeStatus, node: Node | None) -> StateOfNodeView:
+    """The state of a node; in full if its document is given."""
     run = states.rows.run
     view: StateOfNodeView = {
         "state": states.state,
@@ -235,9 +243,10 @@ def _node_view(states: NodeStatus, in_full: bool) -> StateOfNodeView:
         "started_at": iso_or_none(run.started_at or run.start_requested_at) if run is not None else None,
         "ended_at": iso_or_none(run.ended_at) if run is not None else None,
     }
-    return (
-        {**view, "attempt": run.attempt if run is not None else None, "round": states.round.number} if in_full else view
-    )
+    if node is None:
+        return view
+    attempt = run.attempt if run is not None else None
+    return {**view, "attempt": attempt, "round": states.round.number, "workflow": node.workflow, "when": node.when}
 
 
 def _reruns(row: DagRun | None) -> tuple[Any, ...]:

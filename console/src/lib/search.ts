@@ -26,6 +26,7 @@ const CHECKS = {
   by: text,
   tab: text,
   open: text,
+  as: oneOf("list"),
   day,
   from: instant,
   to: instant,
