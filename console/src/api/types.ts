@@ -1612,6 +1612,7 @@ export interface RunOfDag {
   ended_at: string | null;
   reruns: RerunOfDag[];
   nodes: Record<string, StateOfNode>;
+  edges?: Edge[];
 }
 
 export interface RunOfPartition {
@@ -1754,6 +1755,8 @@ export interface StateOfNode {
   ended_at: string | null;
   attempt?: number | null;
   round?: number | null;
+  workflow?: string;
+  when?: "all_succeeded" | "none_failed" | "all_done" | "one_succeeded" | "one_failed" | "always";
 }
 
 export interface Step {
