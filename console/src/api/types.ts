@@ -344,11 +344,19 @@ export interface DryRunOfTrigger {
   why: string;
 }
 
+export interface Each {
+  of: string;
+  path?: string | null;
+  max?: number;
+  concurrency?: number | null;
+}
+
 export interface Edge {
-  from: string;
-  to: string;
+  from: string | string[];
+  to: string | string[];
   on?: ("COMPLETED" | "FAILED" | "KILLED")[];
   within?: string | null;
+  if?: Record<string, unknown> | null;
 }
 
 export interface EdgeOfGraph {
@@ -388,6 +396,31 @@ export interface EffectiveQuotas {
 export interface ElapsedTrigger {
   type: "elapsed";
   after: string;
+}
+
+export interface Element {
+  index: number;
+  value: unknown;
+  state: string;
+  why: string;
+  run_id: string | null;
+  attempt: number | null;
+  started_at: string | null;
+  ended_at: string | null;
+}
+
+export interface ElementOfRun {
+  index: number;
+  count: number;
+  value: unknown;
+}
+
+export interface Elements {
+  count: number;
+  succeeded: number;
+  failed: number;
+  running?: number;
+  waiting?: number;
 }
 
 export interface EmrServerlessTarget {
@@ -995,6 +1028,7 @@ export interface Node {
   priority?: number | null;
   timeout?: Timeout | "never";
   when?: "all_succeeded" | "none_failed" | "all_done" | "one_succeeded" | "one_failed" | "always";
+  each?: Each | null;
 }
 
 export interface NodeOfGraph {
@@ -1423,6 +1457,8 @@ export interface Report {
   exit_code?: number | null;
   message?: string;
   output?: string;
+  result?: unknown;
+  result_text?: string | null;
 }
 
 export interface ReportOfWorkflow {
@@ -1435,6 +1471,7 @@ export interface ReportedEnd {
   attempt: number;
   state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
   reason?: string | null;
+  result_refused?: string;
 }
 
 export interface Reprocess {
@@ -1455,6 +1492,7 @@ export interface Rerun {
   from?: string | null;
   only?: string | null;
   all?: boolean;
+  elements?: "failed" | number[] | null;
 }
 
 export interface RerunOfDag {
@@ -1464,6 +1502,7 @@ export interface RerunOfDag {
   what: string;
   request: string;
   node?: string | null;
+  elements?: number[];
 }
 
 export interface Resources {
@@ -1530,6 +1569,9 @@ export interface Run {
   spread: PlaceInFire | null;
   sends: Sends | null;
   registered?: PartitionOfRun[];
+  each?: ElementOfRun;
+  result?: unknown;
+  result_refused?: string;
 }
 
 export interface RunInFull {
@@ -1579,6 +1621,9 @@ export interface RunInFull {
   spread: PlaceInFire | null;
   sends: Sends | null;
   registered?: PartitionOfRun[];
+  each?: ElementOfRun;
+  result?: unknown;
+  result_refused?: string;
   events: EventOfRun[];
   history: Run[];
 }
@@ -1757,6 +1802,9 @@ export interface StateOfNode {
   round?: number | null;
   workflow?: string;
   when?: "all_succeeded" | "none_failed" | "all_done" | "one_succeeded" | "one_failed" | "always";
+  result?: unknown;
+  result_refused?: string;
+  elements?: Elements;
 }
 
 export interface Step {
@@ -2392,6 +2440,10 @@ export interface Answers {
     next_cursor: string | null;
   };
   "GET /v1/namespaces/{ns}/apps/{app}/dags/{name}/runs/{run_id}": RunOfDag;
+  "GET /v1/namespaces/{ns}/apps/{app}/dags/{name}/runs/{run_id}/nodes/{node}/elements": {
+    items: Element[];
+    next_cursor: string | null;
+  };
   "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/runs/{run_id}/rerun": RunOfDag;
   "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/skip": StoredDag;
   "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/unskip": StoredDag;

@@ -17,6 +17,7 @@ import { Command, copy } from "../parts/command";
 import { Go, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
 import { Ago, Reason, State, Took, When } from "../parts/text";
+import { Elements } from "./elements";
 import { Next } from "./schedule";
 
 /** A DAG: its graph with the states of one run, the panel of a node, and its runs. */
@@ -189,15 +190,26 @@ function graphOf(definition: StoredDag, run: RunOfDag | undefined): GraphOfDag {
 }
 
 /** What an edge needs stands on it, unless that is success. */
-function shownEdge({ from, to, on = ["COMPLETED"], within }: NonNullable<StoredDag["edges"]>[number]): Edge {
+function shownEdge(edge: NonNullable<StoredDag["edges"]>[number]): Edge {
+  const { from, to, on = ["COMPLETED"], within, if: pattern } = edge;
   const statuses = on.join(" or ");
-  const limit = within ? `within ${within}` : "";
+  const more = [...(within ? [`within ${within}`] : []), ...(pattern ? [`if ${patternInWords(pattern)}`] : [])];
   return {
-    from,
-    to,
-    text: [statuses, limit].filter(Boolean).join(" "),
-    label: [statuses === "COMPLETED" ? "" : statuses, limit].filter(Boolean).join(" ") || undefined,
+    from: String(from),
+    to: String(to),
+    text: [statuses, ...more].join(" "),
+    label: [...(statuses === "COMPLETED" ? [] : [statuses]), ...more].join(" ") || undefined,
   };
+}
+
+/** `mode is full or both`, as much as a pattern of the result says in words; else its JSON. */
+function patternInWords(pattern: Record<string, unknown>): string {
+  return Object.entries(pattern)
+    .map(([key, values]) => {
+      const isPlain = Array.isArray(values) && values.every((value) => typeof value !== "object");
+      return isPlain ? `${key} is ${values.join(" or ")}` : `${key} ${JSON.stringify(values)}`;
+    })
+    .join(", ");
 }
 
 function shownAs({ name, when }: NodeOfDag, state: StateOfNode | undefined): PictureNode {
@@ -288,6 +300,7 @@ function NodePanel({
       <p className="faint">node</p>
       <h2>{node}</h2>
       {state && <Now of={state} />}
+      {run && state?.elements && <Elements dag={dag} run={run} node={node} counts={state.elements} />}
       {run && (
         <span className="row-tools stacked">
           {state?.run_id && lives(state.state) && <ActButton small action={actions.cancelRun(state.run_id)} />}
