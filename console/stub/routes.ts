@@ -496,6 +496,8 @@ function dagRun(number: number, inFull = false) {
           run_id: states[index] === "BLOCKED" ? null : run(20 + index).run_id,
           started_at: states[index] === "BLOCKED" ? null : iso(NOW - 58 * MINUTE),
           ended_at: states[index] === "BLOCKED" ? null : iso(NOW - 55 * MINUTE),
+          ...(node === "prepare" && { result: { mode: "full", airports: ["ewr", "jfk"] } }),
+          ...(node === "jfk" && { elements: { count: 30, succeeded: failed ? 28 : 30, failed: failed ? 2 : 0 } }),
           ...(inFull && {
             attempt: states[index] === "BLOCKED" ? null : 1,
             round: 1,
@@ -508,6 +510,22 @@ function dagRun(number: number, inFull = false) {
     ...(inFull && { edges: EDGES.map((edge) => ({ on: ["COMPLETED"], within: null, ...edge })) }),
   };
 }
+
+/** The elements of the node jfk, those that failed first. */
+const ELEMENTS = [
+  3,
+  17,
+  ...Array.from({ length: 30 }, (_, index) => index).filter((index) => ![3, 17].includes(index)),
+].map((index, place) => ({
+  index,
+  value: `s3://lake/raw/jfk/part-${index}.csv`,
+  state: place < 2 ? "FAILED" : "SUCCEEDED",
+  why: place < 2 ? WHY.jfk : "the run succeeded",
+  run_id: run(100 + index).run_id,
+  attempt: 1,
+  started_at: iso(NOW - 58 * MINUTE),
+  ended_at: iso(NOW - 55 * MINUTE),
+}));
 
 const S = "/v1/namespaces/{ns}/apps/{app}/schedules/{name}";
 const M = "/v1/namespaces/{ns}/apps/{app}/messages/{name}";
@@ -890,6 +908,7 @@ const ROUTES: Record<string, Handler> = {
       { text: dagRun(0).run_id, kind: "run", name: dagRun(0).run_id },
     ],
   }),
+  [`GET ${D}/runs/{id}/nodes/{node}/elements`]: ({ node }) => page(node === "jfk" ? ELEMENTS : []),
   [`GET ${D}/runs`]: () => page([0, 1, 2, 3].map((number) => dagRun(number))),
   [`GET ${D}/runs/{id}`]: ({ id }) =>
     need(

@@ -217,7 +217,7 @@ const Edges = memo(function Edges({
   chosen: string | undefined;
   related: ReturnType<typeof around> | null;
 }) {
-  const texts = new Map(edges.map((edge) => [pair(edge), edge.text]));
+  const known = new Map(edges.map((edge) => [pair(edge), edge]));
   const isNear = ({ from, to }: { from: string; to: string }) => {
     const [start, end] = [partOf(from, chosen, related), partOf(to, chosen, related)];
     if (start === "before") return end === "before" || end === "chosen";
@@ -247,9 +247,11 @@ const Edges = memo(function Edges({
       {ways.map(({ way, near }) => {
         const path = pathOf(way);
         const text = labels.get(pair(way));
+        const edge = known.get(pair(way));
+        const look = `edge ${near ? "near" : ""} ${edge?.isLeftOut ? "left-out" : ""}`;
         return (
-          <g key={pair(way)} className={near ? "edge near" : "edge"} data-from={way.from} data-to={way.to}>
-            <title>{texts.get(pair(way)) ?? ""}</title>
+          <g key={pair(way)} className={look} data-from={way.from} data-to={way.to}>
+            <title>{`${edge?.text ?? ""}${edge?.isLeftOut ? ", not taken" : ""}`}</title>
             <path className="edge-target" d={path} />
             <path className="edge-line" d={path} markerEnd={near ? "url(#arrow-near)" : "url(#arrow)"} />
             {text && way.label && <Label text={text} at={way.label} />}

@@ -9,6 +9,8 @@ export interface Edge {
   text?: string;
   /** A few words that stand on it. */
   label?: string;
+  /** Whether a run did not take it. */
+  isLeftOut?: boolean;
 }
 
 /** One edge for each pair of nodes, with the different texts of all between them. */

@@ -17,7 +17,7 @@ import { Command, copy } from "../parts/command";
 import { Go, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
 import { Ago, Reason, State, Took, When } from "../parts/text";
-import { Elements } from "./elements";
+import { Elements, elementsInWords } from "./elements";
 import { Next } from "./schedule";
 
 /** A DAG: its graph with the states of one run, the panel of a node, and its runs. */
@@ -185,7 +185,10 @@ function graphOf(definition: StoredDag, run: RunOfDag | undefined): GraphOfDag {
   );
   return {
     nodes: given.map(([name, { workflow = "", when = "all_succeeded" }]) => ({ name, workflow, when })),
-    edges: (run?.edges ?? definition.edges ?? []).map(shownEdge),
+    edges: (run?.edges ?? definition.edges ?? []).map((edge) => ({
+      ...shownEdge(edge),
+      isLeftOut: run?.nodes[String(edge.to)]?.state === "SKIPPED",
+    })),
   };
 }
 
@@ -214,12 +217,13 @@ function patternInWords(pattern: Record<string, unknown>): string {
 
 function shownAs({ name, when }: NodeOfDag, state: StateOfNode | undefined): PictureNode {
   const took = between(state?.started_at, state?.ended_at);
+  const elements = state?.elements && elementsInWords(state.elements).replace(" succeeded", "").replace(";", ",");
   return {
     id: name,
     title: name,
     kind: "node",
     state: state?.state ?? null,
-    note: took !== null ? duration(took) : when !== "all_succeeded" ? when : undefined,
+    note: elements ?? (took !== null ? duration(took) : when !== "all_succeeded" ? when : undefined),
   };
 }
 
@@ -300,6 +304,7 @@ function NodePanel({
       <p className="faint">node</p>
       <h2>{node}</h2>
       {state && <Now of={state} />}
+      {state && <Result of={state} />}
       {run && state?.elements && <Elements dag={dag} run={run} node={node} counts={state.elements} />}
       {run && (
         <span className="row-tools stacked">
@@ -344,6 +349,21 @@ function NodePanel({
       )}
       {own && <ScheduleLink name={own} />}
     </aside>
+  );
+}
+
+const SHORT = 400; // characters of a result that is shown at once
+
+/** What the run of a node has handed on, or why that was refused. */
+function Result({ of: { result, result_refused } }: { of: StateOfNode }) {
+  if (result_refused) return <p className="bad-text">Its result was refused: {result_refused}</p>;
+  if (result === undefined) return null;
+  const text = JSON.stringify(result, null, 2);
+  return (
+    <details className="result" open={text.length <= SHORT}>
+      <summary>Result</summary>
+      <pre className="source">{text}</pre>
+    </details>
   );
 }
 

@@ -190,7 +190,7 @@ test("a graph begins at the chosen node, and a search goes to others", async () 
   await context.close();
 });
 
-test("what leads to the chosen node and what follows is marked, with its edges", async () => {
+test("what leads to the chosen node and what follows is marked", async () => {
   const { page, context } = await openWith(TREE, `/demo/graph?node=${encodeURIComponent(idOf(13))}`);
   // By the answer alone.
   const reach = (start: string, by: "from" | "to") => {
@@ -279,7 +279,7 @@ test("the map of a large graph goes where it is pressed", async () => {
   await context.close();
 });
 
-test("arrow keys go along the edges, and Tab passes a graph in one step", async () => {
+test("arrow keys go along the edges, and Tab passes a graph", async () => {
   const { page, context } = await openWith(TREE);
   await page.locator(`[data-node="${idOf(0)}"]`).focus();
   const at = () => page.evaluate(() => (document.activeElement as HTMLElement).dataset.node);
@@ -296,7 +296,7 @@ test("arrow keys go along the edges, and Tab passes a graph in one step", async 
   await context.close();
 });
 
-test("a list has each node with those before and after it, and chooses, too", async () => {
+test("a list has each node with those before and after it", async () => {
   const { page, context } = await console_.open("/nowhere");
   await page.route("**/v1/namespaces/demo/graph*", (route) => route.fulfill({ json: TREE }));
   await page.goto(`${console_.origin}/demo/graph?as=list`);
@@ -324,7 +324,7 @@ test("a list has each node with those before and after it, and chooses, too", as
   await context.close();
 });
 
-test("schedules have the state of their last run, and a button goes to those that failed", async () => {
+test("schedules have the state of their last run, the failed first", async () => {
   const { page, context } = await console_.open("/nowhere");
   const failed = [60, 90];
   await page.route("**/v1/namespaces/demo/graph*", (route) => route.fulfill({ json: TREE }));
@@ -364,7 +364,7 @@ test("schedules have the state of their last run, and a button goes to those tha
   await context.close();
 });
 
-test("the graph of a DAG has the edges of its definition, with what they need", async () => {
+test("the graph of a DAG has its edges, with what they need", async () => {
   const { page, context } = await console_.open("/demo/dags/flights/nightly");
   await page.locator(".node").first().waitFor();
   const { nodes, edges } = await drawn(page);
@@ -426,7 +426,7 @@ const RUN_EDGES = Array.from({ length: 98 }, (_, index) => index + 1)
   ])
   .map((edge) => ({ ...edge, on: ["COMPLETED"], within: null }));
 
-test("a run of a DAG is shown with its own graph of 100 nodes, each with its state and the reason", async () => {
+test("a run of a DAG has its own 100 nodes, with states and reasons", async () => {
   const { page, context, complaints } = await console_.open("/nowhere", { width: 1440 });
   await page.route(/\/dags\/nightly\/runs\/[^/]+$/, async (route) => {
     const answer = await route.fetch();
@@ -488,5 +488,85 @@ test("what led to a run is a graph with the edges of the answer", async () => {
   await side.getByText("this run").waitFor();
   await side.getByRole("button", { name: "flights.a" }).click();
   await side.getByRole("link", { name: "flights.a" }).waitFor();
+  await context.close();
+});
+
+test("a node with elements has their counts, and runs one or all failed again", async () => {
+  const { page, context } = await console_.open("/demo/dags/flights/nightly?node=jfk");
+  const side = page.getByRole("complementary");
+  await side.getByText("28 of 30 succeeded; 2 failed").waitFor();
+  expect(await page.locator('[data-node="jfk"] .node-note').textContent()).toBe("✗FAILED · 28 of 30, 2 failed");
+  const items = side.locator(".elements > li");
+  await items.nth(0).getByText("jfk[3]").waitFor();
+  expect(await items.count()).toBe(10);
+  const bodies: unknown[] = [];
+  page.on("request", (request) => request.method() === "POST" && bodies.push(request.postDataJSON()));
+  const again = async (button: ReturnType<Page["locator"]>, command: string) => {
+    await button.click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(command).waitFor();
+    await dialog.getByRole("button", { name: "Run again" }).click();
+    await dialog.waitFor({ state: "detached" });
+  };
+  await again(items.nth(1).getByRole("button", { name: "Again" }), "--from 'jfk[17]'");
+  await again(side.getByRole("button", { name: "Run 2 failed again" }), "--from 'jfk[failed]'");
+  expect(bodies).toEqual([
+    { from: "jfk", elements: [17] },
+    { from: "jfk", elements: "failed" },
+  ]);
+  expect(await items.nth(2).getByRole("button").count()).toBe(0);
+  await side.getByRole("button", { name: "Show 20 more" }).click();
+  expect(await items.count()).toBe(30);
+  for (const theme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme: theme });
+    expect(await faultsOf(page)).toEqual([]);
+  }
+  await context.close();
+});
+
+test("a branch that was not taken is dashed, and results can be read", async () => {
+  const { page, context } = await console_.open("/nowhere");
+  const state = (name: string, why: string, more: object = {}) => ({
+    state: name,
+    why,
+    code: null,
+    run_id: null,
+    started_at: null,
+    ended_at: null,
+    workflow: "demo.flights.load",
+    when: "all_succeeded",
+    ...more,
+  });
+  const nodes = {
+    scan: state("SUCCEEDED", "the run succeeded", { result: { mode: "full", files: ["a", "b"] } }),
+    full: state("RUNNING", "it runs"),
+    delta: state("SKIPPED", "the result of scan has mode full"),
+    big: state("FAILED", "disk full", { result_refused: "expected a result of at most 10,000 bytes" }),
+  };
+  const edges = [
+    { from: "scan", to: "full", on: ["COMPLETED"], within: null, if: { mode: ["full"] } },
+    { from: "scan", to: "delta", on: ["COMPLETED"], within: null, if: { mode: [{ "anything-but": "full" }] } },
+    { from: "big", to: "delta", on: ["COMPLETED"], within: null },
+  ];
+  await page.route(/\/dags\/nightly\/runs\/[^/]+$/, async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ json: { ...(await answer.json()), nodes, edges } });
+  });
+  await page.goto(`${console_.origin}/demo/dags/flights/nightly?node=scan`);
+  await page.locator('[data-node="scan"]').waitFor();
+  const labels = await page.locator(".edge-label").allTextContents();
+  expect(labels[0]).toBe("if mode is full");
+  expect(labels[1]).toMatch(/^if mode .*full"}\]$/);
+  const leftOut = await page.evaluate(() =>
+    [...document.querySelectorAll<SVGGElement>(".edge.left-out")].map(({ dataset: { from, to } }) => ({ from, to })),
+  );
+  expect(pairs(leftOut)).toEqual(["big > delta", "scan > delta"]);
+  const side = page.getByRole("complementary");
+  expect(JSON.parse((await side.locator("pre").textContent()) ?? "")).toEqual({ mode: "full", files: ["a", "b"] });
+  await page.locator('[data-node="delta"]').click();
+  await side.getByText("the result of scan has mode full").waitFor();
+  await side.getByText('COMPLETED if mode [{"anything-but":"full"}]').waitFor();
+  await page.locator('[data-node="big"]').click();
+  await side.getByText("Its result was refused: expected a result of at most 10,000 bytes").waitFor();
   await context.close();
 });

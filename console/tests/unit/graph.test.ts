@@ -114,7 +114,7 @@ describe.each(Object.entries(GRAPHS))("%s", (_, { nodes, arrows }) => {
     expect(overlaps(layout)).toEqual([]);
   });
 
-  test("each edge goes from its node to its node, and behind no other", () => {
+  test("each edge goes from node to node, and behind no other", () => {
     expect(layout.ways.map(({ from, to }) => [from, to])).toEqual(arrows.map(({ from, to }) => [from, to]));
     expect(behind(layout)).toEqual([]);
     const wrong = layout.ways.filter((way) => {
@@ -169,7 +169,7 @@ test("edges between two nodes become one with all their texts", () => {
   ]);
 });
 
-test("what is before and after a node is found through any number of edges, also in a cycle", () => {
+test("what is before and after a node is found, also in a cycle", () => {
   const edges = [edge(0, 1), edge(1, 2), edge(2, 3), edge(3, 1), edge(4, 5)];
   const { before, after } = around(edges as Edge[], "n2");
   expect([...before].sort()).toEqual(["n0", "n1", "n3"]);
