@@ -50,6 +50,7 @@ const READS = [
   `${D}/why`,
   `${D}/runs`,
   `${D}/runs/${DAG_RUN?.run_id}`,
+  `${D}/runs/${DAG_RUN?.run_id}/nodes/jfk/elements`,
   `/v1/fires/${FIRE}`,
   `/v1/fires/${FIRE}/events?state=FAILED`,
   `/v1/runs/${FIRE}-3`,

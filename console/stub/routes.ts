@@ -477,8 +477,8 @@ const WHY: Record<string, string> = {
   publish: "needs evaluate COMPLETED, which is BLOCKED",
 };
 
-/** A run of the DAG: of the newest one a node has failed, which holds those after it. */
-function dagRun(number: number) {
+/** A run of the DAG: of the newest one a node has failed, which holds those after it. A list has less of each. */
+function dagRun(number: number, inFull = false) {
   const failed = number === 0;
   const states = failed ? ["SUCCEEDED", "SUCCEEDED", "FAILED", "BLOCKED", "BLOCKED"] : NODES.map(() => "SUCCEEDED");
   return {
@@ -502,9 +502,18 @@ function dagRun(number: number) {
           run_id: states[index] === "BLOCKED" ? null : run(20 + index).run_id,
           started_at: states[index] === "BLOCKED" ? null : iso(NOW - 58 * MINUTE),
           ended_at: states[index] === "BLOCKED" ? null : iso(NOW - 55 * MINUTE),
+          ...(node === "prepare" && { result: { mode: "full", airports: ["ewr", "jfk"] } }),
+          ...(node === "jfk" && { elements: { count: 30, succeeded: failed ? 28 : 30, failed: failed ? 2 : 0 } }),
+          ...(inFull && {
+            attempt: states[index] === "BLOCKED" ? null : 1,
+            round: 1,
+            workflow: `${NS}.flights.${node}`,
+            when: "all_succeeded",
+          }),
         },
       ]),
     ),
+    ...(inFull && { edges: EDGES.map((edge) => ({ on: ["COMPLETED"], within: null, ...edge })) }),
   };
 }
 
@@ -525,6 +534,21 @@ function fitsWork(query: URLSearchParams, made: { schedule: string }, text: stri
     words.includes((query.get("q") ?? "").toLowerCase())
   );
 }
+/** The elements of the node jfk, those that failed first. */
+const ELEMENTS = [
+  3,
+  17,
+  ...Array.from({ length: 30 }, (_, index) => index).filter((index) => ![3, 17].includes(index)),
+].map((index, place) => ({
+  index,
+  value: `s3://lake/raw/jfk/part-${index}.csv`,
+  state: place < 2 ? "FAILED" : "SUCCEEDED",
+  why: place < 2 ? WHY.jfk : "the run succeeded",
+  run_id: run(100 + index).run_id,
+  attempt: 1,
+  started_at: iso(NOW - 58 * MINUTE),
+  ended_at: iso(NOW - 55 * MINUTE),
+}));
 
 const S = "/v1/namespaces/{ns}/apps/{app}/schedules/{name}";
 const M = "/v1/namespaces/{ns}/apps/{app}/messages/{name}";
@@ -946,10 +970,11 @@ const ROUTES: Record<string, Handler> = {
       { text: dagRun(0).run_id, kind: "run", name: dagRun(0).run_id },
     ],
   }),
-  [`GET ${D}/runs`]: () => page([0, 1, 2, 3].map(dagRun)),
+  [`GET ${D}/runs/{id}/nodes/{node}/elements`]: ({ node }) => page(node === "jfk" ? ELEMENTS : []),
+  [`GET ${D}/runs`]: () => page([0, 1, 2, 3].map((number) => dagRun(number))),
   [`GET ${D}/runs/{id}`]: ({ id }) =>
     need(
-      [0, 1, 2, 3].map(dagRun).find((made) => made.run_id === id),
+      [0, 1, 2, 3].map((number) => dagRun(number, true)).find((made) => made.run_id === id),
       `run '${id}' of the DAG`,
     ),
   "GET /v1/jobs/{id}": ({ id }) => jobOf(id ?? ""),
@@ -1031,7 +1056,7 @@ const ROUTES: Record<string, Handler> = {
   }),
 };
 
-const ACTS = actsOf({ schedule: definition, dag: DAG, dagRun: () => dagRun(0) });
+const ACTS = actsOf({ schedule: definition, dag: DAG, dagRun: () => dagRun(0, true) });
 
 type Answers = (params: Record<string, string>, query: URLSearchParams, body: Record<string, unknown>) => Answer;
 

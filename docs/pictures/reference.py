@@ -187,7 +187,8 @@ def _check(schemas: Mapping[str, Any], words: Mapping[str, Mapping[str, str]]) -
 
 
 def _rows(model: type[Document], schema: Mapping[str, Any], words: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    fields = {info.alias or name: info for name, info in model.model_fields.items()}
+    listed = schema["properties"]  # a field that only stored documents have is not among them
+    fields = {name: info for own, info in model.model_fields.items() if (name := info.alias or own) in listed}
     ordered = [
         *(name for name in fields if name not in words["any"]),
         *(name for name in fields if name in words["any"]),

@@ -43,6 +43,8 @@ def dag_run(state: str = "FAILED", **changed: Any) -> View:
             "ended_at": at,
             "attempt": 1,
             "round": 1,
+            "workflow": f"demo.flights.{name}",
+            "when": "all_succeeded",
         }
 
     return {
@@ -61,5 +63,9 @@ def dag_run(state: str = "FAILED", **changed: Any) -> View:
             "join": node("join", "FAILED", "disk full"),
             "report": node("report", "BLOCKED", "needs join COMPLETED, which is FAILED", run=False),
         },
+        "edges": [
+            {"from": start, "to": end, "on": ["COMPLETED"], "within": None}
+            for start, end in (("clean", "join"), ("join", "report"))
+        ],
         **changed,
     }

@@ -155,6 +155,27 @@ def test_l22_a_graph_leads_from_data_through_workflows_to_data(api: Api) -> None
     assert [node["id"] for node in up["nodes"]] == ["dataset:demo.weather", "workflow:demo.flights.clean"]
 
 
+def test_nodes_of_one_workflow_lead_each_to_its_own_nodes(api: Api) -> None:
+    """Both `a` and `b` run `clean`. Only `a` leads to `c`, and only `b` to `d`."""
+    nodes = {name: {"workflow": "clean"} for name in "ab"} | {name: {"workflow": "notify"} for name in "cd"}
+    edges_of_dag = [{"from": "a", "to": "c"}, {"from": "b", "to": "d"}]
+    trigger = {"type": "partition", "dataset": "flights"}
+    api.put(f"{APP}/dags/daily", {"trigger": trigger, "nodes": nodes, "edges": edges_of_dag, "enabled": True})
+    api.schedule("other", workflow="clean")
+    view = api.get(f"{NS}/graph")
+    own = {node["id"]: node["id"].rpartition("~")[2] for node in view["nodes"] if node["dag"]}
+    between = {(own[edge["from"]], own[edge["to"]]) for edge in view["edges"] if {edge["from"], edge["to"]} <= set(own)}
+    assert {(start, end) for start, end in between if start in "abcd" and end in "abcd" and start} == {
+        ("a", "c"),
+        ("b", "d"),
+    }
+    clean = "workflow:demo.flights.clean"
+    assert not [edge for edge in view["edges"] if edge["from"] == clean]
+    # Without the schedules before it, what follows from their runs follows from the workflow.
+    after = api.get(f"{NS}/graph?around={clean}&up=0&down=1")
+    assert {own[edge["to"]] for edge in after["edges"] if edge["from"] == clean} == {"c", "d"}
+
+
 def test_a_graph_is_cut_at_its_limit_the_nearest_first(chain: Chain) -> None:
     view = chain.api.get(f"{NS}/graph?around=dataset:demo.flights&down=10&limit=2")
     assert [node["id"] for node in view["nodes"]] == ["dataset:demo.flights", "schedule:demo.flights.clean"]

@@ -16,7 +16,7 @@ from chalicelib.core.dags import status as dag_status
 from chalicelib.core.dags.compile import graph_of as graph_name
 from chalicelib.core.dags.rounds import Round
 from chalicelib.core.dags.status import UNDER_WAY, Again, NodeStatus
-from chalicelib.core.definitions.dag import Dag
+from chalicelib.core.definitions.dag import Dag, Edge, JoinRule, Node
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.events import build
 from chalicelib.core.instants import Instant, iso, iso_or_none
@@ -47,8 +47,9 @@ MAX_SHOWN = 25  # runs per page: each may have a hundred nodes, and an API reque
 
 
 class StateOfNodeView(View):
-    """The state of a node. A list of DAG runs leaves out ``attempt`` and ``round``. ``result`` is the JSON value that
-    its run has handed on, and ``result_refused`` says why there is none although its program gave one."""
+    """The state of a node, with its workflow and its join rule in the graph of the run. A list of DAG runs leaves out
+    ``attempt``, ``round``, ``workflow`` and ``when``. ``result`` is the JSON value that its run has handed on, and
+    ``result_refused`` says why there is none although its program gave one."""
 
     state: str
     why: Sentence
@@ -58,6 +59,8 @@ class StateOfNodeView(View):
     ended_at: At | None
     attempt: NotRequired[int | None]
     round: NotRequired[int | None]
+    workflow: NotRequired[str]
+    when: NotRequired[JoinRule]
     result: NotRequired[Any]
     result_refused: NotRequired[str]
     elements: NotRequired[ElementsView]
@@ -74,7 +77,8 @@ class RerunOfDagView(View):
 
 
 class RunOfDagView(View):
-    """A DAG run. One that has not begun is ``WAITING``, and ``why`` says for what. ``end_by`` is its deadline."""
+    """A DAG run. One that has not begun is ``WAITING``, and ``why`` says for what. ``end_by`` is its deadline. ``edges``
+    are those of the graph with which it began, which a list of runs leaves out."""
 
     run_id: str
     dag: str
@@ -90,6 +94,7 @@ class RunOfDagView(View):
     why: NotRequired[Sentence]
     reruns: list[RerunOfDagView]
     nodes: dict[str, StateOfNodeView]
+    edges: NotRequired[list[Edge]]
 
 
 def page(ports: Ports, name: str, limit: int, cursor: str | None) -> Page[RunOfDagView]:
@@ -180,7 +185,8 @@ def _view(
         ended_at=iso_or_none(over),
         late=run.end_by is not None and (now if over is None else over) > run.end_by,
         reruns=reruns,
-        nodes={node: _node_view(states, of_nodes, in_full) for node, states in nodes.items()},
+        nodes={name: _node_view(each, of_nodes, dag.nodes[name] if in_full else None) for name, each in nodes.items()},
+        **({"edges": [edge.model_dump(mode="json", by_alias=True) for edge in dag.edges]} if in_full else {}),
     )
 
 
@@ -337,7 +343,8 @@ def _apply_upstreams(
         ports.hints.send(refs, now, now)
 
 
-def _node_view(states: NodeStatus, of_nodes: Mapping[str, Elements], in_full: bool) -> StateOfNodeView:
+def _node_view(states: NodeStatus, of_nodes: Mapping[str, Elements], node: Node | None) -> StateOfNodeView:
+    """The state of a node; in full if its document is given."""
     run = states.rows.run
     row = of_nodes.get(run.run_id) if run is not None else None
     view: StateOfNodeView = {
@@ -354,9 +361,10 @@ def _node_view(states: NodeStatus, of_nodes: Mapping[str, Elements], in_full: bo
         view["result"] = given.value
     if given.refused:
         view["result_refused"] = given.refused
-    return (
-        {**view, "attempt": run.attempt if run is not None else None, "round": states.round.number} if in_full else view
-    )
+    if node is None:
+        return view
+    attempt = run.attempt if run is not None else None
+    return {**view, "attempt": attempt, "round": states.round.number, "workflow": node.workflow, "when": node.when}
 
 
 def _shown_rerun(rerun: Mapping[str, Any]) -> dict[str, Any]:

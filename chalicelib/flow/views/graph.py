@@ -7,7 +7,7 @@ the bound, subscriptions show the enabled schedules downstream.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal, NamedTuple, cast
@@ -38,7 +38,7 @@ STATUSES = ("STARTED", "COMPLETED", "FAILED", "KILLED")
 
 class NodeOfGraphView(View):
     """A schedule, workflow or dataset. ``depth`` is its distance from the node around which the graph is, negative
-    before it; ``state`` is the mode of a schedule."""
+    before it; ``state`` is the mode of a schedule, null for one that was not read."""
 
     id: str
     kind: Literal["schedule", "workflow", "dataset"]
@@ -49,8 +49,9 @@ class NodeOfGraphView(View):
 
 
 class EdgeOfGraphView(FromText):
-    """A schedule ``runs`` a workflow, or ``counts`` the partitions of a dataset or the statuses of a workflow. A
-    workflow ``reads`` a dataset, which is the start of the edge, or ``produces`` one."""
+    """A schedule ``runs`` a workflow, or ``counts`` the partitions of a dataset, the statuses of a workflow, or those
+    of the runs that another schedule started. A workflow ``reads`` a dataset, which is the start of the edge, or
+    ``produces`` one."""
 
     to: str
     kind: Literal["runs", "counts", "reads", "produces"]
@@ -78,10 +79,13 @@ class Thing(NamedTuple):
 
 
 class Edge(NamedTuple):
+    """``of`` is the workflow whose statuses count, if only those of the runs that ``start`` started do."""
+
     start: Thing
     end: Thing
     kind: str
     text: str
+    of: Thing | None = None
 
 
 @dataclass(slots=True)
@@ -91,6 +95,7 @@ class _Known:
     schedules: dict[str, Found] = field(default_factory=dict)
     down: dict[Thing, list[Edge]] = field(default_factory=dict)
     up: dict[Thing, list[Edge]] = field(default_factory=dict)
+    started: dict[Thing, list[Edge]] = field(default_factory=dict)  # those from a schedule, by the workflow it runs
     cut: bool = False
     keys: set[str] = field(default_factory=set)
 
@@ -104,6 +109,8 @@ class _Known:
         for edge in edges:
             self.down.setdefault(edge.start, []).append(edge)
             self.up.setdefault(edge.end, []).append(edge)
+            if edge.of is not None:
+                self.started.setdefault(edge.of, []).append(edge)
 
 
 def thing_of(text: str) -> Thing:
@@ -131,7 +138,11 @@ def edges_of(name: str, schedule: Schedule) -> Iterator[Edge]:
         for dataset in leaf.trigger.datasets():
             yield Edge(Thing("dataset", dataset.name), own, "counts", text)
         for upstream in leaf.trigger.upstreams():
-            yield Edge(Thing("workflow", upstream.workflow), own, "counts", text)
+            workflow = Thing("workflow", upstream.workflow)
+            if upstream.schedule is None:
+                yield Edge(workflow, own, "counts", text)
+            else:
+                yield Edge(Thing("schedule", upstream.schedule), own, "counts", text, workflow)
 
 
 def edges_of_workflow(name: str, workflow: Workflow) -> Iterator[Edge]:
@@ -160,13 +171,22 @@ def graph(ports: Ports, namespace: str, around: str | None, up: int, down: int, 
         depths = {}
         depths.update(nearest)
     kept = dict(list(depths.items())[:limit])
-    edges = {edge: None for thing in kept for edge in known.down.get(thing, ()) if edge.end in kept}
+    edges = {edge: None for thing in kept for edge in _after(known, thing, kept) if edge.end in kept}
     return {
         "around": center.id if center is not None else None,
         "nodes": [_node(known, thing, depth) for thing, depth in kept.items()],
         "edges": [shown(EdgeOfGraphView, edge, **{"from": edge.start.id, "to": edge.end.id}) for edge in edges],
         "at_least": known.cut or len(depths) > limit,
     }
+
+
+def _after(known: _Known, thing: Thing, kept: Container[Thing]) -> Iterator[Edge]:
+    """The edges that begin at a node. What follows from the runs of a schedule that is not shown, follows from their
+    workflow."""
+    yield from known.down.get(thing, ())
+    for edge in known.started.get(thing, ()):
+        if edge.start not in kept:
+            yield edge._replace(start=thing)
 
 
 def _read(ports: Ports, namespace: str, center: Thing | None) -> _Known:
@@ -225,7 +245,7 @@ def _walk(ports: Ports, known: _Known, center: Thing, steps: int, limit: int, *,
 def _beside(known: _Known, thing: Thing, *, forward: bool) -> list[Thing]:
     """The nodes one step after a node, or before it."""
     if forward:
-        return [edge.end for edge in known.down.get(thing, ())]
+        return [edge.end for edge in (*known.down.get(thing, ()), *known.started.get(thing, ()))]
     return [edge.start for edge in known.up.get(thing, ())]
 
 
@@ -233,7 +253,7 @@ def _read_followers(ports: Ports, known: _Known, things: Iterable[Thing]) -> Non
     """Read the schedules that subscribe to the events of these nodes, for a namespace that was not read whole."""
     names: list[str] = []
     for thing in things:
-        for key in _keys(thing):
+        for key in _keys(known, thing):
             if key not in known.keys and len(known.keys) < MAX_KEYS:
                 known.keys.add(key)
                 rows = ports.catalog.subscriptions(key, FOLLOWERS, None).items
@@ -242,10 +262,15 @@ def _read_followers(ports: Ports, known: _Known, things: Iterable[Thing]) -> Non
     known.add(many.schedules(ports, unknown))
 
 
-def _keys(thing: Thing) -> tuple[str, ...]:
-    if thing.kind == "workflow":
-        return tuple(status_key(thing.name, status) for status in STATUSES)
-    return (partition_key(thing.name), size_key(thing.name)) if thing.kind == "dataset" else ()
+def _keys(known: _Known, thing: Thing) -> tuple[str, ...]:
+    if thing.kind == "dataset":
+        return partition_key(thing.name), size_key(thing.name)
+    workflows = [thing.name] if thing.kind == "workflow" else [edge.end.name for edge in _runs(known, thing)]
+    return tuple(status_key(workflow, status) for workflow in workflows for status in STATUSES)
+
+
+def _runs(known: _Known, schedule: Thing) -> list[Edge]:
+    return [edge for edge in known.down.get(schedule, ()) if edge.kind == "runs"]
 
 
 def _first(known: _Known, limit: int) -> dict[Thing, int | None]:
@@ -263,7 +288,7 @@ def _first(known: _Known, limit: int) -> dict[Thing, int | None]:
 
 
 def _node(known: _Known, thing: Thing, depth: int | None) -> NodeOfGraphView:
-    is_schedule = thing.kind == "schedule"
-    state = known.schedules[thing.name][0].mode if is_schedule else None
+    found = known.schedules.get(thing.name) if thing.kind == "schedule" else None
+    state = found[0].mode if found is not None else None
     dag = ids.dag_of(thing.name) if thing.kind != "dataset" and ids.is_of_dag(thing.name) else None
     return shown(NodeOfGraphView, thing, depth=depth, state=state, dag=dag)

@@ -370,10 +370,10 @@ export const actions = {
     title: what.elements
       ? `Run ${what.elements === "failed" ? "the failed elements" : `element ${what.elements.join(", ")}`} of ${what.from ?? what.only} again`
       : what.from
-      ? `Run ${what.from} and all after it again`
-      : what.only
-        ? `Run only ${what.only} again`
-        : "Run all nodes again",
+        ? `Run ${what.from} and all after it again`
+        : what.only
+          ? `Run only ${what.only} again`
+          : "Run all nodes again",
     effect: "Adds a round to this run of the DAG. It is refused while a part of the run is active.",
     label: "Run again",
     command: () => commands.rerunDag(name, id, what),

@@ -1669,6 +1669,7 @@ export interface RunOfDag {
   ended_at: string | null;
   reruns: RerunOfDag[];
   nodes: Record<string, StateOfNode>;
+  edges?: Edge[];
 }
 
 export interface RunOfPartition {
@@ -1811,6 +1812,8 @@ export interface StateOfNode {
   ended_at: string | null;
   attempt?: number | null;
   round?: number | null;
+  workflow?: string;
+  when?: "all_succeeded" | "none_failed" | "all_done" | "one_succeeded" | "one_failed" | "always";
   result?: unknown;
   result_refused?: string;
   elements?: Elements;

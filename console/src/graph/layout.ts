@@ -1,23 +1,39 @@
-// Where the nodes of a graph stand, computed by dagre in a worker, so that the page stays alive meanwhile.
+// The layout of a graph, computed in a worker, so that the page stays alive meanwhile.
 
-export interface Box {
-  id: string;
+export interface Size {
   width: number;
   height: number;
 }
 
+export interface Spot {
+  x: number;
+  y: number;
+}
+
+export interface Box extends Size {
+  id: string;
+}
+
+/** At most one between two nodes in each direction. `label` is the size of its text, if it has one. */
 export interface Arrow {
   from: string;
   to: string;
+  label?: Size;
 }
 
-export interface Layout {
-  width: number;
-  height: number;
-  /** The centres of the boxes. */
-  boxes: Record<string, { x: number; y: number }>;
-  /** The points of each arrow, in the order of the arrows. */
-  arrows: { x: number; y: number }[][];
+export interface Way {
+  from: string;
+  to: string;
+  /** Curves and straight lines by turns: from the first to the second a curve, to the third a line, and so on. */
+  spots: Spot[];
+  /** The centre of its text. */
+  label?: Spot;
+}
+
+export interface Layout extends Size {
+  /** The centre and the size of each box. */
+  boxes: Record<string, Spot & Size>;
+  ways: Way[];
 }
 
 export interface Task {
@@ -43,4 +59,16 @@ export function layOut(boxes: Box[], arrows: Arrow[]): Promise<Layout> {
   const answer = new Promise<Layout>((resolve) => waiting.set(number, resolve));
   worker.postMessage({ number, boxes, arrows } satisfies Task);
   return answer;
+}
+
+/** The path of a way for an SVG. */
+export function pathOf({ spots }: Way): string {
+  const [first, ...rest] = spots;
+  if (!first) return "";
+  return rest.reduce((path, { x, y }, index) => {
+    if (index % 2 === 1) return `${path} L${x} ${y}`;
+    const before = spots[index] as Spot;
+    const middle = (before.x + x) / 2;
+    return `${path} C${middle} ${before.y} ${middle} ${y} ${x} ${y}`;
+  }, `M${first.x} ${first.y}`);
 }

@@ -29,6 +29,7 @@ const CHECKS = {
   by: text,
   tab: text,
   open: text,
+  as: oneOf("list"),
   day,
   from: instant,
   to: instant,

@@ -34,7 +34,7 @@ const LOOKS: Record<string, StateLook> = {
   ABORTED: look("⤫", "off", "it never ran, or was aborted"),
   DROPPED: look("⤫", "off", "it never ran: it was dropped"),
   EXPIRED: look("⤫", "off", "it never ran: it expired"),
-  SKIPPED: look("⤫", "off", "it never ran: it was skipped"),
+  SKIPPED: look("↷", "off", "it never ran: it was skipped"),
   LATE: look("◷", "bad", "it began after its deadline"),
   COALESCED: look("⤫", "off", "it was added to a job that waited"),
   enabled: look("●", "ok", "its trigger fires"),

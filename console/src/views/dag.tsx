@@ -1,21 +1,23 @@
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
+import { useMemo } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
-import { dag as read } from "../api/queries";
-import type { RunOfDag, StoredDag } from "../api/types";
+import { lives, dag as read } from "../api/queries";
+import type { Node, RunOfDag, StateOfNode, StoredDag } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { ScheduleZone, useNs, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
-import { Picture } from "../graph/picture";
-import { partition, shortId, shortName } from "../lib/format";
+import { Picture, type PictureNode } from "../graph/picture";
+import type { Edge } from "../graph/walk";
+import { between, duration, partition, shortId, shortName, withoutNamespace } from "../lib/format";
 import { paths } from "../lib/paths";
 import { ActButton } from "../parts/act";
 import { Command, copy } from "../parts/command";
 import { Go, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
 import { Ago, Reason, State, Took, When } from "../parts/text";
-import { Elements } from "./elements";
+import { Elements, elementsInWords } from "./elements";
 import { Next } from "./schedule";
 
 /** A DAG: its graph with the states of one run, the panel of a node, and its runs. */
@@ -42,13 +44,7 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
   const run = one.data;
   const on = definition.enabled ?? definition.state === "enabled";
   useKeys({ c: () => copy(commands.describe("dag", name)).then(() => tell("The command is copied")) });
-  const nodes = Object.keys(definition.nodes).map((node) => ({
-    id: node,
-    title: node,
-    kind: "node",
-    state: run?.nodes[node]?.state ?? null,
-    note: "node",
-  }));
+  const graph = useMemo(() => graphOf(definition, run), [definition, run]);
   return (
     <>
       <header className="page-head">
@@ -80,12 +76,13 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
         <div className="sheet with-side tall">
           <Picture
             label={`Nodes of ${name}`}
-            nodes={nodes}
-            edges={(definition.edges ?? []) as unknown as { from: string; to: string }[]}
+            nodes={graph.nodes.map((node) => shownAs(node, run?.nodes[node.name]))}
+            edges={graph.edges}
             chosen={search.node}
+            begin={worst(run)}
             choose={(node) => change({ node }, true)}
           />
-          <NodePanel dag={name} definition={definition} run={run} node={search.node} />
+          <NodePanel dag={name} definition={definition} graph={graph} run={run} node={search.node} />
         </div>
       </section>
       <Panel title="Why" className="why" tools={<Command text={commands.whyDag(name)} />}>
@@ -160,6 +157,83 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
   );
 }
 
+/** What the rules say for which a node waits, in words. */
+const RULES: Record<NonNullable<Node["when"]>, string> = {
+  all_succeeded: "once each node before it has ended as its edge needs",
+  none_failed: "once all nodes before it have ended, and none has failed",
+  all_done: "once all nodes before it have ended, however they ended",
+  one_succeeded: "once one node before it has succeeded",
+  one_failed: "once one node before it has failed",
+  always: "when the run begins, whatever the nodes before it do",
+};
+
+interface NodeOfDag {
+  name: string;
+  workflow: string;
+  when: NonNullable<Node["when"]>;
+}
+
+interface GraphOfDag {
+  nodes: NodeOfDag[];
+  edges: Edge[];
+}
+
+/** The graph with which a run began, which a later version of the DAG does not change; without a run, the present one. */
+function graphOf(definition: StoredDag, run: RunOfDag | undefined): GraphOfDag {
+  const given: [string, { workflow?: string; when?: Node["when"] }][] = Object.entries(
+    run?.edges ? run.nodes : definition.nodes,
+  );
+  return {
+    nodes: given.map(([name, { workflow = "", when = "all_succeeded" }]) => ({ name, workflow, when })),
+    edges: (run?.edges ?? definition.edges ?? []).map((edge) => ({
+      ...shownEdge(edge),
+      isLeftOut: run?.nodes[String(edge.to)]?.state === "SKIPPED",
+    })),
+  };
+}
+
+/** What an edge needs stands on it, unless that is success. */
+function shownEdge(edge: NonNullable<StoredDag["edges"]>[number]): Edge {
+  const { from, to, on = ["COMPLETED"], within, if: pattern } = edge;
+  const statuses = on.join(" or ");
+  const more = [...(within ? [`within ${within}`] : []), ...(pattern ? [`if ${patternInWords(pattern)}`] : [])];
+  return {
+    from: String(from),
+    to: String(to),
+    text: [statuses, ...more].join(" "),
+    label: [...(statuses === "COMPLETED" ? [] : [statuses]), ...more].join(" ") || undefined,
+  };
+}
+
+/** `mode is full or both`, as much as a pattern of the result says in words; else its JSON. */
+function patternInWords(pattern: Record<string, unknown>): string {
+  return Object.entries(pattern)
+    .map(([key, values]) => {
+      const isPlain = Array.isArray(values) && values.every((value) => typeof value !== "object");
+      return isPlain ? `${key} is ${values.join(" or ")}` : `${key} ${JSON.stringify(values)}`;
+    })
+    .join(", ");
+}
+
+function shownAs({ name, when }: NodeOfDag, state: StateOfNode | undefined): PictureNode {
+  const took = between(state?.started_at, state?.ended_at);
+  const elements = state?.elements && elementsInWords(state.elements).replace(" succeeded", "").replace(";", ",");
+  return {
+    id: name,
+    title: name,
+    kind: "node",
+    state: state?.state ?? null,
+    note: elements ?? (took !== null ? duration(took) : when !== "all_succeeded" ? when : undefined),
+  };
+}
+
+/** The node of a run that one looks at first: one that failed, else one that is under way. */
+function worst(run: RunOfDag | undefined): string | undefined {
+  const first = (...states: string[]) =>
+    Object.entries(run?.nodes ?? {}).find(([, { state }]) => states.includes(state))?.[0];
+  return first("FAILED", "ABORTED") ?? first("RUNNING", "STARTING", "RETRYING", "WAITING");
+}
+
 function RunTitle({ run }: { run: RunOfDag }) {
   return (
     <>
@@ -170,7 +244,6 @@ function RunTitle({ run }: { run: RunOfDag }) {
 
 /** Without a chosen node: those that have not succeeded, and why. They are what holds a run up. */
 function OpenNodes({ run }: { run: RunOfDag | undefined }) {
-  const { change } = usePlace();
   const open = Object.entries(run?.nodes ?? {}).filter(([, node]) => node.state !== "SUCCEEDED");
   return (
     <aside className="side">
@@ -178,10 +251,7 @@ function OpenNodes({ run }: { run: RunOfDag | undefined }) {
       <ul>
         {open.map(([name, node]) => (
           <li key={name}>
-            <State state={node.state} word={false} />{" "}
-            <button type="button" className="link name" onClick={() => change({ node: name }, true)}>
-              {name}
-            </button>
+            <Beside node={name} run={run} />
             <span className="sub">
               <Reason text={node.why} />
             </span>
@@ -196,62 +266,49 @@ function OpenNodes({ run }: { run: RunOfDag | undefined }) {
   );
 }
 
+/** Another node, with its state. */
+function Beside({ node, run }: { node: string; run: RunOfDag | undefined }) {
+  const { change } = usePlace();
+  const state = run?.nodes[node]?.state;
+  return (
+    <>
+      {state && <State state={state} word={false} />}{" "}
+      <button type="button" className="link name" onClick={() => change({ node }, true)}>
+        {node}
+      </button>
+    </>
+  );
+}
+
 function NodePanel({
   dag,
   definition,
+  graph,
   run,
   node,
 }: {
   dag: string;
   definition: StoredDag;
+  graph: GraphOfDag;
   run: RunOfDag | undefined;
   node: string | undefined;
 }) {
-  const given = node ? definition.nodes[node] : undefined;
-  if (!node || !given) return <OpenNodes run={run} />;
+  const given = graph.nodes.find(({ name }) => name === node);
+  if (!given || !node) return <OpenNodes run={run} />;
   const state = run?.nodes[node];
   const own = definition.schedules?.find((schedule) => schedule.endsWith(`~${node}`));
+  const before = graph.edges.filter(({ to }) => to === node);
+  const after = graph.edges.filter(({ from }) => from === node);
   return (
     <aside className="side">
       <p className="faint">node</p>
       <h2>{node}</h2>
-      {state && (
-        <>
-          <State state={state.state} />
-          <p>
-            <Reason text={state.why} />
-          </p>
-          {state.started_at && (
-            <p>
-              <When at={state.started_at} as="second" />, took{" "}
-              <Took from={state.started_at} to={state.ended_at} living={!state.ended_at} />
-            </p>
-          )}
-          {state.run_id && (
-            <p>
-              <RunLink id={state.run_id}>its run, with the log</RunLink>
-            </p>
-          )}
-        </>
-      )}
-      {state?.result !== undefined && (
-        <p className="faint">
-          result <code>{JSON.stringify(state.result)}</code>
-        </p>
-      )}
-      {state?.result_refused && <p>result refused: {state.result_refused}</p>}
+      {state && <Now of={state} />}
+      {state && <Result of={state} />}
       {run && state?.elements && <Elements dag={dag} run={run} node={node} counts={state.elements} />}
-      <p className="faint">
-        workflow <code>{String((given as { workflow?: unknown }).workflow ?? "")}</code>
-      </p>
-      {given.when && (
-        <p className="faint">
-          join rule <code>{given.when}</code>
-        </p>
-      )}
-      {own && <ScheduleLink name={own} />}
       {run && (
         <span className="row-tools stacked">
+          {state?.run_id && lives(state.state) && <ActButton small action={actions.cancelRun(state.run_id)} />}
           <ActButton small action={actions.rerunDag(dag, run.run_id, { from: node })}>
             Run from here again
           </ActButton>
@@ -260,6 +317,76 @@ function NodePanel({
           </ActButton>
         </span>
       )}
+      <p className="faint">
+        workflow <code>{withoutNamespace(given.workflow, dag.split(".")[0] ?? "")}</code>
+      </p>
+      {before.length > 0 && (
+        <>
+          <h3>Runs {RULES[given.when]}</h3>
+          <p className="faint">
+            join rule <code>{given.when}</code>
+          </p>
+          <ul>
+            {before.map((edge) => (
+              <li key={edge.from}>
+                <Beside node={edge.from} run={run} /> <span className="faint">{edge.text}</span>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {after.length > 0 && (
+        <>
+          <h3>Leads to</h3>
+          <ul>
+            {after.map((edge) => (
+              <li key={edge.to}>
+                <Beside node={edge.to} run={run} />
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {own && <ScheduleLink name={own} />}
     </aside>
+  );
+}
+
+const SHORT = 400; // characters of a result that is shown at once
+
+/** What the run of a node has handed on, or why that was refused. */
+function Result({ of: { result, result_refused } }: { of: StateOfNode }) {
+  if (result_refused) return <p className="bad-text">Its result was refused: {result_refused}</p>;
+  if (result === undefined) return null;
+  const text = JSON.stringify(result, null, 2);
+  return (
+    <details className="result" open={text.length <= SHORT}>
+      <summary>Result</summary>
+      <pre className="source">{text}</pre>
+    </details>
+  );
+}
+
+/** The state of a node, why, and its run. */
+function Now({ of: { state, why, run_id, attempt, round, started_at, ended_at } }: { of: StateOfNode }) {
+  return (
+    <>
+      <State state={state} />
+      <p>
+        <Reason text={why} />
+      </p>
+      {started_at && (
+        <p>
+          <When at={started_at} as="second" />, took <Took from={started_at} to={ended_at} living={!ended_at} />
+        </p>
+      )}
+      {run_id && (
+        <p>
+          <RunLink id={run_id}>its run, with the log</RunLink>
+          {attempt && attempt > 1 ? `, attempt ${attempt}` : ""}
+          {round && round > 1 ? `, round ${round}` : ""}
+        </p>
+      )}
+    </>
   );
 }

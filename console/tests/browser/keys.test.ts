@@ -15,6 +15,8 @@ const current = (page: Page) => page.locator('[role="row"][aria-current="true"]'
 const LIST = "/demo/schedules";
 const listed = async (page: Page) => page.getByText("flights.ingest-00000").waitFor();
 const opened = async (page: Page) => page.getByText("reaching COMPLETED").first().waitFor();
+const GRAPH = "/demo/graph";
+const drawn = (page: Page) => page.locator(".node").first().waitFor();
 /** A press on Escape closes the dialog. */
 async function closes(page: Page): Promise<void> {
   await page.getByRole("dialog").waitFor();
@@ -97,6 +99,17 @@ const KEYS: Record<string, Check> = {
     ready: (page) => page.getByText(/\d attempts/).waitFor(),
     before: ["["],
     then: (page) => page.waitForURL((url) => !url.search.includes("to=")),
+  },
+  "+": {
+    path: GRAPH,
+    ready: drawn,
+    then: (page) => page.getByRole("button", { name: "125 %" }).waitFor(),
+  },
+  f: {
+    path: GRAPH,
+    ready: drawn,
+    before: ["+", "+"],
+    then: (page) => page.getByRole("button", { name: "156 %" }).waitFor({ state: "detached" }),
   },
   z: { path: LIST, ready: listed, then: (page) => page.waitForURL(/zone=local/) },
   esc: {

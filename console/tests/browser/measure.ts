@@ -43,7 +43,7 @@ const VIEWS: View[] = [
   { name: "Job", path: `/jobs/${job(1).job_id}`, rows: ".page-head .state" },
   { name: "Runs", path: "/runs", rows: ROW, scrolls: ".rows-body", whole: "text=/the newest 500/" },
   { name: "Run", path: `/runs/${run(25).run_id}`, rows: ".page-head .state" },
-  { name: "Lineage", path: "/graph", rows: "svg .node" },
+  { name: "Lineage", path: "/graph", rows: ".graph .node" },
   { name: "DAG", path: "/dags/flights/nightly", rows: TABLE },
   { name: "Dataset", path: "/datasets/weather", rows: ".calendar-cell.ok" },
   { name: "Limits", path: "/limits?name=pool:demo.small", rows: '[role="row"] button.name' },

@@ -114,6 +114,7 @@ const EVERY: Record<keyof typeof commands, string> = {
   enableDag: commands.enableDag(NAME),
   disableDag: commands.disableDag(NAME),
   rerunDag: commands.rerunDag(NAME, ID, { from: "join" }),
+  elements: commands.elements(NAME, ID, "join"),
   backfill: commands.backfill(NAME, {
     from: AT,
     to: AT,

@@ -1,74 +1,113 @@
 import { useQuery } from "@tanstack/react-query";
-import { Fragment } from "react";
+import { useState } from "react";
 import { run as read } from "../../api/queries";
 import type { Lineage, NodeOfLineage } from "../../api/types";
-import { useNs } from "../../frame/place";
-import { scheduleOf, shortName, withoutNamespace } from "../../lib/format";
+import { useNs, useZone } from "../../frame/place";
+import { Picture } from "../../graph/picture";
+import { millis, scheduleOf, shortName, withoutNamespace } from "../../lib/format";
 import { paths } from "../../lib/paths";
+import { show } from "../../lib/zone";
 import { Go } from "../../parts/go";
 import { Await } from "../../parts/panel";
 import { Reason, State, When } from "../../parts/text";
 
-/** What led to a run and what followed, in steps from left to right. */
+/** What led to a run and what followed, from left to right. */
 export function LineageOf({ id }: { id: string }) {
   const query = useQuery(read.lineage(id));
   return <Await query={query}>{(data) => <Steps lineage={data} />}</Await>;
 }
 
-function Steps({ lineage }: { lineage: Lineage }) {
-  const depths = [...new Set(lineage.nodes.map((node) => node.depth))].sort((a, b) => a - b);
+function Steps({ lineage: { run_id: own, nodes, edges, at_least } }: { lineage: Lineage }) {
+  const ns = useNs();
+  const zone = useZone();
+  const [chosen, choose] = useState(own);
+  const nameOf = (node: NodeOfLineage) =>
+    node.schedule ? shortName(node.schedule) : withoutNamespace(node.reason || node.id, ns);
+  const node = nodes.find(({ id }) => id === chosen);
   return (
-    <div className="lineage">
-      {depths.map((depth, index) => (
-        <Fragment key={depth}>
-          {index > 0 && (
-            <span className="lineage-arrow" aria-hidden="true">
-              →
-            </span>
-          )}
-          <div className="lineage-step">
-            <h3>{depth === 0 ? "This run" : depth < 0 ? "Led to it" : "Followed"}</h3>
-            {lineage.nodes
-              .filter((node) => node.depth === depth)
-              .map((node) => (
-                <Card
-                  key={node.id}
-                  node={node}
-                  edges={lineage.edges.filter((edge) => (depth < 0 ? edge.from : edge.to) === node.id)}
-                />
-              ))}
-          </div>
-        </Fragment>
-      ))}
-      {lineage.at_least && <p className="faint">There is more than this: a hundred in each direction are shown.</p>}
+    <div className="sheet with-side tall">
+      <Picture
+        label="What led to this run and what followed"
+        nodes={nodes.map((each) => ({
+          id: each.id,
+          title: nameOf(each),
+          kind: each.id === own ? "this run" : each.kind,
+          state: each.state,
+          note: show(millis(each.at) ?? 0, zone, "second"),
+        }))}
+        edges={edges}
+        chosen={chosen}
+        choose={choose}
+      />
+      <aside className="side">
+        {node && <Facts node={node} name={nameOf(node)} isOwn={node.id === own} />}
+        <Others
+          title="Led to it"
+          found={edges.filter(({ to }) => to === chosen).map(({ from, text }) => ({ id: from, text }))}
+          {...{ nodes, nameOf, choose }}
+        />
+        <Others
+          title="Followed"
+          found={edges.filter(({ from }) => from === chosen).map(({ to, text }) => ({ id: to, text }))}
+          {...{ nodes, nameOf, choose }}
+        />
+        {at_least && <p className="faint">There is more than this: a hundred in each direction are shown.</p>}
+      </aside>
     </div>
   );
 }
 
-function Card({ node, edges }: { node: NodeOfLineage; edges: Lineage["edges"] }) {
+function Facts({ node, name, isOwn }: { node: NodeOfLineage; name: string; isOwn: boolean }) {
   const to = addressOf(node);
-  const ns = useNs();
-  const name = node.schedule ? shortName(node.schedule) : withoutNamespace(node.reason || node.id, ns);
   return (
-    <div className={`card ${node.depth === 0 ? "here" : ""}`}>
-      <p>
-        {to && node.depth !== 0 ? (
-          <Go {...to} className="name">
-            {name}
-          </Go>
-        ) : (
-          <span className="name">{name}</span>
-        )}
-      </p>
+    <>
+      <p className="faint">{isOwn ? "this run" : node.kind}</p>
+      <h2>{to && !isOwn ? <Go {...to}>{name}</Go> : name}</h2>
       {node.state && <State state={node.state} />}
-      {node.schedule && node.reason && <Reason text={node.reason} short />}
+      {node.schedule && node.reason && (
+        <p>
+          <Reason text={node.reason} />
+        </p>
+      )}
       <p className="faint">
         <When at={node.at} as="second" />
       </p>
-      {edges.length > 0 && node.depth !== 0 && (
-        <p className="faint">{[...new Set(edges.map((edge) => edge.text))].join(", ")}</p>
-      )}
-    </div>
+    </>
+  );
+}
+
+function Others({
+  title,
+  found,
+  nodes,
+  nameOf,
+  choose,
+}: {
+  title: string;
+  found: { id: string; text: string }[];
+  nodes: NodeOfLineage[];
+  nameOf: (node: NodeOfLineage) => string;
+  choose: (id: string) => void;
+}) {
+  if (found.length === 0) return null;
+  return (
+    <>
+      <h3>{title}</h3>
+      <ul>
+        {found.map(({ id, text }) => {
+          const other = nodes.find((node) => node.id === id);
+          return (
+            <li key={`${id} ${text}`}>
+              {other?.state && <State state={other.state} word={false} />}{" "}
+              <button type="button" className="link" onClick={() => choose(id)}>
+                {other ? nameOf(other) : id}
+              </button>
+              <span className="sub">{text}</span>
+            </li>
+          );
+        })}
+      </ul>
+    </>
   );
 }
 
