@@ -23,7 +23,7 @@ VALUES: dict[tuple[str | None, str], tuple[str, ...]] = {
     ("list", "--state"): RUN_STATES,
     (None, "--state"): states.STATES,
     (None, "--mode"): tuple(states.MODES),
-    (None, "FROM"): ("crontab", "eventbridge", "airflow", "cdap"),
+    (None, "FROM"): ("crontab", "eventbridge", "airflow", "mwaa", "cdap"),
     ("fires", "--state"): states.OF_EVENTS,
     ("records", "--kind"): ("aborted", "expired", "skipped", "dropped", "coalesced", "late"),
     ("report", "--sort"): ("name", "cost", "failed", "late", "slow", "runs"),
