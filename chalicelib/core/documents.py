@@ -54,6 +54,7 @@ class Sparse(Document):
         known, fields = type(self).model_fields, handler(self)
         defaults = {name: known[name].get_default(call_default_factory=True) for name in self.omitted}
         unused = {name for name, default in defaults.items() if getattr(self, name) == default}
+        unused |= {known[name].alias or name for name in unused}
         return {name: value for name, value in fields.items() if name not in unused}
 
 

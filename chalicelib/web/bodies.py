@@ -6,10 +6,11 @@ The last group holds the bodies that pull workers send (W5).
 from __future__ import annotations
 
 import json
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
 
+from chalicelib.core import results
 from chalicelib.core.access.allowed import Allowed
 from chalicelib.core.access.grants import Grants
 from chalicelib.core.access.roles import Access
@@ -29,6 +30,7 @@ from chalicelib.core.limits.pools import Pool
 from chalicelib.core.names import name_in
 from chalicelib.core.partition_values import check_value
 from chalicelib.core.quotas.document import Quotas
+from chalicelib.core.results import Result
 from chalicelib.core.triggers.event import Payload
 from chalicelib.core.triggers.registry import AnyGiven
 
@@ -265,18 +267,26 @@ class _Measured(Document):
 
 
 class Report(_Measured):
-    """The end of an attempt. ``output`` holds the last lines that the attempt printed."""
+    """The end of an attempt. ``output`` holds the last lines that the attempt printed. ``result`` is the JSON value
+    that it hands on if it succeeded; ``result_text`` is the same as a JSON text, as a program has written it. A result
+    that is refused does not change the end."""
 
     worker: Worker
     state: Literal["succeeded", "failed"]
     exit_code: int | None = Field(default=None, ge=-1_000, le=1_000)
     message: ShortText = ""
     output: str = Field(default="", max_length=100_000)
+    result: Any = None
+    result_text: str | None = None
 
     @field_validator("output")
     @classmethod
     def _its_end(cls, output: str) -> str:
         return output[-MAX_OUTPUT:]
+
+    @property
+    def handed_on(self) -> Result:
+        return results.of_text(self.result_text) if self.result_text is not None else results.of_value(self.result)
 
 
 class Claim(Document):

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from chalicelib.core import states
+from chalicelib.core import results, states
 from chalicelib.core.dags import rounds
 from chalicelib.core.dags.status import Again
 from chalicelib.core.instants import Instant
+from chalicelib.core.results import Result
 from chalicelib.core.rows.backfill import Backfill as BackfillRow
 from chalicelib.core.rows.run import Run as RunRow
 from chalicelib.core.runs import workers as worker_rules
@@ -136,9 +137,19 @@ class Run:
         stored = self._app.ports.payloads.context(self.id)
         return dict(stored if stored is not None else context.build(self._app.ports, self._row))
 
-    def succeed(self, metrics: Mapping[str, Any] | None = None) -> None:
-        """The run ends and succeeds. Only a run of a worker may report metrics."""
-        self._end("SUCCEEDED", "", metrics)
+    @property
+    def result(self) -> Any:
+        """The JSON value that it has handed on; None if it has handed on nothing, or if that was refused."""
+        return self._row.result
+
+    @property
+    def result_refused(self) -> str:
+        """Why the result that its program gave was not kept; empty if it was."""
+        return self._row.result_refused
+
+    def succeed(self, metrics: Mapping[str, Any] | None = None, result: Any = None) -> None:
+        """The run ends and succeeds, with a JSON value as its result. Only a run of a worker may report metrics."""
+        self._end("SUCCEEDED", "", metrics, result=results.of_value(result))
 
     def fail(self, reason: str = "the job failed", outcome: str = "failed") -> None:
         """The run ends and fails. Sluice retries it if its workflow has attempts left for this ``outcome``: ``failed``,
@@ -169,6 +180,7 @@ class Run:
         reason: str,
         metrics: Mapping[str, Any] | None,
         outcome: states.FailureKind = "failed",
+        result: Result = results.NONE,
     ) -> None:
         row = self._row
         if states.is_terminal(row.state) or row.state == "RETRYING":
@@ -176,13 +188,14 @@ class Run:
         if registry.of_run(row).pulled:
             if outcome != "failed":
                 raise WrongUsage("expected failed of a run of a worker, which is lost after its lease", "outcome")
-            self._report(row, state, reason, metrics)
+            self._report(row, workers.Report(state == "SUCCEEDED", message=reason, metrics=metrics, result=result))
         elif row.target_id is None:
             raise WrongUsage("expected a run that has started, got one that waits for its start call", "run")
         elif metrics is not None:
             raise WrongUsage(f"expected no metrics, because runs at {row.target_kind} report none", "metrics")
         else:
-            self._tell(row, RunUpdate(state, self._app.clock.now(), reason, row.target_id, outcome=outcome))
+            now = self._app.clock.now()
+            self._tell(row, RunUpdate(state, now, reason, row.target_id, outcome=outcome, result=result))
         self._app.settle()
 
     def _tell(self, row: RunRow, update: RunUpdate) -> None:
@@ -193,7 +206,7 @@ class Run:
         complete.advance_run(ports, row.run_id, row.attempt, begun)
         complete.advance_run(ports, row.run_id, row.attempt, update)
 
-    def _report(self, row: RunRow, state: str, reason: str, metrics: Mapping[str, Any] | None) -> None:
+    def _report(self, row: RunRow, report: workers.Report) -> None:
         """Claim the run as a worker, and report its end. Other runs that the claims return are released."""
         ports, pool = self._app.ports, worker_rules.pool_of(row)
         held: list[worker_rules.LeaseId] = []
@@ -209,7 +222,7 @@ class Run:
             if lease != mine:
                 workers.release(ports, lease, WORKER)
         workers.heartbeat(ports, mine, WORKER)
-        workers.report(ports, mine, WORKER, workers.Report(state == "SUCCEEDED", message=reason, metrics=metrics))
+        workers.report(ports, mine, WORKER, report)
 
 
 class Job:

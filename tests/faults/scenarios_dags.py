@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from chalicelib.core.rows.definition import Definition
@@ -99,6 +100,44 @@ def _joined(world: World) -> None:
     people(world, lambda: dags.rerun(world, "from", "c"))
 
 
+BRANCHED = dags.dag(
+    dags.edge("a -> b", **{"if": {"mode": ["full"]}}),
+    dags.edge("a -> c", **{"if": {"mode": ["delta"]}}),
+    "b -> tidy",
+    "c -> tidy",
+    nodes=NODES | {"tidy": {"workflow": "join", "when": "none_failed"}},
+)
+
+
+def _branched(world: World) -> None:
+    """The result of a chooses b, and in a re-run c."""
+    _write_results(world)
+    people(world, lambda: dags.put(world, BRANCHED))
+    upload(world, 1)
+    _settle_down(world, lambda run: "SUCCESS")
+    people(world, lambda: dags.rerun(world, "from", "a"))
+    _settle_down(world, lambda run: "SUCCESS")
+
+
+def _write_results(world: World) -> None:
+    """The job of a has written its result by the time it ends, however late it was started."""
+
+    def result(run_id: str, attempt: int, most: int) -> bytes | None:
+        requests = [run.request for run in world.targets.emr.runs.values()]
+        [own] = [each["dag"] for each in requests if (each["run_id"], each["attempt"]) == (run_id, attempt)]
+        return json.dumps({"mode": "full" if own["round"] == 1 else "delta"}).encode() if own["node"] == "a" else None
+
+    world.payloads.result = result  # type: ignore[method-assign]
+
+
+def _is_chosen_twice(world: World) -> bool:
+    """Each node ran once in a round, and only where it was chosen."""
+    ran = sorted((run.request["dag"]["round"], run.request["dag"]["node"]) for run in world.targets.emr.runs.values())
+    ends = {"a": "SUCCEEDED", "b": "SKIPPED", "c": "SUCCEEDED", "tidy": "SUCCEEDED"}
+    chosen = [(1, "a"), (1, "b"), (1, "tidy"), (2, "a"), (2, "c"), (2, "tidy")]
+    return dags.states(world) == [ends] and ran == chosen
+
+
 def _deleted(world: World) -> None:
     """Delete the DAG unless it is gone: a delete that was killed in its last write is not repeated."""
     if world.ports.rows.get(Definition, "dag", DAILY) is not None:
@@ -127,6 +166,9 @@ def _ends_by_its_rules(world: World) -> bool:
 DAGS = {
     "a DAG whose nodes are joined by rules, and joined again": Scenario(
         {}, _joined, [({}, 7)], outcome=_c_fails, holds=_ends_by_its_rules
+    ),
+    "a DAG whose result chooses a node, and then another one": Scenario(
+        {}, _branched, [({}, 6)], outcome=lambda run: "SUCCESS", holds=_is_chosen_twice
     ),
     "a run of a DAG that goes on from the node that failed": Scenario(
         {}, _run_again_from_a_node, [({}, 5)], outcome=_b_fails_at_first, holds=_is_well

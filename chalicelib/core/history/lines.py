@@ -160,6 +160,8 @@ def _run_line(run: Run, prices: Prices) -> Line:
         "pool": next((names.pool_of(limit) for limit in run.permits if names.is_pool(limit)), None),
         "units": run.units or None,
         "metrics": _text(run.metrics),
+        "result": _text(run.result),
+        "result_refused": run.result_refused or None,
         "backfill": run.backfill,
         "rerun_of": run.rerun_of,
         **_dag(run),

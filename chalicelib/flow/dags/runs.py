@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NotRequired
 
 from chalicelib.core import errors, ids
-from chalicelib.core.dags import join, rounds
+from chalicelib.core.dags import rounds
 from chalicelib.core.dags import status as dag_status
 from chalicelib.core.dags.rounds import Round
 from chalicelib.core.dags.status import UNDER_WAY, Again, NodeStatus
@@ -39,7 +39,8 @@ MAX_SHOWN = 25  # runs per page: each may have a hundred nodes, and an API reque
 
 
 class StateOfNodeView(View):
-    """The state of a node. A list of DAG runs leaves out ``attempt`` and ``round``."""
+    """The state of a node. A list of DAG runs leaves out ``attempt`` and ``round``. ``result`` is the JSON value that
+    its run has handed on, and ``result_refused`` says why there is none although its program gave one."""
 
     state: str
     why: Sentence
@@ -49,6 +50,8 @@ class StateOfNodeView(View):
     ended_at: At | None
     attempt: NotRequired[int | None]
     round: NotRequired[int | None]
+    result: NotRequired[Any]
+    result_refused: NotRequired[str]
 
 
 class RerunOfDagView(View):
@@ -98,7 +101,10 @@ def _view(
     run: Run, dag: Dag, row: DagRun | None, nodes: Mapping[str, NodeStatus], in_full: bool = False
 ) -> RunOfDagView:
     state = state_of(run, dag, nodes)
-    reruns = [{**rerun, "round": number, "at": iso(rerun["at"])} for number, rerun in enumerate(_reruns(row), start=2)]
+    reruns = [
+        {"round": number, **rerun, "at": iso(rerun["at"])}
+        for number, rerun in enumerate(map(_shown_rerun, _reruns(row)), start=2)
+    ]
     return shown(
         RunOfDagView,
         run,
@@ -126,9 +132,11 @@ def rerun(ports: Ports, name: str, run_id: str, what: Again, node: str | None, b
             continue
         if any(rerun["request"] == request for rerun in _reruns(row)):
             return view(ports, run, in_full=True)
-        _check(ports, run, row, what, node)
+        states = _check(ports, run, row, what, node)
         now = ports.clock.now()
         rerun = {"request": request, "what": what, "by": by, "at": now, **({"node": node} if node is not None else {})}
+        if what == "only":
+            rerun["skipped"] = sorted(name for name, status in states.items() if status.state == "SKIPPED")
         base = row or DagRun(run_id, rev=0)
         later = replace(base, reruns=(*base.reruns, rerun), rev=base.rev + 1, leases=0, wake_at=now, expires_at=None)
         if ports.ledger.commit([Replace(later) if row is not None else Create(later)]) is None:
@@ -159,7 +167,7 @@ def _begin_rerun(ports: Ports, run: Run, row: DagRun) -> None:
         rule, edges = dag.nodes[node].when, dag.into(node)
         ended = [states[edge.from_].rows.run for edge in edges if edge.from_ not in nodes]
         upstream = [each for each in ended if each is not None] if edges and rule != "always" else [run]
-        if not join.is_decided(rule):
+        if not dag.is_decided(node):
             _apply_upstreams(ports, ids.dag_node(run.workflow, node), round_, upstream, row.reruns[-1])
         waiting = states[node].rows.job
         if waiting is not None:  # a job of the former round must not time out later and send a notice
@@ -167,9 +175,11 @@ def _begin_rerun(ports: Ports, run: Run, row: DagRun) -> None:
             drop_job(ports, waiting, "DROPPED", why, ports.clock.now(), exact=True)
 
 
-def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | None) -> None:
-    """Raise SluiceError if a re-run cannot begin. Then the node does not exist or would never start, a node of the DAG
-    run is active, or the graph was deleted."""
+def _check(
+    ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | None
+) -> Mapping[str, NodeStatus]:  # fmt: skip
+    """The states of the nodes before a re-run. Raise SluiceError if it cannot begin. Then the node does not exist or
+    would never start, a node of the DAG run is active, or the graph was deleted."""
     dag = graph_of(ports, run)
     if node is not None and node not in dag.nodes:
         known = f"a node of the graph that this run began with ({', '.join(dag.nodes)})"
@@ -187,6 +197,7 @@ def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | 
     keys = keys_of(ports, run, dag, row)
     if not all((key := keys[name]) and key.lives for name in dag_status.again(dag, what, node)):
         raise _conflict("a graph that still exists, got one that was deleted", "start a new run of the present DAG")
+    return states
 
 
 def _check_upstreams(dag: Dag, states: Mapping[str, NodeStatus], what: Again, node: str | None) -> None:
@@ -196,7 +207,9 @@ def _check_upstreams(dag: Dag, states: Mapping[str, NodeStatus], what: Again, no
     wrong = [edge.from_ for edge in dag.into(node) if dag_status.outcome_of(edge, states[edge.from_]) != "met"]
     first = (wrong or [edge.from_ for edge in dag.into(node)])[0]
     rule = dag.nodes[node].when
-    waits = f"waits for {first}, which is {states[first].state}"
+    edge = next(edge for edge in dag.into(node) if edge.from_ == first)
+    asked = dag_status.is_asked(edge, states[first])
+    waits = dag_status.unmet(edge, states[first]) if asked else f"waits for {first}, which is {states[first].state}"
     got = f"{node}, which {waits}" if rule == "all_succeeded" else f"{node}, whose rule is {rule}: it {waits}"
     raise errors.invalid(what, "a node whose upstreams have ended as it needs", got, f"begin from {first}")
 
@@ -235,9 +248,18 @@ def _node_view(states: NodeStatus, in_full: bool) -> StateOfNodeView:
         "started_at": iso_or_none(run.started_at or run.start_requested_at) if run is not None else None,
         "ended_at": iso_or_none(run.ended_at) if run is not None else None,
     }
+    given = dag_status.result_of(states)
+    if given.value is not None:
+        view["result"] = given.value
+    if given.refused:
+        view["result_refused"] = given.refused
     return (
         {**view, "attempt": run.attempt if run is not None else None, "round": states.round.number} if in_full else view
     )
+
+
+def _shown_rerun(rerun: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in rerun.items() if name != "skipped"}
 
 
 def _reruns(row: DagRun | None) -> tuple[Any, ...]:

@@ -341,5 +341,7 @@ def _check_upstream(ports: Ports, name: str, upstream: str, field: str) -> None:
         raise grants.unknown(
             ports, _space(name), field, "workflow", upstream, _names(ports, "workflow", name.rpartition(".")[0])
         )
+    if ids.is_dag_node(name) and field == "trigger":
+        return  # the DAG has checked its own nodes
     got = f"{upstream}, whose {workflow.target.type} target reports none"
     require_lifecycle(workflow.target, field, "a workflow whose target reports the status of its runs", got)

@@ -256,7 +256,7 @@ def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant, refu
         update = RunUpdate("FAILED", now, Why.of("target_refused", answer.why))
         completing.advance_run(ports, run.run_id, run.attempt, update, may_retry=False)
     elif isinstance(answer, Started) and answer.done:
-        update = RunUpdate("SUCCEEDED", now, target_id=answer.target_id)
+        update = RunUpdate("SUCCEEDED", now, target_id=answer.target_id, result=answer.result)
         completing.advance_run(ports, run.run_id, run.attempt, update, may_retry=False)
     else:
         _keep(ports, run, answer, now)

@@ -119,7 +119,8 @@ class RunView(View):
 
     ``count`` is how many sent events of a large ``fire`` the run stands for; 1 for any other run. ``sends`` are those
     of several events. In a list, one run stands for all of them on the page. ``spread`` is for an event of a spread.
-    ``registered`` is there if its success has registered partitions, or should have.
+    ``registered`` is there if its success has registered partitions, or should have. ``result`` is the JSON value that
+    it has handed on, and ``result_refused`` says why there is none although its program gave one.
     """
 
     run_id: str
@@ -168,6 +169,8 @@ class RunView(View):
     spread: PlaceInFireView | None
     sends: SendsView | None
     registered: NotRequired[list[PartitionOfRunView]]
+    result: NotRequired[Any]
+    result_refused: NotRequired[str]
 
 
 class EventOfRunView(View):
@@ -360,6 +363,8 @@ def run_view(run: Run, prices: Prices = LIST) -> RunView:
         spread=None if not run.spread else {"index": run.spread[0], "count": run.spread[1]},
         sends=None if run.sends is None else sends_view(run.sends),
         **({"registered": registered} if registered else {}),
+        **({"result": run.result} if run.result is not None else {}),
+        **({"result_refused": run.result_refused} if run.result_refused else {}),
     )
 
 
