@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = [
-    "ContextError", "DagRun", "Data", "Day", "Event", "Increment", "JobError", "Partition", "Period",
+    "ContextError", "DagRun", "Data", "Day", "Each", "Event", "Increment", "JobError", "Partition", "Period",
     "RegistrationError", "ResultError", "RunContext", "metric", "progress", "register_partition", "result", "run_job",
     "zone",
 ]  # fmt: skip
@@ -148,6 +148,15 @@ class DagRun(NamedTuple):
     node: str | None
 
 
+class Each(NamedTuple):
+    """The element of a list for which a node of a DAG runs: its ``index`` from 0 on, the ``count`` of elements, and its
+    ``value``, any JSON."""
+
+    index: int
+    count: int
+    value: Any
+
+
 @dataclass(frozen=True, order=True)
 class Spread:
     """The number of a run's event among those of its fire, from 0 on, and how many events the fire has."""
@@ -213,8 +222,9 @@ class RunContext:
 
     ``rerun_of`` is the run that this one repeats, ``dag`` the DAG run that it is a part of, ``data`` what it carries.
     ``spread`` is its place among the events of its fire, if the schedule has a spread. ``own_period`` is the period of
-    its job, if the schedule has one for each period. ``result`` is what an upstream run has handed on, and None for the
-    run itself, which writes its own to ``result_uri``.
+    its job, if the schedule has one for each period. ``each`` is the element of a list for which a node of a DAG runs.
+    ``result`` is what an upstream run has handed on, and None for the run itself, which writes its own to
+    ``result_uri``.
     """
 
     run_id: str
@@ -231,6 +241,7 @@ class RunContext:
     data: Data | None = None
     spread: Spread | None = None
     own_period: Period | None = None
+    each: Each | None = None
     result: Any = None
     result_uri: str | None = None
 
@@ -276,6 +287,7 @@ class RunContext:
             data=_data(document, where),
             spread=_spread(document, where),
             own_period=_period(document, where) if "period" in document else None,
+            each=_each(document, where),
             result=document.get("result"),
             result_uri=_optional(document, "result_uri", (str,), where),
         )
@@ -731,6 +743,14 @@ def _spread(document: Mapping[str, Any], where: str) -> Spread | None:
     if spread is None:
         return None
     return Spread(*(_field(spread, field, (int,), f"{where}: spread") for field in ("index", "count")))
+
+
+def _each(document: Mapping[str, Any], where: str) -> Each | None:
+    each = _optional(document, "each", (dict,), where)
+    if each is None:
+        return None
+    index, count = (_field(each, field, (int,), f"{where}: each") for field in ("index", "count"))
+    return Each(index, count, each.get("value"))
 
 
 def _data(document: Mapping[str, Any], where: str) -> Data | None:

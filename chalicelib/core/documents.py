@@ -186,6 +186,7 @@ def by_type(kinds: tuple[str, ...]) -> Discriminator:
 
 
 _UNLISTED: Any = SkipJsonSchema  # typed as a generic alias, though it is a class
+Internal = Annotated[T, SkipJsonSchema()]  # the type of a field that only stored documents have
 
 
 def types_of(document: type[Document]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import Literal
 
 # The mode of a schedule (L2-L4). In `drain` and `completed`, existing jobs are launched; in `hold` and `backlog`, not.
 Mode = Literal["enabled", "hold", "backlog", "drain", "completed", "disabled", "deleted"]
-JobKind = Literal["gathering", "fire", "detached", "run_now", "retry", "redrive", "backfill"]
+JobKind = Literal["gathering", "fire", "detached", "run_now", "retry", "redrive", "backfill", "element"]
 JobState = Literal["PENDING_TRIGGER", "PENDING_CONSTRAINTS", "PENDING_LAUNCH"]
 RunState = Literal["STARTING", "RUNNING", "SUCCEEDED", "FAILED", "RETRYING", "CANCELLED", "ABORTED"]
 # How an attempt may fail (W1): the target reports it; the run timed out (W12); its worker sent no heartbeat (W5).
@@ -35,6 +35,7 @@ CLAIMABLE: dict[JobKind, tuple[Mode, ...]] = {
     "gathering": _OPEN,
     "fire": _OPEN,
     "detached": _OPEN,
+    "element": _OPEN,
     "retry": ("enabled", "hold", "backlog", "drain", "completed"),
     "redrive": ("enabled", "hold", "backlog", "drain", "completed", "disabled"),
     "run_now": ("enabled", "hold", "backlog", "drain", "completed", "disabled"),
@@ -48,7 +49,8 @@ class Traits:
 
     What makes the job: events of its trigger (``of_events``), which it still ``gathers``; an instant of a timer
     (``timed``); the failure of a run, which it continues (``retries``); a dead letter (``redelivers``); a backfill
-    (``replays``). ``requested``: a user, so nobody need have enabled the schedule.
+    (``replays``); the run of a node, for an element of its list (``of_elements``). ``requested``: a user, so nobody
+    need have enabled the schedule.
 
     ``keeps_request``: no update of its schedule changes it. ``met_before``: its conditions were met once, so it may
     wait as long as it takes. ``has_deadline``: that of its schedule counts for it. ``makes_room``: it may cancel older
@@ -61,6 +63,7 @@ class Traits:
     retries: bool = False
     redelivers: bool = False
     replays: bool = False
+    of_elements: bool = False
     requested: bool = False
     keeps_request: bool = False
     met_before: bool = False
@@ -73,6 +76,7 @@ TRAITS: dict[JobKind, Traits] = {
     "gathering": Traits(of_events=True, gathers=True),
     "detached": Traits(of_events=True),
     "fire": Traits(timed=True),
+    "element": Traits(of_elements=True, keeps_request=True),
     "run_now": Traits(requested=True, keeps_request=True),
     "retry": Traits(retries=True, keeps_request=True, met_before=True, makes_room=False, leaves_record=False),
     "redrive": Traits(

@@ -19,6 +19,7 @@ from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.calendar import HolidayCalendar
 from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.definitions.dataset import BUCKET, Dataset, Prefix
+from chalicelib.core.definitions.each import MAX_ELEMENTS
 from chalicelib.core.definitions.message import Message
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.definitions.workflow import Namespace, Workflow
@@ -191,11 +192,13 @@ class Redrive(Document):
 
 class Rerun(Document):
     """The part of a DAG run to run again (W4): ``from`` a node with all that follows it, ``only`` one node, or
-    ``all``."""
+    ``all``. Of a node with each, ``elements`` are those that run again, by their indexes, or ``failed`` for all that
+    failed; the others keep their ends (W19)."""
 
     from_: Name | None = Field(default=None, alias="from")
     only: Name | None = None
     all: bool = False
+    elements: Literal["failed"] | tuple[Annotated[int, Field(ge=0, lt=MAX_ELEMENTS)], ...] | None = None
 
     @model_validator(mode="after")
     def _says_which(self) -> Rerun:
@@ -203,6 +206,10 @@ class Rerun(Document):
         if sum(given) != 1:
             got = "several" if any(given) else "none"
             raise invalid("", "exactly one of from (a node), only (a node) and all: true", got, "keep one of the three")
+        if self.elements is not None and self.all:
+            raise invalid("elements", "elements of one node", "all: true", "name the node by from or only")
+        if self.elements == ():
+            raise invalid("elements", "at least one index, or failed", [], "leave it out: the node runs again whole")
         return self
 
     @property

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from chalicelib.core import results, states
 from chalicelib.core.dags import rounds
@@ -22,6 +22,7 @@ from chalicelib.core.views import as_json
 from chalicelib.flow import fire_events, lookup
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.backfills import view as backfill_view
+from chalicelib.flow.dags import elements as dag_elements
 from chalicelib.flow.dags import runs as dag_runs
 from chalicelib.flow.jobs import actions as job_actions
 from chalicelib.flow.runs import actions, complete, context, workers
@@ -328,12 +329,68 @@ class Node:
         self.run.fail(reason)
 
     @property
+    def elements(self) -> list[Element]:
+        """The elements of a node with ``each``, in the order of their list; empty for any other node, and before it
+        has begun."""
+        with self._dag_run.app.acting():
+            order = dag_elements.every(self._dag_run.app.ports, self._dag_run._row, self.name)
+        return [Element(self, index) for index in order]
+
+    @property
     def _view(self) -> dag_runs.StateOfNodeView:
         nodes = self._dag_run.view["nodes"]
         if self.name not in nodes:
             with self._dag_run.app.acting():
                 raise naming.unknown(f"node of DAG {self._dag_run.dag}", self.name, nodes)
         return nodes[self.name]
+
+
+class Element:
+    """An element of a node with ``each``, in its latest round. Its state is read at each use."""
+
+    def __init__(self, node: Node, index: int) -> None:
+        self._node, self.index = node, index
+
+    def __repr__(self) -> str:
+        return f"<element {self._node.name}[{self.index}]: {self.state}>"
+
+    @property
+    def value(self) -> Any:
+        """Its value in the list."""
+        return self._view["value"]
+
+    @property
+    def state(self) -> str:
+        """``PENDING`` before it has begun, ``WAITING`` while its job waits, ``ABORTED``, or the state of its run."""
+        return self._view["state"]
+
+    @property
+    def why(self) -> str:
+        """Why it is in this state."""
+        return self._view["why"].text
+
+    @property
+    def run(self) -> Run:
+        """The last attempt of its run. Raises AssertionError, with the reason, if it has not run."""
+        view = self._view
+        run_id, attempt = view["run_id"], view["attempt"]
+        assert run_id is not None and attempt is not None, (
+            f"expected a run of element {self._node.name}[{self.index}], got none: it is {view['state']}, {self.why}"
+        )
+        return Run(self._node._dag_run.app, run_id, attempt)
+
+    def succeed(self) -> None:
+        """Its run ends and succeeds."""
+        self.run.succeed()
+
+    def fail(self, reason: str = "the job failed") -> None:
+        """Its run ends and fails."""
+        self.run.fail(reason)
+
+    @property
+    def _view(self) -> dag_elements.ElementView:
+        dag_run = self._node._dag_run
+        return dag_elements.one(dag_run.app.ports, dag_run._row, self._node.name, self.index)
 
 
 class DagRun:
@@ -377,14 +434,20 @@ class DagRun:
         _ = node.state
         return node
 
-    def rerun(self, start: str | None = None, only: str | None = None) -> None:
-        """A user runs a part of it again: from the node ``start``, ``only`` one node, or without either all nodes."""
+    def rerun(
+        self,
+        start: str | None = None,
+        only: str | None = None,
+        elements: Literal["failed"] | Sequence[int] | None = None,
+    ) -> None:
+        """A user runs a part of it again: from the node ``start``, ``only`` one node, or without either all nodes. Of a
+        node with ``each``, ``elements`` are those that run again, or ``failed`` for all that failed."""
         if start is not None and only is not None:
             raise WrongUsage("expected start or only, got both", "only")
         what: Again = "from" if start is not None else "only" if only is not None else "all"
         with self.app.acting():
             request = self.app.next_request()
-            dag_runs.rerun(self.app.ports, self.dag, self.id, what, start or only, self.app.user, request)
+            dag_runs.rerun(self.app.ports, self.dag, self.id, what, start or only, self.app.user, request, elements)
 
     @property
     def view(self) -> dag_runs.RunOfDagView:

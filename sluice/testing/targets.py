@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chalicelib.aws.targets.dag_start import DagStarts
+from chalicelib.aws.targets.each import EachElements
 from chalicelib.aws.targets.worker import WorkerTarget
 from chalicelib.core import results
 from chalicelib.core.rows.run import Run
@@ -121,7 +122,7 @@ class PlayedTargets:
         del role  # a test has no IAM
         if kind == "worker":
             return self._worker
-        return DagStarts() if kind == "dag" else self.played(kind)
+        return DagStarts() if kind == "dag" else EachElements() if kind == "each" else self.played(kind)
 
     def played(self, kind: str) -> PlayedTarget:
         if kind not in self._played:

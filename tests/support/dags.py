@@ -65,10 +65,12 @@ def state(world: World, name: str = "daily") -> dict[str, str]:
     return only
 
 
-def rerun(world: World, what: Any, node: str | None = None, request: str = "r1", name: str = "daily") -> Document:
+def rerun(
+    world: World, what: Any, node: str | None = None, request: str = "r1", name: str = "daily", elements: Any = None
+) -> Document:
     """Run a part of the only run again."""
     [only] = views(world, name)
-    return runs.rerun(world.ports, full(name), only["run_id"], what, node, "tester", request)
+    return runs.rerun(world.ports, full(name), only["run_id"], what, node, "tester", request, elements)
 
 
 def living(world: World) -> dict[str, str]:

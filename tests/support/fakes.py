@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 
 from chalicelib.aws.targets.assumed import AssumedRoles
 from chalicelib.aws.targets.dag_start import DagStarts
+from chalicelib.aws.targets.each import EachElements
 from chalicelib.aws.targets.step_functions import StepFunctionsTarget
 from chalicelib.aws.targets.worker import WorkerTarget
 from chalicelib.core.instants import Instant, Millis
@@ -239,6 +240,8 @@ class FakeTargets:
             return self.step_functions  # the real one, on a simulated service
         if kind == "dag":
             return DagStarts()  # the real one: it calls no service that needs a fake
+        if kind == "each":
+            return EachElements()  # so is this
         return self.emr if kind == "emr_serverless" else self.queue
 
     def probe(

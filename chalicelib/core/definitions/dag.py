@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from chalicelib.core.constraints.registry import AnyConstraint
+from chalicelib.core.definitions.each import Each
 from chalicelib.core.definitions.incomplete import Incomplete
 from chalicelib.core.definitions.per import Per
 from chalicelib.core.definitions.schedule import CatchUp, Schedule, Timeout, TimeoutOrNever
@@ -48,9 +49,10 @@ JoinRule = Literal["all_succeeded", "none_failed", "all_done", "one_succeeded", 
 
 class Node(Sparse):
     """One step: a workflow, and the settings of a schedule other than its trigger. Several nodes may run the same
-    workflow. ``when`` is its join rule: how the nodes before it must have ended (`core/dags/join.py`)."""
+    workflow. ``when`` is its join rule: how the nodes before it must have ended (`core/dags/join.py`). ``each`` makes a
+    job for each element of a list (W19)."""
 
-    omitted: ClassVar[Collection[str]] = ("when",)
+    omitted: ClassVar[Collection[str]] = ("when", "each")
 
     workflow: Reference
     properties: Properties = Field(default_factory=dict)
@@ -58,6 +60,7 @@ class Node(Sparse):
     priority: int | None = Field(default=None, ge=0, le=9)
     timeout: TimeoutOrNever = Field(default_factory=Timeout)
     when: JoinRule = "all_succeeded"
+    each: Each | None = None
 
 
 def _one_name(given: Any) -> Any:
@@ -171,6 +174,7 @@ class Dag(Described, Sparse):
             seen.add((edge.from_, edge.to))
         check_acyclic(self)
         _check_rules(self)
+        _check_each(self)
         return self
 
     @classmethod
@@ -246,6 +250,32 @@ def _check_patterns(dag: Dag) -> None:
         if got > most:
             hint = "list plain values, or let a result say in one field which nodes to run"
             raise invalid("edges", f"at most {most} {what} in the patterns of all edges", got, hint)
+
+
+def _check_each(dag: Dag) -> None:
+    """Raises ``invalid`` for a node with ``each`` whose list comes from no node directly before it, or that may begin
+    before that node has ended."""
+    for name, node in dag.nodes.items():
+        if node.each is None:
+            continue
+        before = [edge.from_ for edge in dag.into(name)]
+        if node.each.of not in before:
+            hint = meant(
+                node.each.of, before, f"add the edge {{from: {node.each.of}, to: {name}}}, or correct the name"
+            )
+            known = f"a node directly before {name} ({', '.join(before) or 'there is none'})"
+            raise invalid(f"nodes.{name}.each.of", known, node.each.of, hint)
+        if dag.nodes[node.each.of].each is not None:
+            hint = f"put a node between {node.each.of} and {name} whose result is one list"
+            expected = "a node without each: the elements of one have a result each"
+            raise invalid(f"nodes.{name}.each.of", expected, node.each.of, hint)
+        if node.when in ("always", "one_succeeded", "one_failed"):
+            hint = (
+                f"write all_succeeded, none_failed or all_done: by this rule {name} may begin before its list is there"
+            )
+            raise invalid(
+                f"nodes.{name}.when", "a rule that waits for all nodes before a node with each", node.when, hint
+            )
 
 
 def check_acyclic(dag: Dag) -> None:

@@ -16,6 +16,7 @@ from typing import Literal
 from chalicelib.core import ids
 from chalicelib.core.access import grants
 from chalicelib.core.constraints.constraint import Condition, Situation, externals_of, keyed
+from chalicelib.core.dags import elements
 from chalicelib.core.definitions import overrides
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import fire, timer
@@ -305,6 +306,8 @@ def _reason(job: Job, schedule: Schedule, verdict: tree.Verdict | None, now: Ins
     if job.traits.of_events:
         arrived = "; ".join(tree.evaluate(schedule.trigger, job.leaves, now).arrived)
         return Why.of("trigger_met", f"trigger met: {arrived}")
+    if job.traits.of_elements:
+        return elements.reason(job.element or {})
     if job.traits.replays:
         return Why.of("backfill", f"backfill {job.backfill}")
     if job.traits.redelivers:

@@ -181,6 +181,9 @@ class Run(StoredRow):
     ``result`` is the JSON value that it has handed on when it succeeded (W18), and ``result_refused`` says why there is
     none although its program gave one.
 
+    ``element`` is that of its job (W19). ``elements`` is the list of a run that stands for its elements, from its start
+    on.
+
     ``requested_by`` is that of its job. ``leased_by`` is the user or role to which the lease of a worker is bound, and
     ``lease_key`` the digest of the lease's token.
     """
@@ -261,6 +264,8 @@ class Run(StoredRow):
     period_parts: Mapping[str, Parts] | None = None
     result: Any = None
     result_refused: str = ""
+    element: Mapping[str, Any] | None = None
+    elements: tuple[Any, ...] | None = None
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 

@@ -283,6 +283,7 @@ def retry_of(run: Run, reason: Why, due: Instant) -> Job:
         backfill=run.backfill,
         rerun_of=run.rerun_of,
         requested_by=run.requested_by,
+        element=run.element,
         priority=run.priority,
         approvals=run.approvals,
         number=run.number,

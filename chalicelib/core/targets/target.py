@@ -76,6 +76,7 @@ class Target(Document):
     listed: ClassVar[bool] = False  # Sluice polls silent runs, many of them in one call or round (W7)
     stores_result: ClassVar[bool] = False  # the program of a run writes its result into the control bucket (W18)
     bills: ClassVar[bool] = False  # the target reports what it has billed for a run (H1)
+    of_elements: ClassVar[bool] = False  # a run stands for those of its elements, and needs no permit itself (W19)
     batched_by: ClassVar[str | None] = None  # the field with the address, if one call delivers many runs to it
     event_source: ClassVar[str | None] = None  # the source of the EventBridge events about its runs (W7)
 

@@ -109,6 +109,12 @@ def check(ports: Ports, dag: Dag, made: Compiled) -> None:
         if edge.if_ is not None and not target.gives_result(fields):
             got = f"{edge.from_}, whose {target.type} target gives none"
             raise errors.invalid(f"edges.{number}.if", "a node whose target gives a result", got, "leave if out")
+    for name, node in dag.nodes.items():
+        target = workflows[name].target
+        if node.each is not None and not target.reports_end(target.model_dump(mode="json")):
+            expected = "a workflow whose target reports how its runs end: the node is done when each element is"
+            hint = "give the workflow a target with a lifecycle, or send the whole list to one run"
+            raise errors.invalid(f"nodes.{name}.workflow", expected, f"one with a {target.type} target", hint)
     _of_nodes(made, partial(references.check, ports))
     starts = [(ids.dag_node(made.graph, node), schedule.workflow) for node, schedule in made.nodes.items()]
     namespace, app, _ = made.dag.split(".")

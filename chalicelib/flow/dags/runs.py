@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NotRequired
+from typing import Any, Literal, NotRequired
 
 from chalicelib.core import errors, ids
-from chalicelib.core.dags import rounds
+from chalicelib.core.dags import elements, rounds
 from chalicelib.core.dags import status as dag_status
 from chalicelib.core.dags.rounds import Round
 from chalicelib.core.dags.status import UNDER_WAY, Again, NodeStatus
@@ -20,21 +20,24 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.events import build
 from chalicelib.core.instants import iso, iso_or_none
 from chalicelib.core.rows.dag import DagRun
+from chalicelib.core.rows.elements import Elements
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import HISTORY, WAKE, ScheduleState
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.views import At, Code, Sentence, View, shown
-from chalicelib.core.why import Why
+from chalicelib.core.why import Why, plain
 from chalicelib.core.writes import Create, Replace
 from chalicelib.flow import lookup
 from chalicelib.flow.dag_states import ended_at, graph_of, keys_of, node_states, not_begun, state_of, states_of
+from chalicelib.flow.dags.elements import ElementsView, counts_of, rows_of_elements, with_activity
 from chalicelib.flow.ingest.apply import apply_event
 from chalicelib.flow.jobs.drop import drop_job
 from chalicelib.flow.runs import joins
 from chalicelib.ports import MAX_CONFLICTS, Page, Ports
 
 MAX_RERUNS = 100
+Chosen = Literal["failed"] | Sequence[int]  # elements of a node
 MAX_SHOWN = 25  # runs per page: each may have a hundred nodes, and an API request has 29 s
 
 
@@ -52,6 +55,7 @@ class StateOfNodeView(View):
     round: NotRequired[int | None]
     result: NotRequired[Any]
     result_refused: NotRequired[str]
+    elements: NotRequired[ElementsView]
 
 
 class RerunOfDagView(View):
@@ -61,6 +65,7 @@ class RerunOfDagView(View):
     what: str
     request: str
     node: NotRequired[str | None]
+    elements: NotRequired[list[int]]
 
 
 class RunOfDagView(View):
@@ -80,7 +85,9 @@ class RunOfDagView(View):
 def page(ports: Ports, name: str, limit: int, cursor: str | None) -> Page[RunOfDagView]:
     """A page of the runs of a DAG, newest first. It may be shorter than ``limit`` although more pages follow."""
     found = ports.runs.runs("schedule", ids.dag_start(name), min(limit, MAX_SHOWN), cursor)
-    return Page(tuple(_view(*each) for each in states_of(ports, found.items)), found.cursor)
+    whole = states_of(ports, found.items)
+    rows = rows_of_elements(ports, [(dag, nodes) for _, dag, _, nodes in whole])
+    return Page(tuple(_view(*each, rows) for each in whole), found.cursor)
 
 
 def begun(ports: Ports, name: str, run_id: str) -> Run:
@@ -94,11 +101,21 @@ def begun(ports: Ports, name: str, run_id: str) -> Run:
 def view(ports: Ports, run: Run, in_full: bool = False) -> RunOfDagView:
     """A DAG run with its present state and that of each node."""
     row, dag = ports.rows.get(DagRun, run.run_id), graph_of(ports, run)
-    return _view(run, dag, row, node_states(ports, run, dag, row), in_full)
+    nodes = node_states(ports, run, dag, row)
+    found = _view(run, dag, row, nodes, rows_of_elements(ports, [(dag, nodes)]), in_full)
+    for node in found["nodes"].values() if in_full else ():
+        if "elements" in node and node["state"] in UNDER_WAY:
+            node["elements"] = with_activity(ports, str(node["run_id"]), node["elements"])
+    return found
 
 
 def _view(
-    run: Run, dag: Dag, row: DagRun | None, nodes: Mapping[str, NodeStatus], in_full: bool = False
+    run: Run,
+    dag: Dag,
+    row: DagRun | None,
+    nodes: Mapping[str, NodeStatus],
+    of_nodes: Mapping[str, Elements],
+    in_full: bool = False,
 ) -> RunOfDagView:
     state = state_of(run, dag, nodes)
     reruns = [
@@ -115,12 +132,22 @@ def _view(
         started_at=iso(run.claimed_at),
         ended_at=iso_or_none(ended_at(run, nodes)) if state != "RUNNING" else None,
         reruns=reruns,
-        nodes={node: _node_view(states, in_full) for node, states in nodes.items()},
+        nodes={node: _node_view(states, of_nodes, in_full) for node, states in nodes.items()},
     )
 
 
-def rerun(ports: Ports, name: str, run_id: str, what: Again, node: str | None, by: str, request: str) -> RunOfDagView:
+def rerun(
+    ports: Ports,
+    name: str,
+    run_id: str,
+    what: Again,
+    node: str | None,
+    by: str,
+    request: str,
+    of_node: Chosen | None = None,
+) -> RunOfDagView:
     """Run a part of a DAG run again. Returns the view of the run. A repeat with the same request id changes nothing.
+    ``of_node`` are the elements of the node that run again; the others of the node keep their ends (W19).
 
     Raises ``conflict`` if a node of the DAG run is active, or if the nodes to run again no longer exist.
     """
@@ -135,6 +162,8 @@ def rerun(ports: Ports, name: str, run_id: str, what: Again, node: str | None, b
         states = _check(ports, run, row, what, node)
         now = ports.clock.now()
         rerun = {"request": request, "what": what, "by": by, "at": now, **({"node": node} if node is not None else {})}
+        if node is not None and of_node is not None:
+            rerun["elements"] = _chosen(ports, run, row, what, node, of_node)
         if what == "only":
             rerun["skipped"] = sorted(name for name, status in states.items() if status.state == "SKIPPED")
         base = row or DagRun(run_id, rev=0)
@@ -214,6 +243,23 @@ def _check_upstreams(dag: Dag, states: Mapping[str, NodeStatus], what: Again, no
     raise errors.invalid(what, "a node whose upstreams have ended as it needs", got, f"begin from {first}")
 
 
+def _chosen(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str, of_node: Chosen) -> tuple[int, ...]:
+    """The elements of a node that run again. Raises ``invalid`` for one that its list does not have, and ``conflict``
+    if the node has none, or if no element failed."""
+    states = node_states(ports, run, graph_of(ports, run), row)
+    whole = states[node].rows.run
+    known = ports.rows.get(Elements, whole.run_id) if whole is not None else None
+    if known is None:
+        raise _conflict(f"a node that has run its elements, got {node}", "leave the elements out")
+    found = elements.chosen(of_node, known)
+    if not found:
+        raise _conflict(f"elements of {node} that failed, got none", "name them by their indexes")
+    if found[-1] >= known.count:
+        hint = f"sluice dags elements shows them, from {node}[0] on"
+        raise errors.invalid("elements", f"indexes below {known.count:,}, as many as {node} has", found[-1], hint)
+    return tuple(found)
+
+
 def _conflict(expected: str, hint: str) -> SluiceError:
     return SluiceError("conflict", f"expected {expected}", None, hint)
 
@@ -238,15 +284,17 @@ def _apply_upstreams(
         ports.hints.send(refs, now, now)
 
 
-def _node_view(states: NodeStatus, in_full: bool) -> StateOfNodeView:
+def _node_view(states: NodeStatus, of_nodes: Mapping[str, Elements], in_full: bool) -> StateOfNodeView:
     run = states.rows.run
+    row = of_nodes.get(run.run_id) if run is not None else None
     view: StateOfNodeView = {
         "state": states.state,
-        "why": states.why,
+        "why": plain(elements.said(row)) if row is not None and states.state in UNDER_WAY else states.why,
         "code": states.why.code or None,
         "run_id": run.run_id if run is not None else None,
         "started_at": iso_or_none(run.started_at or run.start_requested_at) if run is not None else None,
         "ended_at": iso_or_none(run.ended_at) if run is not None else None,
+        **({"elements": counts_of(row)} if row is not None else {}),
     }
     given = dag_status.result_of(states)
     if given.value is not None:

@@ -140,6 +140,8 @@ def _follow(
 def is_awaited(ports: Ports, run: Run, status: str) -> bool:
     """Whether something follows a status of a run: a schedule waits for it, or a join rule of its DAG for its end."""
     if status == build.ENDED:
+        if run.element is not None:
+            return True
         from chalicelib.flow.runs import joins  # few runs are those of nodes
 
         return joins.follow(ports, run.schedule)
@@ -190,7 +192,12 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
 
 
 def _settle(ports: Ports, run: Run) -> None:
-    """Start the nodes whose join rules the end of a node meets."""
+    """Start the nodes whose join rules the end of a node meets, or count the end of an element of a node."""
+    if run.element is not None:
+        from chalicelib.flow.runs import elements
+
+        elements.on_end(ports, run)
+        return
     round_ = rounds.decides(run.correlation)
     if round_ is not None:
         from chalicelib.flow.runs import joins

@@ -12,7 +12,7 @@ from chalicelib.core import ids
 from chalicelib.core.access.grants import ForeignUse
 from chalicelib.core.backfills import backfill
 from chalicelib.core.changes import replace
-from chalicelib.core.dags import rounds
+from chalicelib.core.dags import elements, rounds
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
@@ -70,6 +70,8 @@ def _build(ports: Ports, run: Run, known: Sequence[Event] | None) -> dict[str, A
     """
     if run.rerun_of is not None and (first := ports.payloads.context(run.rerun_of)) is not None:
         return {**first, **_of_attempt(ports, run), **_of_dag(run), **_of_spread(run), "rerun_of": run.rerun_of}
+    if run.element is not None and (whole := ports.payloads.context(str(run.element["of"]))) is not None:
+        return {**whole, **_of_attempt(ports, run), "each": elements.context_of(run.element)}
     kept = ports.payloads.context(run.run_id) if run.traits.redelivers and run.event is None else None
     if kept is not None:
         # The events lie under the generation that gathered them and expire with it, so use the stored context.
@@ -176,7 +178,7 @@ def events_of(ports: Ports, run: Run, most: int | None = None) -> tuple[Event, .
     if parts is not None:
         return _of_parts(ports, parts.values(), most)
     # A redrive may have another generation than the job that gathered the events. The id of that job names its own.
-    gatherer = run.rerun_of or run.run_id
+    gatherer = str((run.element or {}).get("of") or run.rerun_of or run.run_id)
     gathered = ids.parse_job_id(gatherer)
     found = ports.jobs.events_of(gatherer, run.schedule, gathered.generation if gathered else run.generation, most)
     return tuple(sorted(found, key=lambda event: (event.accepted_at, event.path or "", event.id)))

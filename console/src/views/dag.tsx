@@ -15,6 +15,7 @@ import { Command, copy } from "../parts/command";
 import { Go, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
 import { Ago, Reason, State, Took, When } from "../parts/text";
+import { Elements } from "./elements";
 import { Next } from "./schedule";
 
 /** A DAG: its graph with the states of one run, the panel of a node, and its runs. */
@@ -233,6 +234,7 @@ function NodePanel({
           )}
         </>
       )}
+      {run && state?.elements && <Elements dag={dag} run={run} node={node} counts={state.elements} />}
       <p className="faint">
         workflow <code>{String((given as { workflow?: unknown }).workflow ?? "")}</code>
       </p>
