@@ -18,7 +18,9 @@ from sluice.convert.airflow_graph import (
     Graph,
     check_order,
     graph,
+    is_branch,
     is_sensor,
+    is_short_circuit,
 )
 from sluice.convert.airflow_graph import EMPTY as EMPTY_KINDS
 from sluice.convert.airflow_mapped import unroll
@@ -34,6 +36,7 @@ MAX_NODES = 100
 SENSOR_TIMEOUT = 7 * 86_400  # seconds that a sensor waits unless it says otherwise
 # What a task of MWAA Serverless has unless it says otherwise.
 MWAA_DEFAULTS = {"retries": 1, "retry_delay": Span(300), "execution_timeout": Span(3_600)}
+UNCONDITIONAL = ("one_failed", "always")  # join rules that do not wait for successes
 RUNS_ON = ("all_done", "always")  # rules under which a last node runs after a failure
 
 
@@ -170,7 +173,6 @@ class App:
     def _edges(self, dag: Dag, made: Graph, names: dict[str, str]) -> tuple[list[Document], dict[str, str]]:
         """The edges, and the join rule of each node that has another than the default."""
         edges, joins = [], {}
-        reported: set[str] = set()
         for name, ups in made.before.items():
             rule = made.rules[name]
             if ups and rule not in WHEN and rule != AFTER_FAILURES:
@@ -179,17 +181,19 @@ class App:
             if ups and when != "all_succeeded":
                 joins[name] = when
             for up, condition in ups.items():
-                if condition is not None and up not in reported:
-                    reported.add(up)
-                    made.held.update(made.after(up))
-                    self.draft.find(
-                        f"line {dag.tasks[up].line}",
-                        f"{', '.join(made.after(up))} run whatever {up} chooses, and their targets were left out",
-                        "an edge has no condition",
-                        "let each of these jobs decide by itself whether it has anything to do; then write its target",
-                    )
                 edge: Document = {"from": names[up], "to": names[name]}
-                edges.append({**edge, "on": ["FAILED"]} if rule == AFTER_FAILURES else edge)
+                if rule == AFTER_FAILURES:
+                    edge["on"] = ["FAILED"]
+                if condition is not None and (rule == AFTER_FAILURES or when in UNCONDITIONAL):
+                    self.draft.find(
+                        f"line {dag.tasks[name].line}",
+                        f"{name} does not ask what {up} chooses",
+                        f"trigger_rule={rule} does not wait for a success; in Airflow {up} skips it nevertheless",
+                        "remove its trigger rule, or the edge",
+                    )
+                elif condition is not None:
+                    edge["if"] = {condition[0]: list(condition[1])}
+                edges.append(edge)
         return edges, joins
 
     def _report_rule(self, dag: Dag, made: Graph, name: str) -> None:
@@ -220,6 +224,7 @@ class App:
                 {
                     "workflow": self.workflows[dag.id, name],
                     "when": joins.get(name),
+                    "each": self._each(made, task, names, joins.get(name)),
                     "properties": task.item,
                     "constraints": self._limits(dag, made, task),
                 }
@@ -255,13 +260,6 @@ class App:
         if name in self.draft.parts["workflows"]:
             return  # of another item of a mapped task
         what = f"{task.kind} {task.shown}, line {task.line}"
-        if task.mapped is not None:
-            self.draft.find(
-                f"line {task.mapped.line}",
-                f"the mapped task {task.id} became one node",
-                "Sluice starts a fixed number of nodes",
-                "let the workflow do all items, or start a run for each partition by `by`",
-            )
         target = None if task.id in made.held or task.mapped is not None else self.targets.of(task)
         retries, timeout = self.targets.retries(task), self.targets.timeout(task)
         if (sent := delivery(task)) is not None and task.id not in made.held:
@@ -302,8 +300,57 @@ class App:
                 f"line {task.line}",
                 f"the results of {', '.join(dict.fromkeys(task.takes))} are not handed to {task.shown}",
                 "XComs are not carried over",
-                "let the first job write what the next one reads, to S3 for example",
+                "let the first job call sluice_job.result, and the next one read it in its run context",
             )
+        self._report_choice(made, task)
+
+    def _report_choice(self, made: Graph, task: Task) -> None:
+        """Say what the job of a branching task must return."""
+        after = ", ".join(made.after(task.id))
+        if not after or not (is_branch(task) or is_short_circuit(task)):
+            return
+        result = '{"continue": true}' if is_short_circuit(task) else '{"branch": [...]} with the task_ids of Airflow'
+        self.draft.find(
+            f"line {task.line}",
+            f"{task.kind} {task.id} became conditions of the edges to {after}",
+            "its code decides, and Sluice does not run it",
+            f"let its job return {result} as its result (sluice_job.result); "
+            "without one, the nodes after it are blocked",
+        )
+
+    def _each(self, made: Graph, task: Task, names: dict[str, str], when: str | None) -> Document | None:
+        """One job for each element of a list in the result of another task; None for a task that is not mapped, and,
+        with a finding, where that cannot be."""
+        if task.mapped is None:
+            return None
+        where, over = f"line {task.mapped.line}", list(task.mapped.over.values())
+        of = over[0] if len(over) == 1 else None
+        why = ""
+        if len(over) > 1:
+            why = "it has several lists"
+        elif not isinstance(of, Task):
+            why = "its list is computed at run time, and is no result of a task"
+        elif of.mapped is not None:
+            why = f"its list are the results of {of.id}, which is mapped too"
+        elif of.id not in made.before[task.id] or when in (*UNCONDITIONAL, "one_succeeded"):
+            why = "it may begin before its list is there"
+        if why or not isinstance(of, Task):
+            self.draft.find(
+                where,
+                f"the mapped task {task.id} became one node",
+                why,
+                "let a node before it return one list, and add each: {of: NODE}; or let the workflow do all items",
+            )
+            return None
+        self.draft.find(
+            where,
+            f"the mapped task {task.id} became one job for each element of the result of {of.id}",
+            "an empty list is a success, with which the next nodes run; in Airflow it skips them",
+            f"let the job of {of.id} return the list (sluice_job.result), of at most 1,000 elements and 10,000 bytes, "
+            "and the other one read its element in its run context (each)",
+        )
+        most = task.named.get("max_active_tis_per_dagrun")
+        return {"of": names[of.id], **({"concurrency": most} if _is_count(most) else {})}
 
     def _missing(self, made: Graph, task: Task, workflow: str) -> None:
         if is_sensor(task):

@@ -39,6 +39,7 @@ NEAREST = {
 AFTER_FAILURES = "all_failed"  # this one becomes `on: [FAILED]` of the edges
 # Rules under which a task that has succeeded at once, and has no task before it, does not count.
 _PASSES = ("all_success", "none_failed", "all_done", "all_done_setup_success", "none_skipped", "always", "dummy")
+_REGARDLESS = ("one_failed", "all_failed", "always", "dummy")  # rules that do not wait for successes
 _BRANCHES = ("Branch", "@task.branch")
 _SHORT = ("ShortCircuitOperator", "@task.short_circuit")
 
@@ -118,7 +119,7 @@ def graph(dag: Dag, parts: Collection[str], draft: Draft) -> Graph:
     for task in dag.tasks.values():
         _set_conditions(made, dag, task)
         if is_short_circuit(task):
-            _report_skipped_rules(made, dag, task, draft)
+            _skip_behind(made, dag, task, draft)
     for name in _in_order(before):
         task = dag.tasks[name]
         watched = is_sensor(task) and _watches(made, dag, task)
@@ -178,16 +179,28 @@ def _groups(task: Task, branch: Task) -> list[str]:
     return [".".join(task.path[: depth + 1]) for depth in range(shared, len(task.path))]
 
 
-def _report_skipped_rules(made: Graph, dag: Dag, task: Task, draft: Draft) -> None:
+def _skip_behind(made: Graph, dag: Dag, task: Task, draft: Draft) -> None:
+    """A short circuit skips all tasks behind it, whatever their rules: those whose rule would run them nevertheless get
+    an edge with its condition."""
     if task.named.get("ignore_downstream_trigger_rules") is False:
         return
-    behind = made.reached(made.after(task.id))
-    if runs := [name for name in dag.tasks if name in behind and made.rules[name] != "all_success"]:
+    direct = made.after(task.id)
+    behind = made.reached(direct)
+    runs = []
+    for name in dag.tasks:
+        rule = made.rules[name]
+        if name not in behind or rule in ("all_success", "none_skipped"):
+            continue
+        if rule in (*_REGARDLESS, "one_success"):
+            runs.append(name)
+        elif name not in direct:
+            made.before[name][task.id] = ("continue", (True,))
+    if runs:
         draft.find(
             f"line {task.line}",
             f"{', '.join(runs)} may run although {task.id} skips",
-            "a join rule counts the skipped nodes before it; in Airflow a short circuit skips all tasks after it",
-            f"remove the trigger rule, or add an edge from {task.id} on the condition",
+            "their join rules do not wait for all nodes; in Airflow a short circuit skips all tasks after it",
+            "remove the trigger rule",
         )
 
 
@@ -225,15 +238,18 @@ def _without(made: Graph, name: str, down: str) -> dict[str, Condition | None] |
         return dict(ups) if not others and own == "all_success" else None
     if own not in ("all_success", "none_failed", "all_done", "always", "dummy") and len(ups) > 1:
         return None
+    # A task that was not chosen is skipped, whatever its rule. One behind an empty task that was not chosen is skipped
+    # only if its rule counts the skipped task.
+    counts = own in ("all_success", "one_success")
     for up, condition in ups.items():
         if up not in others:
-            others[up] = condition
+            others[up] = condition if counts else None
+        elif own == "one_success":
+            others[up] = _either(others[up], condition)
         elif own == "all_success":
             if others[up] != condition and None not in (others[up], condition):
                 return None  # both must be chosen
             others[up] = others[up] or condition
-        else:
-            others[up] = _either(others[up], condition)
     return others
 
 

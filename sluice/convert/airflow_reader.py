@@ -78,7 +78,7 @@ class Reader:
                 name, holder = node.func.attr, ast.unparse(node.func.value).split(".")[-1]
                 shown = ast.unparse(node)[:80]
                 if name in ("xcom_push", "xcom_pull"):
-                    todo = "let the first job write what the next one reads, to S3 for example"
+                    todo = "let the first job call sluice_job.result, and the next one read it in its run context"
                     found.append((node.lineno, f"{shown} is not carried over", "Sluice has no XComs", todo))
                 elif holder == "Variable" and name in ("get", "set"):
                     todo = "write the value into the document, as a property or a ${placeholder}"

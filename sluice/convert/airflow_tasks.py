@@ -25,11 +25,14 @@ LOST = {
     "email": ("Sluice sends no mail", "add notify with on: [failed] and an SNS topic to the workflows"),
     "depends_on_past": (
         "a node does not wait for its own last success: after a failure the next run goes on",
-        "let the DAG run one at a time, and re-run what failed before the next run",
+        "limit its nodes to one at a time, and re-run what failed before the next run",
     ),
-    "wait_for_downstream": ("a node does not wait for the nodes of the last run", "let the DAG run one at a time"),
+    "wait_for_downstream": (
+        "a node does not wait for the nodes of the last run",
+        "limit its nodes to one at a time",
+    ),
     "sla": ("an SLA counts from the end of the interval", "set deadline: {end_within: ...} on the workflow"),
-    "deadline": ("its reference and callback are code", "set deadline: {end_within: ...}, and notify"),
+    "deadline": ("its reference and callback are code", "set deadline: {end_within: ...} on the workflows, and notify"),
     "pool": (
         "the size of a pool of Airflow is not in the file",
         "add to the nodes: {type: concurrency, group: NAME, max: SLOTS, on_unmet: wait}",
@@ -41,7 +44,7 @@ LOST = {
     "executor_config": ("Sluice has no executors", "set resources on the workflow"),
     "run_as_user": ("a target has a role, no user", "set the role of the target"),
     "resources": ("they are those of an executor", "set resources on the workflow"),
-    "max_active_tis_per_dagrun": ("a limit counts over all runs", "set max_active_tis_per_dag instead"),
+    "max_active_tis_per_dagrun": ("a limit counts over all runs", "set a constraint on the node"),
     "fail_fast": ("other branches go on after a failure", "nothing, or cancel the run"),
     "fail_stop": ("other branches go on after a failure", "nothing, or cancel the run"),
     "max_consecutive_failed_dag_runs": ("no number of failures pauses a DAG", "pause it by hand: sluice pause"),
@@ -261,7 +264,8 @@ class Targets:
 
     def report_task(self, dag: Dag, task: Task, target: Document | None) -> None:
         for key, value in task.named.items():
-            if key in LOST and key in task.own and _counts(key, value, task.named):
+            is_limit_of_each = key == "max_active_tis_per_dagrun" and task.mapped is not None
+            if key in LOST and key in task.own and not is_limit_of_each and _counts(key, value, task.named):
                 self._lost(task, _shown(key, value), *LOST[key])
         for key in ("start_date", "end_date"):
             value = task.named.get(key)

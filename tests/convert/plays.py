@@ -213,4 +213,163 @@ PLAYS = (
     ),
     Play("files.mwaa", "prices_a", runs=(), starts=("2026-03-03T00:00Z",)),
     Play("files.mwaa", "prices_b", runs=(), starts=("2026-03-04T13:00Z", "2026-03-11T13:00Z")),
+    Play(
+        "weekday.dag",
+        "sales",
+        starts=("2026-03-03T04:00Z", "2026-03-04T04:00Z"),
+        events=("at 2026-03-03T04:00Z",),
+        runs=(
+            Played(
+                "a working day",
+                (
+                    'working_day={"continue":true}',
+                    'by_day={"branch":"delta"}',
+                    "delta",
+                    'what_changed={"branch":["prices","stock"]}',
+                    "prices stock",
+                    "publish",
+                ),
+                skipped="full",
+            ),
+            Played(
+                "a weekend on which only prices change",
+                (
+                    'working_day={"continue":true}',
+                    'by_day={"branch":["full"]}',
+                    "full",
+                    'what_changed={"branch":["prices"]}',
+                    "prices",
+                    "publish",
+                ),
+                skipped="delta stock",
+            ),
+            Played(
+                "a day on which nothing changes",
+                (
+                    'working_day={"continue":true}',
+                    'by_day={"branch":["full"]}',
+                    "full",
+                    'what_changed={"branch":["nothing"]}',
+                    "publish",
+                ),
+                skipped="delta prices stock",
+            ),
+            Played(
+                "a holiday",
+                ('working_day={"continue":false}',),
+                skipped="by_day full delta what_changed prices stock publish",
+            ),
+            Played(
+                "the load fails",
+                ('working_day={"continue":true}', 'by_day={"branch":["full"]}', "full!"),
+                skipped="delta",
+                upstream_failed="what_changed prices stock publish",
+                failed=True,
+            ),
+            Played(
+                "the branch fails",
+                ('working_day={"continue":true}', "by_day!"),
+                upstream_failed="full delta what_changed prices stock publish",
+                failed=True,
+            ),
+        ),
+    ),
+    Play("weekday.dag", "sales", now="2026-03-28T12:00Z", starts=("2026-03-29T03:00Z",), runs=()),  # summer time
+    Play(
+        "mapped.dag",
+        "files",
+        starts=("2026-03-02T13:00Z", "2026-03-02T14:00Z"),
+        events=("at 2026-03-02T13:00Z",),
+        runs=(
+            Played(
+                "two files and a key",
+                ('list_new=["a","b"] region-0 region-1 listed=["k"]', "parse convert", "total"),
+            ),
+            Played(
+                "a file cannot be parsed",
+                ('list_new=["a","b"] region-0 region-1 listed=["k"]', "parse! convert", "total"),
+                reported="its run fails after a failure, although total succeeded",
+            ),
+            Played(
+                "no list",
+                ('list_new! region-0 region-1 listed=["k"]', "convert", "total"),
+                upstream_failed="parse",
+                reported="its run fails after a failure, although total succeeded",
+            ),
+        ),
+    ),
+    Play(
+        "groups.dag",
+        "warehouse",
+        now="2026-03-06T12:00Z",  # a Friday
+        starts=("2026-03-09T01:30Z", "2026-03-10T01:30Z"),
+        events=("at 2026-03-09T01:30Z",),
+        runs=(
+            Played(
+                "a group is chosen",
+                (
+                    "extract-get_orders extract-get_stock",
+                    "facts",
+                    "marts-sales marts-supply",
+                    'checks-nulls checks-totals publish_or_not={"branch":"publish"}',
+                    "publish-site publish-mail",
+                ),
+                skipped="hold",
+            ),
+            Played(
+                "a task is chosen",
+                (
+                    "extract-get_orders extract-get_stock",
+                    "facts",
+                    "marts-sales marts-supply",
+                    'checks-nulls checks-totals publish_or_not={"branch":["hold"]}',
+                    "hold",
+                ),
+                skipped="publish-site publish-mail",
+            ),
+            Played(
+                "a mart fails",
+                ("extract-get_orders extract-get_stock", "facts", "marts-sales marts-supply!"),
+                upstream_failed="checks-nulls checks-totals publish_or_not publish-site publish-mail hold",
+                failed=True,
+            ),
+        ),
+    ),
+    Play(
+        "warehouse.mwaa",
+        "warehouse",
+        starts=("2026-03-03T01:30Z", "2026-03-04T01:30Z"),
+        events=("at 2026-03-03T01:30Z",),
+        runs=(
+            Played(
+                "publish",
+                ("extract-orders", "extract-checks-totals", 'choose={"branch":"publish"}', "publish", "tell"),
+                skipped="hold",
+            ),
+            Played(
+                "hold fails",
+                ("extract-orders", "extract-checks-totals", 'choose={"branch":"hold"}', "hold!"),
+                skipped="publish",
+                upstream_failed="tell",
+                failed=True,
+            ),
+        ),
+    ),
+    Play(
+        "files.mwaa",
+        "convert",
+        events=("at 2026-03-03T00:00Z", "succeed prices_a fetch"),
+        runs=(
+            Played(
+                "two files, two regions",
+                ('listed=["a","b"]', "each_file", "regions-0 regions-1", "report-2026"),
+            ),
+            Played(
+                "a copy fails",
+                ('listed=["a","b"]', "each_file!"),
+                upstream_failed="regions-0 regions-1 report-2026",
+                failed=True,
+            ),
+        ),
+    ),
 )

@@ -46,6 +46,16 @@ def ended(app: App, run: DagRun, name: str, result: str, fails: bool) -> None:
     """End the run of a node; a failure with all its retries."""
     if run.node(name).state == "SUCCEEDED":
         return  # a delivery
+    if elements := run.node(name).elements:
+        for element in elements[:-1]:
+            element.succeed()
+        if not fails:
+            elements[-1].succeed()
+        while fails and run.node(name).state != "FAILED":
+            if elements[-1].run.state == "RUNNING":
+                elements[-1].fail()
+            app.advance("1m")
+        return
     if not fails:
         run.node(name).run.succeed(**({"result": json.loads(result)} if result else {}))
         return
