@@ -18,7 +18,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from sluice.visible import as_json, visible
-from sluice.wording import NOTHING
+from sluice.wording import NOTHING, as_written
 
 # Output to a pipe does not wrap, so that each row is one line for grep.
 PIPE_WIDTH = 4_000
@@ -190,7 +190,7 @@ def note(text: str) -> None:
 def _text(cell: Cell) -> Text:
     if isinstance(cell, Text):
         return _harmless(cell)
-    return Text(visible(cell)) if cell else dim(NOTHING)
+    return Text(as_written(visible(cell))) if cell else dim(NOTHING)
 
 
 def _cell(cell: Cell, column: str) -> Text:
@@ -204,11 +204,12 @@ def _cell(cell: Cell, column: str) -> Text:
 
 
 def _harmless(text: Text) -> Text:
-    """The text with visible control characters, before its width is measured."""
-    if visible(text.plain) == text.plain:
+    """The text with visible control characters, and with names as people know them, before its width is measured."""
+    written = as_written(visible(text.plain))
+    if written == text.plain:
         return text
     shown = text.copy()
-    shown.plain = visible(text.plain)
+    shown.plain = written
     return shown
 
 

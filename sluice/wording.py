@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -133,3 +134,16 @@ def took(run: Mapping[str, Any], now: datetime) -> float | None:
     """Seconds that the program has run. Without a start time of the target, they count from the start request."""
     start = run.get("started_at") or (run.get("start_requested_at") if run.get("ended_at") else None)
     return between(start, run.get("ended_at") or now.isoformat())
+
+
+_NAME, _REST_OF_ID = r"(?<![\w.-])([\w-]+(?:\.[\w-]+){1,2})", r"\.[0-9a-z]+\.[0-9a-f]{20}"
+_NODES = re.compile(rf"{_NAME}~[0-9a-f]{{8}}~([\w-]+)(?![\w-]|{_REST_OF_ID})")
+_GRAPHS = re.compile(rf"{_NAME}~(?:[0-9a-f]{{8}})?(?![\w~/-]|{_REST_OF_ID})")
+
+
+def as_written(text: str) -> str:
+    """A text with the names of DAGs as people know them: ``nightly/load`` for the schedule of a node, and ``nightly``
+    for that of the start. Ids of jobs and runs stay as they are, because users copy them."""
+    if "~" not in text:
+        return text
+    return _GRAPHS.sub(r"\1", _NODES.sub(r"\1/\2", text))

@@ -7,12 +7,16 @@ becomes keeps the id (docs/internals/design.md), so one id follows a piece of wo
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import NamedTuple
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 MESSAGE = "~"
 STEP = "."  # in the id of a backfill: marks a step of a re-processing (L21)
 DAG = "~"  # after a name: marks a schedule or graph that Sluice makes from a DAG (W4)
+_FULL, _REST_OF_ID = r"\b([\w-]+\.[\w-]+\.[\w-]+)", r"\.[0-9a-z]+\.[0-9a-f]{20}"
+_NODES = re.compile(rf"{_FULL}~[0-9a-f]{{8}}~([\w-]+)(?![\w-]|{_REST_OF_ID})")
+_GRAPHS = re.compile(rf"{_FULL}~(?:[0-9a-f]{{8}})?(?![\w~-]|{_REST_OF_ID})")
 
 
 def digest(*parts: object, length: int = 20) -> str:
@@ -91,6 +95,22 @@ def dag_of(name: str) -> str:
 def is_dag_graph(name: str) -> bool:
     """Whether the full name of a workflow is that of a graph, the workflow that the start of a DAG runs."""
     return is_of_dag(name) and name.rpartition(".")[2].count(DAG) == 1 and not name.endswith(DAG)
+
+
+def plain(name: str) -> str:
+    """The name of a schedule or a graph as people know it: ``demo.flights.nightly/load`` for the node of a DAG, and
+    ``demo.flights.nightly`` for its start and its graph."""
+    if not is_of_dag(name):
+        return name
+    node = "" if is_dag_graph(name) else name.rpartition(DAG)[2]
+    return f"{dag_of(name)}/{node}" if node else dag_of(name)
+
+
+def plain_in(text: str) -> str:
+    """A text with the names in it as people know them. Ids of jobs and runs stay as they are: people copy them."""
+    if DAG not in text:
+        return text
+    return _GRAPHS.sub(r"\1", _NODES.sub(r"\1/\2", text))
 
 
 def dag_start(dag: str) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from chalicelib.core.ids import plain_in
+
 MentionKind = Literal[
     "run", "schedule", "dataset", "other", "limit", "namespace", "constraint", "approval", "person", "answer",
     "place", "reference",
@@ -93,7 +95,9 @@ CODES: Mapping[str, str] = {
     UNCLEAR: "the target reported a failure without the error, which the log of the run may have",
     "target_cancelled": "the target reported that the run was cancelled",
     "target_reported": "what the target or a worker reported last",
-    "run_timed_out": "the run took longer than its workflow lets it",
+    "run_timed_out": "the run took longer than its workflow, or its DAG, lets it",
+    "start_timed_out": "the run was requested and did not begin to run in time",
+    "dag_failed": "a node of the DAG failed, and no rule took care of it",
     "room_made": "it was cancelled to make room for a newer run",
     "closed_before_start": "its schedule or its backfill ended before it was started",
     "not_attempted_again": "its next attempt was dropped",
@@ -169,7 +173,7 @@ class Why:
 
     def seen(self, sees: Sees) -> str:
         """The reason in words, for a reader who may know the names that ``sees`` accepts."""
-        return _rendered(part if isinstance(part, str) else part.seen(sees) for part in self.parts)
+        return plain_in(_rendered(part if isinstance(part, str) else part.seen(sees) for part in self.parts))
 
     @property
     def names(self) -> tuple[Mention, ...]:

@@ -120,9 +120,14 @@ def states_of(ports: Ports, starts: Sequence[Run]) -> list[tuple[Run, Dag, DagRu
     return [(*each, nodes) for each, nodes in zip(whole, node_states_of(ports, whole), strict=True)]
 
 
+def has_begun(run: Run) -> bool:
+    """As `core/dags/status.py::has_begun`."""
+    return dag_status.has_begun(run)
+
+
 def state_of(run: Run, dag: Dag, nodes: Mapping[str, NodeStatus]) -> str:
     """The state of a DAG run, which ``run`` has begun or could not begin."""
-    return dag_status.state_of(dag, nodes) if run.state == "SUCCEEDED" else not_begun(run)
+    return dag_status.state_of(dag, nodes) if dag_status.has_begun(run) else not_begun(run)
 
 
 def ended_at(run: Run, nodes: Mapping[str, NodeStatus]) -> Instant | None:

@@ -135,10 +135,12 @@ def _active(ports: Ports, run_id: str) -> Run | None:
     last = attempts[-1] if attempts else None
     if last is None or last.state == "RETRYING" or not states.is_terminal(last.state):
         return last
-    if last.state != "SUCCEEDED" or not ids.is_dag_graph(last.workflow):
+    if not ids.is_dag_graph(last.workflow):
         return None
     from chalicelib.flow import dag_states  # few periods are those of DAGs
 
+    if not dag_states.has_begun(last):
+        return None
     [(run, dag, _, nodes)] = dag_states.states_of(ports, [last])
     return last if dag_states.state_of(run, dag, nodes) == "RUNNING" else None
 

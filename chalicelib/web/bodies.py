@@ -99,9 +99,11 @@ class Start(Document):
 
 
 class NewStop(Start):
-    """What is stopped, and why (L24). With ``tag`` (``team=a``, or ``team`` for any value) only what has this tag."""
+    """What is stopped, and why (L24). With ``tag`` (``team=a``, or ``team`` for any value) only what has this tag.
+    ``timeouts`` is as for a pause."""
 
     reason: Annotated[str, Field(min_length=1, max_length=200), ONE_LINE]
+    timeouts: Literal["count", "stop"] = "count"
 
 
 class Occurrence(Document):

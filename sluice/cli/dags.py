@@ -203,14 +203,17 @@ def _show(view: Document, as_json: bool) -> None:
         render.machine(view)
         return
     console, now = render.stdout(), frame.now()
-    render.title(console, "run of", view["dag"], render.state(view["state"]))
+    late = render.state("LATE") if view.get("late") else None
+    render.title(console, "run of", view["dag"], render.state(view["state"]), late)
     facts: list[tuple[str, render.Cell]] = [
         ("run", view["run_id"]),
+        ("waits", view.get("why")),
         ("fired by", view["fired_by"]),
         ("partition", wording.pairs(view.get("partition"))),
         ("nominal", wording.both(view.get("nominal_at"), now)),
-        ("started", wording.both(view["started_at"], now)),
+        ("started", wording.both(view.get("started_at"), now)),
         ("ended", wording.both(view.get("ended_at"), now)),
+        ("deadline", wording.both(view.get("end_by"), now)),
         ("run again", "\n".join(_again(rerun) for rerun in view["reruns"])),
     ]
     render.fields(console, facts)

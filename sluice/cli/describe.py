@@ -212,7 +212,17 @@ def _dag(view: Document, _: Parts) -> Pairs:
     edges = "\n".join(_edge(edge) for edge in view["edges"])
     nodes = "\n".join(f"{name}: {node['workflow']}" for name, node in view["nodes"].items())
     by = f", one run per {'/'.join(view['by'])}" if view.get("by") else ""
-    return [("started by", f"{view['triggered_by']}{by}"), ("nodes", nodes), ("edges", edges)]
+    limit, deadline = view.get("concurrency"), view.get("deadline") or {}
+    most = f"{wording.count(limit['max'], 'run')} at a time, else {limit['on_unmet']}" if limit else None
+    return [
+        ("started by", f"{view['triggered_by']}{by}"),
+        ("at most", most),
+        ("run timeout", view.get("run_timeout")),
+        ("must start", deadline.get("start_within") and f"within {deadline['start_within']}"),
+        ("must end", deadline.get("end_within") and f"within {deadline['end_within']}"),
+        ("nodes", nodes),
+        ("edges", edges),
+    ]
 
 
 def _edge(edge: Document) -> str:

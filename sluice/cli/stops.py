@@ -29,6 +29,10 @@ def stop(
     place: Place = None,
     reason: Reason = "",
     tag: Tag = None,
+    stop_timeouts: Annotated[
+        bool,
+        typer.Option("--stop-timeouts", metavar="", help="Stop the timeouts of waiting jobs; by default they count."),
+    ] = False,
     namespace: frame.Namespace = None,
     dry_run: DryRun = False,
     as_json: frame.Json = False,
@@ -36,7 +40,8 @@ def stop(
     """Stop schedules, DAGs, messages and backfills of a namespace, an app or a tag; what runs goes on."""
     if not reason.strip():
         raise WrongUsage("expected a reason, got none", "--reason", 'such as --reason "table is repaired"')
-    _act("stop", place, tag, namespace, {"reason": reason, **({"dry_run": True} if dry_run else {})}, as_json)
+    body: Document = {"reason": reason, **({"timeouts": "stop"} if stop_timeouts else {})}
+    _act("stop", place, tag, namespace, {**body, **({"dry_run": True} if dry_run else {})}, as_json)
 
 
 def start(
@@ -96,4 +101,5 @@ def said(stop: Document) -> str:
     of = f"what has the tag {stop['tag']} in {place}" if stop["tag"] else place
     state = "" if stop["state"] == "stopped" else f" ({stop['state']})"
     since, by = wording.exact(stop["since"]), wording.who(stop["by"])
-    return f"{of} has been stopped since {since} by {by}: {stop['reason']}{state}"
+    still = "; timeouts stand still" if stop["timeouts"] == "stop" else ""
+    return f"{of} has been stopped since {since} by {by}: {stop['reason']}{still}{state}"

@@ -111,8 +111,10 @@ def dag_runs(console: Console, items: Sequence[View], now: datetime, indent: int
         took = wording.duration(wording.between(run["started_at"], run.get("ended_at") or now.isoformat()))
         state, ago = render.state(run["state"]), wording.ago(run["started_at"], now)
         about = _values(run.get("partition"))
-        rows.append((run["run_id"], state, ago, took, about, f"{well}/{len(nodes)}", bad[0] if bad else None))
-    render.table(console, ("RUN", "STATE", "STARTED", "TOOK", "PARTITION", "DONE", "WHY…"), rows, indent)
+        late = render.state("LATE") if run.get("late") else None
+        done = f"{well}/{len(nodes)}"
+        rows.append((run["run_id"], state, late, ago, took, about, done, bad[0] if bad else None))
+    render.table(console, ("RUN", "STATE", "LATE", "STARTED", "TOOK", "PARTITION", "DONE", "WHY…"), rows, indent)
 
 
 BAD = ("FAILED", "CANCELLED", "ABORTED")

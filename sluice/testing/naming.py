@@ -23,10 +23,7 @@ MAX_LISTED = 20  # names that a hint lists
 def plain(schedule: str) -> str:
     """The name of a schedule as tests write it, with namespace and app: ``demo.flights.nightly/load`` for the node of a
     DAG, and ``demo.flights.nightly`` for its start."""
-    if not ids.is_of_dag(schedule):
-        return schedule
-    node = schedule.rpartition(ids.DAG)[2]
-    return f"{ids.dag_of(schedule)}/{node}" if node else ids.dag_of(schedule)
+    return ids.plain(schedule)
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> SluiceError:

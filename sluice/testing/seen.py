@@ -84,8 +84,8 @@ class Run:
 
     @property
     def workflow(self) -> str:
-        """The full name of the run's workflow."""
-        return self._row.workflow
+        """The full name of the run's workflow; of the start of a DAG run the DAG."""
+        return naming.plain(self._row.workflow)
 
     @property
     def state(self) -> str:

@@ -43,6 +43,7 @@ SCHEDULE: dict[str, tuple[Document, Any]] = {
     "retries": (PAIR, {"attempts": 2, "delay": "1m"}),
     "deadline": (PAIR, {"end_within": "1h"}),
     "expected": (PAIR, "1h"),
+    "run_timeout": (PAIR, "1h"),
     "notify": (PAIR, [tells("failed")]),
     "policy": (SENT, "calm"),
     "pool": (PAIR, "p"),
@@ -73,6 +74,7 @@ WORKFLOW: Document = {
     "retries": {"attempts": 2, "delay": "1m"},
     "delivery": {"tries": 5},
     "timeout": "1h",
+    "start_timeout": "1h",
     "pool": "p",
     "slots": 2,
     "resources": {"workers": 2},
@@ -100,6 +102,10 @@ DAG: Document = {
     "per": "month",
     "incomplete": {"after": "1h"},
     "zone": "Europe/Paris",
+    "concurrency": {"max": 1, "on_unmet": "wait"},
+    "run_timeout": "1h",
+    "deadline": {"end_within": "1h"},
+    "notify": [tells("failed")],
 }
 
 
@@ -151,7 +157,7 @@ def test_l25_the_page_says_which_fields_keep_what_waits(field: str) -> None:
 
 def test_l25_the_page_has_each_field_of_a_schedule() -> None:
     stored = set(Schedule.model_fields) - {"data_uri"}
-    assert stored == set(SCHEDULE) == set(table()) - {"nodes", "edges"}
+    assert stored == set(SCHEDULE) == set(table()) - {"nodes", "edges", "concurrency"}
     assert set(Workflow.model_fields) == set(WORKFLOW)
     assert set(Dag.model_fields) == set(DAG)
 

@@ -9,7 +9,7 @@ from chalicelib.core.limits.writes import JoinQueue
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.writes import Create
 from chalicelib.flow.system import sweep
-from tests.faults.dying import Scenario, finish, people, tick, upload
+from tests.faults.dying import Scenario, finish, passes, people, tick, upload
 from tests.support.crash import lost, redelivered
 from tests.support.fakes import EmrRun
 from tests.support.schedules import BY_DAY
@@ -110,6 +110,15 @@ def _first_fails(run: EmrRun) -> str:
     return "FAILED" if run.name.endswith("-1") else "SUCCESS"
 
 
+def _first_is_scheduled(run: EmrRun) -> str:
+    return run.state if run.name.endswith("-1") else "SUCCESS"
+
+
+def _stays_scheduled(world: World) -> None:
+    upload(world, 1)
+    passes(world, "4m", "2m")
+
+
 BASIC = {
     "partitions, a queue for one slot, and a join by day": Scenario(
         {"clean": CLEAN, "join": JOIN},
@@ -121,6 +130,13 @@ BASIC = {
         _fail_once,
         [({"clean": ["RETRYING", "SUCCEEDED"]}, 2)],
         outcome=_first_fails,
+    ),
+    "a run that does not begin, and is attempted again": Scenario(
+        {"clean": {**CLEAN, "workflow": "slow"}},
+        _stays_scheduled,
+        [({"clean": ["RETRYING", "SUCCEEDED"]}, 2)],
+        outcome=_first_is_scheduled,
+        workflows={"slow": {"target": EMR, "start_timeout": "5m", "retries": {"attempts": 2, "delay": "30s"}}},
     ),
     "one fire each to a queue, to EMR, and to a trigger of two leaves": Scenario(
         {

@@ -10,6 +10,7 @@ from typing import Any
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.run import Run
 from chalicelib.flow.dags import actions as flow
 from chalicelib.flow.jobs import actions as job_actions
 from chalicelib.flow.runs import actions as run_actions
@@ -213,6 +214,50 @@ def _is_chosen_twice(world: World) -> bool:
     return dags.states(world) == [ends] and ran == chosen
 
 
+ONE = CHAIN | {"concurrency": {"max": 1, "on_unmet": "wait"}}
+BRIEF = FAN | {"run_timeout": "30m", "concurrency": {"max": 1, "on_unmet": "wait"}}
+
+
+def _one_at_a_time(world: World) -> None:
+    people(world, lambda: dags.put(world, ONE))
+    upload(world, 1)
+    upload(world, 2)
+    for _ in range(2):
+        _settle_down(world, lambda run: "SUCCESS")
+
+
+def _never_together(world: World) -> bool:
+    """Each run has begun after the one before it has ended, and nothing holds a place any more."""
+    starts = sorted(world.runs("daily~"), key=lambda run: run.claimed_at)
+    ends = [max(run.state_at or 0 for run in _of(world, start.run_id)) for start in starts]
+    apart = all(start.claimed_at >= end for start, end in zip(starts[1:], ends, strict=False))
+    free = world.limit_state("dag:demo.flights.daily").active == 0
+    return apart and free and dags.states(world) == [dict.fromkeys("abc", "SUCCEEDED")] * 2
+
+
+def _of(world: World, dag_run: str) -> list[Run]:
+    nodes = [world.runs(name) for name in flow.owned(world.ports, DAILY) if name.count("~") == 2]
+    return [run for runs in nodes for run in runs if str(run.partition).find(dag_run) >= 0]
+
+
+def _b_hangs(run: EmrRun) -> str:
+    return run.state if run.request["dag"]["node"] == "b" else "SUCCESS"
+
+
+def _out_of_time(world: World) -> None:
+    """b hangs: after half an hour the run ends, with b."""
+    people(world, lambda: dags.put(world, BRIEF))
+    upload(world, 1)
+    _settle_down(world, _b_hangs)
+
+
+def _has_timed_out(world: World) -> bool:
+    [start] = world.runs("daily~")
+    free = world.limit_state("dag:demo.flights.daily").active == 0
+    found = {"a": "SUCCEEDED", "b": "CANCELLED", "c": "SUCCEEDED"}
+    return free and start.outcome == "timed_out" and dags.states(world) == [found]
+
+
 def _deleted(world: World) -> None:
     """Delete the DAG unless it is gone: a delete that was killed in its last write is not repeated."""
     if world.ports.rows.get(Definition, "dag", DAILY) is not None:
@@ -266,6 +311,8 @@ DAGS = {
         holds=_has_its_days,
         datasets=HALVES,
     ),
+    "a DAG that runs once at a time": Scenario({}, _one_at_a_time, [({}, 6)], holds=_never_together),
+    "a run of a DAG that takes too long": Scenario({}, _out_of_time, [({}, 3)], outcome=_b_hangs, holds=_has_timed_out),
     "a DAG that is replaced while it runs, and deleted": Scenario(
         {}, _replaced_while_it_runs, [({}, 5), ({}, 6)], outcome=_b_fails_at_first, holds=_keeps_its_graphs
     ),

@@ -10,7 +10,7 @@ from typing import Any
 from chalicelib.flow.runs import follow
 from tests.faults.dying import Scenario, passes, people, tick
 from tests.support.crash import done_before, lost, redelivered
-from tests.support.pull_workers import POOL, PullWorker
+from tests.support.pull_workers import POOL, PULLED, PullWorker
 from tests.support.reasons import says
 from tests.support.world import World
 
@@ -94,6 +94,11 @@ def _closed(world: World) -> None:
     _work_off(world)
 
 
+def _nobody_comes(world: World) -> None:
+    _fires(world)
+    passes(world, "4m", "2m")
+
+
 def _empty(world: World) -> bool:
     return world.ports.jobs.offers(POOL, 10) == ()
 
@@ -112,6 +117,13 @@ WORKERS = {
         messages=1,
         later=_work_off,
         holds=_empty,
+    ),
+    "a pool without workers, until the time of the start is over": Scenario(
+        {"night": {**NOW, "workflow": "brief"}},
+        _nobody_comes,
+        [({"night": ["FAILED"]}, 0)],
+        holds=_empty,
+        workflows={"brief": {"target": PULLED, "start_timeout": "5m"}},
     ),
     "a run that is given back unstarted": Scenario(
         {"night": NOW}, _given_back, [(DONE, 0), (AGAIN, 0)], later=_work_off, holds=_empty

@@ -11,16 +11,21 @@ from typing import Any
 import pytest
 
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import MINUTE
+from chalicelib.core.rows.ref import run_ref
 from chalicelib.flow.dags import actions as flow
 from chalicelib.flow.jobs.actions import withdraw
+from chalicelib.flow.runs import actions as run_actions
+from chalicelib.flow.system import dispatch
+from tests.acceptance.words import on, partition
 from tests.faults.meetings.entry import try_two
 from tests.faults.meetings.situation import Played, two
 from tests.faults.meetings.situations_queues import made
 from tests.support import dags
-from tests.support.crossings import cross
+from tests.support.crossings import at_each_call, cross
 from tests.support.dags import dag
 from tests.support.snapshot import Start
-from tests.support.world import EMR, World, day, full
+from tests.support.world import EMR, World, day, flights, full
 
 CHAIN = dag("a -> b")
 Act = Callable[[World], object]
@@ -192,3 +197,97 @@ def _rest(world: World) -> None:
         world.finish()
         world.clock.pass_by("11m")
         world.tick()
+
+
+LIMITED = dag("a -> b", concurrency={"max": 1, "on_unmet": "wait"}, run_timeout="2h")
+
+
+def _cancelled(world: World) -> None:
+    for run in world.runs("daily~"):
+        if run.state == "RUNNING":
+            run_actions.cancel(world.ports, run.run_id, "ann")
+
+
+def _another_day(world: World) -> None:
+    world.upload(day(2))
+    world.settle()
+
+
+def _b_is_last(world: World) -> None:
+    dags.ends(world, "a")
+
+
+def _b_ends(outcome: str) -> Act:
+    return lambda world: world.emr_says(dags.living(world)["b"], outcome)
+
+
+# What was before, the two acts, and the states of the starts.
+LIMITS: dict[str, tuple[Act, Act, Act, tuple[list[str], ...]]] = {
+    "the last node ends while the run is cancelled": (
+        _b_is_last, _b_ends("SUCCESS"), _cancelled, (["SUCCEEDED"], ["CANCELLED"]),
+    ),
+    "the last node fails while another run begins": (
+        _b_is_last, _b_ends("FAILED"), _another_day, (["FAILED", "SUCCEEDED"],),
+    ),
+    "a node ends while the run is cancelled": (_nothing, _a_ends, _cancelled, (["CANCELLED"], ["SUCCEEDED"])),
+    "it is deleted while the last node ends": (_b_is_last, _b_ends("SUCCESS"), _deleted, (["SUCCEEDED"],)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_w20_a_run_ends_once_and_gives_its_place_back(name: str, record_property: Any) -> None:
+    before, one, other, ends = LIMITS[name]
+
+    def build() -> World:
+        return made(dags.app(LIMITED), lambda world: world.upload(day(1)), lambda world: world.settle(), before)
+
+    def finally_(played: Played) -> None:
+        world = played.world
+        assert sorted(run.state for run in world.runs("daily~")) in ends
+        assert world.limit_state("dag:demo.flights.daily").active == 0
+        assert len(dags.ran(world)) == len(set(_by_run(world))), "no node ran twice"
+
+    situation = two(build, one, other, rest=_rest, awake=False, check_rest=lambda world: None, finally_=finally_)
+    try_two(situation, most=16, least=10, note=record_property)
+
+
+def _by_run(world: World) -> list[tuple[str, str]]:
+    contexts = [run.request["dag"] for run in world.targets.emr.runs.values()]
+    return [(context["run_id"], context["node"]) for context in contexts]
+
+
+SLOW = {"clean": on(partition(), "brief")}
+
+
+@pytest.mark.parametrize("event", ["RUNNING", "SUCCESS"])
+def test_w21_a_start_and_the_end_of_its_time_meet(event: str) -> None:
+    """Before each call of the invocation that finds the time over, the target says that the run begins, or has ended.
+    It ends as the target says, or it was cancelled before."""
+    document = flights(SLOW, brief={"target": EMR, "start_timeout": "5m"})
+    start = Start(lambda: made(document, lambda world: world.upload(day(1)), lambda world: world.settle()))
+
+    def play(before: int | None) -> int:
+        world = start.again()
+        world.clock.wait_until(world.clock.now() + 5 * MINUTE)
+        [run] = world.runs("clean")
+        ref = run_ref(run.run_id, run.attempt)
+
+        said: list[str] = []
+
+        def says() -> None:
+            if world.targets.emr.runs["jr00001"].state == "SUBMITTED":
+                said.append(event)
+                world.emr_says("jr00001", "RUNNING")
+                if event != "RUNNING":
+                    world.emr_says("jr00001", event)
+
+        calls = cross(world, before, says, lambda: dispatch.dispatch(world.ports, ref))
+        _rest(world)
+        [run] = world.runs("clean")
+        cancelled = world.targets.emr.runs["jr00001"].state == "CANCELLED"
+        succeeds = said == ["SUCCESS"] or not cancelled
+        assert run.state == ("SUCCEEDED" if succeeds else "FAILED")
+        assert world.limit_state("workflow:demo.flights.brief").active == 0
+        return calls
+
+    at_each_call(play, least=3)

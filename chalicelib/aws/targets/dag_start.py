@@ -1,4 +1,5 @@
-"""The target of the run that starts a DAG run: the run is accepted and complete at once (W4)."""
+"""The target of the run that starts a DAG run: the run is complete at once, or runs until the DAG run ends (W4,
+W20)."""
 
 from __future__ import annotations
 
@@ -13,10 +14,12 @@ from chalicelib.settings import Settings
 
 
 class DagStarts(Untracked):
-    """Implements `ports.TargetAdapter`. The announcement that this run is complete starts the nodes of the DAG."""
+    """Implements `ports.TargetAdapter`. The announcement that the DAG run has begun starts its nodes. How it ends
+    follows from its nodes (`flow/runs/dag_ends.py`)."""
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
-        return Started("dag", done=True)
+        lasts = bool(run.request.target.get("lasts"))
+        return Started("dag", done=not lasts, running=lasts)
 
 
 def build(clients: Clients, settings: Settings) -> DagStarts:

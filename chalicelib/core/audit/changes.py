@@ -22,7 +22,7 @@ from chalicelib.core.rows.job import Job, Requested
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
-from chalicelib.core.rows.stops import StopsRow, stops_of
+from chalicelib.core.rows.stops import Stop, StopsRow, stops_of
 from chalicelib.core.why import readers_of
 from chalicelib.core.writes import (
     Create,
@@ -190,13 +190,16 @@ def _of_stops(write: Write, _: Sequence[Write]) -> Change | None:
     row, old = write.row, write.before if isinstance(write, Replace) and isinstance(write.before, StopsRow) else None
     if row.copy != "0":
         return None
-    before = {stop.scope: stop.reason for stop in stops_of(old) if stop.is_live}
-    after = {stop.scope: stop.reason for stop in stops_of(row) if stop.is_live}
+    before = {stop.scope: _said_of_stop(stop) for stop in stops_of(old) if stop.is_live}
+    after = {stop.scope: _said_of_stop(stop) for stop in stops_of(row) if stop.is_live}
     for scope in dict.fromkeys((*before, *after)):
         if before.get(scope) != after.get(scope):
-            sides = ({"reason": side[scope]} if scope in side else None for side in (before, after))
-            return Change("stop", scope, *sides)
+            return Change("stop", scope, before.get(scope), after.get(scope))
     return None
+
+
+def _said_of_stop(stop: Stop) -> Mapping[str, Any]:
+    return {"reason": stop.reason, **({"timeouts": stop.timeouts} if stop.timeouts != "count" else {})}
 
 
 def _of_prefix(write: Put | Delete, row: PrefixRow) -> Change:

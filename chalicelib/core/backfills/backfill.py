@@ -224,9 +224,8 @@ def _batch_size(row: Backfill) -> int:
 
 
 def ends_with_dag(row: Backfill) -> bool:
-    """Whether the entries of a backfill end with the DAG runs that they start: if it is the step of a re-processing, or
-    runs periods, of which one has one DAG run at a time."""
-    return ids.is_of_dag(row.schedule) and (row.namespace is not None or row.periods)
+    """Whether the entries of a backfill end with the DAG runs that they start, as those of a DAG's start do."""
+    return ids.is_of_dag(row.schedule)
 
 
 def job_of(row: Backfill, index: int, event: Event, by: tuple[str, ...], created_at: Instant, now: Instant) -> Job:

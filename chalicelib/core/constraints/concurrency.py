@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from chalicelib.core import ids
 from chalicelib.core.constraints.constraint import Condition, Constraint, Situation
 from chalicelib.core.documents import Name
 from chalicelib.core.limits import names
@@ -48,7 +49,10 @@ class Concurrency(Constraint):
         return self.on_unmet == "cancel_other"
 
     def _limit(self, workflow: str, namespace: str) -> str:
-        """The limit whose slots count. A group belongs to the schedule's namespace."""
+        """The limit whose slots count. A group belongs to the schedule's namespace. The runs of a DAG count together,
+        whatever graph each has."""
         if self.group is not None:
             return names.group_limit(namespace, self.group)
+        if ids.is_dag_graph(workflow):
+            return names.dag_limit(ids.dag_of(workflow))
         return names.workflow_limit(workflow)

@@ -93,4 +93,4 @@ def dag_view(work: Job | Run) -> dict[str, Any] | None:
 def begins() -> Workflow:
     """The workflow of every DAG's start. It is not stored, since no user reads, puts or deletes it."""
     target = DagStart()  # a type of target that no user can name
-    return Workflow.model_construct(None, target=target, retries=Retries(), delivery=Delivery())
+    return Workflow.model_construct(None, target=target, retries=Retries(), delivery=Delivery(), timeout="never")

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from chalicelib.core import results
+from chalicelib.core import ids, results
 from chalicelib.core.dags import branches, join
 from chalicelib.core.dags import rounds as dag_rounds
 from chalicelib.core.dags.join import Decision, Outcome
@@ -141,10 +141,10 @@ def state_of(dag: Dag, nodes: Mapping[str, NodeStatus]) -> DagState:
     of."""
     if any(node.state in UNDER_WAY for node in nodes.values()):
         return "RUNNING"
-    return "FAILED" if _failures(dag, nodes) else "SUCCEEDED"
+    return "FAILED" if failures(dag, nodes) else "SUCCEEDED"
 
 
-def _failures(dag: Dag, nodes: Mapping[str, NodeStatus]) -> list[str]:
+def failures(dag: Dag, nodes: Mapping[str, NodeStatus]) -> list[str]:
     """The nodes that did not end well, and that no rule took care of.
 
     A node with one of the rules `join.HANDLES` that succeeded takes care of the failed nodes before it. If one of them
@@ -163,8 +163,16 @@ def _failures(dag: Dag, nodes: Mapping[str, NodeStatus]) -> list[str]:
     return found
 
 
+def has_begun(run: Run) -> bool:
+    """Whether the run of a DAG's start has begun a DAG run."""
+    return run.state == "SUCCEEDED" or run.running_seen_at is not None
+
+
 def status_of(run: Run) -> str | None:
-    """The program status with which an attempt has ended; None if it has not, or no schedule can wait for it."""
+    """The program status with which an attempt has ended; None if it has not, or no schedule can wait for it. The start
+    of a DAG run is complete when the DAG run has begun."""
+    if ids.is_dag_graph(run.workflow):
+        return "COMPLETED" if has_begun(run) else None
     return PROGRAM_STATUS.get(run.state) if is_terminal(run.state) else None
 
 

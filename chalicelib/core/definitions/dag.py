@@ -26,10 +26,12 @@ from chalicelib.core.definitions.each import Each
 from chalicelib.core.definitions.incomplete import Incomplete
 from chalicelib.core.definitions.per import Per
 from chalicelib.core.definitions.schedule import CatchUp, Schedule, Timeout, TimeoutOrNever
+from chalicelib.core.definitions.workflow import Deadline, Notify, RunTimeout
 from chalicelib.core.documents import (
     ONCE_EACH,
     STORED,
     Described,
+    Document,
     Duration,
     Name,
     Properties,
@@ -133,14 +135,27 @@ Edges = Annotated[
 ]
 
 
+class DagConcurrency(Document):
+    """At most ``max`` runs of a DAG at a time, each until it has ended. ``on_unmet`` says what becomes of another one,
+    as for the constraint `concurrency` of a schedule."""
+
+    max: int = Field(ge=1, le=100_000)
+    on_unmet: Literal["abort", "wait", "cancel_other"] = "abort"
+
+
 class Dag(Described, Sparse):
     """A graph of workflows. ``trigger`` starts a run of it; the first nodes are those to which no edge leads.
 
     ``by``, ``per``, ``incomplete``, ``late``, ``timeout``, ``zone`` and ``catch_up`` apply to the schedule that starts
     the DAG. ``zone`` also applies to the windows of nodes, unless a window names another.
+
+    ``concurrency`` limits the runs of the DAG, ``run_timeout`` is how long each may take, ``deadline`` by when each
+    must have ended, and ``notify`` who is told of a failed or late one (W20).
     """
 
-    omitted: ClassVar[Collection[str]] = ("per", "incomplete", "late", "timeout")
+    omitted: ClassVar[Collection[str]] = (
+        "per", "incomplete", "late", "timeout", "concurrency", "deadline", "run_timeout", "notify",
+    )  # fmt: skip
 
     trigger: AnyTrigger
     by: tuple[str, ...] = Field(default=(), max_length=10)
@@ -150,6 +165,10 @@ class Dag(Described, Sparse):
     timeout: TimeoutOrNever = Field(default_factory=Timeout)
     zone: Zone = "UTC"
     catch_up: CatchUp = Field(default_factory=CatchUp)
+    concurrency: DagConcurrency | None = None
+    run_timeout: RunTimeout | None = None
+    deadline: Deadline | None = None
+    notify: tuple[Notify, ...] = Field(default=(), max_length=5)
     nodes: dict[Name, Node] = Field(min_length=1, max_length=MAX_NODES)
     edges: Edges = ()
 
@@ -185,7 +204,9 @@ class Dag(Described, Sparse):
     def start(self, workflow: str, context: Any = STORED) -> Schedule:
         """The schedule that starts a run of the DAG by running ``workflow``. Raises `SluiceError` (``invalid``) if its
         fields do not fit together."""
-        own = {name: getattr(self, name) for name in Dag.model_fields if name not in ("nodes", "edges")}
+        own = {name: getattr(self, name) for name in Dag.model_fields if name not in ("nodes", "edges", "concurrency")}
+        limit = self.concurrency
+        own["constraints"] = [{"type": "concurrency", **limit.model_dump()}] if limit is not None else []
         try:
             return Schedule.model_validate({**own, "workflow": workflow}, context=context)
         except ValidationError as error:

@@ -13,6 +13,7 @@ from chalicelib.core.constraints.constraint import Constraint
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import DEFAULT_PRIORITY, Deadline, Workflow
 from chalicelib.core.documents import DESCRIPTIVE
+from chalicelib.core.instants import Millis, duration
 from chalicelib.core.targets.resources import Resources
 from chalicelib.core.targets.retries import Retries
 
@@ -52,6 +53,13 @@ def deadline_of(schedule: Schedule, workflow: Workflow | None) -> Deadline | Non
 def retries_of(schedule: Schedule, workflow: Workflow) -> Retries:
     """The retries of the schedule, else of its workflow (W1)."""
     return schedule.retries or workflow.retries
+
+
+def run_timeout_of(schedule: Schedule, workflow: Workflow) -> Millis | None:
+    """How long in ms a run may be RUNNING, by its schedule, else by its workflow (W12); None without a bound."""
+    if schedule.run_timeout is None:
+        return workflow.timeout_millis
+    return None if schedule.run_timeout == "never" else duration(schedule.run_timeout)
 
 
 def content_of(schedule: Schedule, workflow: Workflow | None) -> str:

@@ -19,7 +19,7 @@ from chalicelib.core.definitions.each import Each
 from chalicelib.core.definitions.incomplete import Incomplete
 from chalicelib.core.definitions.listed import Listed, check_listed
 from chalicelib.core.definitions.per import Per
-from chalicelib.core.definitions.workflow import Deadline, Notify, PoolReference
+from chalicelib.core.definitions.workflow import Deadline, Notify, PoolReference, RunTimeout
 from chalicelib.core.documents import (
     STORED,
     Described,
@@ -132,7 +132,7 @@ class Schedule(Described, Carried):
     the schedule, is the last possible nominal time; then Sluice deletes the schedule. ``when_done`` says whether Sluice
     keeps a schedule after its last fire, as completed, or deletes it (L10). ``spread`` makes several events of each
     fire (E2). ``notify`` adds notices to those of the workflow (W9). ``retries``, ``pool``, ``slots``, ``resources``,
-    ``deadline`` and ``expected`` override those of the workflow.
+    ``deadline`` and ``expected`` override those of the workflow, and ``run_timeout`` its ``timeout`` (W12).
 
     ``per``: one job for each period of this length, which waits for the partitions of the period (T25). ``incomplete``
     says when it starts although some are missing. ``late`` says what one does that comes after the start: nothing, on
@@ -141,7 +141,9 @@ class Schedule(Described, Carried):
     ``values``: the values of keys in ``by``. A partition without such a key belongs to the job of each of them (T27).
     """
 
-    omitted: ClassVar[Collection[str]] = (*Carried.omitted, "values", "per", "incomplete", "late", "each")
+    omitted: ClassVar[Collection[str]] = (
+        *Carried.omitted, "values", "per", "incomplete", "late", "each", "run_timeout",
+    )  # fmt: skip
 
     workflow: StoredReference
     trigger: AnyTrigger
@@ -164,6 +166,7 @@ class Schedule(Described, Carried):
     resources: Resources | None = None
     deadline: Deadline | None = None
     expected: Duration | None = None
+    run_timeout: RunTimeout | None = None
     catch_up: CatchUp = Field(default_factory=CatchUp)
     ttl: Life | None = None
     when_done: Literal["keep", "delete"] = "keep"
@@ -315,6 +318,11 @@ class Schedule(Described, Carried):
     @property
     def timeout_millis(self) -> Millis | None:
         return None if self.timeout == "never" else self.timeout.millis
+
+    @property
+    def watches_end(self) -> bool:
+        """Whether it matters to the schedule of a DAG's start when a DAG run ends (W20)."""
+        return bool(self.constraints or self.deadline or self.run_timeout or self.notify)
 
     @property
     def keys(self) -> tuple[str, ...]:

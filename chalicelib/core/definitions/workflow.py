@@ -8,7 +8,17 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, ConfigDict, Field, Tag, field_validator, model_validator
 
 from chalicelib.core.constraints.approval import Approval
-from chalicelib.core.documents import ONCE_EACH, Described, Document, Duration, Properties, Reference, Sparse, one_of
+from chalicelib.core.documents import (
+    ONCE_EACH,
+    Described,
+    Document,
+    Duration,
+    Properties,
+    Reference,
+    Sparse,
+    one_of,
+    spanning,
+)
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, MINUTE, Millis, duration
 from chalicelib.core.names import dataset_name
@@ -28,6 +38,9 @@ def _check_run_timeout(text: str) -> str:
 
 
 RunTimeout = Annotated[str, AfterValidator(_check_run_timeout)]
+StartTimeout = Annotated[
+    Duration, spanning(MINUTE, 30 * DAY, "a start_timeout from 1m to 30d", "such as 30m; leave it out for no limit")
+]
 
 
 class Namespace(Described):
@@ -119,8 +132,9 @@ class Workflow(Described, Sparse):
     """A target with default properties (runtime arguments), retries and a priority (9 is most urgent).
 
     ``delivery`` is the policy of deliveries to a target without a lifecycle. ``timeout`` is how long a run may be
-    RUNNING; then Sluice cancels it, and it has failed (W12). ``notify`` names the targets of notices about failures
-    (W9) and missed deadlines (H5).
+    RUNNING; then Sluice cancels it, and it has failed (W12). ``start_timeout`` is the same for the time from its start
+    request until it is RUNNING (W21). ``notify`` names the targets of notices about failures (W9) and missed deadlines
+    (H5).
 
     From ``pool``, a run takes ``slots``, or the vCPUs of its ``resources`` (W3, W13). ``expected`` is the expected
     duration of a run. Of jobs with equal priority, the one that must start first to meet its ``deadline`` goes first
@@ -129,7 +143,7 @@ class Workflow(Described, Sparse):
     those in ``produces`` (L22).
     """
 
-    omitted: ClassVar[Collection[str]] = ("approval", "reads", "produces")
+    omitted: ClassVar[Collection[str]] = ("approval", "reads", "produces", "start_timeout")
 
     target: AnyTarget
     properties: Properties = Field(default_factory=dict)
@@ -137,6 +151,7 @@ class Workflow(Described, Sparse):
     retries: Retries = Field(default_factory=Retries)
     delivery: Delivery = Field(default_factory=Delivery)
     timeout: RunTimeout = "12h"
+    start_timeout: StartTimeout | None = None
     pool: PoolReference | None = None
     slots: int | None = Field(default=None, ge=1, le=1_000_000)
     resources: Resources | None = None
@@ -155,9 +170,21 @@ class Workflow(Described, Sparse):
             raise invalid("", "each dataset once", names, "remove one of the two")
         return produces
 
+    @model_validator(mode="after")
+    def _reports_starts(self) -> Workflow:
+        if self.start_timeout is not None and not self.target.has_lifecycle:
+            hint = "remove it; delivery limits the tries of a delivery"
+            expected = "start_timeout only for a target that reports when its runs begin"
+            raise invalid("start_timeout", expected, f"one of type {self.target.type}", hint)
+        return self
+
     @property
     def timeout_millis(self) -> Millis | None:
         return None if self.timeout == "never" else duration(self.timeout)
+
+    @property
+    def start_timeout_millis(self) -> Millis | None:
+        return None if self.start_timeout is None else duration(self.start_timeout)
 
     def datasets_read(self, namespace: str) -> tuple[str, ...]:
         """The full names of the datasets that its runs read. ``namespace`` is that of the workflow."""

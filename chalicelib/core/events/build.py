@@ -112,14 +112,15 @@ def custom_event(
 
 def status_event(run: Run, status: str) -> Event:
     """The event that a run reached a program status (T10), built from the run's row, which is its outbox."""
-    at = {"STARTED": run.started_at}.get(status, run.ended_at) or run.claimed_at
+    begins = status == "STARTED" or (status == "COMPLETED" and ids.is_dag_graph(run.workflow))
+    at = (run.started_at if begins else run.ended_at) or run.claimed_at
     return Event(
         id=ids.event_id("program_status", run.run_id, status),
         kind="program_status",
         key=status_key(run.workflow, status),
         instant=at,
         # By Sluice's clock, as for every event: the target's may have whole seconds or be ahead of an enable.
-        accepted_at=(run.running_seen_at if status == "STARTED" else run.state_at) or at,
+        accepted_at=(run.running_seen_at if begins else run.state_at) or at,
         partition=rounds.announced(run),
         workflow=run.workflow,
         run_id=run.run_id,
@@ -148,8 +149,9 @@ def joined(event: Event, round_: Round) -> Event:
 
 def reached(run: Run) -> tuple[str, ...]:
     """The statuses that a run has reached, whether they are announced already or not."""
-    last = PROGRAM_STATUS.get(run.state)
-    started = ("STARTED",) if run.running_seen_at is not None or run.started_at is not None else ()
+    last = status_of(run)
+    began = run.running_seen_at is not None or run.started_at is not None
+    started = ("COMPLETED" if _lasts(run) else "STARTED",) if began else ()
     return (*started, *((last,) if last is not None and last not in started else ()))
 
 
@@ -159,8 +161,20 @@ def announced(run: Run) -> tuple[str, ...]:
     the run of the node (W19)."""
     if run.element is not None:
         return ended(run)
-    status = PROGRAM_STATUS.get(run.state)
+    status = status_of(run)
     return (*run.announce, *((status,) if status else ()), *ended(run))
+
+
+def status_of(run: Run) -> str | None:
+    """The status that a run announces by its state. The start of a DAG that lasts as long as the DAG run is complete,
+    for the first nodes, when the DAG run begins; of its end only a failure is announced."""
+    if _lasts(run):
+        return {"RUNNING": "COMPLETED", "FAILED": "FAILED"}.get(run.state)
+    return PROGRAM_STATUS.get(run.state)
+
+
+def _lasts(run: Run) -> bool:
+    return ids.is_dag_graph(run.workflow) and bool(run.request.target.get("lasts"))
 
 
 def ended(run: Run) -> tuple[str, ...]:

@@ -8,7 +8,13 @@ from dataclasses import replace
 from chalicelib.core import ids
 from chalicelib.core.constraints import approval
 from chalicelib.core.definitions import data
-from chalicelib.core.definitions.overrides import constraints_of, properties_of, resources_of, retries_of
+from chalicelib.core.definitions.overrides import (
+    constraints_of,
+    properties_of,
+    resources_of,
+    retries_of,
+    run_timeout_of,
+)
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.ids import holder_of
@@ -77,7 +83,8 @@ def build_run(
     again = facts.origin if job.rerun_of is not None else None
     properties = dict(job.properties) if job.rerun_of else properties_of(workflow, schedule, job.properties)
     start_by, end_by = due_by(job, schedule, workflow)
-    target, resources = workflow.target, resources_of(workflow, schedule)
+    watches_end = schedule.watches_end or job.backfill is not None
+    target, resources = workflow.target.started_by(watches_end), resources_of(workflow, schedule)
     if resources is not None:
         target = target.with_resources(resources)
     attempts = retries_of(schedule, workflow).attempts if workflow.target.has_lifecycle else job.attempt
@@ -121,7 +128,8 @@ def build_run(
         rerun_of=job.rerun_of,
         spread=(job.index, schedule.spread.count) if schedule.spread and job.traits.timed else (),
         requested_by=job.requested_by or (job.event.by if job.event is not None else None),
-        run_timeout=(workflow.timeout_millis or 0) if workflow.target.has_lifecycle else None,
+        run_timeout=(run_timeout_of(schedule, workflow) or 0) if workflow.target.has_lifecycle else None,
+        start_timeout=workflow.start_timeout_millis,
         paced_from=appointment if paces else None,
         paced_until=launch.paced_until(paces, now if appointment is None else appointment),
         start_by=start_by,

@@ -11,6 +11,7 @@ from chalicelib.core.fires import fire
 from chalicelib.core.instants import Instant, duration, format_duration
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.stops import spans_of
 from chalicelib.core.why import Why
 
 
@@ -51,8 +52,9 @@ def is_repeated(job: Job) -> bool:
 def _timeout_of(job: Job, schedule: Schedule, schedule_state: ScheduleState | None) -> Instant | None:
     """When the timeout ends. A repeated job has none, since it was launched in time before.
 
-    A pause that stops timeouts (L4) postpones the end; during such a pause there is no end. A fire that an outage
-    delayed has its whole timeout from the instant at which it was prepared, and the job of a period from its end."""
+    A pause or a stop that stops timeouts (L4, L24) postpones the end; while it lasts there is no end. A fire that an
+    outage delayed has its whole timeout from the instant at which it was prepared, and the job of a period from its
+    end."""
     span = schedule.timeout_millis
     if span is None or is_repeated(job):
         return None
@@ -60,7 +62,7 @@ def _timeout_of(job: Job, schedule: Schedule, schedule_state: ScheduleState | No
     period = schedule.period_of(job.correlation) if job.traits.of_events else None
     created_at = max(created_at, period.end) if period is not None else created_at
     deadline = created_at + span
-    for began, ended in schedule_state.pauses if schedule_state else ():
+    for began, ended in spans_of(schedule_state):
         start = max(began, created_at)
         if start >= deadline:
             continue

@@ -18,7 +18,7 @@ def describe(limit_name: str) -> str:
         return f"the share of {owner} in pool {pool}" if owner else f"pool {pool}"
     if kind == "admission":
         return f"policy {name.partition(':')[0]}"
-    texts = {"workflow": f"workflow {name}", "group": f"group {name}", "policy": f"policy {name}"}
+    texts = {"workflow": f"workflow {name}", "group": f"group {name}", "policy": f"policy {name}", "dag": f"DAG {name}"}
     texts["application"] = f"EMR application {name}"
     return (texts | {"emr": "the EMR start rate of this account"}).get(kind, limit_name)
 
@@ -52,6 +52,11 @@ def is_of_workflow(limit_name: str) -> bool:
 def numbers(limit_name: str) -> bool:
     """Whether this limit numbers its starts: the limit of a workflow does (H1)."""
     return is_of_workflow(limit_name)
+
+
+def dag_limit(dag: str) -> str:
+    """The limit on the runs of a DAG, whatever graph each has (W20)."""
+    return f"dag:{dag}"
 
 
 def group_limit(namespace: str, group: str) -> str:
@@ -135,6 +140,6 @@ def pool_of(limit_name: str) -> str:
 def order_of_slots(limit_name: str) -> int:
     """The position of a slots limit in the order of limits. Limits that few jobs share come first. So no job holds a
     permit that many jobs need while it waits for one that few jobs need."""
-    kinds = ("workflow", "admission", "group", "pool", "application")
+    kinds = ("workflow", "dag", "admission", "group", "pool", "application")
     kind = limit_name.partition(":")[0]
     return kinds.index(kind) if kind in kinds else len(kinds)

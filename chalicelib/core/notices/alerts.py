@@ -95,7 +95,7 @@ def _event_of(notice: PendingNotice) -> dict[str, str]:
     """A pending notice as an entry of the events of a notice."""
     return {
         "what": notice.what,
-        "schedule": notice.schedule,
+        "schedule": ids.plain(notice.schedule),
         "id": notice.id,
         "reason": masks.text(notice.reason),
         "at": iso(notice.at),
@@ -107,4 +107,4 @@ def _by_time(event: Mapping[str, str]) -> str:
 
 
 def _notice(workflow: str, events: list[Any], count: int, since: Instant, until: Instant) -> dict[str, Any]:
-    return {"workflow": workflow, "count": count, "since": iso(since), "until": iso(until), "events": events}
+    return {"workflow": ids.plain(workflow), "count": count, "since": iso(since), "until": iso(until), "events": events}

@@ -141,7 +141,8 @@ class Run(StoredRow):
 
     ``started_at`` and ``ended_at`` are the target's instants. ``state_at`` is when Sluice recorded the state, by its
     own clock, and so when the status was accepted as an event. ``running_seen_at`` is the same for STARTED, which may
-    reach Sluice later. ``run_timeout`` (ms) is how long the attempt may run (W12; 0: without a bound).
+    reach Sluice later. ``run_timeout`` (ms) is how long the attempt may run (W12; 0: without a bound), and
+    ``start_timeout`` how long it may take from the start request until it runs (W21; None: without a bound).
 
     ``version`` is that of the schedule whose properties the run carries, and ``workflow_version`` that of the
     workflow's definition at the claim (T10; 0 if it has none). ``cancel``: Sluice requests the cancel from the target
@@ -225,6 +226,7 @@ class Run(StoredRow):
     backfill: str | None = None
     rerun_of: str | None = None
     run_timeout: Millis | None = None
+    start_timeout: Millis | None = None
     outcome: FailureKind | None = None
     lease: int = 0
     metrics: Mapping[str, Any] | None = None

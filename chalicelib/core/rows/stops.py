@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -12,7 +12,10 @@ from chalicelib.core.rows.stored import StoredRow
 from chalicelib.core.why import NONE, Mention, Why, joined
 
 StateOfStop = Literal["stopping", "stopped", "starting"]
-Mark = tuple[Any, ...]  # what a schedule state keeps of a stop: scope, instant, who, reason
+Timeouts = Literal["count", "stop"]
+STILL: Timeouts = "stop"
+Span = tuple[Instant, Instant | None]
+Mark = tuple[Any, ...]  # what a schedule state keeps of a stop: scope, instant, who, reason, and whether timeouts stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +55,15 @@ class Scope(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """One stop. ``at`` is when it began, ``by`` who stopped it, or gave the present ``reason``."""
+    """One stop. ``at`` is when it began, ``by`` who stopped it, or gave the present ``reason``. With ``timeouts`` stop
+    the timeouts of waiting jobs stand still."""
 
     scope: str
     at: Instant
     by: str
     reason: str
     state: StateOfStop = "stopping"
+    timeouts: Timeouts = "count"
 
     @property
     def of(self) -> Scope:
@@ -66,7 +71,13 @@ class Stop(NamedTuple):
 
     @property
     def mark(self) -> Mark:
-        return (self.scope, self.at, self.by, self.reason)
+        """What a schedule keeps of the stop. Older code reads a mark of four parts."""
+        return (self.scope, self.at, self.by, self.reason, *((STILL,) if self.timeouts == STILL else ()))
+
+    @property
+    def stored(self) -> tuple[Any, ...]:
+        """What the row of stops keeps of it. Older code reads five parts."""
+        return tuple(self) if self.timeouts == STILL else tuple(self)[:-1]
 
     @property
     def is_live(self) -> bool:
@@ -91,7 +102,30 @@ def stops_of(row: StopsRow | None) -> tuple[Stop, ...]:
 
 def marks_of(state: ScheduleState | None) -> tuple[Stop, ...]:
     """The stops that hold a schedule, by their marks."""
-    return tuple(Stop(*mark)._replace(state="stopped") for mark in state.stops) if state is not None else ()
+    return tuple(_of_mark(mark) for mark in state.stops) if state is not None else ()
+
+
+def _of_mark(mark: Mark) -> Stop:
+    scope, at, by, reason, *still = mark
+    return Stop(scope, at, by, reason, "stopped", STILL if still else "count")
+
+
+def still_spans(marks: Sequence[Mark], ended: Instant | None = None) -> tuple[Span, ...]:
+    """The spans in which the stops with these marks let the timeouts of a schedule stand still."""
+    return tuple((stop.at, ended) for stop in map(_of_mark, marks) if stop.timeouts == STILL)
+
+
+def spans_of(state: ScheduleState | None) -> tuple[Span, ...]:
+    """The spans in which timeouts of a schedule stood still because of a pause or a stop, in order and apart from each
+    other; the last one has no end while it lasts."""
+    found: list[Span] = []
+    for began, ended in sorted((*state.pauses, *still_spans(state.stops)), key=lambda span: span[0]) if state else ():
+        last = found[-1] if found else None
+        if last is not None and (last[1] is None or began <= last[1]):
+            found[-1] = (last[0], None if last[1] is None or ended is None else max(last[1], ended))
+        else:
+            found.append((began, ended))
+    return tuple(found)
 
 
 def why_of(state: ScheduleState | None) -> Why:

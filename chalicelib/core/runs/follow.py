@@ -12,7 +12,7 @@ from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis, duration, 
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import RunState
 from chalicelib.core.targets import registry
-from chalicelib.core.why import Why
+from chalicelib.core.why import Why, joined
 
 # Sluice polls a run whose state event did not arrive after the first pause, and from then on after the second.
 SILENT_FIRST: Millis = 2 * MINUTE
@@ -21,13 +21,13 @@ FRESH_FOR: Millis = 30 * SECOND  # a run whose last update is younger than this 
 
 
 def next_poll(run: Run, now: Instant, first: bool = False) -> Instant:
-    """When Sluice polls an active run next, or finds its lease or its timeout over. ``first``: it has just started."""
+    """When Sluice polls an active run next, or finds its lease or its time over. ``first``: it has just started."""
     if run.lease_until is not None and run.target_id is not None:
         next_poll = run.lease_until
     else:
         next_poll = now + (_interval(run) or (SILENT_FIRST if first else SILENT_LATER))
     end = times_out_at(run)
-    return next_poll if end is None else min(next_poll, max(end, now))
+    return by_start(run, next_poll if end is None else min(next_poll, max(end, now)), now)
 
 
 def times_out_at(run: Run) -> Instant | None:
@@ -35,6 +35,25 @@ def times_out_at(run: Run) -> Instant | None:
     if not run.run_timeout or run.started_at is None or run.state != "RUNNING" or ends(run):
         return None
     return run.started_at + run.run_timeout
+
+
+def must_run_by(run: Run) -> Instant | None:
+    """By when a run must be RUNNING (W21); None if it need not, is RUNNING, or is to be ended already."""
+    if not run.start_timeout or run.start_requested_at is None or run.state != "STARTING" or ends(run):
+        return None
+    return run.start_requested_at + run.start_timeout
+
+
+def by_start(run: Run, at: Instant, now: Instant) -> Instant:
+    """The instant ``at``, at which Sluice looks at a run again, or that by which the run must be RUNNING, if sooner."""
+    end = must_run_by(run)
+    return at if end is None else min(at, max(end, now))
+
+
+def has_not_begun(run: Run, now: Instant) -> bool:
+    """Whether a run was requested and is not RUNNING in time (W21)."""
+    end = must_run_by(run)
+    return end is not None and end <= now
 
 
 def ends(run: Run) -> bool:
@@ -49,17 +68,28 @@ def has_run_out(run: Run, now: Instant) -> bool:
 
 def timed_out(run: Run, now: Instant) -> Run:
     """The run marked as timed out, and due at once, so that Sluice cancels it at its target. It ends as FAILED."""
-    why = f"timed out: the run took longer than {format_duration(run.run_timeout or 0)} and was cancelled"
-    return replace(
-        run, outcome="timed_out", reason=Why.of("run_timed_out", why), wake_at=now, leases=0, rev=run.rev + 1
-    )
+    why = why_not_begun(run) if run.state == "STARTING" else why_run_out(run)
+    return replace(run, outcome="timed_out", reason=why, wake_at=now, leases=0, rev=run.rev + 1)
+
+
+def why_run_out(run: Run) -> Why:
+    took = format_duration(run.run_timeout or 0)
+    return Why.of("run_timed_out", f"timed out: the run took longer than {took} and was cancelled")
+
+
+def why_not_begun(run: Run) -> Why:
+    """The reason of a run that is ended because it is not RUNNING in time, with what it waits for."""
+    within = format_duration(run.start_timeout or 0)
+    said = f"not started: the run was requested and did not begin to run within {within}"
+    return Why.of("start_timed_out", joined([said, run.reason], "; "))
 
 
 def is_silent(run: Run, now: Instant) -> bool:
     """Whether a poll is all that a run needs, and its target answers for many runs in one call. Such a run has nothing
     to announce and is not to be ended."""
     going = run.state in ("STARTING", "RUNNING") and run.target_id is not None and not run.announce
-    return going and registry.of_run(run).listed and not ends(run) and not has_run_out(run, now)
+    over = ends(run) or has_run_out(run, now) or has_not_begun(run, now)
+    return going and registry.of_run(run).listed and not over
 
 
 def may_have_ended(run: Run, now: Instant) -> bool:

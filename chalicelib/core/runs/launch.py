@@ -70,7 +70,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Withdraw:
-    """End the run: it was cancelled, or its schedule was closed."""
+    """End the run: it was cancelled, its schedule was closed, or it has not begun in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def next_step(run: Run, seen: Seen, now: Instant) -> Step:
         return Leave()
     # An unanswered call may still reach the target, so search for its run only after the lease.
     leased = _is_leased(run, now)
-    if run.cancel or not seen.is_open:
+    if is_to_end(run, now) or not seen.is_open:
         return Leave(off_queue=True) if leased else Withdraw()
     if seen.missing:
         return Leave(off_queue=True) if leased else Hold(seen.missing)
@@ -130,6 +130,11 @@ def next_step(run: Run, seen: Seen, now: Instant) -> Step:
     if route.blocked is not None:
         return Queue(route)
     return Offer() if workers.is_pulled(run) else Call()
+
+
+def is_to_end(run: Run, now: Instant) -> bool:
+    """Whether a run that is STARTING is to be ended: a user cancelled it, or it does not begin in time (W21)."""
+    return follow.ends(run) or follow.has_not_begun(run, now)
 
 
 def still_going(
@@ -258,7 +263,12 @@ def queue(run: Run, route: Route, states: Mapping[str, LimitState], now: Instant
     why = Why.of(run.reason.code, said, "; ", cause) if run.calls and said is not None else cause
     # The limit wakes the run. If its waiter row is lost, its own wake_at does.
     queued = replace(
-        run, queued_in=blocked.limit_name, rank=rank, reason=why, rev=run.rev + 1, wake_at=now + follow.SILENT_LATER
+        run,
+        queued_in=blocked.limit_name,
+        rank=rank,
+        reason=why,
+        rev=run.rev + 1,
+        wake_at=follow.by_start(run, now + follow.SILENT_LATER, now),
     )
     served_at = limit_route.queue_served_at(route, states, now)
     behind = route.behind is not None or parts.count(blocked, state) > 0
@@ -314,11 +324,12 @@ def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run
         polled_at = follow.next_poll(later, now, first=True)
         return replace(later, target_id=answer.target_id, lease_until=None, reason=NONE, wake_at=polled_at)
     delay = answer.retry_after if answer.retry_after is not None else backoff(run.calls, run.run_id)
+    again = follow.by_start(run, now + delay, now)
     if isinstance(answer, NotNow):
-        return replace(later, lease_until=None, reason=_of("target_busy", answer.why), wake_at=now + delay)
+        return replace(later, lease_until=None, reason=_of("target_busy", answer.why), wake_at=again)
     # An unknown answer stays on record after later calls, too: the client token makes a repeated call harmless,
     # but to release the slot while the run may exist would exceed the limit.
-    return replace(later, unknown_answer=True, reason=_of("no_answer", answer.why), wake_at=now + delay)
+    return replace(later, unknown_answer=True, reason=_of("no_answer", answer.why), wake_at=again)
 
 
 def _of(code: str, answer: str) -> Why:

@@ -67,4 +67,4 @@ def wait_reason_of(limit_name: str) -> WaitReason:
         return "emr_start"
     if is_pool(limit_name):
         return "pool"
-    return "slots" if limit_name.startswith(("workflow:", "group:")) else "rate"
+    return "slots" if limit_name.startswith(("workflow:", "group:", "dag:")) else "rate"

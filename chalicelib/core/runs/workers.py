@@ -23,6 +23,7 @@ from chalicelib.core.instants import MINUTE, Instant, Millis, duration, iso
 from chalicelib.core.limits import permits
 from chalicelib.core.rows.run import Offer, Run
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.runs import follow
 from chalicelib.core.targets import registry
 from chalicelib.core.why import NONE, Why, joined, plain
 from chalicelib.core.writes import Delete, ExpectBackfillRunning, ExpectMode, Write
@@ -130,7 +131,7 @@ def offered(run: Run, now: Instant) -> Run:
         rank=None,
         leases=0,
         rev=run.rev + 1,
-        wake_at=now + OFFER_CHECK,
+        wake_at=follow.by_start(replace(run, start_requested_at=first), now + OFFER_CHECK, now),
         expires_at=None,
     )
 
@@ -138,7 +139,8 @@ def offered(run: Run, now: Instant) -> Run:
 def offered_again(run: Run, now: Instant) -> Run:
     """The run that is still on offer. The pause until its next check equals the age of the offer, within bounds."""
     age = now - (run.start_requested_at if run.start_requested_at is not None else now)
-    return replace(run, wake_at=now + min(max(age, OFFER_CHECK), MAX_CHECK_PAUSE), leases=0, rev=run.rev + 1)
+    checked = follow.by_start(run, now + min(max(age, OFFER_CHECK), MAX_CHECK_PAUSE), now)
+    return replace(run, wake_at=checked, leases=0, rev=run.rev + 1)
 
 
 def leased(run: Run, worker: str, now: Instant, member: str | None = None, secret: str = "") -> Run:
@@ -153,10 +155,12 @@ def leased(run: Run, worker: str, now: Instant, member: str | None = None, secre
 
 
 def given_back(run: Run, why: Why, now: Instant) -> Run:
-    """The run on offer again, because its worker has not begun it. A run to be cancelled keeps the reason for that."""
+    """The run on offer again, because its worker has not begun it. A run to be ended keeps the reason for that."""
     free = replace(run, target_id=None, lease_until=None, leased_by=None, lease_key=None, metrics=None, leases=0)
     free = replace(free, rev=run.rev + 1)
-    return replace(free, wake_at=now) if run.cancel else replace(free, reason=why, wake_at=now + OFFER_CHECK)
+    if follow.ends(run):
+        return replace(free, wake_at=now)
+    return replace(free, reason=why, wake_at=follow.by_start(run, now + OFFER_CHECK, now))
 
 
 def lease_until(run: Run, now: Instant) -> Instant | None:

@@ -22,7 +22,8 @@ from dataclasses import replace
 from chalicelib.core import ids
 from chalicelib.core.instants import MINUTE, Instant, Millis
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.rows.stops import Mark, Scope, StateOfStop, Stop, StopsRow, stops_of
+from chalicelib.core.rows.stops import Mark, Scope, StateOfStop, Stop, StopsRow, Timeouts, still_spans, stops_of
+from chalicelib.core.schedules.lifecycle import MAX_PAUSES
 from chalicelib.core.states import HOLDING_MODES
 from chalicelib.core.writes import Create, ExpectStops, PutState, Replace, Write
 
@@ -37,14 +38,16 @@ def copy_of(name: str) -> str:
     return ids.shard(name, COPIES)
 
 
-def begun(row: StopsRow | None, scope: Scope, reason: str, by: str, now: Instant) -> tuple[Stop, ...]:
+def begun(
+    row: StopsRow | None, scope: Scope, reason: str, by: str, now: Instant, timeouts: Timeouts = "count"
+) -> tuple[Stop, ...]:
     """The stops of a namespace once this one has begun. An equal one stays as it is. One with another reason gets the
-    new one, and keeps its beginning."""
+    new one, and keeps its beginning. One that changes what becomes of timeouts begins now."""
     found = stops_of(row)
     old = next((stop for stop in found if stop.scope == str(scope) and stop.is_live), None)
-    if old is not None and old.reason == reason:
+    if old is not None and (old.reason, old.timeouts) == (reason, timeouts):
         return found
-    new = Stop(str(scope), now if old is None else old.at, by, reason)
+    new = Stop(str(scope), now if old is None or old.timeouts != timeouts else old.at, by, reason, timeouts=timeouts)
     return (*(stop for stop in found if stop.scope != new.scope), new)
 
 
@@ -67,7 +70,7 @@ def written(row: StopsRow | None, namespace: str, stops: Sequence[Stop], now: In
     wake_at = now + GOES_ON if any(stop.state != "stopped" for stop in stops) else None
     plan: list[Write] = []
     for copy in range(COPIES):
-        new = StopsRow(namespace, str(copy), tuple(tuple(stop) for stop in stops), wake_at=None if copy else wake_at)
+        new = StopsRow(namespace, str(copy), tuple(stop.stored for stop in stops), wake_at=None if copy else wake_at)
         if row is None:
             plan.append(Create(new))
         else:
@@ -89,10 +92,17 @@ def unmarked(state: ScheduleState, stop: Stop, now: Instant) -> ScheduleState:
 
 def _with_marks(state: ScheduleState, marks: tuple[Mark, ...], now: Instant) -> ScheduleState:
     """``wake_at`` has all waiting jobs checked: they release their permits, or are launched. A fire that the stop holds
-    up is spread again from the start on, as after a pause: ``held_from`` and ``mode_at`` are as for one."""
+    up is spread again from the start on, as after a pause: ``held_from`` and ``mode_at`` are as for one. The span in
+    which a stop that ends has let timeouts stand still is kept as that of a pause."""
     if marks == state.stops:
         return state
-    after = replace(state, stops=marks, wake_at=now)
+    kept = still_spans(marks)
+    over = tuple(span for span in still_spans(state.stops, now) if (span[0], None) not in kept)
+    # A pause without an end goes on; it is the last, as the rules of pauses have it.
+    lasting = tuple(span for span in state.pauses if span[1] is None)
+    ended = tuple(span for span in state.pauses if span[1] is not None)
+    pauses = (*ended, *over, *lasting)[-MAX_PAUSES:] if over else state.pauses
+    after = replace(state, stops=marks, pauses=pauses, wake_at=now)
     if marks and not state.stops and state.mode not in HOLDING_MODES:
         return replace(after, held_from=now)
     if not marks and state.mode == "enabled":

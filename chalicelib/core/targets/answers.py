@@ -45,10 +45,11 @@ class RunUpdate:
 @dataclass(frozen=True, slots=True)
 class Started:
     """The target accepted the run. ``target_id`` is the target's id of it. ``done``: the run is complete at once, so
-    there is nothing to follow; its answer is the ``result``."""
+    there is nothing to follow; its answer is the ``result``. ``running``: it runs at once."""
 
     target_id: str
     done: bool = False
+    running: bool = False
     result: Result = field(default=NONE, repr=False)  # answers are logged
 
 

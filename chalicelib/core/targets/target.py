@@ -73,6 +73,7 @@ class Target(Document):
 
     has_lifecycle: ClassVar[bool] = True  # the target reports the states of a run, not only its delivery
     pulled: ClassVar[bool] = False  # workers claim its runs (W5); no call starts one
+    inside: ClassVar[bool] = False  # Sluice itself carries out its runs: they are DAG runs (W4)
     listed: ClassVar[bool] = False  # Sluice polls silent runs, many of them in one call or round (W7)
     stores_result: ClassVar[bool] = False  # the program of a run writes its result into the control bucket (W18)
     bills: ClassVar[bool] = False  # the target reports what it has billed for a run (H1)
@@ -97,6 +98,10 @@ class Target(Document):
 
     def with_resources(self, resources: Resources) -> Self:
         """The same target with these resources for its run."""
+        return self
+
+    def started_by(self, watches_end: bool) -> Self:
+        """The same target for a run of a schedule that needs the end of its runs (``watches_end``), or does not."""
         return self
 
     def placed(self, stack: StartRate) -> Self:

@@ -15,30 +15,27 @@ from chalicelib.core.backfills.backfill import EntryState, Step
 from chalicelib.core.backfills.periods import counted
 from chalicelib.core.backfills.request import Backfill as NewRequest
 from chalicelib.core.dags import status as dag_status
-from chalicelib.core.dags.status import UNDER_WAY, DagState
+from chalicelib.core.dags.status import DagState
 from chalicelib.core.instants import Instant
-from chalicelib.core.jobs import claim, gather
+from chalicelib.core.jobs import gather
 from chalicelib.core.rows import kinds, sort_keys
 from chalicelib.core.rows.backfill import Backfill, BackfillOnly, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.schedules import effect, lifecycle
+from chalicelib.core.schedules import effect
 from chalicelib.core.states import CLAIMABLE
 from chalicelib.core.why import Why
-from chalicelib.core.writes import Create, ExpectMode, ExpectNoRun, Put, Replace, WakeBackfill, Write
+from chalicelib.core.writes import Create, ExpectMode, Put, Replace, WakeBackfill, Write
 from chalicelib.flow import dag_states, lookup
 from chalicelib.flow.backfills import periods
 from chalicelib.flow.backfills import plan as backfill_plan
 from chalicelib.flow.backfills.plan import Entries, Plan
-from chalicelib.flow.dag_states import NodeKey
-from chalicelib.flow.jobs.drop import drop_at, states_of_held
-from chalicelib.flow.limits import queues
-from chalicelib.flow.runs import follow
+from chalicelib.flow.jobs.drop import drop_at
+from chalicelib.flow.runs import dag_ends, follow
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 MAX_NAMED = 20  # entries in flight that the row of a backfill names; it counts all of them
@@ -310,53 +307,5 @@ def _close(ports: Ports, row: Backfill) -> bool:
         if row.cancel_runs and last is not None and not states.is_terminal(last.state):
             follow.request_cancel(ports, run_id, last.attempt, why)
         elif row.cancel_runs and last is not None and last.state == "SUCCEEDED" and backfill.ends_with_dag(row):
-            _cancel_nodes(ports, last, why)
+            dag_ends.cancel(ports, last, why)
     return dropped
-
-
-def _cancel_nodes(ports: Ports, begun: Run, why: Why) -> None:
-    """Cancel the active runs of a DAG run's nodes, and let no other node of it start. Idempotent.
-
-    The last nodes come first, so that the end of a cancelled run reaches no node that waits for it. Raises RuntimeError
-    after ``MAX_CONFLICTS`` conflicts in a row.
-    """
-    dag, row = dag_states.graph_of(ports, begun), ports.rows.get(DagRun, begun.run_id)
-    states = dag_states.node_states(ports, begun, dag, row)
-    keys = dag_states.keys_of(ports, begun, dag, row)
-    for node, status in reversed(states.items()):
-        key, run = keys[node], status.rows.run
-        if status.state not in UNDER_WAY or key is None:
-            continue
-        if run is None:
-            _close_node(ports, key, why)
-        elif status.state == "RETRYING":
-            retry = (key.schedule, key.generation, sort_keys.retry(run.run_id, run.attempt + 1))
-            if not drop_at(ports, retry, why):
-                follow.request_cancel(ports, run.run_id, run.attempt + 1, why)
-        else:
-            follow.request_cancel(ports, run.run_id, run.attempt, why)
-
-
-def _close_node(ports: Ports, key: NodeKey, why: Why) -> None:
-    """Put a node on record that has no run yet, and a tombstone over its job. So no status of an upstream node makes
-    another job. A node that has become a run meanwhile is cancelled."""
-    for _ in range(MAX_CONFLICTS):
-        if ports.rows.get(Run, key.run_id, 1) is not None:
-            follow.request_cancel(ports, key.run_id, 1, why)
-            return
-        job = ports.rows.get(Job, key.schedule, key.generation, key.sort_key)
-        if (job is not None and job.closed) or ports.ledger.commit(_closing(ports, key, job, why)) is None:
-            return
-    raise too_many_conflicts(f"cancelling the node of {key.run_id}", "the sweep will try again")
-
-
-def _closing(ports: Ports, key: NodeKey, job: Job | None, why: Why) -> list[Write]:
-    now = ports.clock.now()
-    if job is None:
-        named = Job(key.schedule, key.generation, key.sort_key, key.run_id, "gathering", "PENDING_TRIGGER", now)
-        record = record_of(named, "DROPPED", why, now)
-        return [Create(lifecycle.tombstone(named, why, now)), Put(record), ExpectNoRun(named)]
-    job = queues.regained(ports, job)
-    left = claim.released(job, states_of_held(ports, job), now)
-    over = Replace(replace(lifecycle.tombstone(job, why, now), rev=job.rev + 1), over=job)
-    return [over, Put(record_of(job, "DROPPED", why, now)), *left]

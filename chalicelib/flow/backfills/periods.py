@@ -25,6 +25,7 @@ from chalicelib.core.rows.backfill import BackfillOnly
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.states import is_terminal
 from chalicelib.core.why import NONE, joined, plain
 from chalicelib.flow import dag_states, lookup
 from chalicelib.flow.backfills.plan import Entries, Plan
@@ -87,14 +88,17 @@ def of_dag_runs(ports: Ports, statuses: Sequence[PeriodStatus]) -> list[PeriodSt
 
 
 def _may_have_begun(status: PeriodStatus) -> bool:
-    """Whether the newest run of a period may be one that has begun a DAG run: no job waits beside it."""
-    return bool(status.runs) and (status.state == "succeeded" or (status.state == "waiting" and status.job is None))
+    """Whether the newest run of a period may be one that has begun a DAG run: no job waits beside it. A DAG run that
+    failed may have been run again since."""
+    over = status.state in ("succeeded", "failed")
+    return bool(status.runs) and (over or (status.state == "waiting" and status.job is None))
 
 
 def _is_of(run: Run, status: PeriodStatus) -> bool:
     """Whether the start of a DAG decides the status of its period: none is planned, or it is that of the backfill."""
     planned = periods.planned_by(run.backfill) if run.backfill is not None else None
-    return run.state == "SUCCEEDED" and (status.state == "succeeded" or status.why == planned)
+    over = status.state in ("succeeded", "failed")
+    return is_terminal(run.state) and dag_states.has_begun(run) and (over or status.why == planned)
 
 
 def _of_dag_run(run: Run, dag: Dag, nodes: Mapping[str, NodeStatus]) -> dict[str, Any]:

@@ -13,27 +13,32 @@ from typing import Any, Literal, NotRequired
 from chalicelib.core import errors, ids
 from chalicelib.core.dags import elements, rounds
 from chalicelib.core.dags import status as dag_status
+from chalicelib.core.dags.compile import graph_of as graph_name
 from chalicelib.core.dags.rounds import Round
 from chalicelib.core.dags.status import UNDER_WAY, Again, NodeStatus
 from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.events import build
-from chalicelib.core.instants import iso, iso_or_none
+from chalicelib.core.instants import Instant, iso, iso_or_none
+from chalicelib.core.jobs import holds
 from chalicelib.core.rows.dag import DagRun
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.elements import Elements
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import HISTORY, WAKE, ScheduleState
 from chalicelib.core.schedules import lifecycle
+from chalicelib.core.states import is_terminal
 from chalicelib.core.views import At, Code, Sentence, View, shown
-from chalicelib.core.why import Why, plain
+from chalicelib.core.why import NONE, Why, plain
 from chalicelib.core.writes import Create, Replace
 from chalicelib.flow import lookup
 from chalicelib.flow.dag_states import ended_at, graph_of, keys_of, node_states, not_begun, state_of, states_of
 from chalicelib.flow.dags.elements import ElementsView, counts_of, rows_of_elements, with_activity
 from chalicelib.flow.ingest.apply import apply_event
 from chalicelib.flow.jobs.drop import drop_job
-from chalicelib.flow.runs import joins
+from chalicelib.flow.runs import follow, joins
 from chalicelib.ports import MAX_CONFLICTS, Page, Ports
 
 MAX_RERUNS = 100
@@ -69,6 +74,8 @@ class RerunOfDagView(View):
 
 
 class RunOfDagView(View):
+    """A DAG run. One that has not begun is ``WAITING``, and ``why`` says for what. ``end_by`` is its deadline."""
+
     run_id: str
     dag: str
     graph: str
@@ -76,8 +83,11 @@ class RunOfDagView(View):
     fired_by: Sentence
     partition: dict[str, str] | None
     nominal_at: At | None
-    started_at: At
+    started_at: At | None
     ended_at: At | None
+    end_by: At | None
+    late: bool
+    why: NotRequired[Sentence]
     reruns: list[RerunOfDagView]
     nodes: dict[str, StateOfNodeView]
 
@@ -85,9 +95,9 @@ class RunOfDagView(View):
 def page(ports: Ports, name: str, limit: int, cursor: str | None) -> Page[RunOfDagView]:
     """A page of the runs of a DAG, newest first. It may be shorter than ``limit`` although more pages follow."""
     found = ports.runs.runs("schedule", ids.dag_start(name), min(limit, MAX_SHOWN), cursor)
-    whole = states_of(ports, found.items)
+    whole, now = states_of(ports, found.items), ports.clock.now()
     rows = rows_of_elements(ports, [(dag, nodes) for _, dag, _, nodes in whole])
-    return Page(tuple(_view(*each, rows) for each in whole), found.cursor)
+    return Page(tuple(_view(now, *each, rows) for each in whole), found.cursor)
 
 
 def begun(ports: Ports, name: str, run_id: str) -> Run:
@@ -98,11 +108,45 @@ def begun(ports: Ports, name: str, run_id: str) -> Run:
     return attempts[-1]
 
 
+def find(ports: Ports, name: str, run_id: str) -> RunOfDagView:
+    """A DAG run in full, also one that waits to begin. Raises ``not_found`` (404) if it is no run of this DAG."""
+    job = ports.jobs.find(run_id)
+    if job is not None and not job.closed and job.schedule == ids.dag_start(name) and not ports.runs.attempts(run_id):
+        return _waiting(ports, name, job)
+    return view(ports, begun(ports, name, run_id), in_full=True)
+
+
+def _waiting(ports: Ports, name: str, job: Job) -> RunOfDagView:
+    """A DAG run that has not begun: its start is a job."""
+    row, now = ports.rows.get(Definition, "dag", name), ports.clock.now()
+    dag = Dag.model_validate(row.document) if row is not None else None
+    pending: StateOfNodeView = {
+        "state": "PENDING", "why": plain("the DAG run has not begun"), "code": None, "run_id": None,
+        "started_at": None, "ended_at": None, "attempt": None, "round": 1,
+    }  # fmt: skip
+    return {
+        "run_id": job.job_id,
+        "dag": name,
+        "graph": graph_name(name, dag).rpartition(ids.DAG)[2] if dag is not None else "",
+        "state": "WAITING",
+        "fired_by": NONE,
+        "partition": rounds.without(job.correlation),
+        "nominal_at": iso_or_none(job.nominal_at),
+        "started_at": None,
+        "ended_at": None,
+        "end_by": None,
+        "late": False,
+        "why": holds.why(job, now),
+        "reruns": [],
+        "nodes": dict.fromkeys(dag.nodes, pending) if dag is not None else {},
+    }
+
+
 def view(ports: Ports, run: Run, in_full: bool = False) -> RunOfDagView:
     """A DAG run with its present state and that of each node."""
     row, dag = ports.rows.get(DagRun, run.run_id), graph_of(ports, run)
     nodes = node_states(ports, run, dag, row)
-    found = _view(run, dag, row, nodes, rows_of_elements(ports, [(dag, nodes)]), in_full)
+    found = _view(ports.clock.now(), run, dag, row, nodes, rows_of_elements(ports, [(dag, nodes)]), in_full)
     for node in found["nodes"].values() if in_full else ():
         if "elements" in node and node["state"] in UNDER_WAY:
             node["elements"] = with_activity(ports, str(node["run_id"]), node["elements"])
@@ -110,6 +154,7 @@ def view(ports: Ports, run: Run, in_full: bool = False) -> RunOfDagView:
 
 
 def _view(
+    now: Instant,
     run: Run,
     dag: Dag,
     row: DagRun | None,
@@ -118,6 +163,7 @@ def _view(
     in_full: bool = False,
 ) -> RunOfDagView:
     state = state_of(run, dag, nodes)
+    over = ended_at(run, nodes) if state != "RUNNING" else None
     reruns = [
         {"round": number, **rerun, "at": iso(rerun["at"])}
         for number, rerun in enumerate(map(_shown_rerun, _reruns(row)), start=2)
@@ -130,7 +176,8 @@ def _view(
         state=state,
         partition=rounds.without(run.partition),
         started_at=iso(run.claimed_at),
-        ended_at=iso_or_none(ended_at(run, nodes)) if state != "RUNNING" else None,
+        ended_at=iso_or_none(over),
+        late=run.end_by is not None and (now if over is None else over) > run.end_by,
         reruns=reruns,
         nodes={node: _node_view(states, of_nodes, in_full) for node, states in nodes.items()},
     )
@@ -159,6 +206,9 @@ def rerun(
             continue
         if any(rerun["request"] == request for rerun in _reruns(row)):
             return view(ports, run, in_full=True)
+        if run.state == "RUNNING":
+            follow.poll(ports, run)  # its last node may have ended a moment ago
+            run = begun(ports, name, run_id)
         states = _check(ports, run, row, what, node)
         now = ports.clock.now()
         rerun = {"request": request, "what": what, "by": by, "at": now, **({"node": node} if node is not None else {})}
@@ -215,7 +265,7 @@ def _check(
         raise errors.invalid(what, known, node, "sluice dags runs shows the nodes of each run")
     states = node_states(ports, run, dag, row)
     busy = [f"{name} is {status.state}" for name, status in states.items() if status.state in UNDER_WAY]
-    if busy or run.state != "SUCCEEDED":
+    if busy or not dag_status.has_begun(run) or not is_terminal(run.state):
         got = ", ".join(busy) or f"the start is {not_begun(run)}"
         raise _conflict(
             f"a DAG run without active nodes, got one where {got}", "wait until it has ended, or cancel its runs"

@@ -5,14 +5,18 @@ Nothing polls: the row of a watch wakes at these two instants only.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from chalicelib.core import ids
 from chalicelib.core.definitions import overrides
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.notices import deadlines
+from chalicelib.core.notices.deadlines import Judged
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.notice import DeadlineWatch, PendingNotice
-from chalicelib.core.rows.run import Record
+from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import Create, Replace, Write
 from chalicelib.flow import lookup as facts_of
@@ -45,6 +49,8 @@ def judge_deadline(ports: Ports, job_id: str) -> None:
         attempts = ports.runs.attempts(job_id)
         record = ports.rows.get(Record, job_id)
         judged = deadlines.judge(deadline, job, attempts, record, now)
+        if judged.missed and attempts and ids.is_dag_graph(deadline.workflow):
+            judged = _with_nodes(ports, judged, attempts[-1])
         schedule_state = ports.rows.get(ScheduleState, deadline.schedule)
         rules = notices.rules_of(
             facts_of.definition_of(ports, schedule_state), facts_of.workflow_of(ports, deadline.workflow)
@@ -58,6 +64,15 @@ def judge_deadline(ports: Ports, job_id: str) -> None:
             _hint(ports, job_id, judged.deadline.wake_at, now)
             return
     raise too_many_conflicts(f"the deadline watch of {job_id}", "the sweep will hint it again")
+
+
+def _with_nodes(ports: Ports, judged: Judged, run: Run) -> Judged:
+    """The missed deadlines of a DAG run with the nodes that are active."""
+    from chalicelib.flow.runs import dag_ends  # few deadlines are those of DAGs
+
+    active = dag_ends.said_under_way(ports, run) if run.state == "RUNNING" else ""
+    missed = tuple((what, f"{why}; {active}" if active else why) for what, why in judged.missed)
+    return replace(judged, missed=missed)
 
 
 def _next(*instants: Instant | None) -> Instant:

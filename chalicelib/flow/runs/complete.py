@@ -138,13 +138,14 @@ def _follow(
 
 
 def is_awaited(ports: Ports, run: Run, status: str) -> bool:
-    """Whether something follows a status of a run: a schedule waits for it, or a join rule of its DAG for its end."""
+    """Whether something follows a status of a run: a schedule waits for it; or for its end a join rule of its DAG, or
+    the DAG run."""
     if status == build.ENDED:
         if run.element is not None:
             return True
-        from chalicelib.flow.runs import joins  # few runs are those of nodes
+        from chalicelib.flow.runs import dag_ends, joins  # few runs are those of nodes
 
-        return joins.follow(ports, run.schedule)
+        return joins.follow(ports, run.schedule) or dag_ends.is_awaited(ports, rounds.decides(run.correlation))
     return bool(ports.catalog.subscriptions(build.status_event(run, status).key, 1, None).items)
 
 
@@ -192,7 +193,8 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
 
 
 def _settle(ports: Ports, run: Run) -> None:
-    """Start the nodes whose join rules the end of a node meets, or count the end of an element of a node."""
+    """Start the nodes whose join rules the end of a node meets, and end the DAG run with its last node; or count the
+    end of an element of a node."""
     if run.element is not None:
         from chalicelib.flow.runs import elements
 

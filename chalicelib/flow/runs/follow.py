@@ -11,6 +11,7 @@ from chalicelib.core.rows.ref import Ref, run_ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow, workers
 from chalicelib.core.runs.target_roles import TargetRole, role_of
+from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Put, Replace
@@ -69,7 +70,16 @@ def poll(ports: Ports, run: Run) -> None:
     if workers.is_unbegun(run, ports.clock.now()):
         give_back(ports, run, workers.unbegun(run))
         return
-    ingest_status(ports, run, adapter_of_begun(ports, run).status(run))
+    ingest_status(ports, run, _status(ports, run))
+
+
+def _status(ports: Ports, run: Run) -> RunUpdate | None:
+    """The state of a run at its target. That of a DAG run follows from its nodes."""
+    if registry.of_run(run).inside:
+        from chalicelib.flow.runs import dag_ends  # few runs are those of DAGs
+
+        return dag_ends.status(ports, run)
+    return adapter_of_begun(ports, run).status(run)
 
 
 def give_back(ports: Ports, run: Run, why: Why) -> Run | None:
@@ -78,16 +88,18 @@ def give_back(ports: Ports, run: Run, why: Why) -> Run | None:
     free = workers.given_back(run, why, now)
     if ports.ledger.commit([Replace(free), Put(workers.offer_of(free))]) is not None:
         return None
-    if run.cancel:
+    if follow.ends(run):
         ports.hints.send([run_ref(run.run_id, run.attempt)], now, now)
     return free
 
 
 def time_out(ports: Ports, run: Run) -> None:
-    """Cancel a run that has exceeded its timeout (W12), unless a poll shows that it has ended."""
+    """Cancel a run that has exceeded its timeout (W12), unless a poll shows that it has ended. The same for a run that
+    is not RUNNING in time (W21), unless a poll shows that it is."""
     now = ports.clock.now()
-    update = adapter_of_begun(ports, run).status(run)
-    if update is not None and states.is_terminal(update.state) and advance_run(ports, run.run_id, run.attempt, update):
+    update = _status(ports, run)
+    moves = update is not None and states.may_move(run.state, update.state)
+    if update is not None and moves and advance_run(ports, run.run_id, run.attempt, update):
         return
     late = follow.timed_out(run, now)
     if ports.ledger.commit([Replace(late)]) is None:
@@ -97,7 +109,12 @@ def time_out(ports: Ports, run: Run) -> None:
 
 def cancel(ports: Ports, run: Run) -> None:
     """Cancel a run at its target, then poll it. The sweep repeats this until the run has ended."""
-    adapter_of_begun(ports, run).cancel(run)
+    if registry.of_run(run).inside:
+        from chalicelib.flow.runs import dag_ends
+
+        dag_ends.cancel(ports, run, run.reason)
+    else:
+        adapter_of_begun(ports, run).cancel(run)
     poll(ports, run)
 
 

@@ -1,4 +1,5 @@
-"""Start the nodes of a DAG run whose join rules are met (W17), and those that a result chooses (W18).
+"""Start the nodes of a DAG run whose join rules are met (W17), and those that a result chooses (W18). End it with its
+last node (W20).
 
 A node may end without a run: its job was aborted, or it was skipped or blocked. So no single event decides a join.
 After each end, `settle` reads the states of all nodes and starts those whose rule is met, each by one event with a
@@ -37,6 +38,7 @@ from chalicelib.core.writes import Create, Replace, Write
 from chalicelib.flow import lookup
 from chalicelib.flow.dag_states import graph_of, node_states
 from chalicelib.flow.ingest.apply import apply_event
+from chalicelib.flow.runs import complete, dag_ends
 from chalicelib.ports import Ports
 
 
@@ -49,7 +51,8 @@ def follow(ports: Ports, schedule: str) -> bool:
 
 
 def settle(ports: Ports, dag_run: str) -> None:
-    """Start the nodes of a DAG run whose join rules are met. Idempotent: each starts once in a round."""
+    """Start the nodes of a DAG run whose join rules are met, and end its start if all have ended. Idempotent: each node
+    starts once in a round."""
     attempts = ports.runs.attempts(dag_run)
     if not attempts:
         return
@@ -62,6 +65,9 @@ def settle(ports: Ports, dag_run: str) -> None:
             refs += _start(ports, run, row, node, _ends(dag, node, states), status.round, now)
     if refs:
         ports.hints.send(refs, now, now)
+    update = dag_ends.update_of(run, dag, states, now) if run.state == "RUNNING" else None
+    if update is not None:
+        complete.advance_run(ports, run.run_id, run.attempt, update)
 
 
 def _ends(dag: Dag, node: str, states: Mapping[str, NodeStatus]) -> list[tuple[Run, str]]:
@@ -133,10 +139,12 @@ class AfterDrop:
 
 
 def after_drop(ports: Ports, job: Job, now: Instant) -> AfterDrop | None:
-    """What has the joins after the node of a dropped job decided; None if there are none. The end of a retry is that of
-    its run, which announces it."""
+    """What has the joins after the node of a dropped job decided, and the DAG run ended; None if neither waits. The end
+    of a retry is that of its run, which announces it."""
     round_ = rounds.decides(job.correlation)
-    if round_ is None or job.traits.retries or not follow(ports, job.schedule):
+    if round_ is None or job.traits.retries:
+        return None
+    if not follow(ports, job.schedule) and not dag_ends.is_awaited(ports, round_):
         return None
     row = ports.rows.get(DagRun, round_.dag_run)
     if row is None:

@@ -23,6 +23,7 @@ from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import limit_ref, run_ref
 from chalicelib.core.rows.run import Pointer, Run
 from chalicelib.core.rows.schedule import HISTORY, ScheduleState
+from chalicelib.core.runs import follow as core_follow
 from chalicelib.core.runs import launch, metrics, queued, workers
 from chalicelib.core.runs.launch import Call, GiveBack, Hold, Leave, Offer, Queue, Seen, Withdraw
 from chalicelib.core.targets import registry, retries
@@ -100,7 +101,7 @@ def _seen(ports: Ports, run: Run, serving: str | None, now: Instant) -> Seen:
 def _rights(ports: Ports, run: Run) -> Seen:
     """Whether its schedule, its backfill and its grants let the run start now."""
     schedule_state = ports.rows.get(ScheduleState, run.schedule)
-    if run.cancel or not _is_open(ports, schedule_state, run):
+    if launch.is_to_end(run, ports.clock.now()) or not _is_open(ports, schedule_state, run):
         return Seen(schedule_state)
     return Seen(schedule_state, is_open=True, missing=grants.of_run(ports, run).missing)
 
@@ -204,7 +205,8 @@ def _restart(ports: Ports, before: Run, called: Run, span: launch.Span | None) -
 def current(ports: Ports, run: Run) -> tuple[Run, ScheduleState] | None:
     """An offered run with the updates of its schedule, and the schedule state; None if it may no longer start (C13)."""
     schedule_state = ports.rows.get(ScheduleState, run.schedule)
-    if schedule_state is None or run.cancel or not _is_open(ports, schedule_state, run):
+    over = launch.is_to_end(run, ports.clock.now())
+    if schedule_state is None or over or not _is_open(ports, schedule_state, run):
         return None
     return as_updated(ports, run, schedule_state), schedule_state
 
@@ -260,8 +262,9 @@ def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant, refu
         # No start of this run can succeed, so no other attempt follows (C12).
         update = RunUpdate("FAILED", now, Why.of("target_refused", answer.why))
         completing.advance_run(ports, run.run_id, run.attempt, update, may_retry=False)
-    elif isinstance(answer, Started) and answer.done:
-        update = RunUpdate("SUCCEEDED", now, target_id=answer.target_id, result=answer.result)
+    elif isinstance(answer, Started) and (answer.done or answer.running):
+        state: states.RunState = "SUCCEEDED" if answer.done else "RUNNING"
+        update = RunUpdate(state, now, target_id=answer.target_id, result=answer.result)
         completing.advance_run(ports, run.run_id, run.attempt, update, may_retry=False)
     else:
         _keep(ports, run, answer, now)
@@ -333,7 +336,11 @@ def as_updated(ports: Ports, run: Run, schedule_state: ScheduleState | None) -> 
 
 
 def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
-    """End a run whose schedule was closed after the claim. Its slot is released only if certainly nothing runs."""
+    """End a run whose schedule was closed after the claim, or that did not begin in time. Its slot is released only if
+    certainly nothing runs."""
+    if not run.cancel and launch.is_to_end(run, now):
+        _give_up(ports, run, now)
+        return
     closed = "its backfill was cancelled, or its schedule" if run.backfill is not None else "the schedule was disabled,"
     before = Why.of("closed_before_start", f"{closed} replaced or deleted before the run was started")
     why = run.reason if run.cancel else before
@@ -346,6 +353,19 @@ def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
     # An earlier attempt did start, so the run ends as FAILED and schedules that wait for that status must get it.
     update = RunUpdate("CANCELLED" if run.cancel else "ABORTED" if run.attempt == 1 else "FAILED", now, why)
     completing.advance_run(ports, run.run_id, run.attempt, update, may_retry=False)
+
+
+def _give_up(ports: Ports, run: Run, now: Instant) -> None:
+    """End an attempt that has not begun in time (W21); its retries decide. A run that a call without an answer has
+    started is followed: it may be RUNNING."""
+    found = _found(ports, run)
+    if found is not None:
+        _keep(ports, run, Started(found), now)
+        ports.hints.send([run_ref(run.run_id, run.attempt)], now, now)
+        return
+    why = run.reason if core_follow.ends(run) else core_follow.why_not_begun(run)
+    update = RunUpdate("FAILED", now, why, outcome="timed_out")
+    completing.advance_run(ports, run.run_id, run.attempt, update)
 
 
 def _hold(ports: Ports, run: Run, why: Why, now: Instant) -> None:

@@ -18,7 +18,7 @@ from chalicelib.core.rows import kinds
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.rows.stops import Scope, Stop, StopsRow, stops_of
+from chalicelib.core.rows.stops import Scope, Stop, StopsRow, Timeouts, stops_of
 from chalicelib.core.schedules import stops
 from chalicelib.core.views import At, View
 from chalicelib.core.writes import ExpectStops, PutState, Write
@@ -34,7 +34,8 @@ Change = Callable[[ScheduleState, Instant], ScheduleState]
 
 
 class StopView(View):
-    """A stop: what it covers, since when, who stopped it, or gave the present reason, and how far it is."""
+    """A stop: what it covers, since when, who stopped it, or gave the present reason, and how far it is. With
+    ``timeouts`` stop those of waiting jobs stand still."""
 
     namespace: str
     app: str | None
@@ -43,6 +44,7 @@ class StopView(View):
     by: str
     since: At
     state: str
+    timeouts: Timeouts
 
 
 class ErrorOfChangeView(View):
@@ -122,19 +124,22 @@ def of_namespace(ports: Ports, namespace: str) -> tuple[Stop, ...]:
     return stops_of(ports.rows.get(StopsRow, namespace, FIRST))
 
 
-def stop(ports: Ports, scope: Scope, reason: str, by: str, dry_run: bool = False) -> StopReportView:
+def stop(
+    ports: Ports, scope: Scope, reason: str, by: str, dry_run: bool = False, timeouts: Timeouts = "count"
+) -> StopReportView:
     """Stop what a scope covers: once this returns with ``complete``, nothing of it starts. A stop of what is stopped
-    for the same reason changes nothing; another reason replaces the former. Raises ``not_found`` for a place that does
-    not exist, and ``invalid`` for a tag that nothing has, and for one stop too many."""
+    for the same reason changes nothing; another reason replaces the former, and so do other ``timeouts``. Raises
+    ``not_found`` for a place that does not exist, and ``invalid`` for a tag that nothing has, and for one stop too
+    many."""
     _check_place(ports, scope)
     if scope.tag and next(_members(ports, scope), None) is None:
         raise _fits_nothing(scope)
     if dry_run:
         row = ports.rows.get(StopsRow, scope.namespace, FIRST)
-        planned = stops.begun(row, scope, reason, by, ports.clock.now())
+        planned = stops.begun(row, scope, reason, by, ports.clock.now(), timeouts)
         wanted = next(each for each in planned if each.scope == str(scope))
         return _report(ports, scope, _each(ports, scope, _marking(wanted), None), dry_run=True)
-    present = _write(ports, scope.namespace, lambda row, now: stops.begun(row, scope, reason, by, now))
+    present = _write(ports, scope.namespace, lambda row, now: stops.begun(row, scope, reason, by, now, timeouts))
     begun = next(each for each in present if each.scope == str(scope))
     return _report(ports, scope, _go_on(ports, begun))
 
@@ -176,6 +181,7 @@ def view_of(each: Stop) -> StopView:
         "by": each.by,
         "since": iso(each.at),
         "state": each.state,
+        "timeouts": each.timeouts,
     }
 
 

@@ -237,7 +237,7 @@ def _follow(ports: Ports, run: Run) -> None:
         elements.follow(ports, run)
     elif follow.ends(run):
         run_follow.cancel(ports, run)
-    elif follow.has_run_out(run, ports.clock.now()):
+    elif follow.has_run_out(run, ports.clock.now()) or follow.has_not_begun(run, ports.clock.now()):
         run_follow.time_out(ports, run)
     else:
         run_follow.poll(ports, run)

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import chain
 from typing import Any, Literal
 
-from chalicelib.core import states
+from chalicelib.core import ids, states
 from chalicelib.core.access.grants import waiting_for
 from chalicelib.core.constraints.constraint import Condition
 from chalicelib.core.dags import rounds
@@ -262,7 +262,9 @@ def why_and_count(
     waiting = [why_job(ahead, job, queues, searches, parsed) for job in present[:explained]]
     read = MAX_SEARCHED if schedule.keys and searches else MAX_RECENT
     recent = newest if newest is not None else ports.runs.runs("schedule", name, read, None).items
-    runs, failed = recent[:MAX_ENDED], last_failures.of_schedule(ports, recent, bool(schedule.keys), searches)
+    # What failed in a DAG run, its nodes say.
+    ended_runs = [] if ids.is_of_dag(name) and name.endswith(ids.DAG) else recent
+    runs, failed = recent[:MAX_ENDED], last_failures.of_schedule(ports, ended_runs, bool(schedule.keys), searches)
     next_fire = _next_fire(ports, schedule_state, schedule, now)
     # Without searches only the sentence counts, and what waits says more than what has ended.
     ended, ran_at = _ended(ports, name, runs) if searches or not waiting else ([], "")

@@ -27,7 +27,7 @@ from chalicelib.ports import Page, Ports
 MAX_SHOWN = 100  # holders, and waiters, of a limit in full
 MAX_HOLDERS = 20  # runs of each limit in an explanation
 MAX_RUNS = 500  # runs that are read to find the holders of a pool
-KINDS = ("workflow", "group", "pool", "policy", "rate", "application", "admission", "emr")
+KINDS = ("workflow", "dag", "group", "pool", "policy", "rate", "application", "admission", "emr")
 SCHEDULE = "schedule:"
 
 
@@ -138,7 +138,8 @@ def _maximum(
         return ask.maximum
     if names.is_pool(state.limit_name):
         return _maxima_of_pools(ports, namespace).get(state.limit_name)
-    own = [state.limit_name.partition(":")[2]] if names.is_of_workflow(state.limit_name) else []
+    kind, _, owner = state.limit_name.partition(":")
+    own = {"workflow": [owner], "dag": [ids.dag_start(owner)]}.get(kind, [])
     for schedule in dict.fromkeys((*waiters[:1], *(run.schedule for run in holders[:1]), *own)):
         found = ports.rows.get(ScheduleState, schedule)
         if found is None or not found.exists:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.limits import names, permits
 from chalicelib.core.limits.permits import PermitRequest
@@ -38,9 +39,9 @@ class _Refs:
         """The references for a reader, the longest text first. Of two with the same text the first counts."""
         by_text: dict[str, Mention] = {}
         for each in (*self.own, *(each for each in self.found if not each.is_hidden(sees))):
-            by_text.setdefault(each.text, each)
-        ordered = sorted(by_text.values(), key=lambda each: (-len(each.text), each.text))
-        return [shown(RefView, each) for each in ordered]
+            by_text.setdefault(ids.plain_in(each.text), each)
+        ordered = sorted(by_text.items(), key=lambda item: (-len(item[0]), item[0]))
+        return [shown(RefView, each, text=text) for text, each in ordered]
 
 
 Refs = Annotated[_Refs, described_as(list[RefView])]
@@ -94,5 +95,7 @@ def of_schedule(name: str, schedule: Schedule) -> Iterator[Mention]:
 def of_limit(limit_name: str) -> Iterator[Mention]:
     """A limit, as sentences write it."""
     kind, _, name = names.whole(limit_name).partition(":")
-    if kind in _KINDS:
+    if kind == "dag":
+        yield Mention(names.describe(limit_name), "schedule", ids.dag_start(name))
+    elif kind in _KINDS:
         yield Mention(names.describe(limit_name), _KINDS[kind], name.partition(":")[0])

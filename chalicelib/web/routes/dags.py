@@ -14,7 +14,7 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.views import View
 from chalicelib.flow.dags import elements
 from chalicelib.flow.dags.actions import dag_view, delete, existing, put
-from chalicelib.flow.dags.runs import begun, page, rerun, view
+from chalicelib.flow.dags.runs import begun, find, page, rerun
 from chalicelib.flow.lookup import missing, require
 from chalicelib.flow.requests import has_made
 from chalicelib.flow.schedules import pauses
@@ -110,7 +110,7 @@ def list_dag_runs(request: Request, name: str) -> Json:
 
 def show_dag_run(request: Request, name: str, run_id: str) -> Json:
     """Read a DAG run: the state of each node, and why."""
-    return view(ports(), begun(ports(), _known(name), run_id), in_full=True)
+    return find(ports(), _known(name), run_id)
 
 
 def rerun_dag(request: Request, name: str, run_id: str) -> Json:

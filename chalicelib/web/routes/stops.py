@@ -25,7 +25,7 @@ def stop_namespace(request: Request, place: str) -> StopReportView:
     What is created there is stopped, too. The same request again goes on with one that was interrupted; another reason
     replaces the former one."""
     sent = parse(NewStop, request)
-    return stops.stop(ports(), _scope(place, sent.tag), sent.reason, caller(request), sent.dry_run)
+    return stops.stop(ports(), _scope(place, sent.tag), sent.reason, caller(request), sent.dry_run, sent.timeouts)
 
 
 def start_namespace(request: Request, place: str) -> StopReportView:

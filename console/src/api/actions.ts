@@ -179,12 +179,15 @@ export const actions = {
         ? []
         : [{ name: "app", label: "Only this app", kind: "text" as const, hint: "empty for all apps" }]),
       { name: "tag", label: "Only with this tag", kind: "text", hint: "empty for everything; team=a, or team" },
+      { ...TIMEOUTS, label: "Stop the timeouts of waiting jobs" },
     ],
-    command: (values) => commands.stop(within(place, values.app), values.reason ?? "", values.tag),
+    command: (values) =>
+      commands.stop(within(place, values.app), values.reason ?? "", values.tag, values.stop === "true"),
     send: (values) =>
       whole("stop", within(place, values.app), {
         reason: values.reason ?? "",
         ...(values.tag ? { tag: values.tag } : {}),
+        ...(values.stop === "true" ? { timeouts: "stop" } : {}),
       }),
     done: (report: StopReport) => ({ text: `${count(report.changed.length, "part")} of ${place} stopped` }),
   }),

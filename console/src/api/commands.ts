@@ -80,8 +80,8 @@ export const commands = {
   disable: (...names: string[]) => command("disable", ...names),
   pause: (names: string[], options: PauseOptions = {}) => command("pause", ...names, ...pauseWords(options)),
   resume: (...names: string[]) => command("resume", ...names),
-  stop: (place: string, reason: string, tag?: string | null) =>
-    command("stop", place, tag && "--tag", tag, "--reason", reason || "TEXT"),
+  stop: (place: string, reason: string, tag?: string | null, stopTimeouts = false) =>
+    command("stop", place, tag && "--tag", tag, "--reason", reason || "TEXT", stopTimeouts && "--stop-timeouts"),
   start: (place: string, tag?: string | null) => command("start", place, tag && "--tag", tag),
   run: (name: string, { at, properties: given, partition }: RunOptions = {}) =>
     command("run", name, ...properties(given), at && "--at", at, partition && "--partition", partitionPath(partition)),

@@ -312,6 +312,6 @@ def test_w17_a_node_with_a_rule_passes_its_priority_on(world: World) -> None:
     world.settle()
     begin(world)
     whys = {name: each["why"] for name, each in views(world)[0]["nodes"].items()}
-    assert whys["up"].endswith("~last")
+    assert whys["up"].endswith("inherited from demo.flights.daily/last")
     assert "priority 9" in whys["up"]
     assert "priority 9" not in whys["plain"]

@@ -244,7 +244,7 @@ def test_w4_times_start_a_dag_and_a_backfill_runs_its_past(world: World) -> None
 
     backfills.begin(world, "daily~", "r1", from_="2026-01-01T00:00:00Z", to="2026-01-03T00:00:00Z")
     world.settle()
-    for _ in range(3):
+    for _ in range(2 * 3):  # one run of the DAG at a time
         world.finish()
         world.settle()
     assert [view["state"] for view in views(world)] == ["SUCCEEDED"] * 3

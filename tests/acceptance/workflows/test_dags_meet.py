@@ -153,8 +153,7 @@ def test_w4_priority_is_inherited_along_the_edges_of_a_dag(world: World) -> None
     world.settle()
     begin(world)
     [view] = views(world)
-    graph = f"demo.flights.daily~{view['graph']}"
-    assert view["nodes"]["up"]["why"].endswith(f"; priority 9, inherited from {graph}~last")
+    assert view["nodes"]["up"]["why"].endswith("; priority 9, inherited from demo.flights.daily/last")
     assert "inherited_priority" not in view["nodes"]["plain"]["why"]
     world.finish()
     world.settle()
