@@ -31,7 +31,7 @@ VALUES: dict[tuple[str | None, str], tuple[str, ...]] = {
     (None, "--target"): filters.TARGETS,
     (None, "--waits-for"): states.HOLDS,
     (None, "--mode"): tuple(states.MODES),
-    (None, "FROM"): ("crontab", "eventbridge", "airflow", "cdap"),
+    (None, "FROM"): ("crontab", "eventbridge", "airflow", "mwaa", "cdap"),
     ("fires", "--state"): states.OF_EVENTS,
     ("records", "--kind"): ("aborted", "expired", "skipped", "dropped", "coalesced", "late"),
     ("report", "--sort"): ("name", "cost", "failed", "late", "slow", "runs"),

@@ -13,13 +13,13 @@ from sluice.cli import frame
 from sluice.errors import WrongUsage
 from sluice.visible import visible
 
-SOURCES = ("crontab", "eventbridge", "airflow", "cdap")
+SOURCES = ("crontab", "eventbridge", "airflow", "mwaa", "cdap")
 # The files of the system whose lines name a user.
 SYSTEM_FILES = ("/etc/crontab", "/etc/cron.d/")
 
 
 def convert(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="crontab, eventbridge, airflow or cdap.")],
+    source: Annotated[str, typer.Argument(metavar="FROM", help="crontab, eventbridge, airflow, mwaa or cdap.")],
     file: Annotated[str, typer.Argument(metavar="FILE", help="What to convert; - for stdin.")],
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="Where the document goes, instead of stdout.")
@@ -70,6 +70,8 @@ def convert(
         eventbridge.convert(text, draft)
     elif kind == "airflow":
         airflow.convert(text, draft, known_zone)
+    elif kind == "mwaa":
+        airflow.convert_mwaa(text, draft, known_zone)
     else:
         cdap.convert(text, draft, known_zone)
     if as_json:

@@ -8,6 +8,7 @@ reader also adds a finding.
 from __future__ import annotations
 
 import ast
+import re
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -19,6 +20,7 @@ from sluice.convert.airflow_values import (
     Function,
     Group,
     Label,
+    Mapped,
     Span,
     Task,
     Timetable,
@@ -35,6 +37,8 @@ MAX_TASKS = 5_000  # of a file; a loop that makes more is not unrolled any furth
 MAX_ITEMS = 1_000  # of a loop
 ASSETS = ("Asset", "Dataset", "AssetAlias", "DatasetAlias")
 TIMETABLES = ("Timetable", "Schedule")
+OPERATIONS = {ast.Eq: "==", ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in"}
+VARIABLE = re.compile(r"\bvar\.(?:value|json)\.(\w+)")
 UNITS = {"weeks": 604_800, "days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1, "milliseconds": 0.001}
 
 
@@ -44,10 +48,10 @@ class Reader:
         self.dags: list[Dag] = []
         self.names: dict[str, Any] = {}
         self.dag: Dag | None = None
-        self.path: tuple[str, ...] = ()
+        self.group = Group(())
         self.depth = 0
         self.result: Any = None
-        self.loose = 0  # tasks without a DAG
+        self.intervals = True
 
     def read(self, text: str) -> list[Dag]:
         try:
@@ -58,11 +62,37 @@ class Reader:
             raise WrongUsage(f"expected a DAG file in Python, got {error.msg}", where, hint) from None
         except (ValueError, RecursionError, MemoryError) as error:
             raise WrongUsage(f"expected a DAG file in Python, got {error}", self.draft.source) from None
+        self.intervals = not any(_is_of_airflow_3(node) for node in tree.body)
         try:
             self.run(tree.body)
+            self._report_calls(tree)
         except RecursionError:
             raise WrongUsage("expected a DAG file, got expressions nested too deep", self.draft.source) from None
         return self.dags
+
+    def _report_calls(self, tree: ast.Module) -> None:
+        """Report what the file reads from the database of Airflow, wherever it does so."""
+        found: list[tuple[int, str, str, str]] = []
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                name, holder = node.func.attr, ast.unparse(node.func.value).split(".")[-1]
+                shown = ast.unparse(node)[:80]
+                if name in ("xcom_push", "xcom_pull"):
+                    todo = "let the first job call sluice_job.result, and the next one read it in its run context"
+                    found.append((node.lineno, f"{shown} is not carried over", "Sluice has no XComs", todo))
+                elif holder == "Variable" and name in ("get", "set"):
+                    todo = "write the value into the document, as a property or a ${placeholder}"
+                    found.append((node.lineno, f"{shown} is not carried over", "Sluice has no Variables", todo))
+                elif name == "get_connection" or (holder == "Connection" and name == "get"):
+                    todo = "give the role of the target access, or let the job read a secret"
+                    found.append((node.lineno, f"{shown} is not carried over", "Sluice has no Connections", todo))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                for name in dict.fromkeys(VARIABLE.findall(node.value)):
+                    todo = "write the value into the document, as a property or a ${placeholder}"
+                    what = f"the Variable {name} is not carried over"
+                    found.append((node.lineno, what, "Sluice has no Variables", todo))
+        for line, what, why, todo in sorted(found):
+            self.draft.find(f"line {line}", what, why, todo)
 
     def missing(self, node: ast.stmt | ast.expr, what: str, why: str, todo: str) -> None:
         self.draft.find(f"line {node.lineno}", what, why, todo)
@@ -94,7 +124,19 @@ class Reader:
 
     def _augassign(self, node: ast.AugAssign) -> None:
         if isinstance(node.target, ast.Name):
-            self.names[node.target.id] = Unknown(ast.unparse(node))
+            both = ast.BinOp(node.target, node.op, node.value)
+            self.names[node.target.id] = self._binop_(ast.copy_location(both, node))
+
+    def _while(self, node: ast.While) -> None:
+        self._report_unread(node, f"the loop while {ast.unparse(node.test)[:80]}")
+
+    def _match(self, node: ast.Match) -> None:
+        self._report_unread(node, f"match {ast.unparse(node.subject)[:80]}")
+
+    def _report_unread(self, node: ast.stmt, what: str) -> None:
+        if any(isinstance(each, ast.Call) for each in ast.walk(node)):
+            why, todo = "the file is not executed", "add its tasks, or its DAGs, by hand"
+            self.missing(node, f"{what} was not read", why, todo)
 
     def bind(self, target: ast.expr, value: Any) -> None:
         if isinstance(target, ast.Name):
@@ -109,17 +151,17 @@ class Reader:
                 holder[key] = value
 
     def _with(self, node: ast.With) -> None:
-        before = self.dag, self.path
+        before = self.dag, self.group
         for item in node.items:
             value = self.value(item.context_expr)
             if isinstance(value, Dag):
-                self.dag, self.path = value, ()
+                self.dag, self.group = value, Group(())
             elif isinstance(value, Group):
-                self.path = value.path
+                self.group = value
             if item.optional_vars is not None:
                 self.bind(item.optional_vars, value)
         self.run(node.body)
-        self.dag, self.path = before
+        self.dag, self.group = before
 
     def _functiondef(self, node: ast.FunctionDef) -> None:
         kind, named, flavour = "plain", {}, ""
@@ -127,12 +169,24 @@ class Reader:
             call = decorator.func if isinstance(decorator, ast.Call) else decorator
             text = ast.unparse(call)
             first = text.split(".")[0]
+            if first == "asset":
+                self._new_asset(node, self.keywords(decorator) if isinstance(decorator, ast.Call) else {})
+                return
             if first in ("dag", "task", "task_group", "setup", "teardown"):
                 kind, flavour = ("task" if first in ("setup", "teardown") else first), f"@{text}"
                 named = self.keywords(decorator) if isinstance(decorator, ast.Call) else {}
                 if isinstance(decorator, ast.Call) and decorator.args and kind == "dag":
                     named = {"dag_id": self.value(decorator.args[0]), **named}
         self.names[node.name] = Function(kind, node, named, flavour=flavour)
+
+    def _new_asset(self, node: ast.FunctionDef, named: dict[str, Any]) -> None:
+        """A function with ``@asset``: an asset, a DAG of its name with its schedule, and the task that updates it."""
+        label = named.get("name")
+        name = label if isinstance(label, str) else node.name
+        asset, dag = Asset(name), self._new_dag(node, {"dag_id": name, "schedule": named.get("schedule")})
+        task = Task(name, "@asset", node.lineno, {"outlets": [asset]}, ())
+        dag.tasks[name] = task
+        self.names[node.name] = asset
 
     def _for(self, node: ast.For) -> None:
         items = self.value(node.iter)
@@ -224,19 +278,86 @@ class Reader:
             return not value
         return Unknown(ast.unparse(node))
 
-    def _listcomp_(self, node: ast.ListComp) -> Any:
-        items = self.value(node.generators[0].iter)
-        plain = len(node.generators) == 1 and not node.generators[0].ifs
-        if not plain or not isinstance(items, list | tuple | range) or len(items) > MAX_ITEMS:
-            unread = ast.Expr(node.elt, lineno=node.lineno)
-            self.missing(unread, f"the list {ast.unparse(node)[:80]} was not read", "its items are not known",
-                         "add its tasks by hand")  # fmt: skip
+    def _compare_(self, node: ast.Compare) -> Any:
+        left, right = self.value(node.left), self.value(node.comparators[0])
+        sign = OPERATIONS.get(type(node.ops[0])) if len(node.ops) == 1 else None
+        if sign is None or not all(_is_literal(each) for each in (left, right)):
             return Unknown(ast.unparse(node))
+        if sign in ("==", "!="):
+            return (left == right) is (sign == "==")
+        if not isinstance(right, str | list | tuple | dict) or (isinstance(right, str) and not isinstance(left, str)):
+            return Unknown(ast.unparse(node))
+        return (left in right) is (sign == "in")
+
+    def _boolop_(self, node: ast.BoolOp) -> Any:
+        found: Any = None
+        for each in node.values:
+            found = self.value(each)
+            if isinstance(found, Unknown):
+                return Unknown(ast.unparse(node))
+            if bool(found) is isinstance(node.op, ast.Or):
+                return found
+        return found
+
+    def _ifexp_(self, node: ast.IfExp) -> Any:
+        test = self.value(node.test)
+        return (
+            Unknown(ast.unparse(node)) if isinstance(test, Unknown) else self.value(node.body if test else node.orelse)
+        )
+
+    def _listcomp_(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Any:
+        rounds = self._rounds(node.generators)
+        if rounds is None:
+            return self._not_read(node, node.elt)
         found = []
-        for item in items:
-            self.bind(node.generators[0].target, item)
+        for bound in rounds:
+            self.names |= bound
             found.append(self.value(node.elt))
         return found
+
+    _setcomp_ = _listcomp_
+    _generatorexp_ = _listcomp_
+
+    def _dictcomp_(self, node: ast.DictComp) -> Any:
+        rounds = self._rounds(node.generators)
+        if rounds is None:
+            return self._not_read(node, node.value)
+        found: dict[Any, Any] = {}
+        for bound in rounds:
+            self.names |= bound
+            key = self.value(node.key)
+            found[key if isinstance(key, str | int) else len(found)] = self.value(node.value)
+        return found
+
+    def _rounds(self, generators: list[ast.comprehension]) -> list[dict[str, Any]] | None:
+        """The names that each round of a comprehension binds; None if its items or conditions are not known."""
+        rounds: list[dict[str, Any]] = [{}]
+        for generator in generators:
+            following = []
+            for bound in rounds:
+                self.names |= bound
+                items = self.value(generator.iter)
+                items = list(items) if isinstance(items, dict) else items
+                if not isinstance(items, list | tuple | range) or len(items) > MAX_ITEMS:
+                    return None
+                for item in items:
+                    self.bind(generator.target, item)
+                    tests = [self.value(each) for each in generator.ifs]
+                    if any(isinstance(each, Unknown) for each in tests):
+                        return None
+                    names = [each.id for each in ast.walk(generator.target) if isinstance(each, ast.Name)]
+                    if all(tests):
+                        following.append({**bound, **{name: self.names[name] for name in names}})
+            rounds = following
+            if len(rounds) > MAX_ITEMS:
+                return None
+        return rounds
+
+    def _not_read(self, node: ast.expr, item: ast.expr) -> Unknown:
+        if any(isinstance(each, ast.Call) for each in ast.walk(item)):
+            what = f"the list {ast.unparse(node)[:80]} was not read"
+            self.missing(node, what, "its items are not known", "add its tasks by hand")
+        return Unknown(ast.unparse(node))
 
     def _subscript_(self, node: ast.Subscript) -> Any:
         holder, key = self.value(node.value), self.value(node.slice)
@@ -254,7 +375,7 @@ class Reader:
     def _binop_(self, node: ast.BinOp) -> Any:
         left, right = self.value(node.left), self.value(node.right)
         if isinstance(node.op, ast.RShift | ast.LShift):
-            return self.order(left, right, isinstance(node.op, ast.RShift))
+            return self.order(left, right, isinstance(node.op, ast.RShift), node)
         if isinstance(node.op, ast.BitAnd | ast.BitOr):
             if all(isinstance(each, Asset | Assets) for each in (left, right)):
                 return Assets("all" if isinstance(node.op, ast.BitAnd) else "any", (left, right))
@@ -264,11 +385,12 @@ class Reader:
             return left + right
         if isinstance(node.op, ast.Mult) and isinstance(left, Span) and isinstance(right, int | float):
             return Span(left.seconds * right)
-        if isinstance(node.op, ast.Mult) and isinstance(left, int) and isinstance(right, int):
+        short = isinstance(left, str) and isinstance(right, int) and 0 <= right <= 1_000
+        if isinstance(node.op, ast.Mult) and isinstance(right, int) and (isinstance(left, int) or short):
             return left * right
         return Unknown(ast.unparse(node))
 
-    def order(self, left: Any, right: Any, forward: bool) -> Any:
+    def order(self, left: Any, right: Any, forward: bool, node: ast.expr) -> Any:
         """Add the edges of ``left >> right``, or of ``<<``. Returns the left operand of the next operator."""
         if isinstance(right, Label):
             return left
@@ -278,6 +400,12 @@ class Reader:
         dag = self._dag_of(one + other)
         if dag is not None and one and other:
             dag.edges.append((one, other) if forward else (other, one))
+        for value, tasks, others in ((left, one, other), (right, other, one)):
+            if others and (not tasks or any(isinstance(each, Unknown) for each in inside(value))):
+                unread = next((each.text for each in inside(value) if isinstance(each, Unknown)), "")
+                if unread:
+                    what = f"the order of {unread[:80]} was not read"
+                    self.missing(node, what, "it is no task that the reader knows", "add its edges by hand")
         return right
 
     def _dag_of(self, members: list[Any]) -> Dag | None:
@@ -290,6 +418,13 @@ class Reader:
         return [each for each in inside(value) if isinstance(each, Task | Group)]
 
     # Calls
+
+    def _given(self, node: ast.Call) -> list[Any]:
+        found: list[Any] = []
+        for each in node.args:
+            value = self.value(each.value if isinstance(each, ast.Starred) else each)
+            found += value if isinstance(each, ast.Starred) and isinstance(value, list | tuple) else [value]
+        return found
 
     def keywords(self, node: ast.Call) -> dict[str, Any]:
         named: dict[str, Any] = {}
@@ -308,13 +443,19 @@ class Reader:
         if isinstance(callee, ast.Attribute):
             holder = self.value(callee.value)
             if isinstance(holder, Task | Group) and callee.attr in ("set_upstream", "set_downstream"):
-                self.order(holder, [self.value(each) for each in node.args], callee.attr == "set_downstream")
+                others = [self.value(each) for each in node.args]
+                self.order(holder, others, callee.attr == "set_downstream", node)
                 return None
+            if isinstance(holder, Task) and callee.attr in ("as_setup", "as_teardown"):
+                return self._teardown(holder, node) if callee.attr == "as_teardown" else holder
+            if isinstance(holder, str | list | dict):
+                return self._method(holder, callee.attr, [self.value(each) for each in node.args], node)
             if isinstance(holder, Function) and callee.attr in ("override", "partial", "expand", "expand_kwargs"):
                 return self._adapted(holder, callee.attr, node)
-            if callee.attr in ("expand", "expand_kwargs") and isinstance(holder, Task):
-                self._mapped(node, holder.id)
+            if isinstance(holder, Group) and callee.attr in ("expand", "expand_kwargs"):
                 return holder
+            if callee.attr in ("expand", "expand_kwargs") and isinstance(holder, Task):
+                return self._map(holder, node, callee.attr == "expand_kwargs")
             if callee.attr == "partial" and isinstance(callee.value, ast.Name | ast.Attribute):
                 return self._named_call(node, ast.unparse(callee.value).split(".")[-1])
         function = self.value(callee)
@@ -326,28 +467,79 @@ class Reader:
         return self._named_call(node, name)
 
     def _adapted(self, function: Function, how: str, node: ast.Call) -> Any:
-        if how in ("expand", "expand_kwargs"):
-            self._mapped(node, function.node.name)
+        if how not in ("expand", "expand_kwargs"):
+            named = {**function.named, **(self.keywords(node) if how == "override" else {})}
+            fixed = {**function.fixed, **(self.keywords(node) if how == "partial" else {})}
+            return Function(function.kind, function.node, named, fixed, function.flavour)
+        if function.kind != "task":
+            self.missing(
+                node,
+                f"the mapped group {function.node.name} became one group",
+                "the number of its items is known only at run time",
+                "let its workflows do all items, or start a run for each partition by `by`",
+            )
             return self._apply(function, node)
-        named = {**function.named, **(self.keywords(node) if how == "override" else {})}
-        return Function(function.kind, function.node, named, how == "partial", function.flavour)
+        label = function.named.get("task_id", function.node.name)
+        options = _with_literals(function.named, function.fixed)
+        made = self._new_task(node, function.flavour, label, options, list(function.fixed.values()))
+        return self._map(made, node, how == "expand_kwargs") if isinstance(made, Task) else made
 
-    def _mapped(self, node: ast.Call, name: str) -> None:
-        self.missing(
-            node,
-            f"the mapped task {name} became one node",
-            "Sluice starts a fixed number of nodes",
-            "let the workflow do all items, or start a run for each partition by `by`",
-        )
+    def _map(self, task: Task, node: ast.Call, objects: bool) -> Task:
+        """Note the lists of ``expand``. The task waits for those whose results they are."""
+        given = [self.value(each) for each in node.args] if objects else []
+        over = {"": given[0]} if given else self.keywords(node)
+        task.mapped = Mapped(over, node.lineno, objects)
+        upstream = [each for value in over.values() for each in self._ordered(value)]
+        if upstream and (dag := self._dag_of([task])) is not None:
+            dag.edges.append((upstream, [task]))
+        return task
+
+    def _teardown(self, task: Task, node: ast.Call) -> Task:
+        """``task.as_teardown(setups=...)``: it runs whatever happened, after its setups."""
+        task.named.setdefault("trigger_rule", "all_done_setup_success")
+        setups = [each for value in self.keywords(node).values() for each in self._ordered(value)]
+        if setups and (dag := self._dag_of([task])) is not None:
+            dag.edges.append((setups, [task]))
+        return task
+
+    def _method(self, holder: Any, name: str, given: list[Any], node: ast.Call) -> Any:
+        """The result of a method of a text, a list or an object; Unknown for any other."""
+        unknown = Unknown(ast.unparse(node))
+        if isinstance(holder, dict):
+            if name in ("items", "keys", "values") and not given:
+                return [tuple(each) if name == "items" else each for each in getattr(holder, name)()]
+            if name == "get" and given and isinstance(given[0], str | int):
+                return holder.get(given[0], given[1] if len(given) > 1 else None)
+            if name == "update" and len(given) == 1 and isinstance(given[0], dict):
+                holder.update(given[0])
+                return None
+        elif isinstance(holder, list):
+            if name in ("append", "extend") and len(given) == 1 and (name == "append" or isinstance(given[0], list)):
+                getattr(holder, name)(given[0])
+                return None
+        elif name in ("lower", "upper", "strip", "replace", "title", "split") and all(
+            isinstance(one, str) for one in given
+        ):
+            try:
+                return getattr(holder, name)(*given)
+            except (TypeError, ValueError):
+                return unknown
+        elif name == "join" and len(given) == 1 and isinstance(given[0], list | tuple):
+            return holder.join(given[0]) if all(isinstance(one, str) for one in given[0]) else unknown
+        elif name == "format" and all(isinstance(one, str | int) for one in (*given, *self.keywords(node).values())):
+            try:
+                return holder.format(*given, **self.keywords(node))
+            except (KeyError, IndexError, ValueError, AttributeError):
+                return unknown
+        return unknown
 
     def _named_call(self, node: ast.Call, name: str) -> Any:
-        given = [self.value(each) for each in node.args]
-        named = self.keywords(node)
+        given, named = self._given(node), self.keywords(node)
         if name == "DAG":
             return self._new_dag(node, {"dag_id": given[0], **named} if given else named)
         if name == "TaskGroup":
             label = given[0] if given else named.get("group_id")
-            return Group((*self.path, label if isinstance(label, str) else f"group{node.lineno}"))
+            return self._new_group(label if isinstance(label, str) else f"group{node.lineno}", named)
         if name in self._BUILT_IN:
             return self._built_in(name, given, named, node)
         if name in ASSETS:
@@ -363,15 +555,18 @@ class Reader:
             for one, other in zip(given, given[1:], strict=False):  # noqa: RUF007 - typed as Any
                 both = isinstance(one, list | tuple) and isinstance(other, list | tuple)
                 for left, right in zip(one, other, strict=False) if both else [(one, other)]:
-                    self.order(left, right, True)
+                    self.order(left, right, True, node)
             return None
         if name == "cross_downstream" and len(given) == 2:
-            return self.order(given[0], given[1], True)
+            return self.order(given[0], given[1], True, node)
         if "task_id" in named or name.endswith(("Operator", "Sensor")):
             return self._new_task(node, name, named.get("task_id"), named, [*given, *named.values()])
         return Unknown(ast.unparse(node))
 
-    _BUILT_IN: ClassVar = {"timedelta", "duration", "datetime", "timezone", "ZoneInfo", "str", "range", "dict", "list"}
+    _BUILT_IN: ClassVar = {
+        *("timedelta", "duration", "datetime", "timezone", "ZoneInfo"),
+        *("str", "range", "dict", "list", "sorted", "enumerate", "zip", "len", "tuple", "set"),
+    }
 
     def _built_in(self, name: str, given: list[Any], named: dict[str, Any], node: ast.Call) -> Any:
         unknown = Unknown(ast.unparse(node))
@@ -397,9 +592,26 @@ class Reader:
         if name == "range":
             ok = 0 < len(given) < 4 and all(isinstance(each, int) for each in given) and 0 not in given[2:]
             return range(*given) if ok else unknown
-        if name == "list":
-            return list(given[0]) if given and isinstance(given[0], list | tuple | range) else unknown
-        return named
+        if name == "dict":
+            return {**given[0], **named} if given and isinstance(given[0], dict) else unknown if given else named
+        return self._of_list(name, given, unknown)
+
+    def _of_list(self, name: str, given: list[Any], unknown: Unknown) -> Any:
+        lists = [list(each) for each in given if isinstance(each, list | tuple | range | dict)]
+        if not lists or len(lists) < len(given):
+            return [] if name in ("list", "tuple", "set") and not given else unknown
+        if name == "zip":
+            return [tuple(each) for each in zip(*lists, strict=False)]
+        if len(lists) > 1:
+            return unknown
+        if name == "enumerate":
+            return [tuple(each) for each in enumerate(lists[0])]
+        if name == "len":
+            return len(lists[0])
+        if name == "sorted":
+            plain = all(isinstance(each, str) for each in lists[0]) or all(isinstance(each, int) for each in lists[0])
+            return sorted(lists[0]) if plain else unknown
+        return lists[0]
 
     def _new_dag(self, node: ast.Call | ast.FunctionDef, named: dict[str, Any]) -> Dag:
         label = named.get("dag_id")
@@ -411,7 +623,18 @@ class Reader:
                 "its dag_id is computed when the file is executed",
                 "rename it in the document",
             )
-        dag = Dag(label, node.lineno, named)
+        if any(each.id == label for each in self.dags):
+            self.draft.find(
+                f"line {node.lineno}",
+                f"a second DAG is named {label}",
+                "Airflow keeps only one of them",
+                "rename one in the document, or remove it",
+            )
+            number = 2
+            while any(each.id == f"{label}-{number}" for each in self.dags):
+                number += 1
+            label = f"{label}-{number}"
+        dag = Dag(label, node.lineno, named, intervals=self.intervals)
         self.dags.append(dag)
         return dag
 
@@ -425,40 +648,66 @@ class Reader:
                 "add it to a DAG by hand",
             )
             return Unknown(ast.unparse(node))
+        if not isinstance(label, str):
+            self.missing(
+                node,
+                f"a task of {dag.id} was named task{node.lineno}",
+                "its task_id is computed when the file is executed",
+                "rename it in the document",
+            )
         short = label if isinstance(label, str) else f"task{node.lineno}"
-        full, number = ".".join([*self.path, short]), 1
+        full, number = ".".join([*self.group.prefix, short]), 1
+        if full in dag.tasks and not kind.startswith("@"):
+            self.missing(
+                node,
+                f"the second task {full} of {dag.id} became {full}__1",
+                "Airflow refuses a task_id that is there twice",
+                "rename one of them",
+            )
         while full in dag.tasks:
-            full, number = ".".join([*self.path, f"{short}__{number}"]), number + 1
-        task = Task(full, kind, node.lineno, {key: value for key, value in named.items() if key != "dag"}, self.path)
+            full, number = ".".join([*self.group.prefix, f"{short}__{number}"]), number + 1
+        own = {key: value for key, value in named.items() if key not in ("dag", "task_group")}
+        task = Task(full, kind, node.lineno, {**self.group.defaults, **own}, self.group.path)
         dag.tasks[full] = task
         upstream = [each for value in values for each in self._ordered(value) if each is not task]
+        task.takes = [each.id for each in upstream if isinstance(each, Task)]
         if upstream:
             dag.edges.append((upstream, [task]))
         return task
 
+    def _new_group(self, label: str, named: dict[str, Any]) -> Group:
+        """A group inside the present one. The ids of its tasks begin with its name, unless ``prefix_group_id`` says
+        otherwise."""
+        prefix = self.group.prefix if named.get("prefix_group_id") is False else (*self.group.prefix, label)
+        given = named.get("default_args")
+        defaults = {**self.group.defaults, **(given if isinstance(given, dict) else {})}
+        return Group((*self.group.path, label), prefix, defaults)
+
     def _apply(self, function: Function, node: ast.Call) -> Any:
         """Call a function of the file. A DAG and a group get their tasks from the function's body. A function with
         ``@task`` is one task, and its body is not read."""
-        given, named = [self.value(each) for each in node.args], self.keywords(node)
+        given, named = self._given(node), self.keywords(node)
         if function.kind == "task":
             label = function.named.get("task_id", function.node.name)
-            return self._new_task(node, function.flavour, label, function.named, [*given, *named.values()])
+            values = [*given, *named.values(), *function.fixed.values()]
+            parameters = [each.arg for each in function.node.args.args]
+            passed = {**function.fixed, **dict(zip(parameters, given, strict=False)), **named}
+            return self._new_task(node, function.flavour, label, _with_literals(function.named, passed), values)
         if self.depth >= MAX_DEPTH:
             return Unknown(ast.unparse(node))
-        before = self.names, self.dag, self.path, self.result
+        before = self.names, self.dag, self.group, self.result
         self.names, self.depth, self.result = self._bound(function.node, given, named), self.depth + 1, None
         made: Any = None
         if function.kind == "dag":
             options = {"dag_id": function.node.name, **function.named}
             made = self.dag = self._new_dag(function.node, options)
-            made.about, self.path = ast.get_docstring(function.node) or "", ()
+            made.about, self.group = ast.get_docstring(function.node) or "", Group(())
         elif function.kind == "task_group":
             label = function.named.get("group_id", function.node.name)
-            made = Group((*self.path, label if isinstance(label, str) else function.node.name))
-            self.path = made.path
+            made = self.group = self._new_group(label if isinstance(label, str) else function.node.name, function.named)
         self.run(function.node.body)
         result, self.depth = self.result, self.depth - 1
-        self.names, self.dag, self.path, self.result = before
+        self.names, self.dag, self.group, self.result = before
         if function.kind == "task_group":
             upstream = [each for value in [*given, *named.values()] for each in self._ordered(value)]
             if upstream and self.dag is not None:
@@ -475,8 +724,30 @@ class Reader:
             bound[keyword.arg] = self.value(default) if default is not None else Unknown(keyword.arg)
         bound |= dict(zip([each.arg for each in arguments], given, strict=False))
         unset = {each.arg: Unknown(each.arg) for each in arguments if each.arg not in bound}
+        if node.args.vararg is not None:
+            bound[node.args.vararg.arg] = tuple(given[len(arguments) :])
+        if node.args.kwarg is not None:
+            known = {each.arg for each in (*arguments, *node.args.kwonlyargs)}
+            bound[node.args.kwarg.arg] = {key: value for key, value in named.items() if key not in known}
         return {**self.names, **unset, **bound, **named}
 
 
 def _is_zone(name: str) -> bool:
     return zones.zone(name) is not None
+
+
+def _is_of_airflow_3(node: ast.stmt) -> bool:
+    """Whether a statement imports the SDK, which came with Airflow 3."""
+    if isinstance(node, ast.ImportFrom):
+        return (node.module or "").startswith("airflow.sdk")
+    return isinstance(node, ast.Import) and any(each.name.startswith("airflow.sdk") for each in node.names)
+
+
+def _is_literal(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float | bool | list | tuple | dict)
+
+
+def _with_literals(options: dict[str, Any], passed: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a task, and those with which its function is called that are literals."""
+    known = {key: value for key, value in passed.items() if all(_is_literal(each) for each in inside(value))}
+    return {**options, **({"op_kwargs": known} if known else {})}

@@ -1,4 +1,4 @@
-"""The values in a DAG file that can be known without executing the file."""
+"""The values in a DAG file of Airflow that can be known without executing the file, and its DAGs and tasks."""
 
 from __future__ import annotations
 
@@ -61,30 +61,74 @@ class Label:
     """The label of an edge, which has no effect."""
 
 
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """The arguments of ``expand``, each with its list: a task whose result it is, literals, or an `Unknown`.
+
+    ``objects``: of ``expand_kwargs``, whose one list has an object of arguments for each job."""
+
+    over: dict[str, Any]
+    line: int
+    objects: bool = False
+
+
 @dataclass
 class Task:
-    """A call of an operator or a sensor, or of a function with ``@task``. ``path`` holds its groups."""
+    """A call of an operator or a sensor, or of a function with ``@task``. ``path`` holds its groups.
+
+    ``named``: its arguments, also those that it has from ``default_args``; ``own`` are the keys of the others.
+    ``takes``: the tasks whose results are among its arguments.
+    """
 
     id: str
     kind: str
     line: int
     named: dict[str, Any]
     path: tuple[str, ...]
+    mapped: Mapped | None = None
+    takes: list[str] = field(default_factory=list)
+    own: frozenset[str] = frozenset()
+    origin: str = ""  # the id of the mapped task of which this one is an item
+    item: dict[str, Any] = field(default_factory=dict)  # its arguments
+
+    @property
+    def shown(self) -> str:
+        """Its id in Airflow."""
+        return self.origin or self.id
+
+    def inherit(self, defaults: dict[str, Any]) -> None:
+        self.own = frozenset(self.named)
+        self.named = {**defaults, **self.named}
 
 
 @dataclass
 class Group:
+    """``path``: the groups from the outermost to this one. ``prefix``: the parts of the ids of its tasks. ``defaults``:
+    arguments of its tasks."""
+
     path: tuple[str, ...]
+    prefix: tuple[str, ...] = ()
+    defaults: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
 class Dag:
+    """``intervals``: a run with a cron schedule has the beginning of an interval as its logical date, and starts at its
+    end, as in Airflow 2. Otherwise its logical date is the instant of the fire, as in Airflow 3."""
+
     id: str
     line: int
     named: dict[str, Any]
     about: str = ""
+    intervals: bool = True
     tasks: dict[str, Task] = field(default_factory=dict)
     edges: list[tuple[list[Any], list[Any]]] = field(default_factory=list)  # of tasks and groups
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Its ``default_args``."""
+        found = self.named.get("default_args")
+        return found if isinstance(found, dict) else {}
 
     def members(self, value: Any) -> set[str]:
         """The ids of a task, or of all tasks in a group."""
@@ -96,15 +140,17 @@ class Dag:
     def pairs(self) -> list[tuple[str, str]]:
         """The edges between tasks, without duplicates. An edge to a group leads to the first tasks of the group, and an
         edge from a group begins at its last tasks."""
-        whole = [(self.members(one), self.members(other), ups, downs)
-                 for ups, downs in self.edges for one in ups for other in downs]  # fmt: skip
+        whole = [
+            (self.members(one), self.members(other)) for ups, downs in self.edges for one in ups for other in downs
+        ]
+        place = {name: number for number, name in enumerate(self.tasks)}
         found: dict[tuple[str, str], None] = {}
-        plain = {(a, b) for ones, others, _, _ in whole for a in ones for b in others if ones != others}
-        for ones, others, _, _ in whole:
+        plain = {(a, b) for ones, others in whole for a in ones for b in others if ones != others}
+        for ones, others in whole:
             last = [each for each in ones if not any((each, next_) in plain for next_ in ones)]
             first = [each for each in others if not any((before, each) in plain for before in others)]
-            for one in sorted(last, key=list(self.tasks).index):
-                for other in sorted(first, key=list(self.tasks).index):
+            for one in sorted(last, key=place.__getitem__):
+                for other in sorted(first, key=place.__getitem__):
                     if one != other:
                         found[one, other] = None
         return list(found)
@@ -112,12 +158,13 @@ class Dag:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of the file. ``kind`` is ``dag``, ``task``, ``task_group`` or ``plain``."""
+    """A function of the file. ``kind`` is ``dag``, ``task``, ``task_group`` or ``plain``. ``named`` are the arguments
+    of its decorator, ``fixed`` those of ``partial``."""
 
     kind: str
     node: ast.FunctionDef
     named: dict[str, Any]
-    mapped: bool = False
+    fixed: dict[str, Any] = field(default_factory=dict)
     flavour: str = "@task"
 
 

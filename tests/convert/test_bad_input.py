@@ -12,6 +12,9 @@ from sluice import yaml12
 from sluice.cli import app as sluice
 
 DAG = "from airflow import DAG\n"
+LOOP = f"{DAG}with DAG('d'):\n    a, b, c = [BashOperator(task_id=n, bash_command='x') for n in 'a b c'.split()]\n"
+# Nine levels of lists, each with ten times the one before.
+ALIASES = "x-l0: &l0 [x]\n" + "".join(f"x-l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]\n" for n in range(1, 10))
 
 
 @pytest.mark.parametrize(
@@ -28,6 +31,30 @@ DAG = "from airflow import DAG\n"
         ("airflow", "", "expected a DAG file of Airflow, got no DAG"),
         ("airflow", "with DAG(", "expected a DAG file in Python"),
         ("airflow", "x = 'a\0b'", "expected a DAG file in Python"),
+        ("airflow", f"{DAG}with DAG('d'):\n  a = B()\n  if a\n", "line 4"),
+        ("airflow", f"{LOOP}    a >> b >> c >> a\n", "expected tasks in an order, got a >> b >> c >> a"),
+        ("airflow", f"{LOOP}    a >> b >> a\n", "line 3, DAG d"),
+        ("mwaa", "", "expected DAGs in YAML, got NoneType"),
+        ("mwaa", "[1]", "expected DAGs in YAML, got list"),
+        ("mwaa", "d:\n  schedule: '@daily'\n", "expected DAGs in YAML, got none"),
+        ("mwaa", "d:\n  tasks:\n    a: {operator: x.B\n", "line 4"),
+        ("mwaa", "d:\n  tasks:\n    a: {operator: x.B}\n    a: {operator: x.B}\n", "the key a a second time"),
+        ("mwaa", "d:\n  tasks:\n    a: {operator: x.B}\n    a: {operator: x.B}\n", "line 4"),
+        ("mwaa", "d:\n  tasks:\n  - {task_id: a, operator: x.B}\n  - {task_id: a, operator: x.B}\n", "line 4"),
+        ("mwaa", "d:\n  tasks:\n    a: {bash_command: x}\n", "expected an operator of the task a"),
+        ("mwaa", "d:\n  tasks:\n    a: {operator: x.B, dependencies: [b]}\n", "the name of a task or a group"),
+        ("mwaa", "d:\n  tasks:\n    a: {operator: x.B, task_group_name: g}\n", "expected a task group, got 'g'"),
+        ("mwaa", "d:\n  tasks: 5\n", "expected tasks by name, or a list of them, got 5"),
+        ("mwaa", "d:\n  tasks:\n    a: 5\n", "expected an object with task_id, got 5"),
+        ("mwaa", "d:\n  tasks:\n    a: {operator: x.B, expand: 5}\n", "expected the arguments of expand, got 5"),
+        (
+            "mwaa",
+            "d:\n  tasks:\n    a: {operator: x.B, dependencies: [b]}\n    b: {operator: x.B, dependencies: [a]}\n",
+            "expected tasks in an order, got a >> b >> a",
+        ),
+        ("mwaa", "d: &d\n  tasks:\n    a: {operator: x.B, args: *d}\n", "expected at most 100000 values"),
+        ("mwaa", f"{ALIASES}d:\n  tasks:\n    a: {{operator: x.B, args: *l9}}\n", "expected at most 100000 values"),
+        ("mwaa", "[" * 3_000, "expected DAGs in YAML"),
         ("airlow", "", "did you mean"),
     ],
 )
@@ -60,6 +87,24 @@ def test_l20_bad_input_is_an_error_with_what_to_do(kind: str, text: str, words: 
         ("cdap", '{"name": "x"}', "the trigger without a type"),
         ("cdap", '{"name": "x", "trigger": {"type": "TIME", "cronExpression": 5}}', "neither 5 nor 6 fields"),
         ("airflow", f"{DAG}DAG('x', schedule='0 25 * * *')", "'25' in hour"),
+        ("airflow", f"{DAG}with DAG('x'):\n  while go():\n    B(task_id='a')", "the loop while go() was not read"),
+        ("airflow", f"{DAG}with DAG('x'):\n  A(task_id='a') >> find('b')", "the order of find('b') was not read"),
+        ("airflow", f"{DAG}with DAG('x', schedule='@fortnightly'): pass", "Airflow has no such preset"),
+        ("airflow", f"{DAG}with DAG('x', surprise=5): pass", "the arguments surprise are not carried over"),
+        ("airflow", f"{DAG}DAG('x')\nDAG('x')", "a second DAG is named x"),
+        (
+            "mwaa",
+            "x: {tasks: {a: {operator: own.Strange}}}",
+            "Strange a became the workflow a, whose target is missing",
+        ),
+        ("mwaa", "x: {schedule: '0 4 * * ? *', tasks: {a: {operator: b.C}}}", "its schedule was not converted"),
+        (
+            "mwaa",
+            "x: {start_date: 2 days, schedule: '@daily', tasks: {a: {operator: b.C}}}",
+            "start_date is not carried",
+        ),
+        ("mwaa", "x: {tasks: {a: {operator: b.C, v: !!python/name:os.system x}}}", "not read: v"),
+        ("mwaa", "note: {a: 1}\nx: {tasks: {a: {operator: b.C}}}", "note is no DAG, and was not converted"),
         ("airflow", f"{DAG}def f(): return f()\nDAG('x', schedule=f())", "its schedule was not converted"),
     ],
 )

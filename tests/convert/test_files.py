@@ -1,4 +1,4 @@
-"""Whole files of other schedulers: the whole document and the whole report (L20)."""
+"""Whole files of other schedulers: the whole document and the whole report (L20, L26)."""
 
 from __future__ import annotations
 
@@ -20,6 +20,20 @@ GIVEN = {
     "assets.dag": ("airflow", "-a", "lab.prices"),
     "loops.dag": ("airflow", "--zone", "Europe/Berlin"),
     "sends.dag": ("airflow",),
+    "etl.dag": ("airflow", "-a", "web.clicks"),
+    "weekday.dag": ("airflow",),
+    "mapped.dag": ("airflow",),
+    "producers.dag": ("airflow",),
+    "sensors.dag": ("airflow",),
+    "cleanup.dag": ("airflow",),
+    "past.dag": ("airflow", "--enabled"),
+    "groups.dag": ("airflow",),
+    "tenants.dag": ("airflow",),
+    "xcoms.dag": ("airflow",),
+    "names.dag": ("airflow",),
+    "sales.mwaa": ("mwaa",),
+    "warehouse.mwaa": ("mwaa",),
+    "files.mwaa": ("mwaa",),
     "pipelines.cdap.json": ("cdap", "--zone", "America/Los_Angeles", "-a", "orders"),
 }
 
