@@ -155,7 +155,7 @@ class Demo:
                 parts.append(f"{watch.short(event['dataset'])} {watch.day_of({'correlation': event['partition']})}")
             elif event["kind"] == "program_status":
                 parts.append(f"{watch.short(event['workflow'])} {event['status']}")
-            else:
+            elif event["kind"] == "time" and str(run["fired_by"]) != "run now":
                 parts.append(f"clock {datetime.fromtimestamp(event['instant'] / 1000, UTC):%H:%M:%S}")
         return " + ".join(parts) or str(run["fired_by"])
 
@@ -189,7 +189,7 @@ def unmet(runs: Sequence[dict[str, Any]], scene: Scene) -> str | None:
     if left := scene.cleaned - len(ended["clean"]):
         return f"{left} {'day' if left == 1 else 'days'} to be cleaned"
     if left := len(scene.complete) - len(ended["join"]):
-        return f"{left} {'day' if left == 1 else 'days'} to be joined with their weather"
+        return "1 day to be joined with its weather" if left == 1 else f"{left} days to be joined with their weather"
     last = max(str(run["ended_at"]) for run in ended["join"])
     if not any(str(run["claimed_at"]) > last for run in ended["report"]):
         return REPORT
@@ -219,7 +219,7 @@ def report_table(header: list[str], rows: list[list[str]]) -> Table:
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    console = Console()
+    console = Console(width=None if Console().is_terminal else 110)
     steps = watch.Steps(console)
     console.rule("Sluice: flights and their weather")
     with steps.doing("starting the local cloud, or using the one that is up"):
