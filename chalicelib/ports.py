@@ -354,6 +354,12 @@ class Payloads(Protocol):
 
     def context(self, run_id: str) -> Mapping[str, Any] | None: ...
 
+    def result_uri(self, run_id: str, attempt: int) -> str:
+        """Where the program of an attempt writes its result (W18)."""
+
+    def result(self, run_id: str, attempt: int, most: int) -> bytes | None:
+        """What it has written there; of more than ``most`` bytes the first, one more than these. None: nothing."""
+
     def log(self, key: str) -> str | None:
         """A log in the control bucket, unpacked; only the end of a large one; None if it does not exist."""
 

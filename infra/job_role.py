@@ -3,9 +3,9 @@
     python -m infra.job_role demo --data raw/demo/ --data curated/demo/ > demo-role.yaml
 
 EMR Serverless runs the jobs of the namespace with this role. It reads the scripts, contexts and manifests of the
-namespace, reads and writes its data in the lake, and writes its logs. It reads and writes nothing of other namespaces,
-and no history. The template has three parameters: the outputs `LakeBucket` and `ControlBucket` of the stack, and its
-`KmsKeyArn`, if it has one.
+namespace, reads and writes its data in the lake, and writes its logs and results. It reads and writes nothing of other
+namespaces, and no history. The template has three parameters: the outputs `LakeBucket` and `ControlBucket` of the
+stack, and its `KmsKeyArn`, if it has one.
 """
 
 from __future__ import annotations
@@ -98,6 +98,7 @@ def _trust() -> dict[str, Any]:
 def _statements(namespace: str, prefixes: Sequence[str], schedulers: Sequence[str]) -> list[dict[str, Any]]:
     # The name of a context begins with the full name of its schedule: context/<namespace>.<app>.<schedule>.<...>.json
     ours = [f"{folder}/{each}.*" for folder in ("context", "manifests") for each in schedulers]
+    results = [f"results/{each}.*" for each in schedulers]
     data = [f"{_LAKE}/{prefix}*" for prefix in prefixes]
     return [
         _allow(
@@ -106,6 +107,7 @@ def _statements(namespace: str, prefixes: Sequence[str], schedulers: Sequence[st
         _allow("ReadData", ["s3:GetObject"], data),
         _allow("WriteData", ["s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"], data),
         _allow("WriteLogs", ["s3:PutObject"], [f"{_CONTROL}/logs/{namespace}/*"]),
+        _allow("HandOnResults", ["s3:GetObject", "s3:PutObject"], [f"{_CONTROL}/{key}" for key in results]),
         _allow("FindBuckets", ["s3:GetBucketLocation"], [_LAKE, _CONTROL]),
         # Spark lists a folder by its name with and without the final slash.
         {
@@ -113,8 +115,9 @@ def _statements(namespace: str, prefixes: Sequence[str], schedulers: Sequence[st
             "Condition": {"StringLike": {"s3:prefix": [p for each in prefixes for p in (each[:-1], f"{each}*")]}},
         },
         {
-            **_allow("ListScripts", ["s3:ListBucket"], [_CONTROL]),
-            "Condition": {"StringLike": {"s3:prefix": [f"code/{namespace}", f"code/{namespace}/*"]}},
+            # Before Spark writes a result, it looks whether something has its name.
+            **_allow("ListScriptsAndResults", ["s3:ListBucket"], [_CONTROL]),
+            "Condition": {"StringLike": {"s3:prefix": [f"code/{namespace}", f"code/{namespace}/*", *results]}},
         },
         # A policy that is attached to the role later does not open the history either.
         {

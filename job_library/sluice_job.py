@@ -1,4 +1,4 @@
-"""What a job that Sluice starts imports: its run context, registration of partitions, progress and metrics.
+"""What a job that Sluice starts imports: its run context, registration of partitions, its result, progress, metrics.
 
 Standard library and Python 3.9 only, so that a job needs only ``--py-files sluice_job.py`` on a cluster.
 ``docs/run-context.md`` and ``docs/run-context.schema.json`` describe the context: why a run was started, on what data.
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = [
-    "ContextError", "DagRun", "Data", "Day", "Event", "Increment", "JobError", "Partition", "Period",
-    "RegistrationError", "RunContext", "metric", "progress", "register_partition", "run_job", "zone",
+    "ContextError", "DagRun", "Data", "Day", "Each", "Event", "Increment", "JobError", "Partition", "Period",
+    "RegistrationError", "ResultError", "RunContext", "metric", "progress", "register_partition", "result", "run_job",
+    "zone",
 ]  # fmt: skip
 
 SCHEMA = 1
@@ -50,6 +51,10 @@ class ContextError(JobError):
 
 class RegistrationError(JobError):
     """A partition was not registered: the API refused it, or gave no answer."""
+
+
+class ResultError(JobError):
+    """A result was not handed on: it is not JSON, or there is nowhere to write it."""
 
 
 def zone(name: str) -> ZoneInfo:
@@ -143,6 +148,15 @@ class DagRun(NamedTuple):
     node: str | None
 
 
+class Each(NamedTuple):
+    """The element of a list for which a node of a DAG runs: its ``index`` from 0 on, the ``count`` of elements, and its
+    ``value``, any JSON."""
+
+    index: int
+    count: int
+    value: Any
+
+
 @dataclass(frozen=True, order=True)
 class Spread:
     """The number of a run's event among those of its fire, from 0 on, and how many events the fire has."""
@@ -177,7 +191,8 @@ class Event:
     """One event that contributed to the start of the run; ``instant`` in ms since 1970. Fields of other kinds are None.
 
     ``kind`` says which fields an event has: see ``docs/run-context.md``. ``snapshot`` is the commit of an Iceberg
-    table: ``id``, ``parent_id``, ``sequence_number``, ... ``period`` is that of the partition, if it is one."""
+    table: ``id``, ``parent_id``, ``sequence_number``, ... ``period`` is that of the partition, if it is one. ``result``
+    is what the run of a ``program_status`` has handed on."""
 
     kind: str
     id: str
@@ -198,6 +213,7 @@ class Event:
     previous_state: str | None = None
     reason: str | None = None
     period: Period | None = None
+    result: Any = None
 
 
 @dataclass(frozen=True)
@@ -206,7 +222,9 @@ class RunContext:
 
     ``rerun_of`` is the run that this one repeats, ``dag`` the DAG run that it is a part of, ``data`` what it carries.
     ``spread`` is its place among the events of its fire, if the schedule has a spread. ``own_period`` is the period of
-    its job, if the schedule has one for each period.
+    its job, if the schedule has one for each period. ``each`` is the element of a list for which a node of a DAG runs.
+    ``result`` is what an upstream run has handed on, and None for the run itself, which writes its own to
+    ``result_uri``.
     """
 
     run_id: str
@@ -223,6 +241,9 @@ class RunContext:
     data: Data | None = None
     spread: Spread | None = None
     own_period: Period | None = None
+    each: Each | None = None
+    result: Any = None
+    result_uri: str | None = None
 
     @classmethod
     def load(cls, spark: SparkSession, uri: str) -> RunContext:
@@ -230,7 +251,9 @@ class RunContext:
 
         Raises ContextError if a text cannot be read, is not JSON, or is not a context of schema 1.
         """
-        return cls.parse(_json(_read(spark, uri), uri), lambda manifest: _read(spark, manifest), uri)
+        context = cls.parse(_json(_read(spark, uri), uri), lambda manifest: _read(spark, manifest), uri)
+        _loaded[:] = [(spark, context)]
+        return context
 
     @classmethod
     def parse(cls, document: Any, read: Callable[[str], str], where: str = "run context") -> RunContext:
@@ -264,6 +287,9 @@ class RunContext:
             data=_data(document, where),
             spread=_spread(document, where),
             own_period=_period(document, where) if "period" in document else None,
+            each=_each(document, where),
+            result=document.get("result"),
+            result_uri=_optional(document, "result_uri", (str,), where),
         )
 
     @property
@@ -488,10 +514,59 @@ def _report(line: Mapping[str, Any]) -> None:
     print(json.dumps(line), flush=True)
     path = os.environ.get("SLUICE_METRICS_FILE")
     if path:
-        # Renamed into place: the worker may read the file at any time.
-        with open(f"{path}.new", "w", encoding="utf-8") as file:
-            json.dump(_metrics, file)
-        os.replace(f"{path}.new", path)
+        _replace(path, json.dumps(_metrics))
+
+
+# -- The result -----------------------------------------------------------------------------------------------------
+
+MAX_RESULT = 10_000  # bytes of JSON without spaces
+_loaded: list[tuple[SparkSession, RunContext]] = []  # the context that this process has loaded last
+
+
+def result(value: Any) -> None:
+    """Hand a small JSON value on to the runs after this one: ``result({"mode": "full", "files": ["a", "b"]})``.
+
+    It counts if the run succeeds. A later call replaces it, and a retried attempt has its own. Of a larger value, put
+    it into S3 and hand on its address: Sluice keeps at most 10,000 bytes of JSON, and says so on the run. Raises
+    ResultError for a value that JSON cannot hold, and if there is nowhere to write it."""
+    try:
+        text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ResultError(f"expected a value that JSON can hold, got {_shown(value)} ({error}); convert it") from error
+    if len(text) > MAX_RESULT:
+        expected = f"expected a result of at most {MAX_RESULT:,} bytes of JSON, got {len(text):,}"
+        print(f"{expected}; Sluice will not keep it: put it into S3, and hand on its address", file=sys.stderr)
+    file = os.environ.get("SLUICE_RESULT_FILE")
+    if file:
+        _replace(file, text)
+    elif _loaded and _loaded[0][1].result_uri is not None:
+        _write(_loaded[0][0], _loaded[0][1].result_uri, text)
+    else:
+        got = "a context without result_uri" if _loaded else "no context"
+        raise ResultError(f"expected a run of Sluice, got {got}; load the run's own context before, or use run_job")
+
+
+def _write(spark: SparkSession, uri: str, text: str) -> None:
+    """Write a small file to any place that Spark can write to."""
+    jvm, java = spark._jvm, spark._jsc  # of a cluster's driver
+    try:
+        path = jvm.org.apache.hadoop.fs.Path(uri)
+        stream = path.getFileSystem(java.hadoopConfiguration()).create(path, True)
+        stream.write(bytearray(text.encode()))
+        stream.close()
+    except Exception as error:  # as in `_read`
+        cause = getattr(error, "java_exception", None)
+        raise ResultError(
+            f"expected to write {uri}, got {cause.getMessage() if cause else error}; "
+            "allow s3:PutObject, s3:GetObject and s3:ListBucket on results/ of the control bucket to the run's role"
+        ) from error
+
+
+def _replace(path: str, text: str) -> None:
+    """Write a file. It is renamed into place, since others may read it at any time."""
+    with open(f"{path}.new", "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(f"{path}.new", path)
 
 
 # -- Registration of partitions -------------------------------------------------------------------------------------
@@ -670,6 +745,14 @@ def _spread(document: Mapping[str, Any], where: str) -> Spread | None:
     return Spread(*(_field(spread, field, (int,), f"{where}: spread") for field in ("index", "count")))
 
 
+def _each(document: Mapping[str, Any], where: str) -> Each | None:
+    each = _optional(document, "each", (dict,), where)
+    if each is None:
+        return None
+    index, count = (_field(each, field, (int,), f"{where}: each") for field in ("index", "count"))
+    return Each(index, count, each.get("value"))
+
+
 def _data(document: Mapping[str, Any], where: str) -> Data | None:
     data = _optional(document, "data", (dict,), where)
     if data is None:
@@ -699,7 +782,8 @@ def _event(item: Any, where: str) -> Event:
     snapshot = _snapshot(item, where) if "snapshot" in item else None
     instant = _field(item, "instant", (int,), where)
     period = _period(item, where) if "period" in item else None
-    return Event(kind, identity, instant, partition=partition, snapshot=snapshot, period=period, **own)
+    more = {"snapshot": snapshot, "period": period, "result": item.get("result")}
+    return Event(kind, identity, instant, partition=partition, **more, **own)
 
 
 def _period(item: Mapping[str, Any], where: str) -> Period:

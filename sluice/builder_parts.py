@@ -382,12 +382,19 @@ def delivery(
 
 
 def edge(
-    from_: str, to: str, *, on: Sequence[Literal["COMPLETED", "FAILED", "KILLED"]] = UNSET, within: str | None = UNSET
+    from_: str | Sequence[str],
+    to: str | Sequence[str],
+    *,
+    on: Sequence[Literal["COMPLETED", "FAILED", "KILLED"]] = UNSET,
+    within: str | None = UNSET,
+    if_: Mapping[str, Any] | None = UNSET,
 ) -> Edge:
     """``to`` is launched after ``from`` has ended with a status in ``on``. With ``within``, only while the last
-    success of the workflow of ``from`` is no older than that.
+    success of the workflow of ``from`` is no older than that. With ``if``, only if the result of ``from``
+    matches that pattern; if it does not, ``to`` is skipped (W18). Either end may be a list of nodes, which
+    stands for an edge of each.
     """
-    return Edge(given({"from": from_, "to": to, "on": on, "within": within}))
+    return Edge(given({"from": from_, "to": to, "on": on, "within": within, "if": if_}))
 
 
 def elapsed(after: str) -> Trigger:
@@ -509,7 +516,7 @@ def lambda_probe(function: str) -> Probe:
 
 def lambda_function(function: str, *, wait: bool = UNSET) -> Target:
     """A call of a Lambda function. By default it is asynchronous, and Lambda retries failures; with ``wait`` it
-    is synchronous, and Sluice reads the answer.
+    is synchronous, and its answer is the result of the run (W18).
     """
     return Target(given({"type": "lambda", "function": function, "wait": wait}))
 

@@ -183,12 +183,12 @@ class _Work:
                         self._command.end()
             finally:
                 over.set()
-            metrics = self._command.metrics()
+            metrics, result = self._command.metrics(), self._command.result()
         pulse.join()
         if self._lost:
             self._worker.tell("lease lost: another worker has the run", self._run_id)
             return
-        self._report(ended, metrics)
+        self._report(ended, metrics, result)
 
     def _has_begun(self) -> bool:
         """Report the start before the command starts, so that only one worker executes a released or lost run."""
@@ -224,17 +224,21 @@ class _Work:
                     self._worker.tell(f"cancelled: {answer.get('reason')}", self._run_id)
                     self._command.end()
 
-    def _report(self, ended: Ended, metrics: Document) -> None:
+    def _report(self, ended: Ended, metrics: Document, result: str | None) -> None:
         state = "succeeded" if ended.exit_code == 0 else "failed"
         body: Document = {"state": state, "exit_code": ended.exit_code, "output": ended.output}
         if ended.why:
             body["message"] = ended.why
+        if result is not None:
+            body["result_text"] = result
         try:
             answer = self._post_until_answered("report", _with_metrics(body, metrics))
         except ApiRefused as refused:
             self._worker.tell(f"report refused: {refused.message}", self._run_id)
         else:
             self._worker.tell(f"{state} (exit code {ended.exit_code}): {answer['state']}", self._run_id)
+            if answer.get("result_refused"):
+                self._worker.tell(f"result refused: {answer['result_refused']}", self._run_id)
 
     def _post_until_answered(self, what: str, body: Document) -> Document:
         """Repeat a request until the API answers, with growing pauses of at most one heartbeat interval, because the

@@ -23,6 +23,7 @@ from sluice.visible import visible
 
 MAX_OUTPUT = 16_000  # characters of the last lines that are reported
 MAX_METRICS, MAX_BYTES = 20, 1_000  # limits of the API: the number of metrics, and their size as JSON
+MAX_RESULT = 70_000  # characters of a result that are reported; the API keeps at most 10,000 bytes
 MAX_WHY = 500  # characters of a reason
 NOT_STARTED = 127  # the exit code of a shell for a command that does not exist
 
@@ -51,6 +52,7 @@ class Command:
         self._aws_keys, self._allow_dashes = aws_keys, allow_dashes
         self._folder = TemporaryDirectory(prefix="sluice-run-")
         self._context = Path(self._folder.name, "context.json")
+        self._result = Path(self._folder.name, "result.json")
         self._process: subprocess.Popen[bytes] | None = None
         self._tail: deque[str] = deque(maxlen=1_000)
         self._reader: threading.Thread | None = None
@@ -121,6 +123,15 @@ class Command:
                 accepted[name] = value
         return accepted
 
+    def result(self) -> str | None:
+        """The JSON text that the command has written as its result; None if it has written none. Of a text that is too
+        long, as much as the API needs to refuse it."""
+        try:
+            with open(self._result, encoding="utf-8", errors="replace") as file:
+                return file.read(MAX_RESULT)
+        except OSError:
+            return None
+
     def _variables(self) -> dict[str, str]:
         return {
             "SLUICE_RUN_ID": str(self._lease["run_id"]),
@@ -130,6 +141,7 @@ class Command:
             "SLUICE_PROPERTIES": json.dumps(self._lease["properties"]),
             "SLUICE_CONTEXT_FILE": str(self._context),
             "SLUICE_METRICS_FILE": str(Path(self._folder.name, "metrics.json")),
+            "SLUICE_RESULT_FILE": str(self._result),
         }
 
     def _read(self, pipe: Any) -> None:

@@ -54,6 +54,7 @@ class Sparse(Document):
         known, fields = type(self).model_fields, handler(self)
         defaults = {name: known[name].get_default(call_default_factory=True) for name in self.omitted}
         unused = {name for name, default in defaults.items() if getattr(self, name) == default}
+        unused |= {known[name].alias or name for name in unused}
         return {name: value for name, value in fields.items() if name not in unused}
 
 
@@ -185,6 +186,7 @@ def by_type(kinds: tuple[str, ...]) -> Discriminator:
 
 
 _UNLISTED: Any = SkipJsonSchema  # typed as a generic alias, though it is a class
+Internal = Annotated[T, SkipJsonSchema()]  # the type of a field that only stored documents have
 
 
 def types_of(document: type[Document]) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ def node_states_of(ports: Ports, whole: Sequence[tuple[Run, Dag, DagRun | None]]
         latest = dag_status.rounds(dag, run.run_id, row)
         rows = {node: _rows_of(ports, seen, key) for node, key in keys.items()}
         gone = [node for node, key in keys.items() if key is None or not key.lives]
-        found.append(dag_status.node_states(dag, latest, rows, gone))
+        found.append(dag_status.node_states(dag, latest, rows, gone, dag_status.frozen(dag, run.run_id, row)))
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from chalicelib.core import ids
 from chalicelib.core.changes import replace
-from chalicelib.core.dags import rounds
+from chalicelib.core.dags import elements, rounds
 from chalicelib.core.definitions import foreign
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.foreign import UsedGrants
@@ -98,6 +98,8 @@ def read(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
     schedule_state = ports.rows.get(ScheduleState, job.schedule)
     schedule = parsed.schedule(ports, schedule_state)
     workflow, row = parsed.workflow(ports, schedule.workflow) if schedule else (None, None)
+    if schedule is not None and workflow is not None and schedule.each is not None:
+        schedule, workflow = elements.seen_by(job, schedule, workflow)
     repairs, ports = counting.missing(ports, schedule_state, row)
     known = Facts(
         schedule_state=schedule_state,

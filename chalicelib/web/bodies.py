@@ -6,10 +6,11 @@ The last group holds the bodies that pull workers send (W5).
 from __future__ import annotations
 
 import json
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
 
+from chalicelib.core import results
 from chalicelib.core.access.allowed import Allowed
 from chalicelib.core.access.grants import Grants
 from chalicelib.core.access.roles import Access
@@ -18,6 +19,7 @@ from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.calendar import HolidayCalendar
 from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.definitions.dataset import BUCKET, Dataset, Prefix
+from chalicelib.core.definitions.each import MAX_ELEMENTS
 from chalicelib.core.definitions.message import Message
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.definitions.workflow import Namespace, Workflow
@@ -29,6 +31,7 @@ from chalicelib.core.limits.pools import Pool
 from chalicelib.core.names import name_in
 from chalicelib.core.partition_values import check_value
 from chalicelib.core.quotas.document import Quotas
+from chalicelib.core.results import Result
 from chalicelib.core.triggers.event import Payload
 from chalicelib.core.triggers.registry import AnyGiven
 
@@ -189,11 +192,13 @@ class Redrive(Document):
 
 class Rerun(Document):
     """The part of a DAG run to run again (W4): ``from`` a node with all that follows it, ``only`` one node, or
-    ``all``."""
+    ``all``. Of a node with each, ``elements`` are those that run again, by their indexes, or ``failed`` for all that
+    failed; the others keep their ends (W19)."""
 
     from_: Name | None = Field(default=None, alias="from")
     only: Name | None = None
     all: bool = False
+    elements: Literal["failed"] | tuple[Annotated[int, Field(ge=0, lt=MAX_ELEMENTS)], ...] | None = None
 
     @model_validator(mode="after")
     def _says_which(self) -> Rerun:
@@ -201,6 +206,10 @@ class Rerun(Document):
         if sum(given) != 1:
             got = "several" if any(given) else "none"
             raise invalid("", "exactly one of from (a node), only (a node) and all: true", got, "keep one of the three")
+        if self.elements is not None and self.all:
+            raise invalid("elements", "elements of one node", "all: true", "name the node by from or only")
+        if self.elements == ():
+            raise invalid("elements", "at least one index, or failed", [], "leave it out: the node runs again whole")
         return self
 
     @property
@@ -265,18 +274,26 @@ class _Measured(Document):
 
 
 class Report(_Measured):
-    """The end of an attempt. ``output`` holds the last lines that the attempt printed."""
+    """The end of an attempt. ``output`` holds the last lines that the attempt printed. ``result`` is the JSON value
+    that it hands on if it succeeded; ``result_text`` is the same as a JSON text, as a program has written it. A result
+    that is refused does not change the end."""
 
     worker: Worker
     state: Literal["succeeded", "failed"]
     exit_code: int | None = Field(default=None, ge=-1_000, le=1_000)
     message: ShortText = ""
     output: str = Field(default="", max_length=100_000)
+    result: Any = None
+    result_text: str | None = None
 
     @field_validator("output")
     @classmethod
     def _its_end(cls, output: str) -> str:
         return output[-MAX_OUTPUT:]
+
+    @property
+    def handed_on(self) -> Result:
+        return results.of_text(self.result_text) if self.result_text is not None else results.of_value(self.result)
 
 
 class Claim(Document):

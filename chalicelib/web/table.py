@@ -281,6 +281,7 @@ ROUTES = (
     _once(DAG + "/run", "dags.run_dag", "operate", "BegunDag", "RunNow", 202),
     _page(DAG + "/runs", "dags.list_dag_runs", "read", "RunOfDag"),
     _get(DAG + "/runs/{run_id}", "dags.show_dag_run", "read", "RunOfDag"),
+    _page(DAG + "/runs/{run_id}/nodes/{node}/elements", "dags.list_elements", "read", "Element"),
     _once(DAG + "/runs/{run_id}/rerun", "dags.rerun_dag", "operate", "RunOfDag", "Rerun"),
     _begin(BACKFILLS, "backfills.begin_backfill", "PlanOfBackfill", "Backfill", "StoredBackfill"),
     _page(BACKFILLS, "backfills.list_backfills", "read", "StoredBackfill"),

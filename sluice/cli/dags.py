@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import uuid
 from typing import Annotated, Any
 
@@ -104,16 +106,54 @@ def rerun(
     app_name: frame.App = None,
     as_json: frame.Json = False,
 ) -> None:
-    """Run a part of a DAG run again, once no node of it is active."""
+    """Run a part of a DAG run again, once no node of it is active. Of a node with each, load[3,17] are single elements,
+    and load[failed] all that failed."""
     options: dict[str, Any] = {"from": since, "only": only, "all": every}
     body = {option: value for option, value in options.items() if value}
     if len(body) != 1:
         got = "several" if body else "none"
         raise WrongUsage(f"expected one of --from NODE, --only NODE and --all, got {got}", "--from")
+    for option in {"from", "only"} & body.keys():
+        body |= _chosen(str(body[option]), option)
     client, path = frame.connect(), _path(name, namespace, app_name)
     wanted = _wanted(client, name, path, run_id, partition)
     # The key makes a repeat after a lost answer the same re-run.
     _show(client.post(f"{path}/runs/{segment(wanted)}/rerun", body, key=uuid.uuid4().hex), as_json)
+
+
+@app.command()
+def elements(
+    name: Name,
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The id of a DAG run.")],
+    node: Annotated[str, typer.Argument(metavar="NODE", help="A node with each.")],
+    namespace: frame.Namespace = None,
+    app_name: frame.App = None,
+    limit: Annotated[int, frame.Limit] = 100,
+    as_json: frame.Json = False,
+) -> None:
+    """List the elements of a node of a DAG run, those that failed first."""
+    path = f"{_path(name, namespace, app_name)}/runs/{segment(run_id)}/nodes/{segment(node)}/elements"
+    answer = frame.connect().listing(path, most=limit or None)
+    if as_json:
+        render.machine(answer)
+        return
+    if not answer["items"]:
+        render.note("no elements yet, or an empty list")
+        return
+    now = frame.now()
+    rows: list[tuple[render.Cell, ...]] = [
+        (
+            f"{node}[{each['index']}]",
+            render.state(each["state"]),
+            wording.ago(each.get("started_at"), now),
+            json.dumps(each["value"], ensure_ascii=False),
+            each.get("run_id"),
+            each["why"],
+        )
+        for each in answer["items"]
+    ]
+    render.table(render.stdout(), ("ELEMENT", "STATE", "STARTED", "VALUE", "RUN", "WHY…"), rows)
+    tables.rest(answer, len(answer["items"]), "sluice dags elements ...")
 
 
 @app.command()
@@ -210,13 +250,34 @@ def _show(view: Document, as_json: bool) -> None:
             str(status["round"]),
             wording.ago(status.get("started_at"), now),
             status.get("run_id"),
-            status["why"],
+            _why(status),
         )
         for node, status in view["nodes"].items()
     ]
     render.table(console, ("NODE", "STATE", "ROUND", "STARTED", "RUN", "WHY…"), rows, indent=2)
 
 
+def _why(status: Document) -> str:
+    """Why a node is in its state; of one with elements under way, how many run and wait."""
+    counts, why = status.get("elements") or {}, str(status["why"])
+    return f"{why}, {counts['running']:,} running, {counts['waiting']:,} waiting" if "running" in counts else why
+
+
+def _chosen(given: str, option: str) -> Document:
+    """The node of an option, and its elements if it names some, as ``load[3,17]``."""
+    found = re.fullmatch(r"([^\[\]]+)\[(failed|\d+(?:,\d+)*)\]", given)
+    if found is None:
+        if "[" in given:
+            raise WrongUsage(
+                f"expected a node, or elements of it such as load[3,17] or load[failed], got {given}", f"--{option}"
+            )
+        return {option: given}
+    node, which = found.groups()
+    return {option: node, "elements": which if which == "failed" else [int(index) for index in which.split(",")]}
+
+
 def _again(rerun: Document) -> str:
     part = f"{rerun['what']} {rerun['node']}" if rerun.get("node") else rerun["what"]
+    if rerun.get("elements"):
+        part += f"[{','.join(map(str, rerun['elements']))}]"
     return f"{part}, by {rerun['by']} at {wording.exact(rerun['at'])}"

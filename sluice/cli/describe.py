@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -218,7 +219,8 @@ def _edge(edge: Document) -> str:
     """``a -> b``, with its options that differ from the default."""
     on = f" on {' or '.join(edge['on'])}" if edge["on"] != ["COMPLETED"] else ""
     within = f" within {edge['within']}" if edge.get("within") else ""
-    return f"{edge['from']} -> {edge['to']}{on}{within}"
+    pattern = f" if {json.dumps(edge['if'], ensure_ascii=False)}" if edge.get("if") is not None else ""
+    return f"{edge['from']} -> {edge['to']}{on}{within}{pattern}"
 
 
 def _group(view: Document, _: Parts) -> Pairs:

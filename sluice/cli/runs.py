@@ -174,6 +174,8 @@ def _show_facts(console: Console, run: Document) -> None:
             ("target", target.get("entry_point") or target.get("queue_url") or target.get("pool")),
             ("target's id", run.get("target_id")),
             ("metrics", wording.pairs(run.get("metrics"))),
+            ("result", json.dumps(run["result"], ensure_ascii=False) if "result" in run else None),
+            ("result refused", run.get("result_refused")),
             ("again of", run.get("rerun_of")),
             ("priority", None if run.get("priority") is None else str(run["priority"])),
             ("context", run.get("context")),

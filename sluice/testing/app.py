@@ -263,6 +263,20 @@ class App(Engine):
             raise WrongUsage(f"expected a schedule whose target Sluice calls, got {naming.plain(name)}", "schedule")
         self.targets.script.set(name, answers)
 
+    def answer_functions(self, schedule: str, *answers: Any) -> None:
+        """Set what the function of a schedule returns in its next calls, as JSON: the results of its runs. The last
+        answer repeats. Only a Lambda target with ``wait`` returns something."""
+        with _refusals():
+            name = self.schedule(schedule)
+            _, definition = lookup.existing(self.ports, name)
+            workflow = lookup.workflow_of(self.ports, definition.workflow)
+        target = workflow.target if workflow is not None else None
+        returns = target is not None and not target.has_lifecycle and target.reports_end(target.model_dump())
+        if not answers or not returns:
+            expected = "expected an answer and a schedule with a Lambda target that waits"
+            raise WrongUsage(f"{expected}, got {len(answers)} for {naming.plain(name)}", "schedule")
+        self.targets.script.set_returned(name, answers)
+
     def runs_take(self, span: str, schedule: str | None = None) -> None:
         """Runs that begin from now on succeed by themselves after a span, such as ``20m``: those of a schedule, or all.
         A test may still end them earlier. Runs of workers go on until the test ends them."""

@@ -73,9 +73,17 @@ class MemoryPayloads:
         self.stamps: dict[tuple[str, str, str], Mapping[str, str]] = {}
         self.data: dict[str, tuple[bytes, str]] = {}
         self.logs: dict[str, str] = {}
+        self.results: dict[tuple[str, int], bytes] = {}  # those that programs have written
 
     def context_uri(self, run_id: str) -> str:
         return f"s3://control/context/{run_id}.json"
+
+    def result_uri(self, run_id: str, attempt: int) -> str:
+        return f"s3://control/results/{run_id}-{attempt}.json"
+
+    def result(self, run_id: str, attempt: int, most: int) -> bytes | None:
+        content = self.results.get((run_id, attempt))
+        return content[: most + 1] if content is not None else None
 
     def put_context(self, run_id: str, context: Mapping[str, Any]) -> None:
         self.contexts[run_id] = json.dumps(context)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from chalicelib.core import states
+from chalicelib.core import results, states
 from chalicelib.core.dags import rounds
 from chalicelib.core.dags.status import Again
 from chalicelib.core.instants import Instant
+from chalicelib.core.results import Result
 from chalicelib.core.rows.backfill import Backfill as BackfillRow
 from chalicelib.core.rows.run import Run as RunRow
 from chalicelib.core.runs import workers as worker_rules
@@ -21,6 +22,7 @@ from chalicelib.core.views import as_json
 from chalicelib.flow import fire_events, lookup
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.backfills import view as backfill_view
+from chalicelib.flow.dags import elements as dag_elements
 from chalicelib.flow.dags import runs as dag_runs
 from chalicelib.flow.jobs import actions as job_actions
 from chalicelib.flow.runs import actions, complete, context, workers
@@ -136,9 +138,19 @@ class Run:
         stored = self._app.ports.payloads.context(self.id)
         return dict(stored if stored is not None else context.build(self._app.ports, self._row))
 
-    def succeed(self, metrics: Mapping[str, Any] | None = None) -> None:
-        """The run ends and succeeds. Only a run of a worker may report metrics."""
-        self._end("SUCCEEDED", "", metrics)
+    @property
+    def result(self) -> Any:
+        """The JSON value that it has handed on; None if it has handed on nothing, or if that was refused."""
+        return self._row.result
+
+    @property
+    def result_refused(self) -> str:
+        """Why the result that its program gave was not kept; empty if it was."""
+        return self._row.result_refused
+
+    def succeed(self, metrics: Mapping[str, Any] | None = None, result: Any = None) -> None:
+        """The run ends and succeeds, with a JSON value as its result. Only a run of a worker may report metrics."""
+        self._end("SUCCEEDED", "", metrics, result=results.of_value(result))
 
     def fail(self, reason: str = "the job failed", outcome: str = "failed") -> None:
         """The run ends and fails. Sluice retries it if its workflow has attempts left for this ``outcome``: ``failed``,
@@ -169,6 +181,7 @@ class Run:
         reason: str,
         metrics: Mapping[str, Any] | None,
         outcome: states.FailureKind = "failed",
+        result: Result = results.NONE,
     ) -> None:
         row = self._row
         if states.is_terminal(row.state) or row.state == "RETRYING":
@@ -176,13 +189,14 @@ class Run:
         if registry.of_run(row).pulled:
             if outcome != "failed":
                 raise WrongUsage("expected failed of a run of a worker, which is lost after its lease", "outcome")
-            self._report(row, state, reason, metrics)
+            self._report(row, workers.Report(state == "SUCCEEDED", message=reason, metrics=metrics, result=result))
         elif row.target_id is None:
             raise WrongUsage("expected a run that has started, got one that waits for its start call", "run")
         elif metrics is not None:
             raise WrongUsage(f"expected no metrics, because runs at {row.target_kind} report none", "metrics")
         else:
-            self._tell(row, RunUpdate(state, self._app.clock.now(), reason, row.target_id, outcome=outcome))
+            now = self._app.clock.now()
+            self._tell(row, RunUpdate(state, now, reason, row.target_id, outcome=outcome, result=result))
         self._app.settle()
 
     def _tell(self, row: RunRow, update: RunUpdate) -> None:
@@ -193,7 +207,7 @@ class Run:
         complete.advance_run(ports, row.run_id, row.attempt, begun)
         complete.advance_run(ports, row.run_id, row.attempt, update)
 
-    def _report(self, row: RunRow, state: str, reason: str, metrics: Mapping[str, Any] | None) -> None:
+    def _report(self, row: RunRow, report: workers.Report) -> None:
         """Claim the run as a worker, and report its end. Other runs that the claims return are released."""
         ports, pool = self._app.ports, worker_rules.pool_of(row)
         held: list[worker_rules.LeaseId] = []
@@ -209,7 +223,7 @@ class Run:
             if lease != mine:
                 workers.release(ports, lease, WORKER)
         workers.heartbeat(ports, mine, WORKER)
-        workers.report(ports, mine, WORKER, workers.Report(state == "SUCCEEDED", message=reason, metrics=metrics))
+        workers.report(ports, mine, WORKER, report)
 
 
 class Job:
@@ -315,12 +329,68 @@ class Node:
         self.run.fail(reason)
 
     @property
+    def elements(self) -> list[Element]:
+        """The elements of a node with ``each``, in the order of their list; empty for any other node, and before it
+        has begun."""
+        with self._dag_run.app.acting():
+            order = dag_elements.every(self._dag_run.app.ports, self._dag_run._row, self.name)
+        return [Element(self, index) for index in order]
+
+    @property
     def _view(self) -> dag_runs.StateOfNodeView:
         nodes = self._dag_run.view["nodes"]
         if self.name not in nodes:
             with self._dag_run.app.acting():
                 raise naming.unknown(f"node of DAG {self._dag_run.dag}", self.name, nodes)
         return nodes[self.name]
+
+
+class Element:
+    """An element of a node with ``each``, in its latest round. Its state is read at each use."""
+
+    def __init__(self, node: Node, index: int) -> None:
+        self._node, self.index = node, index
+
+    def __repr__(self) -> str:
+        return f"<element {self._node.name}[{self.index}]: {self.state}>"
+
+    @property
+    def value(self) -> Any:
+        """Its value in the list."""
+        return self._view["value"]
+
+    @property
+    def state(self) -> str:
+        """``PENDING`` before it has begun, ``WAITING`` while its job waits, ``ABORTED``, or the state of its run."""
+        return self._view["state"]
+
+    @property
+    def why(self) -> str:
+        """Why it is in this state."""
+        return self._view["why"].text
+
+    @property
+    def run(self) -> Run:
+        """The last attempt of its run. Raises AssertionError, with the reason, if it has not run."""
+        view = self._view
+        run_id, attempt = view["run_id"], view["attempt"]
+        assert run_id is not None and attempt is not None, (
+            f"expected a run of element {self._node.name}[{self.index}], got none: it is {view['state']}, {self.why}"
+        )
+        return Run(self._node._dag_run.app, run_id, attempt)
+
+    def succeed(self) -> None:
+        """Its run ends and succeeds."""
+        self.run.succeed()
+
+    def fail(self, reason: str = "the job failed") -> None:
+        """Its run ends and fails."""
+        self.run.fail(reason)
+
+    @property
+    def _view(self) -> dag_elements.ElementView:
+        dag_run = self._node._dag_run
+        return dag_elements.one(dag_run.app.ports, dag_run._row, self._node.name, self.index)
 
 
 class DagRun:
@@ -364,14 +434,20 @@ class DagRun:
         _ = node.state
         return node
 
-    def rerun(self, start: str | None = None, only: str | None = None) -> None:
-        """A user runs a part of it again: from the node ``start``, ``only`` one node, or without either all nodes."""
+    def rerun(
+        self,
+        start: str | None = None,
+        only: str | None = None,
+        elements: Literal["failed"] | Sequence[int] | None = None,
+    ) -> None:
+        """A user runs a part of it again: from the node ``start``, ``only`` one node, or without either all nodes. Of a
+        node with ``each``, ``elements`` are those that run again, or ``failed`` for all that failed."""
         if start is not None and only is not None:
             raise WrongUsage("expected start or only, got both", "only")
         what: Again = "from" if start is not None else "only" if only is not None else "all"
         with self.app.acting():
             request = self.app.next_request()
-            dag_runs.rerun(self.app.ports, self.dag, self.id, what, start or only, self.app.user, request)
+            dag_runs.rerun(self.app.ports, self.dag, self.id, what, start or only, self.app.user, request, elements)
 
     @property
     def view(self) -> dag_runs.RunOfDagView:

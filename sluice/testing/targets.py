@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chalicelib.aws.targets.dag_start import DagStarts
+from chalicelib.aws.targets.each import EachElements
 from chalicelib.aws.targets.worker import WorkerTarget
+from chalicelib.core import results
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
 from chalicelib.core.targets import registry
@@ -27,10 +29,19 @@ _INSTEAD: Mapping[str, Answer] = {
 
 
 class Script:
-    """The answers that a test has set for the next calls of schedules."""
+    """The answers that a test has set for the next calls of schedules, and what their functions return."""
 
     def __init__(self) -> None:
         self._left: dict[str, list[str]] = {}
+        self._returned: dict[str, list[Any]] = {}
+
+    def set_returned(self, schedule: str, values: Sequence[Any]) -> None:
+        self._returned[schedule] = list(values)
+
+    def returned(self, schedule: str) -> Any:
+        """What the function of this schedule returns now. The last value repeats."""
+        values = self._returned.get(schedule, [None])
+        return values.pop(0) if len(values) > 1 else values[0]
 
     def set(self, schedule: str, answers: Sequence[str]) -> None:
         for answer in answers:
@@ -68,7 +79,10 @@ class PlayedTarget:
         if self._has_lifecycle and attempt not in self._accepted:
             self._accepted.add(attempt)
             self.begun.append(run)
-        return Started(target_id, done=not self._has_lifecycle)
+        result = results.NONE
+        if not self._has_lifecycle and run.request.target.get("wait"):
+            result = results.of_value(self._script.returned(run.schedule))
+        return Started(target_id, done=not self._has_lifecycle, result=result)
 
     def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
         return [self.start(run, context) for run, context in calls]
@@ -108,7 +122,7 @@ class PlayedTargets:
         del role  # a test has no IAM
         if kind == "worker":
             return self._worker
-        return DagStarts() if kind == "dag" else self.played(kind)
+        return DagStarts() if kind == "dag" else EachElements() if kind == "each" else self.played(kind)
 
     def played(self, kind: str) -> PlayedTarget:
         if kind not in self._played:

@@ -1,4 +1,4 @@
-"""Plays the examples of docs/dags.md. The page must show the result, line by line (W4, W17)."""
+"""Plays the examples of docs/dags.md. The page must show the result, line by line (W4, W17, W18)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ BLOCK = re.compile(
 CONTEXT = Draft202012Validator(json.loads((DOCS / "run-context.schema.json").read_text()))
 
 
-STEP = re.compile(r"(?P<node>\w+) ends: (?P<outcome>[A-Z]+)|run again from (?P<again>\w+)|day 1 of flights is ready")
+STEP = re.compile(
+    r"(?P<node>\w+) ends: (?:(?P<outcome>[A-Z]+)|(?P<result>\{.*\}))"
+    r"|run again from (?P<again>\w+)|day 1 of flights is ready"
+)
 
 
 def example(name: str) -> tuple[str, list[str]]:
@@ -42,7 +45,8 @@ def play(world: World, name: str, what: str) -> None:
     step = STEP.fullmatch(what)
     assert step is not None, what
     if step["node"]:
-        dags.ends(world, step["node"], step["outcome"])
+        result = json.loads(step["result"]) if step["result"] else None
+        dags.ends(world, step["node"], step["outcome"] or "SUCCESS", result=result)
     elif step["again"]:
         dags.rerun(world, "from", step["again"], name=name)
     else:
@@ -50,7 +54,7 @@ def play(world: World, name: str, what: str) -> None:
     world.settle()
 
 
-@pytest.mark.parametrize("name", ["daily", "nightly"])
+@pytest.mark.parametrize("name", ["daily", "nightly", "branching"])
 def test_w4_the_dag_examples_behave_as_their_page_says(name: str) -> None:
     given, story = example(name)
     world = World(wake_shards=1, history_shards=1)

@@ -1,11 +1,18 @@
-"""DAGs, for `test_crash_points.py` (W4, W17): put, run, run again in part, replaced while they run, deleted, joined."""
+"""DAGs, for `test_crash_points.py` (W4, W17, W19): put, run, run again in part, replaced while they run, deleted,
+joined, with a node that runs for each element of a list."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
+from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.definition import Definition
 from chalicelib.flow.dags import actions as flow
+from chalicelib.flow.jobs import actions as job_actions
+from chalicelib.flow.runs import actions as run_actions
 from tests.faults.dying import Scenario, passes, people, upload
 from tests.faults.scenarios_gathered import HALVES, half
 from tests.support import dags
@@ -99,6 +106,113 @@ def _joined(world: World) -> None:
     people(world, lambda: dags.rerun(world, "from", "c"))
 
 
+EACH = dags.dag(
+    "a -> b",
+    "b -> c",
+    nodes=NODES | {"b": {"workflow": "join", "each": {"of": "a", "path": "files", "concurrency": 2}}},
+)
+ONE_BY_ONE = {"type": "concurrency", "max": 1, "on_unmet": "wait"}
+IN_A_QUEUE = dags.dag(
+    "a -> b",
+    "b -> c",
+    nodes=NODES | {"b": {"workflow": "join", "each": {"of": "a"}, "constraints": [ONE_BY_ONE]}},
+)
+
+
+def _element_fails_at_first(run: EmrRun) -> str:
+    """Of the elements, the second one fails in the first round."""
+    answer = run.request
+    is_first = (answer.get("each", {}).get("index"), answer["dag"]["round"]) == (1, 1)
+    return "FAILED" if is_first else "SUCCESS"
+
+
+def _for_each_element(world: World) -> None:
+    """Three elements, two of them at once. The second fails, and runs again alone."""
+    _write_results(world, lambda round_: {"files": ["x", "y", "z"]})
+    people(world, lambda: dags.put(world, EACH))
+    upload(world, 1)
+    _settle_down(world, _element_fails_at_first)
+    people(world, lambda: dags.rerun(world, "from", "b", elements="failed"))
+
+
+def _cancelled_elements(world: World) -> None:
+    """One of three elements runs, two are in a queue. A person cancels the job of one, and then the node."""
+    _write_results(world, lambda round_: ["x", "y", "z"])
+    people(world, lambda: dags.put(world, IN_A_QUEUE))
+    upload(world, 1)
+    for _ in range(5):
+        for run in world.targets.emr.runs.values():
+            run.state = "SUCCESS" if run.request["dag"]["node"] == "a" else run.state
+        passes(world, "1m", "11m")
+    waiting = [job for job in world.jobs(_schedule(world, "b")) if job.element is not None]
+    if waiting:
+        people(world, lambda: _withdrawn(world, waiting[0].job_id))
+    whole = dags.views(world)[0]["nodes"]["b"]["run_id"]
+    people(world, lambda: run_actions.cancel(world.ports, whole, "tester"))
+
+
+def _withdrawn(world: World, job_id: str) -> None:
+    """Cancel a job unless it is gone: a request that was killed in its last write is not repeated."""
+    with suppress(SluiceError):
+        job_actions.withdraw(world.ports, job_id, "tester")
+
+
+def _schedule(world: World, node: str) -> str:
+    names = flow.dag_view(world.ports, DAILY)["schedules"]
+    return next(name for name in names if name.endswith(f"~{node}"))
+
+
+def _has_its_elements(world: World) -> bool:
+    """Each element ran once in each round in which it had to, with its value, and c after them."""
+    runs = [run.request for run in world.targets.emr.runs.values() if "each" in run.request]
+    ran = sorted((run["each"]["index"], run["dag"]["round"], run["each"]["value"]) for run in runs)
+    assert ran == [(0, 1, "x"), (1, 1, "y"), (1, 2, "y"), (2, 1, "z")], ran
+    return dags.states(world) == [dict.fromkeys("abc", "SUCCEEDED")]
+
+
+def _has_no_elements_left(world: World) -> bool:
+    return dags.states(world) == [{"a": "SUCCEEDED", "b": "CANCELLED", "c": "BLOCKED"}]
+
+
+BRANCHED = dags.dag(
+    dags.edge("a -> b", **{"if": {"mode": ["full"]}}),
+    dags.edge("a -> c", **{"if": {"mode": ["delta"]}}),
+    "b -> tidy",
+    "c -> tidy",
+    nodes=NODES | {"tidy": {"workflow": "join", "when": "none_failed"}},
+)
+
+
+def _branched(world: World) -> None:
+    """The result of a chooses b, and in a re-run c."""
+    _write_results(world, lambda round_: {"mode": "full" if round_ == 1 else "delta"})
+    people(world, lambda: dags.put(world, BRANCHED))
+    upload(world, 1)
+    _settle_down(world, lambda run: "SUCCESS")
+    people(world, lambda: dags.rerun(world, "from", "a"))
+    _settle_down(world, lambda run: "SUCCESS")
+
+
+def _write_results(world: World, value: Callable[[int], Any]) -> None:
+    """The job of a has written its result by the time it ends, however late it was started: a ``value`` for each
+    round."""
+
+    def result(run_id: str, attempt: int, most: int) -> bytes | None:
+        requests = [run.request for run in world.targets.emr.runs.values()]
+        [own] = [each["dag"] for each in requests if (each["run_id"], each["attempt"]) == (run_id, attempt)]
+        return json.dumps(value(own["round"])).encode() if own["node"] == "a" else None
+
+    world.payloads.result = result  # type: ignore[method-assign]
+
+
+def _is_chosen_twice(world: World) -> bool:
+    """Each node ran once in a round, and only where it was chosen."""
+    ran = sorted((run.request["dag"]["round"], run.request["dag"]["node"]) for run in world.targets.emr.runs.values())
+    ends = {"a": "SUCCEEDED", "b": "SKIPPED", "c": "SUCCEEDED", "tidy": "SUCCEEDED"}
+    chosen = [(1, "a"), (1, "b"), (1, "tidy"), (2, "a"), (2, "c"), (2, "tidy")]
+    return dags.states(world) == [ends] and ran == chosen
+
+
 def _deleted(world: World) -> None:
     """Delete the DAG unless it is gone: a delete that was killed in its last write is not repeated."""
     if world.ports.rows.get(Definition, "dag", DAILY) is not None:
@@ -127,6 +241,19 @@ def _ends_by_its_rules(world: World) -> bool:
 DAGS = {
     "a DAG whose nodes are joined by rules, and joined again": Scenario(
         {}, _joined, [({}, 7)], outcome=_c_fails, holds=_ends_by_its_rules
+    ),
+    "a DAG with a node for each element of a list, one of which runs again": Scenario(
+        {}, _for_each_element, [({}, 6)], outcome=_element_fails_at_first, holds=_has_its_elements
+    ),
+    "a DAG with a node whose elements are cancelled": Scenario(
+        {},
+        _cancelled_elements,
+        [({}, 2), ({}, 1)],
+        outcome=lambda run: "SUCCESS" if run.request["dag"]["node"] == "a" else "CANCELLED",
+        holds=_has_no_elements_left,
+    ),
+    "a DAG whose result chooses a node, and then another one": Scenario(
+        {}, _branched, [({}, 6)], outcome=lambda run: "SUCCESS", holds=_is_chosen_twice
     ),
     "a run of a DAG that goes on from the node that failed": Scenario(
         {}, _run_again_from_a_node, [({}, 5)], outcome=_b_fails_at_first, holds=_is_well

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 from hypothesis import given, settings
@@ -27,22 +28,27 @@ DAYS = {"each": "day", "format": "year=%Y/month=%m/day=%-d"}
 OF_PERIOD = {"trigger": {"type": "partition", "dataset": "flights", "of": "period"}, "by": [], "per": "day"}
 
 
-def ruled(edges: list[str], rules: dict[str, str], **rest: Any) -> dags.Document:
-    """A DAG of these edges, some of whose nodes have join rules."""
+def ruled(edges: list[str], rules: dict[str, str], branches: Collection[str] = (), **rest: Any) -> dags.Document:
+    """A DAG of these edges, some of whose nodes have join rules. Those in ``branches`` need a result that picks the
+    node after them."""
     nodes = {node: {"workflow": f"w_{node}", "when": rule} for node, rule in rules.items()}
-    return dags.dag(*edges, nodes=nodes, **rest)
+    asked = {each: {"if": {"pick": [each[-1]]}} if each in branches else {} for each in edges}
+    return dags.dag(*(dags.edge(each, **more) for each, more in asked.items()), nodes=nodes, **rest)
 
 
 class DagDriver:
     """Plays random steps in a world with a DAG, which has a run for each day: by the keys of the partition, or by its
     period."""
 
-    def __init__(self, edges: list[str], seed: int, rules: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, edges: list[str], seed: int, rules: dict[str, str] | None = None, branches: Collection[str] = ()
+    ) -> None:
         self.world = World(wake_shards=1, history_shards=1)
         self.chance = random.Random(seed)
         retried = {"attempts": 2, "delay": "30s"}
         self.by_period = self.chance.random() < 0.5
-        document = dags.app(ruled(edges, rules or {}, **(OF_PERIOD if self.by_period else {})))
+        self.handed_on: dict[tuple[str, int], Any] = {}  # the results of the attempts that succeeded
+        document = dags.app(ruled(edges, rules or {}, branches, **(OF_PERIOD if self.by_period else {})))
         document["datasets"]["flights"] |= {"period": DAYS} if self.by_period else {}
         for name, workflow in document["workflows"].items():
             if name.startswith("w_") and self.chance.random() < 0.3:
@@ -59,13 +65,23 @@ class DagDriver:
         if live:
             node = self.chance.choice(sorted(live))
             outcome = "FAILED" if self.chance.random() < 0.25 else "SUCCESS"
-            self.world.targets.emr.runs[live[node]].state = outcome
+            self._end(live[node], outcome)
             if self.chance.random() < 0.7:
                 lost(lambda: self.world.emr_says(live[node], outcome, "said so"))
         if self.chance.random() < 0.3:
             for _, ref in self.world.hints.sent[:3]:
                 lost(lambda ref=ref: dispatch.dispatch(self.world.ports, ref))
         self.world.settle(lost)
+
+    def _end(self, job_run_id: str, outcome: str) -> None:
+        """The program of a run hands on which nodes it picks, or nothing, or something without fields, and ends."""
+        run = self.world.targets.emr.runs[job_run_id]
+        picked = {"pick": [node for node in "abcdefg" if self.chance.random() < 0.5]}
+        result = self.chance.choice([picked, picked, picked, {}, None, "none"])
+        if result is not None:
+            dags.hands_on(self.world, run, result)
+        self.handed_on[run.request["run_id"], run.request["attempt"]] = result
+        run.state = outcome
 
     def rerun(self, run_id: str, node: str, request: str) -> None:
         """A user requests a re-run of a part, until it is acknowledged."""
@@ -79,7 +95,7 @@ class DagDriver:
                 return
             self.points.die_after = None
             for run_id in dags.living(self.world).values():
-                self.world.targets.emr.runs[run_id].state = "FAILED" if self.chance.random() < 0.2 else "SUCCESS"
+                self._end(run_id, "FAILED" if self.chance.random() < 0.2 else "SUCCESS")
             self.world.clock.pass_by("11m")
             dying.tick(self.world)
         raise AssertionError(f"expected an end, got {dags.states(self.world)}")

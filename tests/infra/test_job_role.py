@@ -51,6 +51,17 @@ def test_a_role_reads_and_writes_the_folders_of_its_namespace() -> None:
     assert may(role, "PutObject", f"{CONTROL}/logs/demo/applications/00a/jobs/1/SPARK_DRIVER/stdout.gz")
 
 
+def test_w18_a_role_writes_the_results_of_its_namespace_alone() -> None:
+    role, called = policy("demo"), policy("demo", callers=["marketing"])
+    for schedule, allowed in (("demo.flights.clean", [role, called]), ("marketing.daily.clean", [called])):
+        uri = S3Payloads(None, "control").result_uri(ids.job_id(schedule, 1, "e1"), 1)
+        key = uri.removeprefix("s3://control/")
+        for action in ("PutObject", "GetObject"):
+            assert [each for each in (role, called) if may(each, action, f"{CONTROL}/{key}")] == allowed
+        listing = [each for each in (role, called) if may(each, "ListBucket", CONTROL, s3_prefix=key)]
+        assert listing == allowed
+
+
 @pytest.mark.parametrize("other", ["demo2", "demo-b", "de", "sales"])
 def test_a_role_reaches_nothing_of_another_namespace(other: str) -> None:
     role = policy("demo", ["raw/demo/"])

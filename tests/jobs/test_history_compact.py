@@ -104,6 +104,7 @@ def whole() -> Run:
         "whole", number=3, billed=(100, 200, 0), reason="ended", outcome="timed_out", units=2, late=True, backfill="b1",
         rerun_of="r0", metrics={"rows": 5}, waited_for="a slot", target_id="ann", permits=("pool:demo.cpus",),
         request=replace(rows.run().request, target=worker), kind="fire", **node,
+        result={"mode": "full"}, result_refused="too large",
         **dict.fromkeys(instants, NOON - 5_000),
     )  # fmt: skip
 

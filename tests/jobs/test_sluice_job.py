@@ -328,3 +328,42 @@ def test_t24_a_malformed_period_is_refused(
     document["events"][0]["period"][field] = value
     with pytest.raises(ContextError, match=message):
         parse(document)
+
+
+def test_w18_a_result_reaches_the_context_of_the_next_run() -> None:
+    app = App(APP, at="2026-03-02T12:00Z")
+    app.object("sales", "region=eu/hour=4/part-0.csv", 100)
+    app.run("by_hour").succeed(result={"rows": 7})
+    document = contexts(app)["next"]
+    SCHEMA.validate(document)
+    context = parse(document)
+    assert context.upstream is not None
+    assert context.upstream.result == context.events[0].result == {"rows": 7}
+    assert context.result is None and context.result_uri == f"s3://control/results/{context.run_id}-1.json"
+
+
+def test_w18_under_a_worker_the_last_result_is_in_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "result.json"
+    monkeypatch.setenv("SLUICE_RESULT_FILE", str(file))
+    sluice_job.result({"mode": "delta"})
+    sluice_job.result(["é", 1.5, None])
+    assert json.loads(file.read_text()) == ["é", 1.5, None]
+
+
+def test_w18_a_large_result_is_written_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The work is done: the job does not fail for it."""
+    monkeypatch.setenv("SLUICE_RESULT_FILE", str(tmp_path / "result.json"))
+    sluice_job.result({"text": "x" * 11_000})
+    assert "at most 10,000 bytes of JSON, got 11,011; Sluice will not keep it" in capsys.readouterr().err
+    assert (tmp_path / "result.json").stat().st_size == 11_011
+
+
+def test_w18_a_result_that_is_no_json_or_has_no_place_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLUICE_RESULT_FILE", raising=False)
+    monkeypatch.setattr(sluice_job, "_loaded", [])
+    with pytest.raises(sluice_job.ResultError, match="expected a value that JSON can hold, got .*; convert it"):
+        sluice_job.result({"rows": object()})
+    with pytest.raises(sluice_job.ResultError, match="expected a run of Sluice, got no context; load the run's own"):
+        sluice_job.result({"rows": 1})

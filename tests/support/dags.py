@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from chalicelib.core.definitions.dag import NewDag
 from chalicelib.flow.dags import actions, runs
 from tests.support.answers import read
+from tests.support.fakes import EmrRun
 from tests.support.world import EMR, World, flights, full
 
 Document = dict[str, Any]
@@ -63,10 +65,12 @@ def state(world: World, name: str = "daily") -> dict[str, str]:
     return only
 
 
-def rerun(world: World, what: Any, node: str | None = None, request: str = "r1", name: str = "daily") -> Document:
+def rerun(
+    world: World, what: Any, node: str | None = None, request: str = "r1", name: str = "daily", elements: Any = None
+) -> Document:
     """Run a part of the only run again."""
     [only] = views(world, name)
-    return runs.rerun(world.ports, full(name), only["run_id"], what, node, "tester", request)
+    return runs.rerun(world.ports, full(name), only["run_id"], what, node, "tester", request, elements)
 
 
 def living(world: World) -> dict[str, str]:
@@ -78,9 +82,16 @@ def living(world: World) -> dict[str, str]:
     return found
 
 
-def ends(world: World, node: str, outcome: str = "SUCCESS", details: str = "") -> None:
-    """The run of a node ends, and all that follows happens."""
+def hands_on(world: World, run: EmrRun, result: Any) -> None:
+    """The program of a run writes its result into the control bucket."""
+    world.payloads.results[run.request["run_id"], run.request["attempt"]] = json.dumps(result).encode()
+
+
+def ends(world: World, node: str, outcome: str = "SUCCESS", details: str = "", result: Any = None) -> None:
+    """The run of a node ends, with this result, and all that follows happens."""
     run_id = living(world)[node]
+    if result is not None:
+        hands_on(world, world.targets.emr.runs[run_id], result)
     world.emr_says(run_id, "RUNNING")
     world.emr_says(run_id, outcome, details)
     world.settle()

@@ -11,9 +11,11 @@ from botocore.exceptions import ClientError
 
 from chalicelib.aws.targets.assumed import AssumedRoles
 from chalicelib.aws.targets.dag_start import DagStarts
+from chalicelib.aws.targets.each import EachElements
 from chalicelib.aws.targets.step_functions import StepFunctionsTarget
 from chalicelib.aws.targets.worker import WorkerTarget
 from chalicelib.core.instants import Instant, Millis
+from chalicelib.core.results import NONE, of_value
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
 from chalicelib.core.states import EMR_STATE, is_terminal
@@ -122,6 +124,7 @@ class FakeQueue:
         self.down: Answer | None = None  # the answer to everything, while it is set
         self.tried: list[tuple[str, int, Instant | None]] = []  # id, attempt, and when it was due
         self.takes: Millis = 0  # how long a call takes
+        self.returns: Any = None  # the answer of a function that is called with wait
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         self.tried.append((run.run_id, run.attempt, run.due_at))
@@ -135,7 +138,8 @@ class FakeQueue:
         self.messages.append((run.run_id, context))
         self.data.append(run.request.data)
         self.sent_at.append(self._clock.now())
-        return Started(f"m{len(self.messages)}", done=True)
+        result = of_value(self.returns) if run.request.target.get("wait") else NONE
+        return Started(f"m{len(self.messages)}", done=True, result=result)
 
     def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
         answers = [self.start(run, context) for run, context in calls]
@@ -236,6 +240,8 @@ class FakeTargets:
             return self.step_functions  # the real one, on a simulated service
         if kind == "dag":
             return DagStarts()  # the real one: it calls no service that needs a fake
+        if kind == "each":
+            return EachElements()  # so is this
         return self.emr if kind == "emr_serverless" else self.queue
 
     def probe(

@@ -10,11 +10,13 @@ from typing import Any
 
 from chalicelib.aws.tables import items
 from chalicelib.core import states
+from chalicelib.core.dags import elements
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
+from chalicelib.core.rows.elements import Elements
 from chalicelib.core.rows.event import AppliedEvent, ManifestRow, PostedEvent
 from chalicelib.core.rows.job import Job, Requested
 from chalicelib.core.rows.notice import DeadlineWatch
@@ -68,6 +70,8 @@ FINAL: dict[type, IsFinal] = {
     PeriodEnds: _always,
     AuditRow: _always,  # never changes
     DagRun: lambda row, _: row.wake_at is None,
+    # The run of the node has ended, and so has each element.
+    Elements: lambda row, _: row.wake_at is None and elements.is_over(row),
     Record: _always,
     DeadLetter: _always,
     # The key of a request is kept as long as history, for every outcome of its job.

@@ -30,6 +30,7 @@ class Execution:
     ended: int | None = None
     error: str | None = None
     cause: str | None = None
+    output: str | None = "{}"  # of one that succeeded
     shown: bool = True  # by DescribeExecution, which is eventually consistent
 
 
@@ -68,7 +69,8 @@ class StateMachines:
         if asked.get("includedData") == "METADATA_ONLY":
             return answer
         why = {name: text for name, text in (("error", found.error), ("cause", found.cause)) if text is not None}
-        return {**answer, "input": found.input, **why}
+        output = {"output": found.output} if found.status == "SUCCEEDED" and found.output is not None else {}
+        return {**answer, "input": found.input, **output, **why}
 
     def stop_execution(self, **asked: Any) -> dict[str, Any]:
         self._expect_valid("StopExecution", asked)
@@ -77,9 +79,16 @@ class StateMachines:
             self.end(found, "ABORTED", asked.get("error"), asked.get("cause"))
         return {"stopDate": _date(found.ended or 0)}
 
-    def end(self, execution: Execution, status: str, error: str | None = None, cause: str | None = None) -> None:
+    def end(
+        self,
+        execution: Execution,
+        status: str,
+        error: str | None = None,
+        cause: str | None = None,
+        output: str | None = "{}",
+    ) -> None:
         execution.status, execution.ended = status, self.clock.now()
-        execution.error, execution.cause = error, cause
+        execution.error, execution.cause, execution.output = error, cause, output
 
     def end_all(self, status: Callable[[Execution], str]) -> None:
         """Every execution that has not ended ends."""
@@ -114,7 +123,7 @@ def event_of(execution: Execution, now: int, **changed: Any) -> dict[str, Any]:
         "stopDate": execution.ended,
         "input": execution.input,
         "inputDetails": {"included": True},
-        "output": "{}" if execution.status == "SUCCEEDED" else None,
+        "output": execution.output if execution.status == "SUCCEEDED" else None,
         "outputDetails": {"included": True} if execution.status == "SUCCEEDED" else None,
         "stateMachineVersionArn": None,
         "stateMachineAliasArn": None,

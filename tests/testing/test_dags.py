@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sluice.errors import WrongUsage
 from sluice.testing import ApiRefused, App
 from tests.testing.test_apps import AT, EMR
 
@@ -107,3 +108,45 @@ def test_a_node_that_has_not_run_says_why(app: App) -> None:
     app.partition("flights", day=1)
     with pytest.raises(AssertionError, match="expected a run of node report, got none: it is PENDING, waits for check"):
         app.dag_run("nightly").node("report").succeed()
+
+
+BRANCHED: dict[str, Any] = NIGHTLY | {
+    "edges": [{"from": "load", "to": "check", "if": {"mode": ["full"]}}, {"from": "load", "to": "report"}]
+}
+
+
+def test_w18_a_test_gives_a_run_a_result(sluice_app: type[App]) -> None:
+    app = sluice_app(DOCUMENT | {"dags": {"nightly": BRANCHED}}, at=AT)
+    app.partition("flights", day=1)
+    app.run("nightly/load").succeed(result={"mode": "delta"})
+    assert app.run("nightly/load").result == {"mode": "delta"}
+    run = app.dag_run("nightly")
+    assert run.states == {"load": "SUCCEEDED", "check": "SKIPPED", "report": "RUNNING"}
+    assert run.node("check").why == 'needs a result of load where mode is \'full\', got {"mode": "delta"}'
+    assert app.run("nightly/report").context["upstream"]["result"] == {"mode": "delta"}
+
+
+def test_w18_a_test_sees_that_a_result_is_refused(sluice_app: type[App]) -> None:
+    app = sluice_app(DOCUMENT | {"dags": {"nightly": BRANCHED}}, at=AT)
+    app.partition("flights", day=1)
+    load = app.run("nightly/load")
+    load.succeed(result="x" * 11_000)
+    assert (load.state, load.result) == ("SUCCEEDED", None)
+    assert load.result_refused.startswith("expected a result of at most 10,000 bytes of JSON, got 11,002")
+    assert app.dag_run("nightly").states["check"] == "BLOCKED"
+
+
+def test_w18_a_test_sets_what_functions_return(sluice_app: type[App]) -> None:
+    function = {"type": "lambda", "function": "arn:aws:lambda:eu-west-1:123456789012:function:scan", "wait": True}
+    workflows = {"step": {"target": EMR}, "scan": {"target": function}}
+    dag = BRANCHED | {"nodes": BRANCHED["nodes"] | {"load": {"workflow": "scan"}}}
+    app = sluice_app(DOCUMENT | {"workflows": workflows, "dags": {"nightly": dag}}, at=AT)
+    app.answer_functions("nightly/load", {"mode": "full"}, {"mode": "delta"})
+    for day in (1, 2, 3):
+        app.partition("flights", day=day)
+    states = [app.dag_run("nightly", day=day).states["check"] for day in (1, 2, 3)]
+    assert states == ["RUNNING", "SKIPPED", "SKIPPED"]
+    with pytest.raises(
+        WrongUsage, match="expected an answer and a schedule with a Lambda target that waits, got 1 for"
+    ):
+        app.answer_functions("nightly/check", {"mode": "full"})

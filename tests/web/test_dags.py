@@ -122,6 +122,19 @@ def test_w4_a_bad_dag_is_refused_and_nothing_is_stored(api: Api, body: Any, fiel
     assert api.everything() == before
 
 
+def test_w18_a_dag_with_lists_is_stored_with_single_edges(api: Api) -> None:
+    nodes = {name: {"workflow": "clean" if name == "a" else "join"} for name in "abc"}
+    short = {**CHAIN, "nodes": nodes, "edges": [{"from": "a", "to": ["b", "c"], "if": {"go": [True]}}]}
+    stored = api.put(f"{ALL}/fan", short)
+    assert stored["edges"] == [
+        {"from": "a", "to": name, "on": ["COMPLETED"], "within": None, "if": {"go": [True]}} for name in "bc"
+    ]
+    assert api.put(f"{ALL}/fan", short)["version"] == stored["version"], "the same document changes nothing"
+    nodes["a"]["workflow"] = "notify"
+    late = {**short, "edges": [{"from": "c", "to": ["b"]}, {"from": ["a"], "to": "b"}]}
+    assert api.refused(400, "PUT", f"{ALL}/fan", late)["field"] == "edges.1.from"
+
+
 @pytest.mark.parametrize("body", [{}, {"from": "a", "all": True}, {"from": "a", "only": "b"}, {"form": "a"}])
 def test_w4_an_invalid_rerun_request_is_refused(api: Api, body: Any) -> None:
     api.put(f"{ALL}/again", CHAIN)

@@ -47,6 +47,35 @@ def test_w5_a_worker_claims_beats_and_reports_over_http(pool: Api) -> None:
     assert (logs["streams"], logs["exit_code"], logs["why"]) == ({"output": ["two", "three"]}, 0, None)
 
 
+@pytest.mark.parametrize(
+    "given", [{"result": {"mode": "full", "files": ["a"]}}, {"result_text": '{"mode": "full",\n  "files": ["a"]}'}]
+)
+def test_w18_a_worker_reports_a_result_over_http(pool: Api, given: dict[str, Any]) -> None:
+    lease = claim(pool)[0]
+    pool.post(f"/v1/leases/{lease['lease']}/heartbeat", ANN)
+    answer = pool.post(f"/v1/leases/{lease['lease']}/report", {**ANN, "state": "succeeded", **given})
+    assert answer["state"] == "SUCCEEDED" and "result_refused" not in answer
+    assert pool.get(f"/v1/runs/{lease['run_id']}")["result"] == {"mode": "full", "files": ["a"]}
+
+
+@pytest.mark.parametrize("given", [{"result": "x" * 11_000}, {"result_text": "mode: full"}])
+def test_w18_a_refused_result_does_not_refuse_the_report(pool: Api, given: dict[str, Any]) -> None:
+    lease = claim(pool)[0]
+    pool.post(f"/v1/leases/{lease['lease']}/heartbeat", ANN)
+    answer = pool.post(f"/v1/leases/{lease['lease']}/report", {**ANN, "state": "succeeded", **given})
+    run = pool.get(f"/v1/runs/{lease['run_id']}")
+    assert (answer["state"], run["state"], "result" in run) == ("SUCCEEDED", "SUCCEEDED", False)
+    assert answer["result_refused"] == run["result_refused"]
+    assert run["result_refused"].startswith("expected a result ")
+
+
+def test_w18_a_failure_has_no_result(pool: Api) -> None:
+    lease = claim(pool)[0]
+    pool.post(f"/v1/leases/{lease['lease']}/heartbeat", ANN)
+    pool.post(f"/v1/leases/{lease['lease']}/report", {**ANN, "state": "failed", "result": {"mode": "full"}})
+    assert "result" not in pool.get(f"/v1/runs/{lease['run_id']}")
+
+
 def test_w5_a_lost_lease_is_a_conflict_that_names_the_holder(pool: Api) -> None:
     lease = claim(pool)[0]
     pool.post(f"/v1/leases/{lease['lease']}/release", {**ANN, "message": "going down"})

@@ -205,3 +205,25 @@ def test_w5_a_worker_waits_as_long_as_the_api_allows(api: PlayedApi) -> None:
 def test_w5_without_a_given_delay_a_worker_waits_as_before(api: PlayedApi) -> None:
     api.play("POST", CLAIM, {"leases": []})
     assert claims_until(api, 3)[0] == [0, 20, 20]
+
+
+def test_w18_the_result_of_a_command_goes_with_its_report(api: PlayedApi) -> None:
+    api.play("POST", path("heartbeat"), ALIVE)
+    api.play("POST", path("report"), {**ENDED, "result_refused": "expected a result in JSON, got 'mode: full'"})
+    _, answer = work(api, "sh", "-c", """printf 'mode: full' > "$SLUICE_RESULT_FILE"; sleep 0.1""")
+    assert reports(api)[0]["result_text"] == "mode: full"
+    assert "result refused: expected a result in JSON, got 'mode: full'" in answer
+
+
+def test_w18_of_a_long_result_as_much_is_sent_as_refuses_it(api: PlayedApi) -> None:
+    api.play("POST", path("heartbeat"), ALIVE)
+    api.play("POST", path("report"), ENDED)
+    work(api, "sh", "-c", """head -c 1000000 /dev/zero | tr '\\0' 'x' > "$SLUICE_RESULT_FILE"; sleep 0.1""")
+    assert len(reports(api)[0]["result_text"]) == 70_000
+
+
+def test_w18_a_command_without_a_result_reports_none(api: PlayedApi) -> None:
+    api.play("POST", path("heartbeat"), ALIVE)
+    api.play("POST", path("report"), ENDED)
+    work(api, "true")
+    assert "result_text" not in reports(api)[0]

@@ -33,6 +33,14 @@ class S3Payloads:
     def context(self, run_id: str) -> Mapping[str, Any] | None:
         return self._document(_context_key(run_id))
 
+    def result_uri(self, run_id: str, attempt: int) -> str:
+        return f"s3://{self._bucket}/{_result_key(run_id, attempt)}"
+
+    def result(self, run_id: str, attempt: int, most: int) -> bytes | None:
+        body = self._body(_result_key(run_id, attempt))
+        content: bytes | None = body.read(most + 1) if body is not None else None
+        return content
+
     def log(self, key: str) -> str | None:
         body = self._body(key)
         return _tail(body) if body is not None else None
@@ -117,6 +125,10 @@ def _tail(packed: Any) -> str:
 
 def _context_key(run_id: str) -> str:
     return f"context/{run_id}.json"
+
+
+def _result_key(run_id: str, attempt: int) -> str:
+    return f"results/{run_id}-{attempt}.json"
 
 
 def _manifest_key(run_id: str) -> str:

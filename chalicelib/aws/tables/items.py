@@ -37,7 +37,19 @@ FORMAT = 4
 # That of bundles and their runs: older code would take them for single events, so it must refuse them.
 OF_BUNDLES = 5
 # As text, users' floats and deep structures keep every byte; DynamoDB's numbers would not preserve them.
-_JSON_FIELDS = {"definition", "document", "properties", "request", "event", "metrics", "named", "sends"}
+_JSON_FIELDS = {
+    "definition",
+    "document",
+    "properties",
+    "request",
+    "event",
+    "metrics",
+    "named",
+    "sends",
+    "result",
+    "element",
+    "elements",
+}
 _SPARSE = {
     "count",
     "plan",

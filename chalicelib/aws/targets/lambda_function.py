@@ -13,6 +13,7 @@ from chalicelib.aws.targets.aws_errors import refusal
 from chalicelib.aws.targets.clients import Clients
 from chalicelib.aws.targets.envelope import MAX_BYTES
 from chalicelib.aws.targets.no_lifecycle import Untracked
+from chalicelib.core import results
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, Started
 from chalicelib.settings import Settings
@@ -34,7 +35,11 @@ class LambdaTarget(Untracked):
             return answer
         if answer.get("FunctionError"):
             return NoAnswer(f"the function failed: {_text(answer)}")
-        return Started(str(answer["ResponseMetadata"].get("RequestId", "invoked")), done=True)
+        try:
+            result = results.of_text(answer["Payload"].read(results.MAX_READ + 1)) if wait else results.NONE
+        except BotoCoreError as error:
+            return NoAnswer(f"the answer of the function broke off: {error}")
+        return Started(str(answer["ResponseMetadata"].get("RequestId", "invoked")), done=True, result=result)
 
     def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
         """Call a function with a question and return its answer, or why there is none."""

@@ -33,6 +33,7 @@ ADAPTERS: Mapping[str, str] = {
     "step_functions": "step_functions",
     "worker": "worker",
     "dag": "dag_start",
+    "each": "each",
 }
 
 

@@ -20,10 +20,18 @@ from chalicelib.aws.targets.aws_errors import code_of, is_no_answer, message_of,
 from chalicelib.aws.targets.clients import Clients, Now
 from chalicelib.aws.targets.envelope import MAX_BYTES
 from chalicelib.core.instants import MINUTE, Instant, Millis
+from chalicelib.core.results import Result
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets import denials
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
-from chalicelib.core.targets.step_functions import STOPPED, execution_arn, execution_name, run_name_of, update_of
+from chalicelib.core.targets.step_functions import (
+    STOPPED,
+    execution_arn,
+    execution_name,
+    result_of,
+    run_name_of,
+    update_of,
+)
 from chalicelib.settings import Settings
 
 R = TypeVar("R")
@@ -42,6 +50,8 @@ FINAL_AFTER: Millis = 2 * MINUTE
 BETWEEN_QUESTIONS = 0.1  # seconds, when many runs are polled
 BETWEEN_ATTEMPTS = 0.2  # seconds, before the repeat of a call without an answer
 MAX_CAUSE = 32_768
+UNREADABLE = Result(refused="the output could not be read: the KMS key of the state machine is unusable")
+_LEFT_OUT = "left_out"  # of an execution: it was read without its encrypted fields
 
 # A start call answers within a second. After the timeout the next call has the same name.
 CALL: dict[str, Any] = {"connect_timeout": 2, "read_timeout": 6, "retries": {"total_max_attempts": 1}}
@@ -91,7 +101,8 @@ class StepFunctionsTarget:
         if found is None:
             return self._unknown(run)
         began, ended = _instant(found["startDate"]), _instant(found.get("stopDate") or found["startDate"])
-        return update_of(run.target_id, found["status"], began, ended, found.get("error"), found.get("cause"))
+        result = UNREADABLE if found.get(_LEFT_OUT) else result_of(found.get("output"))
+        return update_of(run.target_id, found["status"], began, ended, found.get("error"), found.get("cause"), result)
 
     def status_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
         """Poll runs one by one, because a listing has neither error nor cause. The pauses keep to the rate that
@@ -142,7 +153,8 @@ class StepFunctionsTarget:
         except ClientError as error:
             if not code_of(error).startswith("Kms") or code_of(error) in _THROTTLED:
                 raise
-        return self._described(arn, includedData="METADATA_ONLY")
+        found = self._described(arn, includedData="METADATA_ONLY")
+        return {**found, _LEFT_OUT: True} if found is not None else None
 
     def _described(self, arn: str, **more: str) -> Mapping[str, Any] | None:
         try:

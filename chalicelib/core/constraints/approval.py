@@ -34,6 +34,7 @@ class Approval(Constraint):
     wait_reason: ClassVar[WaitReason] = "approval"
     decidable_ahead: ClassVar[bool] = False
     by_person: ClassVar[bool] = True
+    once: ClassVar[bool] = True
     survives_timeout: ClassVar[bool] = True
     for_backfill: ClassVar[bool] = True
 

@@ -47,6 +47,7 @@ class Constraint(Document):
     decidable_ahead: ClassVar[bool] = True  # it can be evaluated before the instant of a fire, in a batch
     by_person: ClassVar[bool] = False  # a user decides, possibly before the instant of a fire
     survives_timeout: ClassVar[bool] = False  # a job that runs in spite of its timeout must still meet it (C10)
+    once: ClassVar[bool] = False  # a node with each meets it once, before its elements (W19)
     for_backfill: ClassVar[bool] = False  # it applies to a backfill's jobs; those that measure the present do not
     needs_lifecycle: ClassVar[bool] = False  # only for a target with a lifecycle
 

@@ -19,6 +19,7 @@ class Fresh(Constraint):
     """Each of ``workflows`` has succeeded ``within`` a span before now (C7). ``on_unmet`` has no default."""
 
     wait_reason: ClassVar[WaitReason] = "upstream"
+    once: ClassVar[bool] = True
 
     type: Literal["fresh"]
     workflows: tuple[Reference, ...] = Field(min_length=1, max_length=20)

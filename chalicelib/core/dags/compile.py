@@ -2,7 +2,8 @@
 
 The start has the DAG's trigger. Each node waits for the statuses of its upstream nodes. It counts only runs that the
 schedules of these nodes started. By the correlation key `rounds.KEY` it counts only those of the same DAG run. A node
-with a join rule counts one event, which Sluice applies when the rule is met (`flow/runs/joins.py`).
+with a join rule, or with a pattern for a result, counts one event, which Sluice applies when the rule is met
+(`flow/runs/joins.py`).
 
 The names of the nodes' schedules contain a digest of the graph, so another graph has other schedules. A DAG run that
 has begun continues with the schedules of its own graph, even if a user changes the DAG.
@@ -18,7 +19,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from chalicelib.core import ids
-from chalicelib.core.dags import join, rounds
+from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.dag import Dag, Edge, Node
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError, from_validation
@@ -102,7 +103,7 @@ def _trigger(dag: Dag, name: str, graph: str) -> dict[str, Any]:
     rule, edges = dag.nodes[name].when, dag.into(name)
     if not edges or rule == "always":
         return {"type": "program_status", "workflow": graph, "schedule": ids.dag_start(ids.dag_of(graph))}
-    if join.is_decided(rule):
+    if dag.is_decided(name):
         names = [edge.from_ for edge in edges]
         before = {name: (dag.nodes[name].workflow, ids.dag_node(graph, name)) for name in names}
         return {"type": "nodes", "rule": rule, "nodes": before}

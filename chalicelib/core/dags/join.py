@@ -1,4 +1,4 @@
-"""Join rules: whether a node of a DAG runs, by the ends of the nodes before it (W17).
+"""Join rules: whether a node of a DAG runs, by the ends of the nodes before it (W17) and their results (W18).
 
 `judge` is a function of the ends alone, and not of their order. So what it has once decided stays decided, however many
 more nodes end.
@@ -11,9 +11,10 @@ from typing import Literal
 
 from chalicelib.core.definitions.dag import JoinRule
 
-# What the end of a node before means for an edge. met: it ended as the edge requires. skipped: it was skipped, or the
-# edge waits for a failure that did not happen. failed: any other end. open: it has not ended.
-Outcome = Literal["met", "skipped", "failed", "open"]
+# What the end of a node before means for an edge. met: it ended as the edge requires. unmet: it succeeded, and its
+# result does not match the pattern of the edge. skipped: it was skipped, or the edge waits for a failure that did not
+# happen. failed: any other end, and a success without a result to match. open: it has not ended.
+Outcome = Literal["met", "unmet", "skipped", "failed", "open"]
 # START: the node runs. SKIPPED, BLOCKED: it never will. OPEN: it depends on nodes that have not ended.
 Decision = Literal["START", "SKIPPED", "BLOCKED", "OPEN"]
 
@@ -27,12 +28,6 @@ _AT_ONCE: dict[tuple[JoinRule, Outcome], Decision] = {
 HANDLES: tuple[JoinRule, ...] = ("one_succeeded", "one_failed")
 
 
-def is_decided(rule: JoinRule) -> bool:
-    """Whether Sluice decides on a node by the states of those before it. Under the other two rules, the status of a run
-    reaches the node by itself: of each node before it, or of the start of the DAG."""
-    return rule not in ("all_succeeded", "always")
-
-
 def judge(rule: JoinRule, outcomes: Collection[Outcome]) -> Decision:
     """Whether a node runs. ``outcomes`` are those of the edges that lead to it; a node without edges runs."""
     if rule == "always":
@@ -44,9 +39,10 @@ def judge(rule: JoinRule, outcomes: Collection[Outcome]) -> Decision:
 
 
 def _in_the_end(rule: JoinRule, outcomes: Collection[Outcome]) -> Decision:
-    """The decision when all nodes before have ended, and no single one of them decides."""
-    if rule == "all_succeeded":
-        return "SKIPPED" if "skipped" in outcomes else "START"
+    """The decision when all nodes before have ended, and no single one of them decides. A result that does not match
+    skips the node whatever its rule, unless that waits for one success only."""
     if rule == "one_succeeded":
         return "BLOCKED" if "failed" in outcomes else "SKIPPED"
-    return "SKIPPED" if rule == "one_failed" else "START"
+    if rule == "one_failed" or "unmet" in outcomes:
+        return "SKIPPED"
+    return "SKIPPED" if rule == "all_succeeded" and "skipped" in outcomes else "START"

@@ -10,13 +10,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from chalicelib.core.dags import join
+from chalicelib.core import results
+from chalicelib.core.dags import branches, join
 from chalicelib.core.dags import rounds as dag_rounds
 from chalicelib.core.dags.join import Decision, Outcome
 from chalicelib.core.dags.rounds import Round
 from chalicelib.core.definitions import dag as definition_dag
 from chalicelib.core.definitions.dag import Dag, Edge, Node
 from chalicelib.core.instants import Instant
+from chalicelib.core.results import Result
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
@@ -34,6 +36,7 @@ DagState = Literal["RUNNING", "SUCCEEDED", "FAILED"]
 Again = Literal["from", "only", "all"]
 UNDER_WAY: tuple[NodeState, ...] = ("PENDING", "WAITING", "STARTING", "RUNNING", "RETRYING")
 WELL: tuple[NodeState, ...] = ("SUCCEEDED", "SKIPPED")
+_NONE_KEPT: Mapping[str, NodeState] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,18 @@ def _reruns(dag: Dag, dag_run: str, row: DagRun | None) -> Iterator[tuple[Round,
         yield Round(dag_run, number, rerun["what"] == "only"), again(dag, rerun["what"], rerun.get("node"))
 
 
+def frozen(dag: Dag, dag_run: str, row: DagRun | None) -> dict[str, NodeState]:
+    """The nodes that did not run before a node before them ran again alone, with the states that they had then. They
+    keep these: a re-run decides about its own round."""
+    latest, found = rounds(dag, dag_run, row), dict[str, NodeState]()
+    for (round_, nodes), rerun in zip(_reruns(dag, dag_run, row), row.reruns if row else (), strict=True):
+        if "skipped" not in rerun:  # not alone, or requested before states were kept
+            continue
+        after = [edge.to for edge in dag.edges if edge.from_ in nodes and latest[edge.to].number < round_.number]
+        found |= {node: "SKIPPED" if node in rerun["skipped"] else "BLOCKED" for node in after}
+    return found
+
+
 def generation_at(schedule_state: ScheduleState, instant: Instant) -> int:
     """The generation of a node's schedule that runs the node for a DAG run that began at ``instant``. There may be
     several, since a deleted DAG can be created again. A generation is the instant at which it began."""
@@ -90,13 +105,17 @@ def generation_at(schedule_state: ScheduleState, instant: Instant) -> int:
 
 
 def node_states(
-    dag: Dag, latest: Mapping[str, Round], seen: Mapping[str, NodeRows], gone: Collection[str] = ()
+    dag: Dag,
+    latest: Mapping[str, Round],
+    seen: Mapping[str, NodeRows],
+    gone: Collection[str] = (),
+    kept: Mapping[str, NodeState] = _NONE_KEPT,
 ) -> dict[str, NodeStatus]:
     """The status of each node. Until the status of an upstream run is announced, the nodes that it reaches are active.
-    Nodes in ``gone`` are blocked instead, since their schedules no longer exist."""
+    Nodes in ``gone`` are blocked instead, since their schedules no longer exist. ``kept`` is from `frozen`."""
     found: dict[str, NodeStatus] = {}
     for node in definition_dag.in_order(dag):
-        status = _status_of_node(node, dag, latest, seen[node], found)
+        status = _status_of_node(node, dag, latest, seen[node], found, kept.get(node))
         if node in gone and status.state in ("PENDING", "WAITING"):
             why = plain("the DAG was deleted before this node was reached")
             status = NodeStatus("BLOCKED", why, latest[node], seen[node])
@@ -105,7 +124,8 @@ def node_states(
 
 
 def succeeding(dag: Dag) -> list[str]:
-    """The nodes that run if every run succeeds, in an order in which they may. A failure alone leads to the others."""
+    """The nodes that run if every run succeeds and every result matches, in an order in which they may. A failure alone
+    leads to the others."""
     found: list[str] = []
     for node in definition_dag.in_order(dag):
         outcomes: list[Outcome] = [
@@ -153,12 +173,18 @@ def reaches(edge: Edge, run: Run | None) -> bool:
     return run is not None and status_of(run) in edge.on
 
 
+def result_of(node: NodeStatus) -> Result:
+    """What the run of a node has handed on in its latest round. None before it has succeeded."""
+    run = node.rows.run
+    return results.NONE if run is None else Result(run.result, run.result_refused)
+
+
 def outcome_of(edge: Edge, upstream: NodeStatus) -> Outcome:
     """What the state of an upstream node means for an edge."""
     if upstream.state in UNDER_WAY:
         return "open"
     if reaches(edge, upstream.rows.run):
-        return "met"
+        return branches.outcome(edge.if_, result_of(upstream))
     no_failure = upstream.state == "SUCCEEDED" and "COMPLETED" not in edge.on
     return "skipped" if upstream.state == "SKIPPED" or no_failure else "failed"
 
@@ -169,7 +195,12 @@ def decision_on(dag: Dag, node: str, states: Mapping[str, NodeStatus]) -> Decisi
 
 
 def _status_of_node(
-    node: str, dag: Dag, latest: Mapping[str, Round], seen: NodeRows, before: Mapping[str, NodeStatus]
+    node: str,
+    dag: Dag,
+    latest: Mapping[str, Round],
+    seen: NodeRows,
+    before: Mapping[str, NodeStatus],
+    kept: NodeState | None,
 ) -> NodeStatus:
     def status(state: NodeState, why: Why) -> NodeStatus:
         return NodeStatus(state, why, latest[node], seen)
@@ -182,23 +213,27 @@ def _status_of_node(
     if seen.job is not None and seen.job.met_at is not None:
         return status("WAITING", seen.job.reason)
     definition, edges, decision = dag.nodes[node], dag.into(node), decision_on(dag, node, before)
-    if decision == "START":
-        # The round of this node began after those of its upstream nodes, so their ends reach it. No later one does.
-        if definition.when == "always" or all(before[edge.from_].round.number <= latest[node].number for edge in edges):
-            return replace(status("PENDING", plain(_met(definition))), starts=True)
+    # The round of a node begins after those of its upstream nodes, so their ends reach it. No later one does.
+    in_time = definition.when == "always" or all(
+        before[edge.from_].round.number <= latest[node].number for edge in edges
+    )
+    if decision == "START" and in_time and kept is None:
+        return replace(status("PENDING", plain(_met(definition))), starts=True)
+    if decision == "START" or (kept is not None and decision != kept):
         again_alone = "an upstream node has run again alone since; run the DAG again from this node"
-        return status("BLOCKED", plain(again_alone))
-    if decision == "OPEN" or _runs_anyway(definition, edges, seen, before):
+        return status(kept or "BLOCKED", plain(again_alone))
+    if decision == "OPEN" or _runs_anyway(dag, node, seen, before):
         open_ones = [edge.from_ for edge in edges if outcome_of(edge, before[edge.from_]) == "open"]
-        unmet = f"waits for {', '.join(open_ones)}" if open_ones else "runs when its timeout ends"
-        return status("WAITING" if seen.job is not None else "PENDING", plain(unmet))
-    return status(decision, _lost(definition, edges, before))
+        waits = f"waits for {', '.join(open_ones)}" if open_ones else "runs when its timeout ends"
+        return status("WAITING" if seen.job is not None else "PENDING", plain(waits))
+    return status(decision, _lost(definition, decision, edges, before))
 
 
-def _runs_anyway(node: Node, edges: Sequence[Edge], seen: NodeRows, before: Mapping[str, NodeStatus]) -> bool:
+def _runs_anyway(dag: Dag, name: str, seen: NodeRows, before: Mapping[str, NodeStatus]) -> bool:
     """Whether the timeout of a node runs it although nodes before it failed. It has a job, or the end of a node before
     it makes one."""
-    if node.when != "all_succeeded" or node.timeout == "never" or node.timeout.then != "run":
+    node, edges = dag.nodes[name], dag.into(name)
+    if dag.is_decided(name) or node.when == "always" or node.timeout == "never" or node.timeout.then != "run":
         return False
     return seen.job is not None or any(outcome_of(edge, before[edge.from_]) in ("met", "open") for edge in edges)
 
@@ -207,16 +242,32 @@ def _met(node: Node) -> str:
     return "all upstream nodes have ended as required" if node.when == "all_succeeded" else f"{node.when}: starts"
 
 
-def _lost(node: Node, edges: Sequence[Edge], before: Mapping[str, NodeStatus]) -> Why:
+def _lost(node: Node, decision: Decision, edges: Sequence[Edge], before: Mapping[str, NodeStatus]) -> Why:
     """Why a node will not run: the nodes before it that are the reason."""
-    outcomes = {edge: outcome_of(edge, before[edge.from_]) for edge in edges}
+    outcomes = [(edge, outcome_of(edge, before[edge.from_])) for edge in edges]
     if node.when == "all_succeeded":
-        unmet = [edge for edge, outcome in outcomes.items() if outcome in ("failed", "skipped")]
-        return joined(
-            f"needs {edge.from_} {' or '.join(edge.on)}, which is {before[edge.from_].state}" for edge in unmet
-        )
-    reasons = [edge for edge, outcome in outcomes.items() if node.when != "none_failed" or outcome == "failed"]
-    return plain(f"{node.when}: {', '.join(f'{edge.from_} is {before[edge.from_].state}' for edge in reasons)}")
+        return joined(unmet(edge, before[edge.from_]) for edge, outcome in outcomes if outcome not in ("met", "open"))
+    wanted = {"BLOCKED": "failed", "SKIPPED": "unmet"}[decision] if node.when in ("none_failed", "all_done") else None
+    reasons = [edge for edge, outcome in outcomes if wanted in (None, outcome)]
+    said = joined((_is_now(edge, before[edge.from_]) for edge in reasons), ", ")
+    return Why.of(said.code, f"{node.when}: ", said)
+
+
+def is_asked(edge: Edge, upstream: NodeStatus) -> bool:
+    """Whether the result of an upstream node was asked for, since it succeeded."""
+    return edge.if_ is not None and reaches(edge, upstream.rows.run)
+
+
+def unmet(edge: Edge, upstream: NodeStatus) -> Why:
+    """What an edge needs that the end of its upstream node did not give."""
+    if edge.if_ is not None and is_asked(edge, upstream):
+        return branches.lacks(edge.from_, edge.if_, result_of(upstream))
+    return plain(f"needs {edge.from_} {' or '.join(edge.on)}, which is {upstream.state}")
+
+
+def _is_now(edge: Edge, upstream: NodeStatus) -> Why:
+    lacks = is_asked(edge, upstream) and outcome_of(edge, upstream) != "met"
+    return unmet(edge, upstream) if lacks else plain(f"{edge.from_} is {upstream.state}")
 
 
 def correlation_of(round_: Round) -> dict[str, str]:

@@ -5,12 +5,24 @@ The rules here concern one document: its names fit together, and it has no cycle
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, ValidationError, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    field_validator,
+    model_validator,
+)
 
 from chalicelib.core.constraints.registry import AnyConstraint
+from chalicelib.core.definitions.each import Each
 from chalicelib.core.definitions.incomplete import Incomplete
 from chalicelib.core.definitions.per import Per
 from chalicelib.core.definitions.schedule import CatchUp, Schedule, Timeout, TimeoutOrNever
@@ -18,7 +30,6 @@ from chalicelib.core.documents import (
     ONCE_EACH,
     STORED,
     Described,
-    Document,
     Duration,
     Name,
     Properties,
@@ -27,6 +38,7 @@ from chalicelib.core.documents import (
     Zone,
 )
 from chalicelib.core.errors import SluiceError, from_validation, invalid, meant
+from chalicelib.core.triggers import patterns
 from chalicelib.core.triggers.tree import AnyTrigger
 
 MAX_NODES = 100  # each becomes a schedule, and one request puts them all, one after the other
@@ -37,9 +49,10 @@ JoinRule = Literal["all_succeeded", "none_failed", "all_done", "one_succeeded", 
 
 class Node(Sparse):
     """One step: a workflow, and the settings of a schedule other than its trigger. Several nodes may run the same
-    workflow. ``when`` is its join rule: how the nodes before it must have ended (`core/dags/join.py`)."""
+    workflow. ``when`` is its join rule: how the nodes before it must have ended (`core/dags/join.py`). ``each`` makes a
+    job for each element of a list (W19)."""
 
-    omitted: ClassVar[Collection[str]] = ("when",)
+    omitted: ClassVar[Collection[str]] = ("when", "each")
 
     workflow: Reference
     properties: Properties = Field(default_factory=dict)
@@ -47,23 +60,77 @@ class Node(Sparse):
     priority: int | None = Field(default=None, ge=0, le=9)
     timeout: TimeoutOrNever = Field(default_factory=Timeout)
     when: JoinRule = "all_succeeded"
+    each: Each | None = None
 
 
-class Edge(Document):
+def _one_name(given: Any) -> Any:
+    """A list of names has become edges of one name each before (`_each_pair`), unless it is empty."""
+    if isinstance(given, list | tuple):
+        raise invalid("", "the name of a node, or a list of names", list(given), "name a node, or remove the edge")
+    return given
+
+
+# The end of an edge. In a document that is sent, it may be a list: it stands for one edge of each.
+NodeName = Annotated[Name, BeforeValidator(_one_name, json_schema_input_type=Name | list[Name])]
+
+
+class Edge(Sparse):
     """``to`` is launched after ``from`` has ended with a status in ``on``. With ``within``, only while the last success
-    of the workflow of ``from`` is no older than that."""
+    of the workflow of ``from`` is no older than that. With ``if``, only if the result of ``from`` matches that pattern;
+    if it does not, ``to`` is skipped (W18). Either end may be a list of nodes, which stands for an edge of each."""
 
-    from_: Name = Field(alias="from")
-    to: Name
+    omitted: ClassVar[Collection[str]] = ("if_",)
+
+    from_: NodeName = Field(alias="from")
+    to: NodeName
     on: Annotated[tuple[End, ...], Field(min_length=1), ONCE_EACH] = ("COMPLETED",)
     within: Duration | None = None
+    if_: dict[str, Any] | None = Field(default=None, alias="if")
+
+    _place: int | None = PrivateAttr(None)  # in the document that was sent, if a list before it makes that another one
+
+    @field_validator("if_")
+    @classmethod
+    def _known_operators(cls, pattern: dict[str, Any] | None, info: ValidationInfo) -> dict[str, Any] | None:
+        if pattern is not None and info.context != STORED:  # it was checked when it was put
+            patterns.check_pattern(pattern, "")
+        return pattern
 
     @model_validator(mode="after")
-    def _measures_successes(self) -> Edge:
-        if self.within is not None and self.on != ("COMPLETED",):
-            hint = "leave within out: it measures the age of the last success"
-            raise invalid("within", "within only on an edge that waits for COMPLETED alone", list(self.on), hint)
+    def _is_about_successes(self) -> Edge:
+        hints = {
+            "within": "leave within out: it measures the age of the last success",
+            "if": "leave if out: only a run that succeeds has a result",
+        }
+        for field, value in (("within", self.within), ("if", self.if_)):
+            if value is not None and self.on != ("COMPLETED",):
+                expected = f"{field} only on an edge that waits for COMPLETED alone"
+                raise invalid(field, expected, list(self.on), hints[field])
         return self
+
+
+def _each_pair(given: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    """The edges for which one of a document stands: one for each pair of the nodes that its ends name."""
+    ends = [given.get(end) if isinstance(given, Mapping) else None for end in ("from", "to")]
+    if not any(isinstance(end, list | tuple) and end for end in ends):
+        return (validate(given),)
+    before, after = (end if isinstance(end, list | tuple) and end else [end] for end in ends)
+    return tuple(validate({**given, "from": one, "to": other}) for one in before for other in after)
+
+
+def _flat(groups: Sequence[Sequence[Edge]]) -> tuple[Edge, ...]:
+    found = tuple((place, edge) for place, group in enumerate(groups) for edge in group)
+    if len(found) > MAX_EDGES:
+        raise invalid("", f"at most {MAX_EDGES} edges", len(found), "divide the DAG")
+    for number, (place, edge) in enumerate(found):
+        if number != place:
+            edge._place = place
+    return tuple(edge for _, edge in found)
+
+
+Edges = Annotated[
+    tuple[Annotated[Edge, WrapValidator(_each_pair)], ...], Field(max_length=MAX_EDGES), AfterValidator(_flat)
+]
 
 
 class Dag(Described, Sparse):
@@ -84,7 +151,7 @@ class Dag(Described, Sparse):
     zone: Zone = "UTC"
     catch_up: CatchUp = Field(default_factory=CatchUp)
     nodes: dict[Name, Node] = Field(min_length=1, max_length=MAX_NODES)
-    edges: tuple[Edge, ...] = Field(default=(), max_length=MAX_EDGES)
+    edges: Edges = ()
 
     @model_validator(mode="after")
     def _can_start(self, info: ValidationInfo) -> Dag:
@@ -96,7 +163,7 @@ class Dag(Described, Sparse):
     @model_validator(mode="after")
     def _is_a_graph(self) -> Dag:
         seen: set[tuple[str, str]] = set()
-        for number, edge in enumerate(self.edges):
+        for number, edge in self.placed():
             for field, name in (("from", edge.from_), ("to", edge.to)):
                 if name not in self.nodes:
                     hint = meant(name, self.nodes, "add the node, or correct the name")
@@ -107,6 +174,7 @@ class Dag(Described, Sparse):
             seen.add((edge.from_, edge.to))
         check_acyclic(self)
         _check_rules(self)
+        _check_each(self)
         return self
 
     @classmethod
@@ -127,6 +195,17 @@ class Dag(Described, Sparse):
         """The edges that lead to a node."""
         return tuple(edge for edge in self.edges if edge.to == node)
 
+    def placed(self) -> Iterator[tuple[int, Edge]]:
+        """The edges, each with the number of the one of the document that was sent, from 0 on."""
+        for number, edge in enumerate(self.edges):
+            yield number if edge._place is None else edge._place, edge
+
+    def is_decided(self, node: str) -> bool:
+        """Whether Sluice decides on a node by the states and results of those before it. Otherwise the status of a run
+        reaches the node by itself: of each node before it, or of the start of the DAG."""
+        rule = self.nodes[node].when
+        return rule not in ("all_succeeded", "always") or any(edge.if_ is not None for edge in self.into(node))
+
 
 class NewDag(Dag):
     """A DAG as a user sends it. ``enabled`` enables or disables it at once; None keeps its present mode (L2)."""
@@ -134,23 +213,69 @@ class NewDag(Dag):
     enabled: bool | None = None
 
     def definition(self) -> Dag:
-        return Dag.model_validate(self.model_dump(exclude={"enabled"}, by_alias=True))
+        found = Dag.model_validate(self.model_dump(exclude={"enabled"}, by_alias=True))
+        for edge, sent in zip(found.edges, self.edges, strict=True):
+            edge._place = sent._place
+        return found
 
 
 def _check_rules(dag: Dag) -> None:
-    """Raises ``invalid`` for a join rule of a node without edges, and for an edge that says more than the rule of its
-    node."""
+    """Raises ``invalid`` for a join rule of a node without edges, and for an edge that the rule of its node does not
+    ask."""
     for name, node in dag.nodes.items():
         if node.when != "all_succeeded" and not dag.into(name):
             hint = "leave when out: a node without edges runs when the run begins"
             raise invalid(f"nodes.{name}.when", "a node to which an edge leads", node.when, hint)
-    for number, edge in enumerate(dag.edges):
+    for number, edge in dag.placed():
         rule = dag.nodes[edge.to].when
         for field, value in (("within", edge.within), ("on", list(edge.on) if edge.on != ("COMPLETED",) else None)):
             if value is not None and rule != "all_succeeded":
                 hint = f"leave {field} out, or remove when from {edge.to}"
                 expected = f"no {field}: the rule {rule} of {edge.to} says how the nodes before it must end"
                 raise invalid(f"edges.{number}.{field}", expected, value, hint)
+        if edge.if_ is not None and rule in ("one_failed", "always"):
+            hint = f"leave if out, or give {edge.to} another rule"
+            raise invalid(f"edges.{number}.if", f"no if: {edge.to} does not wait for successes", rule, hint)
+    _check_patterns(dag)
+
+
+def _check_patterns(dag: Dag) -> None:
+    """Raises ``invalid`` for more patterns than a view of a run may try."""
+    work = [patterns.work(edge.if_) for edge in dag.edges if edge.if_ is not None]
+    bounds = (
+        (patterns.MAX_TRIGGER_LEAVES, sum(part.leaves for part in work), "leaves"),
+        (patterns.MAX_OPERATORS, sum(part.operators for part in work), "operators"),
+    )
+    for most, got, what in bounds:
+        if got > most:
+            hint = "list plain values, or let a result say in one field which nodes to run"
+            raise invalid("edges", f"at most {most} {what} in the patterns of all edges", got, hint)
+
+
+def _check_each(dag: Dag) -> None:
+    """Raises ``invalid`` for a node with ``each`` whose list comes from no node directly before it, or that may begin
+    before that node has ended."""
+    for name, node in dag.nodes.items():
+        if node.each is None:
+            continue
+        before = [edge.from_ for edge in dag.into(name)]
+        if node.each.of not in before:
+            hint = meant(
+                node.each.of, before, f"add the edge {{from: {node.each.of}, to: {name}}}, or correct the name"
+            )
+            known = f"a node directly before {name} ({', '.join(before) or 'there is none'})"
+            raise invalid(f"nodes.{name}.each.of", known, node.each.of, hint)
+        if dag.nodes[node.each.of].each is not None:
+            hint = f"put a node between {node.each.of} and {name} whose result is one list"
+            expected = "a node without each: the elements of one have a result each"
+            raise invalid(f"nodes.{name}.each.of", expected, node.each.of, hint)
+        if node.when in ("always", "one_succeeded", "one_failed"):
+            hint = (
+                f"write all_succeeded, none_failed or all_done: by this rule {name} may begin before its list is there"
+            )
+            raise invalid(
+                f"nodes.{name}.when", "a rule that waits for all nodes before a node with each", node.when, hint
+            )
 
 
 def check_acyclic(dag: Dag) -> None:

@@ -15,6 +15,7 @@ from chalicelib.core.constraints import registry
 from chalicelib.core.constraints.registry import AnyConstraint
 from chalicelib.core.definitions.calendar import calendar_key
 from chalicelib.core.definitions.data import Carried, refuse_data_uri
+from chalicelib.core.definitions.each import Each
 from chalicelib.core.definitions.incomplete import Incomplete
 from chalicelib.core.definitions.listed import Listed, check_listed
 from chalicelib.core.definitions.per import Per
@@ -24,6 +25,7 @@ from chalicelib.core.documents import (
     Described,
     Document,
     Duration,
+    Internal,
     Properties,
     Reference,
     StoredReference,
@@ -139,7 +141,7 @@ class Schedule(Described, Carried):
     ``values``: the values of keys in ``by``. A partition without such a key belongs to the job of each of them (T27).
     """
 
-    omitted: ClassVar[Collection[str]] = (*Carried.omitted, "values", "per", "incomplete", "late")
+    omitted: ClassVar[Collection[str]] = (*Carried.omitted, "values", "per", "incomplete", "late", "each")
 
     workflow: StoredReference
     trigger: AnyTrigger
@@ -167,6 +169,7 @@ class Schedule(Described, Carried):
     when_done: Literal["keep", "delete"] = "keep"
     spread: Spread | None = None
     notify: tuple[Notify, ...] = Field(default=(), max_length=5)
+    each: Internal[Each | None] = None  # of the schedule of a node (W19)
 
     @model_validator(mode="before")
     @classmethod

@@ -155,12 +155,17 @@ def reached(run: Run) -> tuple[str, ...]:
 
 def announced(run: Run) -> tuple[str, ...]:
     """The statuses that a run has to announce: first those that are not announced yet, then that of its state, last
-    that a node has ended."""
+    that a node has ended. An element of a node announces its end alone, which is counted: the statuses are those of
+    the run of the node (W19)."""
+    if run.element is not None:
+        return ended(run)
     status = PROGRAM_STATUS.get(run.state)
     return (*run.announce, *((status,) if status else ()), *ended(run))
 
 
 def ended(run: Run) -> tuple[str, ...]:
-    """`ENDED` for the last attempt of a node's run in a round of its DAG run, however it ended; else nothing."""
+    """`ENDED` for the last attempt of a node's run in a round of its DAG run, or of an element of it, however it ended;
+    else nothing."""
     over = states.is_terminal(run.state) and run.state != "RETRYING" and run.rerun_of is None
-    return (ENDED,) if over and rounds.decides(run.correlation) is not None else ()
+    counts = run.element is not None or rounds.decides(run.correlation) is not None
+    return (ENDED,) if over and counts else ()

@@ -159,7 +159,9 @@ def _run_line(run: Run, prices: Prices) -> Line:
         "worker_pool": workers.pool_of(run) if workers.is_pulled(run) else None,
         "pool": next((names.pool_of(limit) for limit in run.permits if names.is_pool(limit)), None),
         "units": run.units or None,
-        "metrics": _text(run.metrics),
+        "metrics": _text(run.metrics or None),
+        "result": _text(run.result),
+        "result_refused": run.result_refused or None,
         "backfill": run.backfill,
         "rerun_of": run.rerun_of,
         **_dag(run),
@@ -225,7 +227,7 @@ def _dag(run: Run) -> Line:
 
 def _text(document: Any) -> str | None:
     """A document as JSON text: its fields are defined by users, so they cannot be columns."""
-    return json.dumps(document, separators=(",", ":")) if document else None
+    return json.dumps(document, separators=(",", ":")) if document is not None else None
 
 
 def _record_line(record: Record) -> Line:

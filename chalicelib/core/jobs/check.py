@@ -16,6 +16,7 @@ from typing import Literal
 from chalicelib.core import ids
 from chalicelib.core.access import grants
 from chalicelib.core.constraints.constraint import Condition, Situation, externals_of, keyed
+from chalicelib.core.dags import elements
 from chalicelib.core.definitions import overrides
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import fire, timer
@@ -302,6 +303,8 @@ def _reason(job: Job, schedule: Schedule, verdict: tree.Verdict | None, now: Ins
     """What started the job, without the waits since."""
     if verdict is not None:
         return verdict.why
+    if job.element is not None and not job.traits.retries and not job.traits.requested:
+        return elements.reason(job.element)
     if job.traits.of_events:
         arrived = "; ".join(tree.evaluate(schedule.trigger, job.leaves, now).arrived)
         return Why.of("trigger_met", f"trigger met: {arrived}")

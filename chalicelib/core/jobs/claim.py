@@ -129,7 +129,9 @@ def build_run(
         workflow_version=facts.workflow_version,
         approvals=dict(job.approvals or {}) if attempts > job.attempt else None,
         uses=tuple(use.text for use in facts.granted.uses),
-        registers=workflow.datasets_registered(schedule.workflow.partition(".")[0]),
+        # The data of a node is complete when its last element has ended: then the run of the node registers it.
+        registers=() if job.element else workflow.datasets_registered(schedule.workflow.partition(".")[0]),
+        element=job.element,
         number=_number(job, facts, names.workflow_limit(schedule.workflow), permits),
         period_parts={leaf: each.parts for leaf, each in job.leaves.items() if each.parts is not None} or None,
         wake_at=now,

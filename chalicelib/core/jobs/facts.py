@@ -96,10 +96,12 @@ class Facts:
 
     @property
     def relied_on(self) -> Definition | None:
-        """The definition of a workflow without a lifecycle that a start relies on. The workflow asks for an approval,
-        or it belongs to another namespace and may begin to ask for one. The limit of any other workflow has its
-        edition."""
-        if self.workflow is None or self.schedule_state is None or self.workflow.target.has_lifecycle:
+        """The definition of a workflow without a lifecycle, or with elements, that a start relies on. The workflow asks
+        for an approval, or it belongs to another namespace and may begin to ask for one. The limit of any other
+        workflow has its edition."""
+        if self.workflow is None or self.schedule_state is None:
+            return None
+        if self.workflow.target.has_lifecycle and not self.workflow.target.of_elements:
             return None
         row = self.workflow_row
         own = row is not None and row.name.partition(".")[0] == self.schedule_state.schedule.partition(".")[0]
@@ -110,8 +112,9 @@ class Facts:
         return self.limit_states.get(name) or LimitState(name)
 
     def asks(self, namespace: str) -> tuple[PermitRequest, ...]:
-        """The permits that a job requests, in the order of limits; none without a schedule or workflow."""
-        if self.schedule is None or self.workflow is None:
+        """The permits that a job requests, in the order of limits; none without a schedule or workflow, and none for
+        the run of a node whose elements request them (W19)."""
+        if self.schedule is None or self.workflow is None or self.workflow.target.of_elements:
             return ()
         rates = self.limit_state(names.workflow_limit(self.schedule.workflow)).rates
         asks = asks_of(self.schedule, self.workflow, self.start_rate, namespace, rates, self.counted)

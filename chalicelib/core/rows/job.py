@@ -79,6 +79,9 @@ class Job(StoredRow):
     says when each of them is due; only bundles have one. The first ``done`` of them are settled, and those ``ahead`` of
     these. Those with the numbers ``left`` are not in the bundle any more. ``due_at`` is the instant of the first one
     that is neither.
+
+    ``element`` is that of a list for which a node of a DAG runs (W19): its ``index`` from 0 on, its ``value``, the
+    ``count`` of elements, and ``of``, the id of the run of the node.
     """
 
     schedule: str
@@ -126,6 +129,7 @@ class Job(StoredRow):
     measured: Mapping[str, Any] = field(default_factory=dict)
     approvals: Mapping[str, Any] | None = None
     requested_by: str | None = None
+    element: Mapping[str, Any] | None = None
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 

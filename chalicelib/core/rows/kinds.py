@@ -27,6 +27,7 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixLock, PrefixRow
 from chalicelib.core.rows.delivery_lease import ClosingCount, DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
+from chalicelib.core.rows.elements import Elements
 from chalicelib.core.rows.event import (
     AppliedEvent,
     CountedObject,
@@ -238,6 +239,7 @@ KINDS: Final = (
     Kind(Fire, "runs", "RUN#{id}", "FIRE", history=True),
     Kind(Output, "runs", "RUN#{run_id}", "OUTPUT#{attempt}", "run_id", history=True),
     Kind(DagRun, "runs", "RUN#{dag_run}", "DAG", "dag_run", "dag_run", history=True),
+    Kind(Elements, "runs", "RUN#{run_id}", "ELEMENTS", "run_id", "elements", history=True),
     Kind(DeadLetter, "runs", "DEAD#{schedule}", "{run_id}#{attempt}", history=True),
     Kind(Pointer, "runs", "TARGET#{target_id}", "POINTER", "run_id", history=True),
     Kind(PeriodEnds, "runs", "PERIODS#{schedule}", "ENDS"),

@@ -26,6 +26,7 @@ RefKind = Literal[
     "reprocess",
     "deployment",
     "dag_run",
+    "elements",
     "notice",
     "notice_window",
     "deadline",

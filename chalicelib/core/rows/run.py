@@ -178,6 +178,12 @@ class Run(StoredRow):
     ``period_parts`` has, for each leaf of its job that waited for the partitions of a period, which these are and which
     had come (T25). The first attempt has them, and its events follow from them.
 
+    ``result`` is the JSON value that it has handed on when it succeeded (W18), and ``result_refused`` says why there is
+    none although its program gave one.
+
+    ``element`` is that of its job (W19). ``elements`` is the list of a run that stands for its elements, from its start
+    on.
+
     ``requested_by`` is that of its job. ``leased_by`` is the user or role to which the lease of a worker is bound, and
     ``lease_key`` the digest of the lease's token.
     """
@@ -256,6 +262,10 @@ class Run(StoredRow):
     registers: tuple[str, ...] = ()
     registered: tuple[Mapping[str, Any], ...] = ()
     period_parts: Mapping[str, Parts] | None = None
+    result: Any = None
+    result_refused: str = ""
+    element: Mapping[str, Any] | None = None
+    elements: tuple[Any, ...] | None = None
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 

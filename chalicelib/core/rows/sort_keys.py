@@ -7,6 +7,7 @@
     RETRY#<run>#<attempt>           the next attempt of a run that failed
     REDRIVE#<run>#<attempt>         a dead letter that is delivered again
     RUNNOW#<digest>                 a run that a user requested
+    LIST#<index>#<digest>           an element of the list of a DAG's node
 
 The rows APPLIED# and ARRIVED# lie in the same partition and sort before `FIRST_JOB`.
 """
@@ -81,6 +82,10 @@ def redrive(run_id: str, attempt: int) -> str:
 def run_now(*request: str) -> str:
     """The sort key of a requested run. It follows from the request, so a repeated request has the same job."""
     return f"RUNNOW#{ids.digest(*request)}"
+
+
+def element(job_id: str, index: int) -> str:
+    return f"LIST#{index:04d}#{job_id.rpartition('.')[2]}"
 
 
 def attempt(number: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from chalicelib.core import ids, states
+from chalicelib.core import ids, results, states
 from chalicelib.core.changes import replace
 from chalicelib.core.dags import rounds
 from chalicelib.core.events import build
@@ -58,6 +58,7 @@ def advance(run: Run, update: RunUpdate, now: Instant, retry_delay: Millis | Non
         state, retry = "RETRYING", retry_of(run, _said(run, update), now + retry_delay)
     if not states.may_move(run.state, state):
         return None
+    result = update.result if state == "SUCCEEDED" else results.NONE
     moved = replace(
         run,
         state=state,
@@ -71,6 +72,8 @@ def advance(run: Run, update: RunUpdate, now: Instant, retry_delay: Millis | Non
         rank=None,
         outcome=_outcome_of(run, state, update),
         metrics=update.metrics or run.metrics,
+        result=result.value,
+        result_refused=result.refused,
         # Until a run has ended, its target reports only a part of the final bill.
         billed=update.billed if states.is_terminal(state) and update.billed else run.billed,
     )
@@ -280,6 +283,7 @@ def retry_of(run: Run, reason: Why, due: Instant) -> Job:
         backfill=run.backfill,
         rerun_of=run.rerun_of,
         requested_by=run.requested_by,
+        element=run.element,
         priority=run.priority,
         approvals=run.approvals,
         number=run.number,

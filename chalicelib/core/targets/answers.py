@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from chalicelib.core.instants import Instant, Millis
+from chalicelib.core.results import NONE, Result
 from chalicelib.core.states import FailureKind, RunState
 from chalicelib.core.why import Why
 
@@ -25,7 +26,7 @@ class RunUpdate:
 
     ``billed`` is the target's bill, in the form of a run's row (H1); empty until the target has computed it.
     ``started_at`` is the start of a run that has ended, in case no update reported the start. A worker reports on its
-    ``lease`` alone, and may add ``metrics``.
+    ``lease`` alone, and may add ``metrics``. The ``result`` counts if the run has succeeded (W18).
     """
 
     state: RunState
@@ -38,15 +39,17 @@ class RunUpdate:
     outcome: FailureKind = "failed"
     billed: tuple[int, ...] = ()
     started_at: Instant | None = None
+    result: Result = NONE
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
     """The target accepted the run. ``target_id`` is the target's id of it. ``done``: the run is complete at once, so
-    there is nothing to follow."""
+    there is nothing to follow; its answer is the ``result``."""
 
     target_id: str
     done: bool = False
+    result: Result = field(default=NONE, repr=False)  # answers are logged
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ class EmrServerlessTarget(Target, Sparse):
     """
 
     listed: ClassVar[bool] = True
+    stores_result: ClassVar[bool] = True
     bills: ClassVar[bool] = True
     event_source: ClassVar[str | None] = "aws.emr-serverless"
     omitted: ClassVar[Collection[str]] = ("poll_every",)

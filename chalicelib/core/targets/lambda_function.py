@@ -18,11 +18,15 @@ FunctionArn = Annotated[
 
 class LambdaTarget(Delivered):
     """A call of a Lambda function. By default it is asynchronous, and Lambda retries failures; with ``wait`` it is
-    synchronous, and Sluice reads the answer."""
+    synchronous, and its answer is the result of the run (W18)."""
 
     type: Literal["lambda"]
     function: FunctionArn
     wait: bool = False
+
+    @classmethod
+    def reports_end(cls, stored: Mapping[str, Any]) -> bool:
+        return bool(stored.get("wait"))
 
     @classmethod
     def named(cls, stored: Mapping[str, Any]) -> Iterable[Named]:

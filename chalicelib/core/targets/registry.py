@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from chalicelib.core.documents import tagged, types_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.dag_start import DagStart
+from chalicelib.core.targets.each import EachElement
 from chalicelib.core.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.core.targets.event_bus import EventBusTarget
 from chalicelib.core.targets.http import HttpTarget
@@ -29,7 +30,7 @@ TARGETS: tuple[type[Target], ...] = (
     EventBusTarget,
     StepFunctionsTarget,
 )
-_ALL: tuple[type[Target], ...] = (*TARGETS, DagStart)
+_ALL: tuple[type[Target], ...] = (*TARGETS, DagStart, EachElement)
 _BY_TYPE: Mapping[str, type[Target]] = {kind: target for target in _ALL for kind in types_of(target)}
 _BY_SOURCE: Mapping[str, type[Target]] = {
     target.event_source: target for target in _ALL if target.event_source is not None

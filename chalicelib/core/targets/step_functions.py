@@ -9,9 +9,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from chalicelib.core import ids
+from chalicelib.core import ids, results
 from chalicelib.core.access.allowed import Named
 from chalicelib.core.instants import Instant, parse_instant
+from chalicelib.core.results import Result
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import FailureKind, RunState
 from chalicelib.core.targets.answers import RunUpdate, StateChange
@@ -62,15 +63,16 @@ class StepFunctionsTarget(Target):
 
     @classmethod
     def read_event(cls, event: Mapping[str, Any]) -> StateChange:
-        """A status change of an execution. It contains input, error and cause unless they are too large.
+        """A status change of an execution. It contains input, output, error and cause unless they are too large.
 
         https://docs.aws.amazon.com/step-functions/latest/dg/eventbridge-integration.html
         """
         detail, at = event["detail"], parse_instant(event["time"])
         arn, status = detail["executionArn"], detail["status"]
-        error, cause = detail.get("error"), detail.get("cause")
-        update = update_of(arn, status, detail.get("startDate") or at, detail.get("stopDate") or at, error, cause)
-        complete = status == "SUCCEEDED" or bool(error or cause)
+        error, cause, output = detail.get("error"), detail.get("cause"), detail.get("output")
+        began, ended = detail.get("startDate") or at, detail.get("stopDate") or at
+        update = update_of(arn, status, began, ended, error, cause, result_of(output))
+        complete = bool(output or error or cause)
         run_name = run_name_of(detail["name"], detail.get("input"))
         return StateChange("step_functions", arn, status, update, run_name, complete)
 
@@ -83,7 +85,13 @@ class StepFunctionsTarget(Target):
 
 
 def update_of(
-    arn: str, status: str, began: Instant, ended: Instant, error: str | None, cause: str | None
+    arn: str,
+    status: str,
+    began: Instant,
+    ended: Instant,
+    error: str | None,
+    cause: str | None,
+    result: Result = results.NONE,
 ) -> RunUpdate | None:
     """The update of a run from the status of its execution; None for a status that this release does not know."""
     if status not in _STATES:
@@ -95,7 +103,12 @@ def update_of(
     reason = ": ".join(part for part in said if part)[:MAX_REASON]
     if status == "TIMED_OUT" and not reason:
         reason = "the execution ran longer than its state machine allows"
-    return RunUpdate(state, ended, reason, arn, outcome=outcome, started_at=began)
+    return RunUpdate(state, ended, reason, arn, outcome=outcome, started_at=began, result=result)
+
+
+def result_of(output: str | None) -> Result:
+    """The result of a run from the output of its execution, a JSON text."""
+    return results.of_text(output) if output is not None else results.NONE
 
 
 def execution_name(run: Run) -> str:

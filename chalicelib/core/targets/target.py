@@ -74,7 +74,9 @@ class Target(Document):
     has_lifecycle: ClassVar[bool] = True  # the target reports the states of a run, not only its delivery
     pulled: ClassVar[bool] = False  # workers claim its runs (W5); no call starts one
     listed: ClassVar[bool] = False  # Sluice polls silent runs, many of them in one call or round (W7)
+    stores_result: ClassVar[bool] = False  # the program of a run writes its result into the control bucket (W18)
     bills: ClassVar[bool] = False  # the target reports what it has billed for a run (H1)
+    of_elements: ClassVar[bool] = False  # a run stands for those of its elements, and needs no permit itself (W19)
     batched_by: ClassVar[str | None] = None  # the field with the address, if one call delivers many runs to it
     event_source: ClassVar[str | None] = None  # the source of the EventBridge events about its runs (W7)
 
@@ -111,6 +113,12 @@ class Target(Document):
     def is_signed(cls, stored: Mapping[str, Any]) -> bool:
         """Whether Sluice signs requests to AWS for a call of this target, and so needs a role for them."""
         return True
+
+    @classmethod
+    def reports_end(cls, stored: Mapping[str, Any]) -> bool:
+        """Whether Sluice learns how a run ends. Only then nodes of a DAG may follow it, and it may have a result (W18).
+        ``stored`` are its fields."""
+        return cls.has_lifecycle
 
     @classmethod
     def longest_call(cls, stored: Mapping[str, Any]) -> Millis:

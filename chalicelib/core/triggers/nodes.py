@@ -14,15 +14,17 @@ from chalicelib.core.triggers.program_status import Status, status_key
 
 JOINED = "joined"  # the field of an event's payload that says: the rule of this node is met
 MAX_BEFORE = 45  # nodes before one node, as many as statuses that lead to one
-Rule = Literal["none_failed", "all_done", "one_succeeded", "one_failed"]
+Rule = Literal["all_succeeded", "none_failed", "all_done", "one_succeeded", "one_failed"]
 
 _SAID: dict[Rule, str] = {
+    "all_succeeded": "all nodes before it succeeded, with the results that its edges ask for",
     "none_failed": "all nodes before it ended, and none failed",
     "all_done": "all nodes before it ended",
     "one_succeeded": "a node before it succeeded",
     "one_failed": "a node before it failed",
 }
 _TO_COME: dict[Rule, str] = {
+    "all_succeeded": "the success of all nodes before it, with the results that its edges ask for",
     "none_failed": "the end of all nodes before it, of which none fails",
     "all_done": "the end of all nodes before it",
     "one_succeeded": "the success of a node before it",

@@ -38,7 +38,7 @@ MAX_STEPS = 2_000_000
 MAX_FOREIGN_STEPS = 50_000
 MANY_OPERATORS_HINT = "list plain values, which cost nothing, or give the events different types"
 
-_OR = "$or"
+OR = "$or"
 _TEXT = {
     "prefix": "begins with {}",
     "suffix": "ends with {}",
@@ -130,12 +130,12 @@ class Matcher:
     """
 
     def __init__(self, pattern: Mapping[str, Any]) -> None:
-        self._choices = [[Matcher(choice) for choice in wanted] for key, wanted in pattern.items() if key == _OR]
+        self._choices = [[Matcher(choice) for choice in wanted] for key, wanted in pattern.items() if key == OR]
         self._nested = {key: Matcher(wanted) for key, wanted in pattern.items() if isinstance(wanted, Mapping)}
         self._leaves = {
             key: _Alternatives(wanted)
             for key, wanted in pattern.items()
-            if key != _OR and not isinstance(wanted, Mapping)
+            if key != OR and not isinstance(wanted, Mapping)
         }
 
     def matches(self, payload: Flattened) -> bool:
@@ -305,7 +305,7 @@ def _leaves(pattern: Any, path: str, level: int) -> Iterator[tuple[str, Any]]:
         raise invalid(path, f"at most {MAX_DEPTH} levels in one pattern", level, "match fields further up")
     for key, wanted in pattern.items():
         here = f"{path}.{key}" if path else key
-        if key == _OR:
+        if key == OR:
             if not _is_list(wanted):
                 raise invalid(here, "a list of patterns, one of which must match", wanted)
             for index, choice in enumerate(wanted):
@@ -431,7 +431,7 @@ def _pieces(pattern: Mapping[str, Any], path: str) -> Iterator[str]:
     for number, (key, wanted) in enumerate(pattern.items()):
         here = f"{path}.{key}" if path else key
         yield " and " if number else ""
-        if key == _OR:
+        if key == OR:
             yield from _either([_pieces(choice, path) for choice in wanted])
         elif isinstance(wanted, Mapping):
             yield from _pieces(wanted, here)

@@ -23,7 +23,6 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.rows.stops import marks_of
 from chalicelib.core.schedules import effect, past, relative
-from chalicelib.core.targets.target import require_lifecycle
 from chalicelib.core.triggers import tree
 from chalicelib.core.views import stored
 from chalicelib.core.writes import Put, PutDefinition, RemoveDefinition, Write
@@ -99,12 +98,19 @@ def check(ports: Ports, dag: Dag, made: Compiled) -> None:
     target without a lifecycle."""
     # First the grants: an error must not tell the target of a workflow that is not granted.
     workflows = _of_nodes(made, partial(references.granted_workflow, ports))
-    for number, edge in enumerate(dag.edges):
+    for number, edge in dag.placed():
         target = workflows[edge.from_].target
-        expected = "a node whose target reports how its runs end"
-        got = f"{edge.from_}, whose {target.type} target reports none"
-        hint = "remove the edges from this node, or give its workflow a target with a lifecycle"
-        require_lifecycle(target, f"edges.{number}.from", expected, got, hint)
+        if not target.reports_end(target.model_dump(mode="json")):
+            expected = "a node whose target reports how its runs end"
+            got = f"{edge.from_}, whose {target.type} target reports none"
+            hint = "remove the edges from this node, or give its workflow a target with a lifecycle"
+            raise errors.invalid(f"edges.{number}.from", expected, got, hint)
+    for name, node in dag.nodes.items():
+        target = workflows[name].target
+        if node.each is not None and not target.reports_end(target.model_dump(mode="json")):
+            expected = "a workflow whose target reports how its runs end: the node is done when each element is"
+            hint = "give the workflow a target with a lifecycle, or send the whole list to one run"
+            raise errors.invalid(f"nodes.{name}.workflow", expected, f"one with a {target.type} target", hint)
     _of_nodes(made, partial(references.check, ports))
     starts = [(ids.dag_node(made.graph, node), schedule.workflow) for node, schedule in made.nodes.items()]
     namespace, app, _ = made.dag.split(".")

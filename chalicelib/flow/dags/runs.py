@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NotRequired
+from typing import Any, Literal, NotRequired
 
 from chalicelib.core import errors, ids
-from chalicelib.core.dags import join, rounds
+from chalicelib.core.dags import elements, rounds
 from chalicelib.core.dags import status as dag_status
 from chalicelib.core.dags.rounds import Round
 from chalicelib.core.dags.status import UNDER_WAY, Again, NodeStatus
@@ -20,26 +20,30 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.events import build
 from chalicelib.core.instants import iso, iso_or_none
 from chalicelib.core.rows.dag import DagRun
+from chalicelib.core.rows.elements import Elements
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import HISTORY, WAKE, ScheduleState
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.views import At, Code, Sentence, View, shown
-from chalicelib.core.why import Why
+from chalicelib.core.why import Why, plain
 from chalicelib.core.writes import Create, Replace
 from chalicelib.flow import lookup
 from chalicelib.flow.dag_states import ended_at, graph_of, keys_of, node_states, not_begun, state_of, states_of
+from chalicelib.flow.dags.elements import ElementsView, counts_of, rows_of_elements, with_activity
 from chalicelib.flow.ingest.apply import apply_event
 from chalicelib.flow.jobs.drop import drop_job
 from chalicelib.flow.runs import joins
 from chalicelib.ports import MAX_CONFLICTS, Page, Ports
 
 MAX_RERUNS = 100
+Chosen = Literal["failed"] | Sequence[int]  # elements of a node
 MAX_SHOWN = 25  # runs per page: each may have a hundred nodes, and an API request has 29 s
 
 
 class StateOfNodeView(View):
-    """The state of a node. A list of DAG runs leaves out ``attempt`` and ``round``."""
+    """The state of a node. A list of DAG runs leaves out ``attempt`` and ``round``. ``result`` is the JSON value that
+    its run has handed on, and ``result_refused`` says why there is none although its program gave one."""
 
     state: str
     why: Sentence
@@ -49,6 +53,9 @@ class StateOfNodeView(View):
     ended_at: At | None
     attempt: NotRequired[int | None]
     round: NotRequired[int | None]
+    result: NotRequired[Any]
+    result_refused: NotRequired[str]
+    elements: NotRequired[ElementsView]
 
 
 class RerunOfDagView(View):
@@ -58,6 +65,7 @@ class RerunOfDagView(View):
     what: str
     request: str
     node: NotRequired[str | None]
+    elements: NotRequired[list[int]]
 
 
 class RunOfDagView(View):
@@ -77,7 +85,9 @@ class RunOfDagView(View):
 def page(ports: Ports, name: str, limit: int, cursor: str | None) -> Page[RunOfDagView]:
     """A page of the runs of a DAG, newest first. It may be shorter than ``limit`` although more pages follow."""
     found = ports.runs.runs("schedule", ids.dag_start(name), min(limit, MAX_SHOWN), cursor)
-    return Page(tuple(_view(*each) for each in states_of(ports, found.items)), found.cursor)
+    whole = states_of(ports, found.items)
+    rows = rows_of_elements(ports, [(dag, nodes) for _, dag, _, nodes in whole])
+    return Page(tuple(_view(*each, rows) for each in whole), found.cursor)
 
 
 def begun(ports: Ports, name: str, run_id: str) -> Run:
@@ -91,14 +101,27 @@ def begun(ports: Ports, name: str, run_id: str) -> Run:
 def view(ports: Ports, run: Run, in_full: bool = False) -> RunOfDagView:
     """A DAG run with its present state and that of each node."""
     row, dag = ports.rows.get(DagRun, run.run_id), graph_of(ports, run)
-    return _view(run, dag, row, node_states(ports, run, dag, row), in_full)
+    nodes = node_states(ports, run, dag, row)
+    found = _view(run, dag, row, nodes, rows_of_elements(ports, [(dag, nodes)]), in_full)
+    for node in found["nodes"].values() if in_full else ():
+        if "elements" in node and node["state"] in UNDER_WAY:
+            node["elements"] = with_activity(ports, str(node["run_id"]), node["elements"])
+    return found
 
 
 def _view(
-    run: Run, dag: Dag, row: DagRun | None, nodes: Mapping[str, NodeStatus], in_full: bool = False
+    run: Run,
+    dag: Dag,
+    row: DagRun | None,
+    nodes: Mapping[str, NodeStatus],
+    of_nodes: Mapping[str, Elements],
+    in_full: bool = False,
 ) -> RunOfDagView:
     state = state_of(run, dag, nodes)
-    reruns = [{**rerun, "round": number, "at": iso(rerun["at"])} for number, rerun in enumerate(_reruns(row), start=2)]
+    reruns = [
+        {"round": number, **rerun, "at": iso(rerun["at"])}
+        for number, rerun in enumerate(map(_shown_rerun, _reruns(row)), start=2)
+    ]
     return shown(
         RunOfDagView,
         run,
@@ -109,12 +132,22 @@ def _view(
         started_at=iso(run.claimed_at),
         ended_at=iso_or_none(ended_at(run, nodes)) if state != "RUNNING" else None,
         reruns=reruns,
-        nodes={node: _node_view(states, in_full) for node, states in nodes.items()},
+        nodes={node: _node_view(states, of_nodes, in_full) for node, states in nodes.items()},
     )
 
 
-def rerun(ports: Ports, name: str, run_id: str, what: Again, node: str | None, by: str, request: str) -> RunOfDagView:
+def rerun(
+    ports: Ports,
+    name: str,
+    run_id: str,
+    what: Again,
+    node: str | None,
+    by: str,
+    request: str,
+    of_node: Chosen | None = None,
+) -> RunOfDagView:
     """Run a part of a DAG run again. Returns the view of the run. A repeat with the same request id changes nothing.
+    ``of_node`` are the elements of the node that run again; the others of the node keep their ends (W19).
 
     Raises ``conflict`` if a node of the DAG run is active, or if the nodes to run again no longer exist.
     """
@@ -126,9 +159,13 @@ def rerun(ports: Ports, name: str, run_id: str, what: Again, node: str | None, b
             continue
         if any(rerun["request"] == request for rerun in _reruns(row)):
             return view(ports, run, in_full=True)
-        _check(ports, run, row, what, node)
+        states = _check(ports, run, row, what, node)
         now = ports.clock.now()
         rerun = {"request": request, "what": what, "by": by, "at": now, **({"node": node} if node is not None else {})}
+        if node is not None and of_node is not None:
+            rerun["elements"] = _chosen(ports, run, row, what, node, of_node)
+        if what == "only":
+            rerun["skipped"] = sorted(name for name, status in states.items() if status.state == "SKIPPED")
         base = row or DagRun(run_id, rev=0)
         later = replace(base, reruns=(*base.reruns, rerun), rev=base.rev + 1, leases=0, wake_at=now, expires_at=None)
         if ports.ledger.commit([Replace(later) if row is not None else Create(later)]) is None:
@@ -159,7 +196,7 @@ def _begin_rerun(ports: Ports, run: Run, row: DagRun) -> None:
         rule, edges = dag.nodes[node].when, dag.into(node)
         ended = [states[edge.from_].rows.run for edge in edges if edge.from_ not in nodes]
         upstream = [each for each in ended if each is not None] if edges and rule != "always" else [run]
-        if not join.is_decided(rule):
+        if not dag.is_decided(node):
             _apply_upstreams(ports, ids.dag_node(run.workflow, node), round_, upstream, row.reruns[-1])
         waiting = states[node].rows.job
         if waiting is not None:  # a job of the former round must not time out later and send a notice
@@ -167,9 +204,11 @@ def _begin_rerun(ports: Ports, run: Run, row: DagRun) -> None:
             drop_job(ports, waiting, "DROPPED", why, ports.clock.now(), exact=True)
 
 
-def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | None) -> None:
-    """Raise SluiceError if a re-run cannot begin. Then the node does not exist or would never start, a node of the DAG
-    run is active, or the graph was deleted."""
+def _check(
+    ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | None
+) -> Mapping[str, NodeStatus]:  # fmt: skip
+    """The states of the nodes before a re-run. Raise SluiceError if it cannot begin. Then the node does not exist or
+    would never start, a node of the DAG run is active, or the graph was deleted."""
     dag = graph_of(ports, run)
     if node is not None and node not in dag.nodes:
         known = f"a node of the graph that this run began with ({', '.join(dag.nodes)})"
@@ -187,6 +226,7 @@ def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | 
     keys = keys_of(ports, run, dag, row)
     if not all((key := keys[name]) and key.lives for name in dag_status.again(dag, what, node)):
         raise _conflict("a graph that still exists, got one that was deleted", "start a new run of the present DAG")
+    return states
 
 
 def _check_upstreams(dag: Dag, states: Mapping[str, NodeStatus], what: Again, node: str | None) -> None:
@@ -196,9 +236,30 @@ def _check_upstreams(dag: Dag, states: Mapping[str, NodeStatus], what: Again, no
     wrong = [edge.from_ for edge in dag.into(node) if dag_status.outcome_of(edge, states[edge.from_]) != "met"]
     first = (wrong or [edge.from_ for edge in dag.into(node)])[0]
     rule = dag.nodes[node].when
-    waits = f"waits for {first}, which is {states[first].state}"
+    edge = next(edge for edge in dag.into(node) if edge.from_ == first)
+    asked = dag_status.is_asked(edge, states[first])
+    waits = (
+        dag_status.unmet(edge, states[first]).text if asked else f"waits for {first}, which is {states[first].state}"
+    )
     got = f"{node}, which {waits}" if rule == "all_succeeded" else f"{node}, whose rule is {rule}: it {waits}"
     raise errors.invalid(what, "a node whose upstreams have ended as it needs", got, f"begin from {first}")
+
+
+def _chosen(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str, of_node: Chosen) -> tuple[int, ...]:
+    """The elements of a node that run again. Raises ``invalid`` for one that its list does not have, and ``conflict``
+    if the node has none, or if no element failed."""
+    states = node_states(ports, run, graph_of(ports, run), row)
+    whole = states[node].rows.run
+    known = ports.rows.get(Elements, whole.run_id) if whole is not None else None
+    if known is None:
+        raise _conflict(f"a node that has run its elements, got {node}", "leave the elements out")
+    found = elements.chosen(of_node, known)
+    if not found:
+        raise _conflict(f"elements of {node} that failed, got none", "name them by their indexes")
+    if found[-1] >= known.count:
+        hint = f"sluice dags elements shows them, from {node}[0] on"
+        raise errors.invalid("elements", f"indexes below {known.count:,}, as many as {node} has", found[-1], hint)
+    return tuple(found)
 
 
 def _conflict(expected: str, hint: str) -> SluiceError:
@@ -225,19 +286,30 @@ def _apply_upstreams(
         ports.hints.send(refs, now, now)
 
 
-def _node_view(states: NodeStatus, in_full: bool) -> StateOfNodeView:
+def _node_view(states: NodeStatus, of_nodes: Mapping[str, Elements], in_full: bool) -> StateOfNodeView:
     run = states.rows.run
+    row = of_nodes.get(run.run_id) if run is not None else None
     view: StateOfNodeView = {
         "state": states.state,
-        "why": states.why,
+        "why": plain(elements.said(row)) if row is not None and states.state in UNDER_WAY else states.why,
         "code": states.why.code or None,
         "run_id": run.run_id if run is not None else None,
         "started_at": iso_or_none(run.started_at or run.start_requested_at) if run is not None else None,
         "ended_at": iso_or_none(run.ended_at) if run is not None else None,
+        **({"elements": counts_of(row)} if row is not None else {}),
     }
+    given = dag_status.result_of(states)
+    if given.value is not None:
+        view["result"] = given.value
+    if given.refused:
+        view["result_refused"] = given.refused
     return (
         {**view, "attempt": run.attempt if run is not None else None, "round": states.round.number} if in_full else view
     )
+
+
+def _shown_rerun(rerun: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in rerun.items() if name != "skipped"}
 
 
 def _reruns(row: DagRun | None) -> tuple[Any, ...]:

@@ -49,6 +49,9 @@ def check(
     if any(leaf.trigger.internal for leaf in tree.leaves(schedule.trigger)) and not ids.is_dag_node(name):
         hint = "put a DAG, and give a node the rule by its field when"
         raise errors.invalid("trigger", "a trigger that a schedule can have", "one of the nodes of a DAG", hint)
+    if schedule.each is not None and not ids.is_dag_node(name):
+        hint = "put a DAG, and give a node the field each"
+        raise errors.invalid("each", "no each: only a node of a DAG has a list before it", "one", hint)
     problems = Problems()
     with problems.caught():
         workflow = granted_workflow(ports, name, schedule)
@@ -341,5 +344,7 @@ def _check_upstream(ports: Ports, name: str, upstream: str, field: str) -> None:
         raise grants.unknown(
             ports, _space(name), field, "workflow", upstream, _names(ports, "workflow", name.rpartition(".")[0])
         )
+    if ids.is_dag_node(name) and field == "trigger":
+        return  # the DAG has checked its own nodes
     got = f"{upstream}, whose {workflow.target.type} target reports none"
     require_lifecycle(workflow.target, field, "a workflow whose target reports the status of its runs", got)

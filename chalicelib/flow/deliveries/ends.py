@@ -112,7 +112,7 @@ def called_at(run: Run, job: Job, now: Instant, calls: int) -> Run:
 def ended(run: Run, answer: Started | Never, now: Instant) -> Run:
     """The final run, without announcements, of a delivery that the target accepted or that Sluice gave up."""
     state = (
-        RunUpdate("SUCCEEDED", now)
+        RunUpdate("SUCCEEDED", now, result=answer.result)
         if isinstance(answer, Started)
         else RunUpdate("FAILED", now, Why.of("not_delivered", answer.why))
     )

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from chalicelib.core import errors
 from chalicelib.core.constraints import approval
 from chalicelib.core.constraints.approval import Approval
+from chalicelib.core.dags import elements
 from chalicelib.core.definitions import overrides
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import iso
@@ -116,6 +117,8 @@ def _asked(ports: Ports, job: Job) -> _Asked:
     if schedule is None or (check.is_prepared(job) and not tree.is_single_time(schedule.trigger)):
         return _Asked([])  # such a fire is an event for the gathering job, and only that job waits for the approval
     workflow = lookup.workflow_of(ports, schedule.workflow)
+    if workflow is not None:
+        schedule, workflow = elements.seen_by(job, schedule, workflow)
     asked = approval.approvals_of(overrides.constraints_of(schedule, workflow))
     return _Asked(asked, overrides.content_of(schedule, workflow))
 

@@ -13,6 +13,7 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check, claim
 from chalicelib.core.rows import kinds, sort_keys
 from chalicelib.core.rows.backfill import Backfill
+from chalicelib.core.rows.elements import Elements
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.records import record_of
@@ -138,7 +139,13 @@ def drop_job(
 def _of_node(
     ports: Ports, job: Job, kind: RecordKind, now: Instant
 ) -> tuple[RecordKind, Sequence[Write], Sequence[Ref]]:
-    """How a job of a DAG's node ends on record, and the writes and the row by which the joins after it are decided."""
+    """How a job of a DAG's node ends on record, and the writes and the row by which the joins after it are decided, or
+    by which the end of its element is counted."""
+    if job.element is not None:
+        from chalicelib.flow.runs import elements
+
+        write = elements.after_drop(ports, job, now)
+        return kind, [Replace(write)] if write is not None else (), [kinds.ref(Elements, write.run_id)] if write else ()
     if rounds.decides(job.correlation) is None:
         return kind, (), ()
     from chalicelib.flow.runs import joins  # few jobs are those of nodes

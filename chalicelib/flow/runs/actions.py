@@ -108,6 +108,7 @@ def _job(run: Run, generation: int, request_id: str, now: int, by: str | None) -
         event=run.event,
         properties=dict(run.request.properties),
         rerun_of=origin,
+        element=run.element,
         requested_by=by,
         reason=Why.of("run_again", "runs ", mention("run", run.run_id), " again"),
         wake_at=now,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from chalicelib.core import states
+from chalicelib.core import results, states
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions import overrides
 from chalicelib.core.events import build
@@ -89,12 +89,30 @@ def _step(ports: Ports, run: Run, update: RunUpdate, now: Instant, may_retry: bo
     """How an update moves a run, with the job of its next attempt; None if it changes nothing."""
     if again:
         run = replace(run, attempts=max(run.attempts, run.attempt + 1))
+    update = _with_stored_result(ports, run, update)
     verdict = complete.interpret(run, update)
     delay = _retry_delay(ports, run, verdict.outcome) if may_retry and verdict.state == "FAILED" else None
     step = complete.advance(run, update, now, 0 if again else delay)
-    if step is None or registry.of_run(run).has_lifecycle:
+    if step is None or _is_announced(run):
         return step
     return Advance(complete.without_announcement(step.run), step.retry if again else None)
+
+
+def _with_stored_result(ports: Ports, run: Run, update: RunUpdate) -> RunUpdate:
+    """The update with the result that the program of a run has written into the control bucket, if it succeeded."""
+    if update.state != "SUCCEEDED" or states.is_terminal(run.state) or not registry.of_run(run).stores_result:
+        return update
+    found = ports.payloads.result(run.run_id, run.attempt, results.MAX_READ)
+    return update if found is None else replace(update, result=results.of_text(found))
+
+
+def _is_announced(run: Run) -> bool:
+    """Whether something may wait for the status of a run. Of a run that is delivered, and whose end Sluice learns, only
+    the nodes of its DAG may."""
+    target = registry.of_run(run)
+    return target.has_lifecycle or (
+        rounds.which(run.correlation) is not None and target.reports_end(run.request.target)
+    )
 
 
 def _follow(
@@ -122,6 +140,8 @@ def _follow(
 def is_awaited(ports: Ports, run: Run, status: str) -> bool:
     """Whether something follows a status of a run: a schedule waits for it, or a join rule of its DAG for its end."""
     if status == build.ENDED:
+        if run.element is not None:
+            return True
         from chalicelib.flow.runs import joins  # few runs are those of nodes
 
         return joins.follow(ports, run.schedule)
@@ -172,7 +192,12 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
 
 
 def _settle(ports: Ports, run: Run) -> None:
-    """Start the nodes whose join rules the end of a node meets."""
+    """Start the nodes whose join rules the end of a node meets, or count the end of an element of a node."""
+    if run.element is not None:
+        from chalicelib.flow.runs import elements
+
+        elements.on_end(ports, run)
+        return
     round_ = rounds.decides(run.correlation)
     if round_ is not None:
         from chalicelib.flow.runs import joins
@@ -258,23 +283,26 @@ def _run_of(ports: Ports, change: StateChange) -> tuple[str, int] | None:
 
 
 def _with_details(ports: Ports, run_id: str, attempt: int, update: RunUpdate) -> RunUpdate:
-    """The update with the failure reason and the billed usage, which a poll of the target returns. EMR's events contain
-    neither (H1)."""
+    """The update with the failure reason, the billed usage and the result, which a poll of the target returns. EMR's
+    events contain no reason and no bill (H1), and those of Step Functions no large output."""
     run = ports.rows.get(Run, run_id, attempt)
     if run is None or states.is_terminal(run.state):
         return update
     known = replace(run, target_id=update.target_id)
+    needs_result = update.state == "SUCCEEDED" and not registry.of_run(run).stores_result
     try:
         details = adapter_of_begun(ports, run).status(known)
     except Exception:
-        if update.state == "FAILED":
-            raise  # the retry policy may depend on the reason, and the event is delivered again
+        if update.state == "FAILED" or needs_result:
+            raise  # the retry policy may depend on the reason, a branch on the result; the event is delivered again
         logger.exception("run details not available", extra={"run": run_id})  # a success does not wait for its bill
         return update
+    if details is None and needs_result:
+        raise RuntimeError(f"the target of run {run_id} throttles; its event is delivered again, and gives the result")
     if details is None:  # throttled: schedules that wait for the end of the run do not wait for its details
         return replace(update, reason=NOT_YET_GIVEN if update.state == "FAILED" else "")
     reason = details.reason or (NOT_GIVEN if update.state == "FAILED" else "")
-    return replace(update, reason=reason, billed=details.billed, started_at=details.started_at)
+    return replace(update, reason=reason, billed=details.billed, started_at=details.started_at, result=details.result)
 
 
 def _retry_delay(ports: Ports, run: Run, outcome: FailureKind) -> int | None:

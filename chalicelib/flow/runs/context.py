@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -11,7 +12,7 @@ from chalicelib.core import ids
 from chalicelib.core.access.grants import ForeignUse
 from chalicelib.core.backfills import backfill
 from chalicelib.core.changes import replace
-from chalicelib.core.dags import rounds
+from chalicelib.core.dags import elements, rounds
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
@@ -24,6 +25,7 @@ from chalicelib.core.rows.job import Progress
 from chalicelib.core.rows.parts import Parts
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import Version
+from chalicelib.core.targets import registry as registry_of_targets
 from chalicelib.core.time.periods import Period
 from chalicelib.core.triggers import registry, tree
 from chalicelib.core.triggers.parts import came, lacks, values_of
@@ -35,6 +37,8 @@ from chalicelib.ports import Ports
 SCHEMA = 1
 # Bytes of a run's named events. Its row holds 400 KB; the properties of workflow, schedule and request may have 300 KB.
 MAX_NAMED = 64 * 1024
+MAX_UPSTREAM, MAX_RESULTS = 100, 50_000  # runs whose ends started a run, and bytes of their results
+MAX_LEVELS = 4  # upstream runs of an upstream run whose results a context has
 MAX_MISSING = 1_000  # missing partitions that the context of a run names
 
 
@@ -65,24 +69,25 @@ def _build(ports: Ports, run: Run, known: Sequence[Event] | None) -> dict[str, A
     ``inline_events`` is stored as a manifest instead.
     """
     if run.rerun_of is not None and (first := ports.payloads.context(run.rerun_of)) is not None:
-        own = {"run_id": run.run_id, "attempt": run.attempt, "properties": dict(run.request.properties)}
-        return {**first, **own, **_of_dag(run), **_of_spread(run), "rerun_of": run.rerun_of}
+        return {**first, **_of_attempt(ports, run), **_of_dag(run), **_of_spread(run), "rerun_of": run.rerun_of}
+    if run.element is not None and (whole := ports.payloads.context(str(run.element["of"]))) is not None:
+        return {**whole, **_of_attempt(ports, run), "each": elements.context_of(run.element)}
     kept = ports.payloads.context(run.run_id) if run.traits.redelivers and run.event is None else None
     if kept is not None:
         # The events lie under the generation that gathered them and expire with it, so use the stored context.
-        return {**kept, "attempt": run.attempt, "properties": dict(run.request.properties)}
+        return {**kept, **_of_attempt(ports, run)}
     events = known if known is not None else events_of(ports, run)
     inline = len(events) <= ports.settings.inline_events
-    described = describe_events(ports, events)
-    upstream = _upstream(ports, run.event, events)
+    given, by = _results_of(ports, events), run.schedule.partition(".")[0]
+    known_events = zip(describe_events(ports, events), events, strict=True)
+    described = [_with_result(each, event, by, given) for each, event in known_events]
+    upstream = _upstream(ports, run.event, events, given)
     return {
         "schema": SCHEMA,
-        "run_id": run.run_id,
-        "attempt": run.attempt,
+        **_of_attempt(ports, run),
         "schedule": run.schedule,
         "workflow": run.workflow,
         "logical_start_time": _begun_at(run, upstream),
-        "properties": dict(run.request.properties),
         "correlation": rounds.without(run.correlation),
         "events": described if inline else [],
         "manifest": None if inline else ports.payloads.put_manifest(run.run_id, described),
@@ -93,6 +98,51 @@ def _build(ports: Ports, run: Run, known: Sequence[Event] | None) -> dict[str, A
         **_of_spread(run),
         **({"rerun_of": run.rerun_of} if run.rerun_of is not None else {}),
     }
+
+
+def _of_attempt(ports: Ports, run: Run) -> dict[str, Any]:
+    """The fields that an attempt does not share with those before it. ``result_uri`` is where a program that reports
+    to nobody writes its result."""
+    stores = registry_of_targets.of_run(run).stores_result
+    uri = {"result_uri": ports.payloads.result_uri(run.run_id, run.attempt)} if stores else {}
+    return {"run_id": run.run_id, "attempt": run.attempt, "properties": dict(run.request.properties), **uri}
+
+
+def _results_of(ports: Ports, events: Sequence[Event]) -> dict[str | None, Any]:
+    """The results of the runs whose success is among the events of a run, by their ids (W18). Of many the newest: each
+    is read, and a target may get no more than 256 KB."""
+    ended = [
+        str(event.run_id)
+        for event in events
+        if event.kind == "program_status" and event.status == "COMPLETED" and not ids.is_dag_graph(event.workflow or "")
+    ]
+    found: dict[str | None, Any] = {}
+    room = MAX_RESULTS
+    for run in _succeeded(ports, list(dict.fromkeys(reversed(ended)))[:MAX_UPSTREAM]) if ended else ():
+        room -= len(json.dumps(run.result)) if run.result is not None else 0
+        if run.result is not None and room >= 0:
+            found[run.run_id] = run.result
+    return found
+
+
+def _with_result(
+    described: Mapping[str, Any], event: Event, by: str, given: Mapping[str | None, Any]
+) -> dict[str, Any]:
+    """An event with the result of its run, if that is of the same namespace. That of another one is a part of its
+    context, which needs a grant."""
+    is_own = (event.schedule or "").partition(".")[0] == by
+    return {**described, "result": given[event.run_id]} if is_own and event.run_id in given else dict(described)
+
+
+def _succeeded(ports: Ports, run_ids: Sequence[str]) -> Iterator[Run]:
+    """The attempts that succeeded of these runs."""
+    first = {row.run_id: row for row in ports.runs.several([(run_id, 1) for run_id in run_ids])}
+    for run_id in run_ids:
+        row = first.get(run_id)
+        if row is not None and row.state != "SUCCEEDED":
+            row = ports.runs.attempts(run_id)[-1]
+        if row is not None and row.state == "SUCCEEDED":
+            yield row
 
 
 def _begun_at(run: Run, upstream: Mapping[str, Any] | None) -> int:
@@ -128,7 +178,7 @@ def events_of(ports: Ports, run: Run, most: int | None = None) -> tuple[Event, .
     if parts is not None:
         return _of_parts(ports, parts.values(), most)
     # A redrive may have another generation than the job that gathered the events. The id of that job names its own.
-    gatherer = run.rerun_of or run.run_id
+    gatherer = str((run.element or {}).get("of") or run.rerun_of or run.run_id)
     gathered = ids.parse_job_id(gatherer)
     found = ports.jobs.events_of(gatherer, run.schedule, gathered.generation if gathered else run.generation, most)
     return tuple(sorted(found, key=lambda event: (event.accepted_at, event.path or "", event.id)))
@@ -301,11 +351,27 @@ def describe_event(event: Event, period: Period | None = None) -> dict[str, Any]
     return found if period is None else {**found, "period": fields_of(period)}
 
 
-def _upstream(ports: Ports, own: Event | None, events: Sequence[Event]) -> Mapping[str, Any] | None:
-    """The context of the run that completed the trigger, or None. It contains the context of its own upstream run. If
-    the run's ``own`` event is a status, it counts before those of other upstream runs."""
+def _upstream(
+    ports: Ports, own: Event | None, events: Sequence[Event], given: Mapping[str | None, Any]
+) -> Mapping[str, Any] | None:
+    """The context of the run that completed the trigger with its result, or None. It contains the context of its own
+    upstream run. If the run's ``own`` event is a status, it counts before those of other upstream runs."""
     statuses = [event for event in events if event.kind == "program_status" and event.run_id]
     if own is not None and own in statuses:
         statuses = [own]
     last = max(statuses, key=lambda event: event.accepted_at, default=None)
-    return ports.payloads.context(str(last.run_id)) if last is not None else None
+    known = ports.payloads.context(str(last.run_id)) if last is not None else None
+    if last is None or known is None or last.run_id not in given:
+        return known
+    return {**_without_old_results(known), "result": given[last.run_id]}
+
+
+def _without_old_results(context: Mapping[str, Any], levels: int = MAX_LEVELS) -> Mapping[str, Any]:
+    """A context without the results of its upstream runs beyond so many levels."""
+    inner = context.get("upstream")
+    if inner is None:
+        return context
+    kept = _without_old_results(inner, levels - 1)
+    if levels < 1:
+        kept = {name: value for name, value in kept.items() if name != "result"}
+    return {**context, "upstream": kept}

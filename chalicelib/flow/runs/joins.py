@@ -1,4 +1,4 @@
-"""Start the nodes of a DAG run whose join rules are met (W17).
+"""Start the nodes of a DAG run whose join rules are met (W17), and those that a result chooses (W18).
 
 A node may end without a run: its job was aborted, or it was skipped or blocked. So no single event decides a join.
 After each end, `settle` reads the states of all nodes and starts those whose rule is met, each by one event with a
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from chalicelib.core import ids
-from chalicelib.core.dags import join, rounds
+from chalicelib.core.dags import rounds
 from chalicelib.core.dags import status as dag_status
 from chalicelib.core.dags.rounds import Round
 from chalicelib.core.dags.status import NodeStatus
@@ -41,13 +41,11 @@ from chalicelib.ports import Ports
 
 
 def follow(ports: Ports, schedule: str) -> bool:
-    """Whether a node with a join rule comes after the node of this schedule, directly or later."""
+    """Whether a node with a join rule or a pattern comes after the node of this schedule, directly or later."""
     graph, _, node = schedule.rpartition(ids.DAG)
     row = ports.rows.get(Definition, "dag", graph)
     dag = Dag.model_validate(row.document) if row is not None else None
-    return dag is not None and any(
-        join.is_decided(dag.nodes[each].when) for each in definition_dag.downstream(dag, node) - {node}
-    )
+    return dag is not None and any(dag.is_decided(each) for each in definition_dag.downstream(dag, node) - {node})
 
 
 def settle(ports: Ports, dag_run: str) -> None:
@@ -60,7 +58,7 @@ def settle(ports: Ports, dag_run: str) -> None:
     states = node_states(ports, run, dag, row)
     refs: list[Ref] = []
     for node, status in states.items():
-        if status.starts and join.is_decided(dag.nodes[node].when):
+        if status.starts and dag.is_decided(node):
             refs += _start(ports, run, row, node, _ends(dag, node, states), status.round, now)
     if refs:
         ports.hints.send(refs, now, now)

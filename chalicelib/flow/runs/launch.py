@@ -238,7 +238,12 @@ def of_run(ports: Ports, run: Run) -> tuple[tuple[Pace, ...], dict[str, LimitSta
 
 def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant, refused: Never | NotNow | None) -> None:
     """Make the start call and record its answer; ``refused`` is the answer if the target may not be called, or if its
-    role has no credentials."""
+    role has no credentials. The run of a node with elements calls nothing: they begin."""
+    if registry.of_run(run).of_elements:
+        from chalicelib.flow.runs import elements  # few runs are those of such nodes
+
+        elements.begin(ports, run, now)
+        return
     answer = target_roles.adapter(ports, run).start(run, context) if refused is None else refused
     fields = {**run_fields(run), "why": run.fired_by.text, "answer": str(answer)}
     if measured := metrics.start_of(run, run.waited_for, now):
@@ -256,7 +261,7 @@ def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant, refu
         update = RunUpdate("FAILED", now, Why.of("target_refused", answer.why))
         completing.advance_run(ports, run.run_id, run.attempt, update, may_retry=False)
     elif isinstance(answer, Started) and answer.done:
-        update = RunUpdate("SUCCEEDED", now, target_id=answer.target_id)
+        update = RunUpdate("SUCCEEDED", now, target_id=answer.target_id, result=answer.result)
         completing.advance_run(ports, run.run_id, run.attempt, update, may_retry=False)
     else:
         _keep(ports, run, answer, now)

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, NotRequired
 
-from chalicelib.core import errors, states
+from chalicelib.core import errors, results, states
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import SECOND, Instant, Millis, iso_or_none
+from chalicelib.core.results import Result
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.run import Offer, Output, Run
 from chalicelib.core.rows.schedule import HISTORY
@@ -71,17 +72,19 @@ class ReportedEndView(View):
     attempt: int
     state: RunState
     reason: NotRequired[Sentence | None]
+    result_refused: NotRequired[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result that a worker reports. ``output`` holds the last lines of its command."""
+    """The end that a worker reports. ``output`` holds the last lines of its command, ``result`` what it hands on."""
 
     succeeded: bool
     exit_code: int | None = None
     message: str = ""
     output: str = ""
     metrics: Mapping[str, Any] | None = None
+    result: Result = results.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +269,7 @@ def report(ports: Ports, lease: LeaseId, worker: str, result: Report) -> Reporte
             ports.ledger.put_all([Put(output)])
         state: states.RunState = "SUCCEEDED" if result.succeeded else "FAILED"
         reason = "" if result.succeeded else _why_failed(result, worker)
-        update = RunUpdate(state, now, reason, lease=lease.number, metrics=result.metrics)
+        update = RunUpdate(state, now, reason, lease=lease.number, metrics=result.metrics, result=result.result)
         step = completing.advance_run(ports, lease.run_id, lease.attempt, update)
         if step is not None:
             return _end(step.run)
@@ -348,7 +351,8 @@ def _kept(run: Run, lease: LeaseId) -> StateOfLeaseView:
 
 
 def _end(run: Run) -> ReportedEndView:
-    return shown(ReportedEndView, run, reason=run.reason or None)
+    refused = {"result_refused": run.result_refused} if run.result_refused else {}
+    return shown(ReportedEndView, run, reason=run.reason or None, **refused)
 
 
 def _lease_view(run: Run, run_context: Mapping[str, Any], secret: str) -> LeaseView:

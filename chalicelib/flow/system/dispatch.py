@@ -15,6 +15,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref, RefKind, shard_part
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
+from chalicelib.core.targets import registry
 from chalicelib.flow.deliveries.join import Joining, announce, join
 from chalicelib.flow.deliveries.prepare import Batch, prepare
 from chalicelib.flow.deliveries.send import Leased, lease, send
@@ -149,6 +150,7 @@ STEPS: Mapping[RefKind, tuple[str, str]] = {
     "deadline": ("notices.deadlines", "judge_deadline"),
     "freshness": ("notices.freshness", "check"),
     "dag_run": ("dags.runs", "advance"),
+    "elements": ("runs.elements", "advance"),
 }
 
 
@@ -229,6 +231,10 @@ def _follow(ports: Ports, run: Run) -> None:
 
     if run.target_id is None:
         launch.start(ports, run.run_id, run.attempt)
+    elif registry.of_run(run).of_elements:
+        from chalicelib.flow.runs import elements
+
+        elements.follow(ports, run)
     elif follow.ends(run):
         run_follow.cancel(ports, run)
     elif follow.has_run_out(run, ports.clock.now()):

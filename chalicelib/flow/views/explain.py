@@ -208,7 +208,7 @@ def _tree_of(
 ) -> PartOfTriggerView | None:
     """The trigger of a job that gathers or has gathered events, part by part; None for any other job. A locked match
     stays met, so its root is shown as met even if a part is not."""
-    if schedule is None or not job.traits.of_events:
+    if schedule is None or not job.traits.of_events or job.element is not None:
         return None
     root = tree.evaluate(schedule.trigger, job.leaves, now)
     return _part(replace(root, met=True) if verdict is None or verdict.met else root)

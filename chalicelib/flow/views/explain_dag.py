@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
+from chalicelib.core.dags import branches
 from chalicelib.core.dags.status import UNDER_WAY
 from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.ids import dag_start
@@ -13,7 +14,7 @@ from chalicelib.core.views import At, Sentence, View
 from chalicelib.core.why import Mention, Why, joined, mention, plain
 from chalicelib.flow.dags import runs
 from chalicelib.flow.dags.actions import existing
-from chalicelib.flow.dags.runs import RunOfDagView
+from chalicelib.flow.dags.runs import RunOfDagView, StateOfNodeView
 from chalicelib.flow.views import explain, last_failures, refs
 from chalicelib.flow.views.last_failures import LastFailureView
 from chalicelib.flow.views.refs import Refs
@@ -23,7 +24,8 @@ SAID = 3  # nodes of an active run in the sentence
 
 
 class WhyDagView(View):
-    """Why a DAG has not run: its failed nodes, what its active run waits for, then why its start waits. ``failures``
+    """Why a DAG has not run: its failed nodes, what its active run waits for, the nodes that a result left out in its
+    newest run, then why its start waits. ``failures``
     are the nodes that failed in its last run, or with ``by`` in the last one of each partition."""
 
     dag: str
@@ -45,7 +47,7 @@ def why_dag(ports: Ports, name: str) -> WhyDagView:
     view = WhyDagView(
         dag=name,
         state=start["state"],
-        why=joined([*last_failures.said(failed), *going, start["why"]]),
+        why=joined([*last_failures.said(failed), *going, *islice(_left_out(newest), SAID), start["why"]]),
         next_fire=start["next_fire"],
         failures=failed,
         refs=refs.NONE,
@@ -58,4 +60,16 @@ def _going(run: RunOfDagView) -> Iterator[Why]:
     """What the nodes of an active run do, those that have begun first."""
     active = [(node, state) for node, state in run["nodes"].items() if state["state"] in UNDER_WAY]
     for node, state in sorted(active, key=lambda item: item[1]["state"] == "PENDING"):
-        yield plain("run ", mention("run", run["run_id"]), f", node {node} is {state['state'].lower()}: ", state["why"])
+        yield _is_now(run, node, state)
+
+
+def _left_out(newest: Sequence[RunOfDagView]) -> Iterator[Why]:
+    """The nodes of the newest run that did not run because of a result (W18)."""
+    for run in newest[:1]:
+        for node, state in run["nodes"].items():
+            if state["code"] in branches.CODES:
+                yield _is_now(run, node, state)
+
+
+def _is_now(run: RunOfDagView, node: str, state: StateOfNodeView) -> Why:
+    return plain("run ", mention("run", run["run_id"]), f", node {node} is {state['state'].lower()}: ", state["why"])

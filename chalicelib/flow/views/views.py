@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, cast
 
 from chalicelib.core import ids, text
 from chalicelib.core.access.allowed import Allowed
-from chalicelib.core.dags import rounds
+from chalicelib.core.dags import elements, rounds
 from chalicelib.core.definitions import diff
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
@@ -114,12 +114,22 @@ class PartitionOfRunView(View):
     why: str
 
 
+class ElementOfRunView(View):
+    """The element of a list for which a node of a DAG runs (W19)."""
+
+    index: int
+    count: int
+    value: Any
+
+
 class RunView(View):
     """An attempt of a run. Its instants are in the order of its life, from that of its job to ``ended_at``.
 
     ``count`` is how many sent events of a large ``fire`` the run stands for; 1 for any other run. ``sends`` are those
     of several events. In a list, one run stands for all of them on the page. ``spread`` is for an event of a spread.
-    ``registered`` is there if its success has registered partitions, or should have.
+    ``registered`` is there if its success has registered partitions, or should have. ``each`` is the element for which
+    a node of a DAG runs. ``result`` is the JSON value that
+    it has handed on, and ``result_refused`` says why there is none although its program gave one.
     """
 
     run_id: str
@@ -168,6 +178,9 @@ class RunView(View):
     spread: PlaceInFireView | None
     sends: SendsView | None
     registered: NotRequired[list[PartitionOfRunView]]
+    each: NotRequired[ElementOfRunView]
+    result: NotRequired[Any]
+    result_refused: NotRequired[str]
 
 
 class EventOfRunView(View):
@@ -360,6 +373,9 @@ def run_view(run: Run, prices: Prices = LIST) -> RunView:
         spread=None if not run.spread else {"index": run.spread[0], "count": run.spread[1]},
         sends=None if run.sends is None else sends_view(run.sends),
         **({"registered": registered} if registered else {}),
+        **({"each": elements.context_of(run.element)} if run.element is not None else {}),
+        **({"result": run.result} if run.result is not None else {}),
+        **({"result_refused": run.result_refused} if run.result_refused else {}),
     )
 
 

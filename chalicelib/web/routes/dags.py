@@ -12,6 +12,7 @@ from chalicelib.core.ids import dag_start
 from chalicelib.core.instants import parse_instant, parse_when
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.views import View
+from chalicelib.flow.dags import elements
 from chalicelib.flow.dags.actions import dag_view, delete, existing, put
 from chalicelib.flow.dags.runs import begun, page, rerun, view
 from chalicelib.flow.lookup import missing, require
@@ -118,7 +119,15 @@ def rerun_dag(request: Request, name: str, run_id: str) -> Json:
     request_data = parse(Rerun, request)
     _known(name)
     check_waiting(name)
-    return rerun(ports(), name, run_id, request_data.what, request_data.node, caller(request), request_id(request))
+    what, node, chosen = request_data.what, request_data.node, request_data.elements
+    return rerun(ports(), name, run_id, what, node, caller(request), request_id(request), chosen)
+
+
+def list_elements(request: Request, name: str, run_id: str, node: str) -> Json:
+    """List the elements of a node with each in a DAG run: those that failed first, then those under way, those that
+    have not begun, and those that succeeded."""
+    run = begun(ports(), _known(name), run_id)
+    return listing(request, partial(elements.page, ports(), run, node))
 
 
 def _act(request: Request, act: Any, full: str) -> Response:

@@ -18,7 +18,7 @@ from chalicelib.core.states import RUN_MOVES, JobKind, JobState
 from chalicelib.core.views import View
 from chalicelib.flow import requests, views
 from chalicelib.flow.backfills import reprocess_view, view
-from chalicelib.flow.dags import runs
+from chalicelib.flow.dags import elements, runs
 from chalicelib.flow.deploy import uploaded
 from chalicelib.flow.runs import dead_letters, workers
 from chalicelib.flow.schedules import bulk
@@ -35,7 +35,7 @@ from chalicelib.web.table import IDEMPOTENCY_KEY, IF_MATCH, NS, ROUTES, Route
 
 # Where the views are that answer requests.
 PACKAGES = (views, routes)
-VIEWS = (http, requests, reprocess_view, view, runs, uploaded, dead_letters, workers, bulk)
+VIEWS = (http, requests, reprocess_view, view, runs, elements, uploaded, dead_letters, workers, bulk)
 
 Json = dict[str, Any]
 SCHEMAS = "#/components/schemas/"

@@ -36,10 +36,12 @@ def beat_heart(request: Request, lease_id: str) -> Json:
 
 
 def report_end(request: Request, lease_id: str) -> Json:
-    """Report the end of an attempt. Repeated reports count once. The error ``lease_lost`` names the present holder."""
+    """Report the end of an attempt, and its result. Repeated reports count once. The error ``lease_lost`` names the
+    present holder."""
     report = parse(Report, request)
     succeeded = report.state == "succeeded"
-    end = workers.Report(succeeded, report.exit_code, report.message, report.output, report.metrics or None)
+    said = (report.exit_code, report.message, report.output, report.metrics or None)
+    end = workers.Report(succeeded, *said, report.handed_on)
     return workers.report(ports(), _lease(lease_id), report.worker, end)
 
 

@@ -3,7 +3,7 @@
 import { count, dagOfStart, nameParts, number, partition, scheduleOf, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
 import { ApiError, fill, get, send } from "./client";
-import { commands, type Values } from "./commands";
+import { type AgainInDag, commands, type Values } from "./commands";
 import type { Job, StopReport } from "./types";
 
 export interface Field {
@@ -363,8 +363,10 @@ export const actions = {
     send: () => act(`${DAG}/${on ? "enable" : "disable"}`, nameParts(name)),
     done: () => ({ text: `${shortName(name)} is ${on ? "enabled" : "disabled"}` }),
   }),
-  rerunDag: (name: string, id: string, what: { from?: string; only?: string }): Action => ({
-    title: what.from
+  rerunDag: (name: string, id: string, what: AgainInDag): Action => ({
+    title: what.elements
+      ? `Run ${what.elements === "failed" ? "the failed elements" : `element ${what.elements.join(", ")}`} of ${what.from ?? what.only} again`
+      : what.from
       ? `Run ${what.from} and all after it again`
       : what.only
         ? `Run only ${what.only} again`

@@ -20,6 +20,13 @@ function properties(values: Values | undefined): string[] {
   return Object.entries(values ?? {}).flatMap(([key, value]) => ["-p", `${key}=${value}`]);
 }
 
+/** What of a DAG run runs again: all, a node with what follows it, or a node alone; of a node with each, some elements. */
+export interface AgainInDag {
+  from?: string;
+  only?: string;
+  elements?: number[] | "failed";
+}
+
 export interface PauseOptions {
   mode?: string;
   timeouts?: string;
@@ -101,14 +108,13 @@ export const commands = {
   runDag: (name: string, at?: string) => command("dags", "run", name, at && "--at", at),
   enableDag: (name: string) => command("dags", "enable", name),
   disableDag: (name: string) => command("dags", "disable", name),
-  rerunDag: (name: string, id: string, what: { from?: string; only?: string }) =>
-    command(
-      "dags",
-      "rerun",
-      name,
-      id,
-      ...(what.from ? ["--from", what.from] : what.only ? ["--only", what.only] : ["--all"]),
-    ),
+  rerunDag: (name: string, id: string, what: AgainInDag) => {
+    const chosen = what.elements && `[${what.elements === "failed" ? "failed" : what.elements.join(",")}]`;
+    const part = `${what.from ?? what.only ?? ""}${chosen ?? ""}`;
+    const option = what.from ? ["--from", part] : what.only ? ["--only", part] : ["--all"];
+    return command("dags", "rerun", name, id, ...option);
+  },
+  elements: (name: string, id: string, node: string) => command("dags", "elements", name, id, node),
   backfill: (name: string, given: BackfillOptions) =>
     command(
       "backfill",

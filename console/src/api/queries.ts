@@ -589,4 +589,15 @@ export const dag = {
       queryFn: ({ signal }) => get(`${DAG}/runs/{run_id}`, { ...parts(name), run_id: id }, { signal }),
       refetchInterval: every(3),
     }),
+  elements: (name: string, id: string, node: string) =>
+    queryOptions({
+      queryKey: ["dag", name, "run", id, node],
+      queryFn: ({ signal }) =>
+        get(
+          `${DAG}/runs/{run_id}/nodes/{node}/elements`,
+          { ...parts(name), run_id: id, node },
+          { query: { limit: 100 }, signal },
+        ),
+      refetchInterval: every(5),
+    }),
 };

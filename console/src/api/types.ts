@@ -345,10 +345,11 @@ export interface DryRunOfTrigger {
 }
 
 export interface Edge {
-  from: string;
-  to: string;
+  from: string | string[];
+  to: string | string[];
   on?: ("COMPLETED" | "FAILED" | "KILLED")[];
   within?: string | null;
+  if?: Record<string, unknown> | null;
 }
 
 export interface EdgeOfGraph {
@@ -1423,6 +1424,8 @@ export interface Report {
   exit_code?: number | null;
   message?: string;
   output?: string;
+  result?: unknown;
+  result_text?: string | null;
 }
 
 export interface ReportOfWorkflow {
@@ -1435,6 +1438,7 @@ export interface ReportedEnd {
   attempt: number;
   state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
   reason?: string | null;
+  result_refused?: string;
 }
 
 export interface Reprocess {
@@ -1530,6 +1534,8 @@ export interface Run {
   spread: PlaceInFire | null;
   sends: Sends | null;
   registered?: PartitionOfRun[];
+  result?: unknown;
+  result_refused?: string;
 }
 
 export interface RunInFull {
@@ -1579,6 +1585,8 @@ export interface RunInFull {
   spread: PlaceInFire | null;
   sends: Sends | null;
   registered?: PartitionOfRun[];
+  result?: unknown;
+  result_refused?: string;
   events: EventOfRun[];
   history: Run[];
 }
@@ -1754,6 +1762,8 @@ export interface StateOfNode {
   ended_at: string | null;
   attempt?: number | null;
   round?: number | null;
+  result?: unknown;
+  result_refused?: string;
 }
 
 export interface Step {

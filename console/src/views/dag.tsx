@@ -15,6 +15,7 @@ import { Command, copy } from "../parts/command";
 import { Go, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
 import { Ago, Reason, State, Took, When } from "../parts/text";
+import { Elements } from "./elements";
 import { Next } from "./schedule";
 
 /** A DAG: its graph with the states of one run, the panel of a node, and its runs. */
@@ -233,6 +234,13 @@ function NodePanel({
           )}
         </>
       )}
+      {state?.result !== undefined && (
+        <p className="faint">
+          result <code>{JSON.stringify(state.result)}</code>
+        </p>
+      )}
+      {state?.result_refused && <p>result refused: {state.result_refused}</p>}
+      {run && state?.elements && <Elements dag={dag} run={run} node={node} counts={state.elements} />}
       <p className="faint">
         workflow <code>{String((given as { workflow?: unknown }).workflow ?? "")}</code>
       </p>

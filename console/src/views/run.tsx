@@ -278,6 +278,10 @@ function Details({ run }: { run: Run }) {
     ...(run.metrics
       ? ([["Metrics", <code key="metrics">{JSON.stringify(run.metrics)}</code>]] as [string, React.ReactNode][])
       : []),
+    ...(run.result !== undefined
+      ? ([["Result", <code key="result">{JSON.stringify(run.result)}</code>]] as [string, React.ReactNode][])
+      : []),
+    ...(run.result_refused ? ([["Result refused", run.result_refused]] as [string, React.ReactNode][]) : []),
   ];
   return (
     <div className="pad grid">

@@ -49,7 +49,7 @@ def _counted(repair: Repair, run: Run) -> list[Mapping[str, Any]] | None:
     mark."""
     if run.claimed_at < repair.since or run.event is not None or not run.traits.of_events:
         return None
-    if run.period_parts is not None:
+    if run.period_parts is not None or run.element is not None:  # the events of an element are those of its node
         return None
     if repair.is_elsewhere(run):
         return None

@@ -65,7 +65,7 @@ def _made(repair: Repair, begun: Begun, run_id: str, attempt: int) -> Run | None
     alone = adopted.job_of(run_id, attempt, begun.at, context)
     entry = backfills.entry_of(repair, run_id, begun.at)
     job = entry if entry is not None else replace(alone, correlation=_correlation(repair, context))
-    job = replace(job, attempt=attempt)
+    job = replace(job, attempt=attempt, element=adopted.element_of(context, job))
     facts = facts_of.read(repair.ports, job)
     if facts.schedule_state is None or facts.schedule is None or facts.workflow is None:
         return None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import ids
-from chalicelib.core.dags import rounds
+from chalicelib.core.dags import elements, rounds
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.event import Event
@@ -48,6 +48,13 @@ def correlation_of(context: Context) -> Mapping[str, str] | None:
         return correlation
     own = rounds.Round(dag["run_id"], int(dag["round"]), alone=int(dag["round"]) > 1)
     return {**(correlation or {}), rounds.KEY: str(own)}
+
+
+def element_of(context: Context, job: Job) -> dict[str, Any] | None:
+    """The element of a list for which the job of a run was made, by its context: one of the run of its node in the same
+    round. None for a run that is none."""
+    each, round_ = context.get("each"), rounds.which(job.correlation)
+    return {**each, "of": elements.in_round(job.job_id, round_)} if each is not None and round_ is not None else None
 
 
 def named(context: Context, run: Run) -> tuple[Event, ...] | None:

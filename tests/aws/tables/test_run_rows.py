@@ -96,9 +96,17 @@ def test_h1_every_field_of_a_run_is_read_back_unchanged() -> None:
         "cancel": True, "pause_after": 3, "backfill": "b1", "paced_until": NOON + 3, "queued_in": "policy:demo.slow",
         "rank": "0005#", "reason": "no answer: ü", "cursor": "demo.x", "leases": 4, "event": rows.event(),
         "metrics": {"rows": 0.5, "parts": [1, None]}, "billed": (1, 2, 3), "uses": ("run lake.core.clean",),
+        "result": ["a", {"é": 1.5, "deep": [[None]]}], "result_refused": "too large",
     }  # fmt: skip
     run = full_run({**EMR, "spark": {"rate": 0.1}}, **answer)
     assert items.from_item(Run, items.to_item(run, 4, 4)) == run
+
+
+@pytest.mark.parametrize("result", [{}, [], 0, False, "", "\ud800"])
+def test_w18_a_result_that_counts_as_false_is_kept(result: Any) -> None:
+    stored = items.to_item(full_run(EMR, result=result), 4, 4)
+    assert items.from_item(Run, stored).result == result
+    assert "result" not in items.to_item(full_run(EMR), 4, 4)
 
 
 def test_h1_text_that_dynamodb_refuses_gets_question_marks() -> None:

@@ -15,13 +15,15 @@ from moto import mock_aws
 from chalicelib.aws.targets.step_functions import StepFunctionsTarget, input_of
 from chalicelib.core import ids
 from chalicelib.core.instants import MINUTE, SECOND
+from chalicelib.core.results import Result
 from chalicelib.core.rows.run import Run
+from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
 from chalicelib.core.targets.step_functions import execution_arn, execution_name
 from tests.support import rows
 from tests.support.clock import HandClock
 from tests.support.reasons import says
-from tests.support.state_machines import MACHINE, TARGET, Execution, StateMachines, refused
+from tests.support.state_machines import MACHINE, TARGET, Execution, StateMachines, event_of, refused
 
 CONTEXT = {"properties": {"depth": 1}, "events": []}
 TIMEOUT = ConnectTimeoutError(endpoint_url="https://states.example")
@@ -286,3 +288,33 @@ def test_w16_boto3_accepts_and_returns_what_the_adapter_uses(client: Any, clock:
     assert ended is not None
     assert ended.state == "CANCELLED"
     assert target.start(mine, CONTEXT) == Started(execution_arn(mine))
+
+
+def test_w18_the_output_of_an_execution_is_its_result(machines: StateMachines, target: StepFunctionsTarget) -> None:
+    begun, execution = started(machines, target)
+    machines.end(execution, "SUCCEEDED", output='{"mode": "full"}')
+    update = target.status(begun)
+    assert update is not None and update.result == Result({"mode": "full"})
+    told = event_of(execution, machines.clock.now())
+    change = registry.of_event(told).read_event(told)
+    assert change.complete and change.update is not None and change.update.result == Result({"mode": "full"})
+
+
+def test_w18_an_event_without_its_output_is_completed_by_a_poll(
+    machines: StateMachines, target: StepFunctionsTarget
+) -> None:
+    """Input and output together were too large for the event."""
+    _, execution = started(machines, target)
+    machines.end(execution, "SUCCEEDED", output='{"mode": "full"}')
+    told = event_of(execution, machines.clock.now(), output=None, outputDetails={"included": False})
+    change = registry.of_event(told).read_event(told)
+    assert not change.complete
+
+
+def test_w18_an_output_that_no_key_opens_is_refused(machines: StateMachines, target: StepFunctionsTarget) -> None:
+    begun, execution = started(machines, target)
+    machines.end(execution, "SUCCEEDED", output='{"mode": "full"}')
+    machines.refusals = [refused("KmsInvalidStateException", "the key is disabled")]
+    update = target.status(begun)
+    assert update is not None and update.state == "SUCCEEDED"
+    assert update.result.refused.startswith("the output could not be read")

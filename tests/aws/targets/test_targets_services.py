@@ -9,7 +9,7 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import ClientError, ConnectTimeoutError
+from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
 from moto import mock_aws
 
 from chalicelib import wiring
@@ -17,6 +17,7 @@ from chalicelib.aws.targets.event_bus import EventBusTarget
 from chalicelib.aws.targets.lambda_function import LambdaTarget
 from chalicelib.aws.targets.registry import ADAPTERS
 from chalicelib.aws.targets.sns import SnsTarget
+from chalicelib.core.results import HINT, NONE, Result
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, Started
 from chalicelib.core.targets.registry import of_type
 from chalicelib.settings import Settings
@@ -112,6 +113,9 @@ def test_e5_events_refused_by_a_bus_have_their_own_answers() -> None:
     assert [type(answer) for answer in answers] == [Started, NotNow, NoAnswer, Never]
 
 
+AT_MOST = "expected a result of at most 10,000 bytes of JSON"
+
+
 class Functions:
     """The used part of a Lambda client: returns the set answer, or raises the set error."""
 
@@ -136,11 +140,44 @@ def test_e5_a_function_is_invoked_with_or_without_waiting(wait: bool, kind: str)
     functions = Functions()
     answer = LambdaTarget(functions).start(run(type="lambda", function=FUNCTION, wait=wait), CONTEXT)
     [call] = functions.calls
-    assert answer == Started("q1", done=True)
+    assert answer == Started("q1", done=True, result=Result({}) if wait else NONE)
     assert (call["FunctionName"], call["InvocationType"]) == (FUNCTION, kind)
     view = json.loads(call["Payload"])
     assert (view["context"], view["sluice"]["attempt"]) == (CONTEXT, 1)
     assert view["sluice"]["nominal_time"] == "2026-03-02T12:00:00.000Z"
+
+
+@pytest.mark.parametrize(
+    ("payload", "result"),
+    [
+        (b'{"mode": "full"}', Result({"mode": "full"})),
+        (b"null", NONE),
+        (b"", NONE),
+        (b"done", Result(refused="expected a result in JSON, got 'done'")),
+        (
+            b'"' + b"x" * 11_000 + b'"',
+            Result(refused=f"expected a result of at most 10,000 bytes of JSON, got 11,002; {HINT}"),
+        ),
+        (
+            b'"' + b"x" * 99_000 + b'"',
+            Result(refused=f"expected a result of at most 10,000 bytes of JSON, got more than 65,536; {HINT}"),
+        ),
+    ],
+)
+def test_w18_the_answer_of_a_function_is_the_result(payload: bytes, result: Result) -> None:
+    target = run(type="lambda", function=FUNCTION, wait=True)
+    assert LambdaTarget(Functions(payload)).start(target, CONTEXT) == Started("q1", done=True, result=result)
+
+
+def test_w18_an_answer_that_breaks_off_is_no_answer() -> None:
+    class Broken(io.BytesIO):
+        def read(self, *_: Any) -> bytes:
+            raise ReadTimeoutError(endpoint_url="x")
+
+    functions = Functions()
+    functions.invoke = lambda **_: {"ResponseMetadata": {}, "Payload": Broken()}  # type: ignore[method-assign]
+    answer = LambdaTarget(functions).start(run(type="lambda", function=FUNCTION, wait=True), CONTEXT)
+    assert isinstance(answer, NoAnswer) and answer.why.startswith("the answer of the function broke off: ")
 
 
 @pytest.mark.parametrize(

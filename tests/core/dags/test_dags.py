@@ -18,6 +18,7 @@ from tests.core.builders import run
 from tests.support.dags import DIAMOND, dag, edge
 
 NAME = "demo.flights.daily"
+FIVE = {name: {"workflow": f"w_{name}"} for name in "abcde"}
 
 
 def made(*edges: Any, **fields: Any) -> definition_dag.Dag:
@@ -137,6 +138,49 @@ def graphs(draw: st.DrawFn) -> list[str]:
     names = "abcdefg"[: draw(st.integers(2, 7))]
     pairs = [f"{one} -> {other}" for number, one in enumerate(names) for other in names[number + 1 :]]
     return draw(st.lists(st.sampled_from(pairs), min_size=1, unique=True))
+
+
+def test_w18_a_list_of_nodes_stands_for_an_edge_of_each() -> None:
+    lists = {"from": ["a", "b"], "to": ["c", "d"], "on": ["FAILED"]}
+    short = made(nodes=FIVE, edges=[lists, edge("c -> e")])
+    long = made(*(edge(f"{one} -> {two}", on=["FAILED"]) for one in "ab" for two in "cd"), "c -> e", nodes=FIVE)
+    assert short.model_dump() == long.model_dump()
+    assert compile.graph_of(NAME, short) == compile.graph_of(NAME, long)
+
+
+@pytest.mark.parametrize(
+    ("edges", "field", "message"),
+    [
+        ([{"from": ["a", "b"], "to": "c"}, edge("c -> z")], "edges.1.to", "expected the name of a node of this DAG"),
+        ([{"from": ["a", "z"], "to": "c"}], "edges.0.from", "expected the name of a node of this DAG, got 'z'"),
+        ([{"from": ["a", "a"], "to": "c"}], "edges.0", "got 'a second one from a to c'"),
+        ([{"from": [], "to": "c"}], "edges.0.from", "expected the name of a node, or a list of names, got []"),
+        ([{"from": ["a", 3], "to": "c"}], "edges.0.from", "expected text, got 3"),
+        ([{"from": ["a", "b"], "to": "c"}, edge("c -> e", iff={})], "edges.1.iff", "unknown field 'iff'"),
+        ([{"from": ["a", "b"], "to": "c"}, edge("c -> e", within="1h")], "edges.1.within", "expected no within"),
+        ([{"from": ["a", ["b"]], "to": "c"}], "edges.0.from", "expected the name of a node, or a list of names"),
+    ],
+)
+def test_w18_an_error_names_the_edge_as_it_was_written(edges: list[Any], field: str, message: str) -> None:
+    late = {"e": {"workflow": "w", "when": "all_done"}}
+    with pytest.raises((ValidationError, SluiceError)) as found:
+        definition_dag.NewDag.model_validate(dag(nodes=FIVE | late, edges=edges))
+    error = from_validation(found.value) if isinstance(found.value, ValidationError) else found.value
+    assert (error.field, message in error.message) == (field, True), error.message
+
+
+def test_w18_lists_count_as_the_edges_for_which_they_stand() -> None:
+    many = {f"n{number}": {"workflow": "w"} for number in range(100)}
+    names = sorted(many)
+    error = refused(nodes=many, edges=[{"from": names[:40], "to": names[40:]}])
+    assert (error.field, error.message) == ("edges", "expected at most 1000 edges, got 2400")
+
+
+def test_w18_all_patterns_of_a_dag_together_are_bounded() -> None:
+    pattern = {"if": {"x": [{"prefix": str(number)} for number in range(60)]}}
+    error = refused(edge("a -> b", **pattern), edge("a -> c", **pattern))
+    assert error.field == "edges"
+    assert error.message == "expected at most 100 operators in the patterns of all edges, got 120"
 
 
 @given(graphs(), st.randoms(use_true_random=False))

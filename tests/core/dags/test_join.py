@@ -44,10 +44,28 @@ def test_w17_the_order_of_ends_decides_nothing(rule: JoinRule) -> None:
         if decided == {"OPEN"}:
             assert "open" in outcomes
             continue
-        for closed in product(("met", "skipped", "failed"), repeat=outcomes.count("open")):
+        for closed in product(("met", "unmet", "skipped", "failed"), repeat=outcomes.count("open")):
             rest = iter(closed)
             ends = [next(rest) if outcome == "open" else outcome for outcome in outcomes]
             assert {join.judge(rule, ends)} == decided, (outcomes, ends)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("rule", "alone", "beside_a_success", "beside_a_failure"),
+    [
+        ("all_succeeded", "SKIPPED", "SKIPPED", "BLOCKED"),
+        ("none_failed", "SKIPPED", "SKIPPED", "BLOCKED"),
+        ("all_done", "SKIPPED", "SKIPPED", "SKIPPED"),
+        ("one_succeeded", "SKIPPED", "START", "BLOCKED"),
+    ],
+)
+def test_w18_a_result_that_does_not_match_skips_its_node(
+    rule: JoinRule, alone: str, beside_a_success: str, beside_a_failure: str
+) -> None:
+    assert join.judge(rule, ["unmet"]) == alone
+    assert join.judge(rule, ["unmet", "skipped"]) == "SKIPPED"
+    assert join.judge(rule, ["met", "unmet"]) == beside_a_success
+    assert join.judge(rule, ["unmet", "failed"]) == beside_a_failure
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -154,6 +155,14 @@ def test_w5_a_history_line_has_worker_results_and_its_pool() -> None:
     assert (line["worker_pool"], line["target_id"], line["outcome"]) == ("demo.images", "ann", "timed_out")
     assert (line["pool"], line["units"], line["rerun_of"]) == ("demo.cpus", 4, "r0")
     assert json.loads(line["metrics"]) == {"images": 12, "codec": "av1"}
+
+
+@pytest.mark.parametrize("result", [{"mode": "full"}, {}, 0, False, ["a"]])
+def test_w18_a_history_line_has_the_result_as_json(result: Any) -> None:
+    line = lines.line_of(ended(result=result), PRICES)
+    assert json.loads(line["result"]) == result and "result_refused" not in line
+    refused = lines.line_of(ended(result_refused="too large"), PRICES)
+    assert refused["result_refused"] == "too large" and "result" not in refused
 
 
 DUE = {"start_by": NOON, "end_by": NOON + HOUR}
