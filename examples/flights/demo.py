@@ -225,7 +225,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     with steps.doing("starting the local cloud, or using the one that is up"):
         endpoints = cloud.ensure_up()
     demo = Demo(endpoints, steps, ALL if "--all" in arguments else SHORT)
-    steps.say(f"the local cloud is up: {endpoints.api_url}; the demo has namespace {demo.name}")
+    steps.say(f"the local cloud is up; namespace {demo.name}")
     demo.deploy()
     demo.review()
     demo.upload()

@@ -49,6 +49,7 @@ from sluice.cli import frame, runs, upload
 from sluice.client import Client
 from sluice.signing import Reply
 from tests.docs.blocks import commands
+from tests.support.dags import hands_on
 from tests.support.fakes import EmrRun
 from tests.support.world import World
 
@@ -132,9 +133,9 @@ class Session:
         """``5m``: a span passes, tick by tick. ``at 2026-03-03T05:59:00Z``: the clock turns to an instant before which
         nothing falls due. ``runs start``, ``runs succeed``, ``runs fail: exit code 1``: all active runs do, at EMR.
         ``run fails NAME: text``, ``run succeeds NAME``: those of one workflow do. ``runs bill: 1500 6000 0``: EMR bills
-        the active runs so many thousandths of vCPU-hours, of GB-hours of memory and of storage. ``driver prints:
-        text``: the log of the last run. ``receiver is down: text``, ``receiver is up``: no delivery arrives, and all
-        do."""
+        the active runs so many thousandths of vCPU-hours, of GB-hours of memory and of storage. ``runs hand on: {}``:
+        they have this result. ``driver prints: text``: the log of the last run. ``receiver is down: text``,
+        ``receiver is up``: no delivery arrives, and all do."""
         for step in steps.split("; "):
             self._step(step)
             self.world.settle()
@@ -148,6 +149,9 @@ class Session:
             self.world.tick()
         elif act in ("receiver is down", "receiver is up"):
             self.world.targets.queue.down = NotNow(text) if text else None
+        elif act == "runs hand on":
+            for run in self._live():
+                hands_on(self.world, run, json.loads(text))
         elif act == "runs bill":
             for run in self._live():
                 run.billed = tuple(int(number) for number in text.split())
