@@ -35,6 +35,10 @@ class Delivery(Part):
     """A document of the kind Delivery, made by a function of this module."""
 
 
+class Each(Part):
+    """A document of the kind Each, made by a function of this module."""
+
+
 class Edge(Part):
     """A document of the kind Edge, made by a function of this module."""
 
@@ -379,6 +383,15 @@ def delivery(
     instant of its send and the target's id of its message. That costs over twenty times as much.
     """
     return Delivery(given({"tries": tries, "delay": delay, "backoff": backoff, "records": records}))
+
+
+def each(of: str, *, path: str | None = UNSET, max: int = UNSET, concurrency: int | None = UNSET) -> Each:
+    """The list lies at ``path`` in the result of the node ``of``, such as ``files`` or ``new.files``; without a
+    path the whole result is the list. ``max`` is the longest list for which the node starts. ``concurrency``
+    is how many elements are under way at once; by default as many as the limits of the node let start. A node
+    of a DAG has it, and the schedule of that node. No other schedule may have it.
+    """
+    return Each(given({"of": of, "path": path, "max": max, "concurrency": concurrency}))
 
 
 def edge(
@@ -1119,9 +1132,11 @@ def node(
     priority: int | None = UNSET,
     timeout: Timeout | Literal["never"] = UNSET,
     when: Literal["all_succeeded", "none_failed", "all_done", "one_succeeded", "one_failed", "always"] = UNSET,
+    each: Each | None = UNSET,
 ) -> Node:
     """One step: a workflow, and the settings of a schedule other than its trigger. Several nodes may run the
     same workflow. ``when`` is its join rule: how the nodes before it must have ended (`core/dags/join.py`).
+    ``each`` makes a job for each element of a list (W19).
     """
     return Node(
         given(
@@ -1132,6 +1147,7 @@ def node(
                 "priority": priority,
                 "timeout": timeout,
                 "when": when,
+                "each": each,
             }
         )
     )
@@ -1677,6 +1693,7 @@ __all__ = [
     "deadline",
     "delay",
     "delivery",
+    "each",
     "edge",
     "elapsed",
     "emr_serverless",
@@ -1740,6 +1757,7 @@ MADE_BY: dict[str, tuple[Any, ...]] = {
     "Deadline": (deadline,),
     "Delay": (delay,),
     "Delivery": (delivery,),
+    "Each": (each,),
     "Edge": (edge,),
     "ElapsedTrigger": (elapsed,),
     "EmrServerlessTarget": (emr_serverless,),

@@ -25,6 +25,7 @@ from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.calendar import HolidayCalendar
 from chalicelib.core.definitions.dag import Edge, NewDag, Node
 from chalicelib.core.definitions.dataset import Dataset, Readiness
+from chalicelib.core.definitions.each import Each
 from chalicelib.core.definitions.incomplete import Incomplete
 from chalicelib.core.definitions.per import Per
 from chalicelib.core.definitions.period import PeriodRule
@@ -127,7 +128,7 @@ SECTIONS = (
         "targets.md",
         (*_by_type("Target", TARGETS), ("Secret reference", SecretReference), ("Secret address", SecretUrl)),
     ),
-    Section("DAG", "dags.md", (("DAG document", NewDag), ("Node", Node), ("Edge", Edge))),
+    Section("DAG", "dags.md", (("DAG document", NewDag), ("Node", Node), ("Each", Each), ("Edge", Edge))),
     Section("Holiday calendar", "time.md", (("Holiday calendar document", HolidayCalendar),)),
     Section("Policy and pool", "pools.md", (("Policy document", Policy), ("Pool document", Pool), ("Share", Share))),
 )
@@ -186,7 +187,8 @@ def _check(schemas: Mapping[str, Any], words: Mapping[str, Mapping[str, str]]) -
 
 
 def _rows(model: type[Document], schema: Mapping[str, Any], words: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    fields = {info.alias or name: info for name, info in model.model_fields.items()}
+    listed = schema["properties"]  # a field that only stored documents have is not among them
+    fields = {name: info for own, info in model.model_fields.items() if (name := info.alias or own) in listed}
     ordered = [
         *(name for name in fields if name not in words["any"]),
         *(name for name in fields if name in words["any"]),

@@ -99,6 +99,8 @@ def test_w4_the_run_of_a_node_names_its_dag(api: PlayedApi, sluice: Sluice) -> N
         (["--from", "join"], {"from": "join"}),
         (["--only", "join"], {"only": "join"}),
         (["--all"], {"all": True}),
+        (["--from", "load[3,17]"], {"from": "load", "elements": [3, 17]}),
+        (["--only", "load[failed]"], {"only": "load", "elements": "failed"}),
     ],
 )
 def test_w4_a_part_is_rerun_once(api: PlayedApi, sluice: Sluice, asked: list[str], body: recorded.View) -> None:
@@ -117,6 +119,35 @@ def test_w4_a_rerun_needs_the_part_to_run(api: PlayedApi, sluice: Sluice, asked:
     assert result.exit_code == 2
     assert "expected one of --from NODE, --only NODE and --all" in result.stderr
     assert api.requests == []
+
+
+@pytest.mark.parametrize("given", ["load[]", "load[x]", "load[1", "[3]", "load[3]x"])
+def test_w19_elements_are_named_by_their_indexes(api: PlayedApi, sluice: Sluice, given: str) -> None:
+    result = sluice("dags", "rerun", NAME, RUN, "--from", given)
+    assert result.exit_code == 2
+    assert "such as load[3,17] or load[failed]" in " ".join(result.stderr.split())
+    assert api.requests == []
+
+
+def test_w19_elements_are_listed_and_counted(api: PlayedApi, sluice: Sluice) -> None:
+    run_id, at = "demo.flights.daily~0a1b2c3d~load.m3k2j9x1.0123456789abcdef0123", recorded.past(minutes=3.5)
+    failed = {"index": 7, "value": {"file": "a.csv"}, "state": "FAILED", "why": "disk full", "run_id": run_id}
+    failed |= {"attempt": 2, "started_at": at, "ended_at": at}
+    waits = {"index": 8, "value": "b.csv", "state": "PENDING", "why": "waits for others: 2 run at once", "run_id": None}
+    waits |= {"attempt": None, "started_at": None, "ended_at": None}
+    api.play("GET", f"{ONE}/runs/{RUN}/nodes/load/elements", listed(failed, waits))
+    answer = " ".join(sluice("dags", "elements", NAME, RUN, "load").stdout.split())
+    assert "load[7] FAILED" in answer
+    assert '{"file": "a.csv"}' in answer
+    assert "load[8] PENDING" in answer
+    counts = {"count": 9, "succeeded": 3, "failed": 1, "running": 2, "waiting": 3}
+    node = recorded_dags.dag_run()["nodes"]["clean"] | {"state": "RUNNING", "elements": counts}
+    node["why"] = "3 of 9 elements succeeded, 1 failed"
+    again = {"what": "from", "node": "load", "elements": [7], "by": recorded.ARN, "at": at, "round": 2}
+    api.play("GET", f"{ONE}/runs/{RUN}", Played(200, recorded_dags.dag_run(nodes={"load": node}, reruns=[again])))
+    shown = " ".join(sluice("dags", "show", NAME, RUN).stdout.split())
+    assert "3 of 9 elements succeeded, 1 failed, 2 running, 3 waiting" in shown
+    assert "from load[7], by" in shown
 
 
 def test_w4_a_dag_is_run_switched_off_and_on(api: PlayedApi, sluice: Sluice) -> None:

@@ -80,7 +80,7 @@ def play() -> None:
         _ended,
         _ends_of_periods,
     )
-    steps += (_other_zone_rules, _woken_by_a_partition, _nodes_joined)
+    steps += (_other_zone_rules, _woken_by_a_partition, _nodes_joined, _nodes_with_elements)
     for step in (*steps, _asked_outside, _other_targets, _listed_application, _executions, _adapters):
         step()
     with installation() as api:
@@ -235,6 +235,19 @@ def _nodes_joined() -> None:
     world.settle()
     dags.ends(world, "a", "FAILED")
     assert dags.ran(world) == ["a", "z"]
+
+
+def _nodes_with_elements() -> None:
+    """The end of an element begins the next one, and the last one ends the node."""
+    world = World()
+    load = {"workflow": "w_load", "each": {"of": "scan", "concurrency": 1}}
+    world.deploy(dags.app(dags.dag("scan -> load", "load -> z", nodes={"load": load})))
+    world.upload(day(1))
+    world.settle()
+    dags.ends(world, "scan", result=["x", "y"])
+    for _ in range(2):
+        dags.ends(world, "load")
+    assert dags.ran(world) == ["scan", "load", "load", "z"]
 
 
 def _granted() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import boto3
 
+from chalicelib.core.results import Result
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.flow.runs import complete
 from chalicelib.wiring import ports
@@ -33,6 +34,7 @@ def walk(api: Api) -> None:
     _dead_letters(api)
     _backfills(api)
     _dags(api)
+    _elements(api)
     _messages(api)
     _reports(api)
     _present(api)
@@ -267,6 +269,26 @@ def _dags(api: Api) -> None:
         api.post(f"{one}/{action}")
 
 
+def _elements(api: Api) -> None:
+    """A node with an element of each state in the lists of an answer: one fails, one runs."""
+    one = f"{APP}/dags/mapped"
+    nodes = {"a": {"workflow": "clean"}, "b": {"workflow": "join", "each": {"of": "a", "concurrency": 2}}}
+    trigger = {"type": "time", "expression": "0 5 * * *"}
+    api.put(one, dag("a -> b", nodes=nodes, by=[], trigger=trigger, enabled=True))
+    begun = api.post(f"{one}/run")["run_id"]
+    api.work()
+    first = api.get(f"{one}/runs/{begun}")["nodes"]["a"]["run_id"]
+    handed_on = RunUpdate("SUCCEEDED", ports().clock.now(), result=Result(["x.csv", 2]))
+    complete.advance_run(ports(), first, 1, handed_on)
+    api.work()
+    elements = f"{one}/runs/{begun}/nodes/b/elements"
+    failed = api.get(elements)["items"][0]["run_id"]
+    _ends(api, failed, "FAILED")
+    api.get(elements)
+    api.get(f"{one}/runs/{begun}")
+    api.get(f"/v1/runs/{failed}")
+
+
 def _messages(api: Api) -> None:
     one = f"{APP}/messages/backup"
     target = api.sqs.create_queue(QueueName="target")["QueueUrl"]
@@ -288,7 +310,14 @@ def _reports(api: Api) -> None:
 
 def _deletions(api: Api) -> None:
     api.get(f"{NS}/reports?day=2026-03-02")
-    for path in ("messages/backup", "dags/whole", "schedules/next", "schedules/daily", "workflows/other"):
+    for path in (
+        "messages/backup",
+        "dags/whole",
+        "dags/mapped",
+        "schedules/next",
+        "schedules/daily",
+        "workflows/other",
+    ):
         api.delete(f"{APP}/{path}")
     for path in ("apps/orders", "datasets/x", "policies/calm", "pools/spark", "calendars/france"):
         api.delete(f"{NS}/{path}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.results import Result
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.flow.runs import complete
 from chalicelib.wiring import ports
@@ -133,6 +134,57 @@ def test_w18_a_dag_with_lists_is_stored_with_single_edges(api: Api) -> None:
     nodes["a"]["workflow"] = "notify"
     late = {**short, "edges": [{"from": "c", "to": ["b"]}, {"from": ["a"], "to": "b"}]}
     assert api.refused(400, "PUT", f"{ALL}/fan", late)["field"] == "edges.1.from"
+
+
+def test_w19_elements_are_listed_and_run_again(api: Api) -> None:
+    nodes = {"a": {"workflow": "clean"}, "b": {"workflow": "join", "each": {"of": "a", "path": "files"}}}
+    api.put(f"{ALL}/mapped", {**CHAIN, "nodes": nodes})
+    begun = api.post(f"{ALL}/mapped/run")["run_id"]
+    api.work()
+    run = f"{ALL}/mapped/runs/{begun}"
+    listed = f"{run}/nodes/b/elements"
+    assert api.get(listed)["items"] == [], "none yet"
+    first = api.get(run)["nodes"]["a"]["run_id"]
+    handed_on = RunUpdate("SUCCEEDED", ports().clock.now(), result=Result({"files": ["x", {"y": 1.5}, "z"]}))
+    complete.advance_run(ports(), first, 1, handed_on)
+    api.work()
+    items = api.get(listed)["items"]
+    assert [(each["index"], each["value"], each["state"]) for each in items] == [
+        (0, "x", "STARTING"),
+        (1, {"y": 1.5}, "STARTING"),
+        (2, "z", "STARTING"),
+    ]
+    assert api.get(f"/v1/runs/{items[1]['run_id']}")["each"] == {"index": 1, "count": 3, "value": {"y": 1.5}}
+    counts = {"count": 3, "succeeded": 0, "failed": 0, "running": 3, "waiting": 0}
+    assert api.get(run)["nodes"]["b"]["elements"] == counts
+    for each, state in zip(items, ("SUCCEEDED", "FAILED", "SUCCEEDED"), strict=True):
+        complete.advance_run(ports(), each["run_id"], 1, RunUpdate(state, ports().clock.now()))
+    api.work()
+    page = api.get(f"{listed}?limit=2")
+    assert [(each["index"], each["state"]) for each in page["items"]] == [(1, "FAILED"), (0, "SUCCEEDED")]
+    rest = api.get(f"{listed}?limit=2&cursor={page['next_cursor']}")
+    assert [each["index"] for each in rest["items"]] == [2]
+    again = api.post(f"{run}/rerun", {"from": "b", "elements": "failed"}, idempotency_key="x")
+    assert again["reruns"][0]["elements"] == [1]
+    assert api.post(f"{run}/rerun", {"from": "b", "elements": "failed"}, idempotency_key="x") == again
+    api.work()
+    assert api.get(run)["nodes"]["b"]["elements"] == {**counts, "succeeded": 2, "running": 1}
+    error = api.refused(404, "GET", f"{run}/nodes/a/elements")
+    assert error["message"].startswith("no node with each named 'a'")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"all": True, "elements": [1]}, "expected elements of one node, got 'all: true'"),
+        ({"from": "b", "elements": []}, "expected at least one index, or failed, got []"),
+    ],
+)
+def test_w19_a_rerun_of_elements_says_which(api: Api, body: Any, message: str) -> None:
+    api.put(f"{ALL}/again", CHAIN)
+    run = api.post(f"{ALL}/again/run")["run_id"]
+    error = api.refused(400, "POST", f"{ALL}/again/runs/{run}/rerun", body)
+    assert (error["field"], error["message"]) == ("elements", message)
 
 
 @pytest.mark.parametrize("body", [{}, {"from": "a", "all": True}, {"from": "a", "only": "b"}, {"form": "a"}])

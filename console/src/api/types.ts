@@ -344,6 +344,13 @@ export interface DryRunOfTrigger {
   why: string;
 }
 
+export interface Each {
+  of: string;
+  path?: string | null;
+  max?: number;
+  concurrency?: number | null;
+}
+
 export interface Edge {
   from: string | string[];
   to: string | string[];
@@ -389,6 +396,31 @@ export interface EffectiveQuotas {
 export interface ElapsedTrigger {
   type: "elapsed";
   after: string;
+}
+
+export interface Element {
+  index: number;
+  value: unknown;
+  state: string;
+  why: string;
+  run_id: string | null;
+  attempt: number | null;
+  started_at: string | null;
+  ended_at: string | null;
+}
+
+export interface ElementOfRun {
+  index: number;
+  count: number;
+  value: unknown;
+}
+
+export interface Elements {
+  count: number;
+  succeeded: number;
+  failed: number;
+  running?: number;
+  waiting?: number;
 }
 
 export interface EmrServerlessTarget {
@@ -996,6 +1028,7 @@ export interface Node {
   priority?: number | null;
   timeout?: Timeout | "never";
   when?: "all_succeeded" | "none_failed" | "all_done" | "one_succeeded" | "one_failed" | "always";
+  each?: Each | null;
 }
 
 export interface NodeOfGraph {
@@ -1459,6 +1492,7 @@ export interface Rerun {
   from?: string | null;
   only?: string | null;
   all?: boolean;
+  elements?: "failed" | number[] | null;
 }
 
 export interface RerunOfDag {
@@ -1468,6 +1502,7 @@ export interface RerunOfDag {
   what: string;
   request: string;
   node?: string | null;
+  elements?: number[];
 }
 
 export interface Resources {
@@ -1534,6 +1569,7 @@ export interface Run {
   spread: PlaceInFire | null;
   sends: Sends | null;
   registered?: PartitionOfRun[];
+  each?: ElementOfRun;
   result?: unknown;
   result_refused?: string;
 }
@@ -1585,6 +1621,7 @@ export interface RunInFull {
   spread: PlaceInFire | null;
   sends: Sends | null;
   registered?: PartitionOfRun[];
+  each?: ElementOfRun;
   result?: unknown;
   result_refused?: string;
   events: EventOfRun[];
@@ -1764,6 +1801,7 @@ export interface StateOfNode {
   round?: number | null;
   result?: unknown;
   result_refused?: string;
+  elements?: Elements;
 }
 
 export interface Step {
@@ -2399,6 +2437,10 @@ export interface Answers {
     next_cursor: string | null;
   };
   "GET /v1/namespaces/{ns}/apps/{app}/dags/{name}/runs/{run_id}": RunOfDag;
+  "GET /v1/namespaces/{ns}/apps/{app}/dags/{name}/runs/{run_id}/nodes/{node}/elements": {
+    items: Element[];
+    next_cursor: string | null;
+  };
   "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/runs/{run_id}/rerun": RunOfDag;
   "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/skip": StoredDag;
   "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/unskip": StoredDag;
