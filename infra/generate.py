@@ -27,6 +27,7 @@ GENERATED = (
     ("docs/permissions.md", "infra.deployer --table"),
     ("docs/internals/answers.md", "tests.wrong_inputs.scorecard --write"),
     ("docs/decisions/README.md", "docs.pictures.decisions"),
+    ("docs/cli.md", "docs.pictures.options"),
     ("docs/pictures/terminal.svg", "tests.docs.terminal_picture"),
     ("sluice/builder_parts.py", "infra.builder_code"),
     ("console/src/api/types.ts", "infra.console_types"),

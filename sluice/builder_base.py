@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 from sluice.errors import WrongUsage
@@ -72,13 +72,18 @@ class Named:
         return self._extend(field, [value])
 
     def _extend(self, field: str, values: list[Any]) -> Self:
-        if any(isinstance(value, list | tuple) for value in values):
-            raise WrongUsage(
-                "expected each value by itself, got a list", field, "write an asterisk before the list: (*values)"
-            )
+        for value in values:
+            if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
+                got = "list" if isinstance(value, tuple) else type(value).__name__
+                hint = "write an asterisk before it: (*values)"
+                raise WrongUsage(f"expected each value by itself, got a {got}", field, hint)
         return self._set(field, [*self._content.get(field, ()), *values])
 
     def _merge(self, field: str, values: Mapping[str, Any] | None, more: Mapping[str, Any]) -> Self:
+        got: Any = values  # a caller may not use types
+        if got is not None and not isinstance(got, Mapping):
+            hint = "such as {name: value}, or name=value"
+            raise WrongUsage(f"expected values by name, got a {type(got).__name__}", field, hint)
         return self._set(field, {**self._content.get(field, {}), **(values or {}), **more})
 
 

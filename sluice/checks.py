@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 
 from sluice.errors import WrongUsage
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
 def one_of(word: str, known: Sequence[str], field: str) -> str:
@@ -36,6 +38,28 @@ def instant(text: object, field: str) -> str:
 def day_or_instant(text: str, field: str) -> str:
     """The instant in a text; a day such as 2026-01-01 is its first instant in UTC."""
     return f"{text}T00:00:00Z" if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else instant(text, field)
+
+
+def since(text: str, field: str, now: datetime) -> str:
+    """The instant in a text: an instant, a day, or a duration before now, such as ``2h`` or ``7d``."""
+    found = re.fullmatch(r"(\d{1,6})([mhd])", text)
+    if found is None:
+        return day_or_instant(text, field)
+    return (now - timedelta(**{_UNITS[found[2]]: int(found[1])})).isoformat().replace("+00:00", "Z")
+
+
+def seconds(text: str, field: str) -> float:
+    """The seconds of a span such as ``500ms``, ``30s`` or ``2m``."""
+    found = re.fullmatch(r"(\d{1,6})(ms|s|m|h)", text)
+    if found is None:
+        raise WrongUsage(f"expected a span such as 30s or 2m, got {text!r}", field, "add the unit: ms, s, m or h")
+    return int(found[1]) * {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}[found[2]]
+
+
+def day(text: object) -> None:
+    """Raise ``WrongUsage`` unless the day is written as 2026-11-20."""
+    if text is not None and not re.fullmatch(r"\d{4}-\d\d-\d\d", str(text)):
+        raise WrongUsage(f"expected a day such as 2026-11-20, got {text!r}", "--day")
 
 
 def only(option: str, given: Sequence[str] | None) -> str | None:

@@ -48,17 +48,24 @@ def kind_of(word: str) -> Kind:
 def full_name(kind: Kind, name: str, namespace: str | None = None, app: str | None = None, field: str = "NAME") -> str:
     """The full name ``demo.flights.clean`` of ``clean``, ``flights.clean`` or ``demo.flights.clean``. The options
     ``-n`` and ``-a`` supply missing parts. ``field`` is the argument that held the name."""
+    if app is not None and "." not in app and "app" not in kind.parts:
+        raise WrongUsage(f"expected no app, got {app!r}: {a_(kind)} belongs to a namespace", "--app", "leave it out")
     namespace, app = place(namespace, app)
     parts = name.split(".")
     missing = kind.parts[: -len(parts)] if len(parts) < len(kind.parts) else ()
     given = {"namespace": namespace, "app": app}
     front = [given[part] for part in missing]
+    if app is not None and "app" in kind.parts[:-1] and len(parts) == len(kind.parts) and parts[1] != app:
+        raise WrongUsage(f"expected {a_(kind)} of app {app}, got {name!r}", field, "leave out --app, or the full name")
     if len(parts) > len(kind.parts) or not all(parts) or not all(front):
         flags = " ".join(f"--{part} ..." for part in missing if not given[part])
         hint = f"write the full name, or add {flags}" if flags and all(parts) else "write the full name"
-        article = "an" if kind is APP else "a"
-        raise WrongUsage(f"expected {article} {kind.name} as {kind.pattern}, got {name!r}", field, hint)
+        raise WrongUsage(f"expected {a_(kind)} as {kind.pattern}, got {name!r}", field, hint)
     return ".".join([*(str(part) for part in front), *parts])
+
+
+def a_(kind: Kind) -> str:
+    return f"{'an' if kind is APP else 'a'} {kind.name}"
 
 
 def place(namespace: str | None, app: str | None) -> tuple[str | None, str | None]:

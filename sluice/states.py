@@ -9,6 +9,7 @@ MODES = {
     "backlog": "new jobs are queued, and run on resume",
 }
 STATES = ("enabled", *MODES, "completed", "disabled")
+HOLDS = ("limit", "window", "approval", "data", "clock", "pause", "upstream", "probe", "grant", "condition")  # of jobs
 OF_EVENTS = ("WAITING", "SENT", "RETRYING", "FAILED", "DROPPED", "UNKNOWN")  # of a large fire
 
 

@@ -52,21 +52,38 @@ def listing(
 
 
 def only(read: Read, fits: Callable[[Any], bool], most: float = inf) -> Read:
-    """A read of the items that fit. It goes on for some pages, so that a page is seldom empty, but ends after ``most``
-    items. So a page may hold fewer than the limit, even none, and still have a next page."""
+    """A read of the items that fit, with the bounds of `chosen`."""
+    return chosen(read, lambda items: [item for item in items if fits(item)], most)
+
+
+def chosen(read: Read, choose: Callable[[Sequence[Any]], Sequence[Any]], most: float = inf) -> Read:
+    """A read of the items that ``choose`` keeps. It goes on for some pages, so that a page is seldom empty, but ends
+    after ``most`` items, and after a page without any. So a page may hold fewer than the limit, even none, and still
+    have a next page."""
 
     def kept(limit: int, cursor: str | None) -> Page[Any]:
         found: list[Any] = []
         searched = 0
         for _ in range(MAX_PAGES):
             page = read(limit - len(found), cursor)
-            found += [item for item in page.items if fits(item)]
+            found += choose(page.items)
             searched, cursor = searched + len(page.items), page.cursor
-            if cursor is None or len(found) == limit or searched >= most:
+            at_its_bound = not page.items  # the read itself reads no more with one request
+            if cursor is None or len(found) == limit or searched >= most or at_its_bound:
                 break
         return Page(tuple(found), cursor)
 
     return kept
+
+
+def ending(read: Read, is_over: Callable[[Any], bool]) -> Read:
+    """A read of a sorted list that ends with the page on which an item is over, such as one older than a span."""
+
+    def cut(limit: int, cursor: str | None) -> Page[Any]:
+        page = read(limit, cursor)
+        return Page(page.items, None) if page.items and is_over(page.items[-1]) else page
+
+    return cut
 
 
 def newest_first(rows: Iterable[T], limit: int, cursor: str | None) -> Page[T]:

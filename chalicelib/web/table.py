@@ -33,6 +33,10 @@ JOB = "/v1/jobs/{job_id}"
 RUN = "/v1/runs/{run_id}"
 FIRE = "/v1/fires/{fire_id}"
 LEASE = "/v1/leases/{lease_id}"
+# Filters of lists, which `filters` reads.
+SPAN = ("day", "from", "to")
+OF_ANY = ("app", "workflow", "target", "tag", "q")
+OF_ONE = ("workflow", "target", "q")  # of one schedule
 AUDITED = ("from", "to", "who", "name", "kind", "outcome")
 
 
@@ -291,20 +295,23 @@ ROUTES = (
     _page(REPROCESS, "backfills.list_reprocesses", "read", "StoredReprocess"),
     _get(REPROCESS + "/{reprocess_id}", "backfills.show_reprocess", "read", "StoredReprocess"),
     _cancel(REPROCESS + "/{reprocess_id}", "backfills.cancel_reprocess", "StoredReprocess"),
-    _page(SCHEDULE + "/jobs", "jobs.schedule_jobs", "read", "Job"),
+    _page(*(SCHEDULE + "/jobs", "jobs.schedule_jobs", "read", "Job"), "state", "kind", "late", "q", "from", "to"),
     _get(SCHEDULE + "/why", "jobs.why_schedule", "read", "WhySchedule"),
     _get(MESSAGE + "/why", "jobs.why_message", "read", "WhySchedule"),
-    _page(NS + "/jobs", "jobs.list_jobs", "read", "Job", "state", "kind", "queued_in"),
+    _page(
+        *(NS + "/jobs", "jobs.list_jobs", "read", "Job"),
+        *("state", "kind", "queued_in", "late", *OF_ANY, "from", "to"),
+    ),
     _get(JOB, "jobs.get_job", "read", "Job"),
     _get(JOB + "/why", "jobs.why_job", "read", "WhyJob"),
     _post(JOB + "/cancel", "jobs.cancel_job", "operate", "Record"),
     _post(JOB + "/approve", "jobs.approve_job", "approve", "Job", "Verdict"),
     _post(JOB + "/refuse", "jobs.refuse_job", "approve", "Refused", "Verdict"),
-    _page(SCHEDULE + "/runs", "runs.schedule_runs", "read", "Run", "state", "day"),
-    _page(SCHEDULE + "/records", "runs.schedule_records", "read", "Record"),
-    _page(MESSAGE + "/runs", "runs.message_runs", "read", "Run"),
-    _page(NS + "/runs", "runs.list_runs", "read", "Run", "state", "day"),
-    _page(NS + "/records", "runs.list_records", "read", "Record", "day"),
+    _page(SCHEDULE + "/runs", "runs.schedule_runs", "read", "Run", "state", "late", *OF_ONE, *SPAN),
+    _page(SCHEDULE + "/records", "runs.schedule_records", "read", "Record", "kind", "q", *SPAN),
+    _page(MESSAGE + "/runs", "runs.message_runs", "read", "Run", "state", "late", *OF_ONE, *SPAN),
+    _page(NS + "/runs", "runs.list_runs", "read", "Run", "state", "late", *OF_ANY, *SPAN),
+    _page(NS + "/records", "runs.list_records", "read", "Record", "kind", *OF_ANY, *SPAN),
     _get(RUN, "runs.get_run", "read", "RunInFull"),
     _get(RUN + "/why", "runs.why_run", "read", "WhyRun"),
     _post(RUN + "/cancel", "runs.cancel_run", "operate", "Run", None, 202),
@@ -313,9 +320,12 @@ ROUTES = (
     _get(RUN + "/logs", "runs.read_logs", "read", "Logs", "attempt", "lines"),
     _get(FIRE, "fires.get_fire", "read", "StateOfFire"),
     _page(FIRE + "/events", "fires.list_events_of_fire", "read", "EventInFire", "state"),
-    _page(APP + "/workflows/{name}/runs", "runs.workflow_runs", "read", "Run", "state"),
+    _page(
+        *(APP + "/workflows/{name}/runs", "runs.workflow_runs", "read", "Run"),
+        *("state", "late", "app", "target", "tag", "q", *SPAN),
+    ),
     _page(NS + "/reports", "runs.read_report", "read", "ReportOfWorkflow", "day", more=("day",)),
-    _page(LETTERS, "runs.list_dead_letters", "read", "DeadLetter", "schedule"),
+    _page(LETTERS, "runs.list_dead_letters", "read", "DeadLetter", "schedule", *OF_ANY, "from", "to"),
     _post(LETTERS + "/{run_id}/redrive", "runs.redrive_dead_letter", "operate", "Redriven", None, 202),
     _post(LETTERS + "/redrive", "runs.redrive_dead_letters", "operate", "RedrivenLetters", "Redrive", 202),
     _delete(LETTERS + "/{run_id}", "runs.drop_dead_letter", "operate", headers=()),

@@ -104,8 +104,14 @@ ENTRIES = (
         "cancel.",
     ),
     Entry("worker", "worker:app", ACT, "Execute the runs of a pool on this machine."),
-    Entry("dags", "dags:app", ACT, "List DAGs, show their runs, run a DAG, run parts again."),
+    Entry("dags", "dags:app", ACT, "List DAGs, show their runs, run, pause and cancel them, run parts again."),
     Entry("why", "why:app", LOOK, "Explain why a job, run or schedule did or did not start. NAME, or ID."),
+    Entry(
+        "local",
+        "local:app",
+        LOOK,
+        "Make a queue, a topic or an HTTP address on the local cloud, and print each message that comes there.",
+    ),
     Entry(
         "console",
         "console:console",

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from datetime import datetime, timedelta
 from typing import Annotated
 
 import typer
 
-from sluice import checks, render, wording
-from sluice.cli import frame, tables
+from sluice import render, wording
+from sluice.cli import filters, frame, tables
 from sluice.client import Document, segment
-
-UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
 def audit(
     namespace: Annotated[
         str | None, typer.Argument(metavar="NAMESPACE", help="The namespace, such as demo; without it, all.")
     ] = None,
-    since: Annotated[
-        str | None, typer.Option("--since", metavar="WHEN", help="Since this day or instant, or this long: 2h, 7d.")
-    ] = None,
+    since: filters.Since = None,
+    until: filters.Until = None,
     who: Annotated[str | None, typer.Option("--who", metavar="TEXT", help="A part of the signer's ARN.")] = None,
     name: Annotated[
         str | None, typer.Option("--name", metavar="NAME", help="A full name or the beginning of one.")
@@ -33,7 +28,7 @@ def audit(
 ) -> None:
     """List who has changed what, and who was refused, newest first."""
     query = {
-        "from": None if since is None else _instant(since, frame.now()),
+        **filters.span(since, until, frame.now()),
         "who": who,
         "name": name,
         "kind": kind,
@@ -60,14 +55,6 @@ def audit(
     ]
     render.table(render.stdout(), ("WHEN", "WHO", "OPERATION", "NAME", "WHAT…"), rows)
     tables.rest(answer, len(items), "sluice audit ...")
-
-
-def _instant(text: str, now: datetime) -> str:
-    """The instant in a text, or the one that is a duration before now."""
-    found = re.fullmatch(r"(\d{1,6})([mhd])", text)
-    if found is None:
-        return checks.day_or_instant(text, "--since")
-    return (now - timedelta(**{UNITS[found[2]]: int(found[1])})).isoformat().replace("+00:00", "Z")
 
 
 def _what(item: Document) -> str:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sluice import checks, names, render, wording
-from sluice.cli import frame, tables, watch
+from sluice.cli import filters, frame, search, tables, watch
 from sluice.client import Client, Document, segment
 from sluice.errors import WrongUsage
 from sluice.names import SCHEDULE
@@ -76,6 +76,8 @@ def begin(
     as_json: frame.Json = False,
 ) -> None:
     """Run a schedule for a past interval, for partitions or for periods; print the backfill's id."""
+    if wait and dry_run:
+        raise WrongUsage("expected one of --wait and --dry-run, got both", "--wait")
     path = _path(schedule, namespace, app_name)
     body: Document = {
         **_what(since, until, partitions or [], dataset),
@@ -105,18 +107,19 @@ def list_backfills(
     schedule: Name,
     namespace: frame.Namespace = None,
     app_name: frame.App = None,
+    state: filters.OfState = None,
+    since: filters.Since = None,
+    until: filters.Until = None,
     limit: Annotated[int, frame.Limit] = 20,
     as_json: frame.Json = False,
 ) -> None:
     """List the backfills of a schedule, newest first."""
-    answer = frame.connect().listing(_path(schedule, namespace, app_name), most=limit or None)
-    if as_json:
-        render.machine(answer)
+    now, maximum = frame.now(), limit or None
+    matches = filters.begun(state, filters.span(since, until, now))
+    found = search.search(frame.connect(), _path(schedule, namespace, app_name), {}, maximum, matches=matches)
+    items = tables.searched(found, maximum, as_json, "no backfills match" if matches else "no backfills yet")
+    if not items:
         return
-    if not answer["items"]:
-        render.note("no backfills yet")
-        return
-    now = frame.now()
     rows: list[tuple[render.Cell, ...]] = [
         (
             item["backfill_id"],
@@ -128,11 +131,11 @@ def list_backfills(
             wording.entry(item["last"]),
             item.get("reason"),
         )
-        for item in answer["items"]
+        for item in items
     ]
     columns = ("BACKFILL", "STATE", "BEGUN", "DONE", "FAILED", "FIRST", "LAST", "REASON…")
     render.table(render.stdout(), columns, rows)
-    tables.rest(answer, len(rows), "sluice backfill list ...")
+    tables.rest(found.answer, len(rows), "sluice backfill list ...")
 
 
 @app.command()

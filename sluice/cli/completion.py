@@ -11,17 +11,25 @@ from collections.abc import Iterator
 from typing import Any
 
 from sluice import states
+from sluice.cli import filters
 
 WITHIN = 2.0  # seconds for all requests of one completion
 CONNECT_SECONDS, READ_SECONDS = 0.5, 1.5
 MAX_APPS = 5  # apps whose parts are listed; the name of an app is offered for the others
+JOB_STATES = ("PENDING_TRIGGER", "PENDING_CONSTRAINTS", "PENDING_LAUNCH")
 RUN_STATES = ("STARTING", "RUNNING", "SUCCEEDED", "FAILED", "RETRYING", "CANCELLED")
 FIRST = 100  # how many items of a list are read
 
 # Fixed values, by the last word of the command and the name of the parameter; None stands for any command.
 VALUES: dict[tuple[str | None, str], tuple[str, ...]] = {
-    ("list", "--state"): RUN_STATES,
+    ("runs", "--state"): RUN_STATES,
+    ("jobs", "--state"): JOB_STATES,
+    ("backfill", "--state"): filters.OF_ROUNDS,
+    ("reprocess", "--state"): filters.OF_ROUNDS,
     (None, "--state"): states.STATES,
+    ("put", "--target"): (),  # of a message: a document
+    (None, "--target"): filters.TARGETS,
+    (None, "--waits-for"): states.HOLDS,
     (None, "--mode"): tuple(states.MODES),
     (None, "FROM"): ("crontab", "eventbridge", "airflow", "cdap"),
     ("fires", "--state"): states.OF_EVENTS,

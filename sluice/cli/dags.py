@@ -1,4 +1,4 @@
-"""``sluice dags``: list DAGs, show their runs node by node, run DAGs, and run parts of a run again (W4)."""
+"""``sluice dags``: list DAGs, show their runs node by node, run and pause DAGs, cancel runs, run parts again (W4)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Annotated, Any
 
 import typer
 
-from sluice import names, render, wording
-from sluice.cli import frame, occurrences, tables
-from sluice.cli.get import listing
+from sluice import checks, names, render, states, wording
+from sluice.cli import filters, frame, occurrences, schedules, search, tables, why
+from sluice.cli.get import list_kind
 from sluice.client import Client, Document, segment
-from sluice.errors import WrongUsage
+from sluice.errors import ApiRefused, WrongUsage
 from sluice.names import DAG
 
-app = typer.Typer(no_args_is_help=True, help="List DAGs, show their runs, run a DAG, run parts again.")
+app = typer.Typer(no_args_is_help=True, help="List DAGs, show their runs, run, pause and cancel them, run parts again.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A DAG, such as demo.flights.daily.")]
+OneId = Annotated[str, typer.Argument(metavar="ID", help="The id of a DAG run.")]
 Id = Annotated[
     str | None, typer.Argument(metavar="ID", help="The id of a DAG run; by default the newest run.", show_default=False)
 ]
@@ -30,15 +31,18 @@ SEARCHED = 500  # the newest runs among which a partition is looked for
 
 
 @app.command("list")
-def list_dags(namespace: frame.Namespace = None, app_name: frame.App = None, as_json: frame.Json = False) -> None:
+def list_dags(
+    namespace: frame.Namespace = None,
+    app_name: filters.OfApp = None,
+    tag: filters.Tags = None,
+    state: filters.States = None,
+    text: filters.TextOfName = None,
+    limit: Annotated[int, frame.Limit] = 0,
+    as_json: frame.Json = False,
+) -> None:
     """List the DAGs of an app, or of all apps of a namespace."""
-    answer = listing(DAG, *names.place(namespace, app_name))
-    if as_json:
-        render.machine(answer)
-    elif answer["items"]:
-        tables.definitions(render.stdout(), DAG, answer["items"], frame.now())
-    else:
-        render.note("no dags here")
+    chosen = filters.read(tag, None, state)
+    list_kind(DAG, namespace, app_name, chosen, (None, text), True, limit, as_json, "sluice dags list ...")
 
 
 @app.command()
@@ -46,19 +50,27 @@ def runs(
     name: Name,
     namespace: frame.Namespace = None,
     app_name: frame.App = None,
+    state: Annotated[
+        str | None, typer.Option("--state", metavar="STATE", help="Only runs in this state, such as FAILED.")
+    ] = None,
+    since: filters.Since = None,
+    until: filters.Until = None,
     limit: Annotated[int, frame.Limit] = 20,
     as_json: frame.Json = False,
 ) -> None:
     """List the runs of a DAG, newest first."""
-    answer = frame.connect().listing(f"{_path(name, namespace, app_name)}/runs", most=limit or None)
-    if as_json:
-        render.machine(answer)
-        return
-    if not answer["items"]:
-        render.note("no runs yet")
-        return
-    tables.dag_runs(render.stdout(), answer["items"], frame.now())
-    tables.rest(answer, len(answer["items"]), "sluice dags runs ...")
+    span = filters.span(since, until, frame.now())
+    wanted, is_filtered = state.upper() if state else None, bool(state or since or until)
+
+    def fits(run: Document) -> bool:
+        return wanted in (None, run["state"]) and filters.is_within(run["started_at"], span)
+
+    matches, path = fits if is_filtered else None, f"{_path(name, namespace, app_name)}/runs"
+    found = search.search(frame.connect(), path, {}, limit or None, matches=matches)
+    nothing = "no runs match" if is_filtered else "no runs yet"
+    if items := tables.searched(found, limit or None, as_json, nothing):
+        tables.dag_runs(render.stdout(), items, frame.now())
+        tables.rest(found.answer, len(items), "sluice dags runs ...")
 
 
 @app.command()
@@ -124,7 +136,7 @@ def rerun(
 @app.command()
 def elements(
     name: Name,
-    run_id: Annotated[str, typer.Argument(metavar="ID", help="The id of a DAG run.")],
+    run_id: OneId,
     node: Annotated[str, typer.Argument(metavar="NODE", help="A node with each.")],
     namespace: frame.Namespace = None,
     app_name: frame.App = None,
@@ -173,6 +185,74 @@ def disable(
 
 
 @app.command()
+def pause(
+    name: Name,
+    mode: schedules.Mode = "hold",
+    stop_timeouts: schedules.StopTimeouts = False,
+    namespace: frame.Namespace = None,
+    app_name: frame.App = None,
+    as_json: frame.Json = False,
+) -> None:
+    """Pause a DAG until it is resumed: its start and its nodes; active runs of nodes go on."""
+    body = {
+        "mode": checks.one_of(mode, tuple(states.MODES), "--mode"),
+        "timeouts": "stop" if stop_timeouts else "count",
+    }
+    _switch("pause", name, namespace, app_name, as_json, body)
+
+
+@app.command()
+def resume(
+    name: Name, namespace: frame.Namespace = None, app_name: frame.App = None, as_json: frame.Json = False
+) -> None:
+    """Resume a paused DAG; what waited goes on."""
+    _switch("resume", name, namespace, app_name, as_json)
+
+
+@app.command()
+def cancel(
+    name: Name,
+    run_id: OneId,
+    namespace: frame.Namespace = None,
+    app_name: frame.App = None,
+    as_json: frame.Json = False,
+) -> None:
+    """Cancel the active runs and the waiting jobs of a DAG run.
+
+    A node that waits for all of them to end, whatever their state, still runs.
+    """
+    client = frame.connect()
+    view = client.get(f"{_path(name, namespace, app_name)}/runs/{segment(run_id)}")
+    cancelled, refused = [], False
+    for node, status in view["nodes"].items():
+        of = {"WAITING": "jobs", "RETRYING": "jobs", "STARTING": "runs", "RUNNING": "runs"}.get(status["state"])
+        if of is None or not status["run_id"]:
+            continue
+        try:
+            client.post(f"/v1/{of}/{segment(status['run_id'])}/cancel", repeatable=True)
+        except ApiRefused as refusal:
+            frame.print_error(refusal)
+            refused = True
+        else:
+            cancelled.append(node)
+    if as_json:
+        render.machine({"dag": view["dag"], "run_id": run_id, "cancelled": cancelled})
+    else:
+        nothing = f"no node of it is active: it is {view['state']}"
+        render.note(f"cancelled: {', '.join(cancelled)}" if cancelled else nothing)
+    if refused or not cancelled:
+        raise typer.Exit(1)
+
+
+@app.command("why")
+def why_dag(
+    name: Name, namespace: frame.Namespace = None, app_name: frame.App = None, as_json: frame.Json = False
+) -> None:
+    """Show which nodes failed last, what an active run waits for, and the next start of a DAG."""
+    why.show_answer(frame.connect().get(f"{_path(name, namespace, app_name)}/why"), as_json)
+
+
+@app.command()
 def skip(
     name: Name,
     at: occurrences.At,
@@ -196,9 +276,11 @@ def unskip(
     occurrences.act(f"{_path(name, namespace, app_name)}/unskip", at, as_json)
 
 
-def _switch(action: str, name: str, namespace: str | None, app_name: str | None, as_json: bool) -> None:
+def _switch(
+    action: str, name: str, namespace: str | None, app_name: str | None, as_json: bool, body: Document | None = None
+) -> None:
     path = f"{_path(name, namespace, app_name)}/{action}"
-    answer = frame.connect().post(path, repeatable=True)
+    answer = frame.connect().post(path, body, repeatable=True)
     if as_json:
         render.machine(answer)
     else:

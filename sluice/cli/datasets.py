@@ -2,51 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from sluice import names, render, wording
-from sluice.cli import frame, tables
+from sluice.cli import filters, frame, search, tables
+from sluice.cli.lazy import LIST, ListFirst
+from sluice.client import Document
 from sluice.errors import WrongUsage
 from sluice.names import DATASET
 
-LIST = "list"
-
-
-class WithoutList(TyperGroup):
-    """``sluice datasets NAME`` is short for ``sluice datasets list NAME``."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
-        return super().parse_args(ctx, args if named else [LIST, *args])
-
-
-app = typer.Typer(
-    cls=WithoutList, help="List datasets, or the partitions of one dataset. NAME, or list, show, register."
-)
+app = typer.Typer(cls=ListFirst, help="List datasets, or the partitions of one dataset. NAME, or list, show, register.")
 
 
 @app.command(LIST)
 def datasets(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show the partitions of this dataset.")] = None,
     namespace: frame.Namespace = None,
+    tag: filters.OwnTag = None,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="TEXT", help="Only whose name, or whose path, contains it.")
+    ] = None,
+    late: Annotated[
+        bool,
+        typer.Option("--late", metavar="", help="Only datasets that are not fresh, or partitions that came too late."),
+    ] = False,
+    since: filters.Since = None,
+    until: filters.Until = None,
     limit: Annotated[int, frame.Limit] = 100,
     as_json: frame.Json = False,
 ) -> None:
-    """List datasets, or the partitions of one dataset."""
+    """List datasets, or the partitions of one dataset. --since and --until are about when a partition was ready."""
+    maximum = limit or None
     if name is None:
         path = names.collection_path(DATASET, [frame.needed_namespace(namespace)])
+        if since is not None or until is not None:
+            option = "--since" if since is not None else "--until"
+            raise WrongUsage(f"expected {option} with the NAME of a dataset, got none", option, "name the dataset")
+        matches = _datasets_that(filters.tag_of(tag), text, late)
     else:
         path = f"{names.path_of(DATASET, names.full_name(DATASET, name, namespace))}/partitions"
+        if tag is not None:
+            raise WrongUsage("expected --tag without NAME", "--tag", "partitions have no tags: leave it out")
+        matches = _partitions_that(text, late, filters.span(since, until, frame.now()))
     client = frame.connect()
-    answer = client.listing(path, most=limit or None)
+    found = search.search(client, path, {}, maximum, matches=matches)
+    answer = {**found.answer, "items": found.answer["items"][:maximum]}
     if as_json:
         render.machine(answer)
         return
     items = answer["items"]
-    if not items:
+    if not items and (tag or text or late or since or until):
+        render.note("no partition matches" if name else "no dataset matches")
+    elif not items:
         render.note("no partition is registered yet" if name else "no datasets here")
         for line in tables.ignored(client.get(path.removesuffix("/partitions"))) if name else ():
             render.note(f"in no partition: {line}")
@@ -55,6 +65,30 @@ def datasets(
     else:
         tables.partitions(render.stdout(), items, frame.now())
     tables.rest(answer, len(items), "sluice datasets ...")
+
+
+def _datasets_that(tag: str | None, text: str | None, late: bool) -> Callable[[Document], bool] | None:
+    """Whether a dataset is wanted; None if all are."""
+    if not (tag or text or late):
+        return None
+    return lambda view: (
+        filters.has_tag(view, tag)
+        and filters.has_text(view, text)
+        and (not late or bool((view.get("freshness") or {}).get("late")))
+    )
+
+
+def _partitions_that(
+    text: str | None, late: bool, span: Mapping[str, str | None]
+) -> Callable[[Document], bool] | None:  # fmt: skip
+    """Whether a partition is wanted; None if all are."""
+    if not (text or late or any(span.values())):
+        return None
+    return lambda view: (
+        (text is None or text.lower() in f"{wording.pairs(view['partition'])} {view.get('path')}".lower())
+        and (not late or bool(view.get("late")))
+        and filters.is_within(view.get("ready_at"), span)
+    )
 
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A dataset, such as demo.flights.")]

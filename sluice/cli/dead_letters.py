@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from sluice import render, wording
-from sluice.cli import frame
+from sluice import names, render, wording
+from sluice.cli import filters, frame, search, tables
 from sluice.client import Document, segment
 from sluice.errors import WrongUsage
+from sluice.names import SCHEDULE
 
 app = typer.Typer(no_args_is_help=True, help="List events that could not be delivered; redrive or drop them.")
 
@@ -19,21 +20,31 @@ Id = Annotated[str | None, typer.Argument(metavar="ID", help="The id of the even
 @app.command("list")
 def list_dead_letters(
     namespace: frame.Namespace = None,
-    schedule: Annotated[
-        str | None, typer.Option("--schedule", "-s", metavar="APP.NAME", help="Only this schedule.")
-    ] = None,
+    app_name: filters.OfApp = None,
+    schedule: frame.OfSchedule = None,
+    workflow: filters.OfWorkflow = None,
+    target: filters.OfTarget = None,
+    tag: filters.OfTag = None,
+    text: filters.Text = None,
+    since: filters.Since = None,
+    until: filters.Until = None,
     limit: Annotated[int, frame.Limit] = 50,
     as_json: frame.Json = False,
 ) -> None:
     """List events that could not be delivered, newest first."""
-    path = _path(frame.needed_namespace(namespace))
-    answer = frame.connect().listing(path, {"schedule": schedule}, most=limit or None)
+    of, maximum = filters.place_of(namespace, app_name, schedule), limit or None
+    given: filters.Given = {"workflow": workflow, "target": target, "tag": tag, "text": text}
+    asked = filters.rows_of(of, frame.now(), **given, since=since, until=until)
+    if schedule is not None:
+        asked["schedule"] = names.full_name(SCHEDULE, schedule, namespace, app_name)
+    found = search.search(frame.connect(), _path(of.namespace or ""), asked, maximum)
+    answer = {**found.answer, "items": found.answer["items"][:maximum]}
     if as_json:
         render.machine(answer)
         return
     items = answer["items"]
     if not items:
-        render.note("no dead letters")
+        render.note("no dead letters match" if asked else "no dead letters")
         return
     now = frame.now()
     rows: list[tuple[render.Cell, ...]] = [
@@ -47,33 +58,34 @@ def list_dead_letters(
         for item in items
     ]
     render.table(render.stdout(), ("EVENT", "TARGET", "TRIES", "GIVEN UP", "REASON…"), rows)
-    if answer.get("next_cursor"):
-        render.note(f"{len(items)} shown; sluice dead-letters list ... --limit 0 shows all")
+    tables.rest(answer, len(items), "sluice dead-letters list ...")
 
 
 @app.command()
 def redrive(
     run_id: Id = None,
     namespace: frame.Namespace = None,
+    app_name: frame.App = None,
     schedule: Annotated[
         str | None,
-        typer.Option("--schedule", "-s", metavar="APP.NAME", help="All of this schedule, up to 100 per call."),
+        typer.Option("--schedule", "-s", metavar="NAME", help="All of this schedule, up to 100 per call."),
     ] = None,
     as_json: frame.Json = False,
 ) -> None:
     """Deliver an event again with the same id, or all events of a schedule."""
     if (run_id is None) == (schedule is None):
-        raise WrongUsage(
-            "expected either the ID of an event or a schedule", "ID", "add -s APP.NAME for all of a schedule"
-        )
+        raise WrongUsage("expected either the ID of an event or a schedule", "ID", "add -s NAME for all of a schedule")
+    if run_id is not None and app_name is not None:
+        raise WrongUsage("expected --app with --schedule, got the ID of an event", "--app", "leave it out")
     client = frame.connect()
     if run_id is not None:
         # An id begins with its namespace. The request is idempotent.
         answer = client.post(f"{_path(_namespace_of(run_id))}/{segment(run_id)}/redrive", repeatable=True)
         text = f"{run_id} is delivered again: attempt {answer['attempt']}"
     else:
-        path = f"{_path(frame.needed_namespace(namespace))}/redrive"
-        answer = client.post(path, {"schedule": schedule})  # a repeat would deliver the next hundred
+        full = names.full_name(SCHEDULE, str(schedule), namespace, app_name)
+        path = f"{_path(full.partition('.')[0])}/redrive"
+        answer = client.post(path, {"schedule": full})  # a repeat would deliver the next hundred
         text = _spell(answer)
     if as_json:
         render.machine(answer)

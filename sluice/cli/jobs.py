@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from sluice import names, render
-from sluice.cli import frame, search, tables
+from sluice import checks, names, render, states
+from sluice.cli import filters, frame, search, tables
+from sluice.cli.lazy import LIST, ListFirst
 from sluice.client import Document, segment
 from sluice.errors import ApiRefused, WrongUsage
 from sluice.names import SCHEDULE
 
-app = typer.Typer(help="List waiting jobs; cancel, approve or refuse one.")
+app = typer.Typer(cls=ListFirst, help="List waiting jobs; cancel, approve or refuse one.")
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="JOB", help="The ids of jobs that wait for an approval.")]
 OfSchedule = Annotated[
@@ -22,27 +23,43 @@ OfSchedule = Annotated[
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, which is stored with the job.")]
 
 
-@app.callback(invoke_without_command=True)
+@app.command(LIST)
 def jobs(
-    context: typer.Context,
     namespace: frame.Namespace = None,
-    app: frame.App = None,
+    app: filters.OfApp = None,
     schedule: frame.OfSchedule = None,
+    workflow: filters.OfWorkflow = None,
+    target: filters.OfTarget = None,
+    tag: filters.OfTag = None,
+    state: Annotated[
+        str | None, typer.Option("--state", metavar="STATE", help="Only jobs in this state, such as PENDING_LAUNCH.")
+    ] = None,
+    waits_for: Annotated[
+        str | None,
+        typer.Option("--waits-for", metavar="KIND", help=f"Only what one of these holds: {', '.join(states.HOLDS)}."),
+    ] = None,
+    text: filters.Text = None,
+    late: filters.Late = False,
+    since: filters.Since = None,
+    until: filters.Until = None,
     everything: frame.Everything = False,
     limit: Annotated[int, frame.Limit] = 100,
     as_json: frame.Json = False,
 ) -> None:
-    """List waiting jobs and what they wait for; cancel, approve or refuse one."""
-    if context.invoked_subcommand is not None:
-        return
-    if schedule is not None:
-        path = f"{names.path_of(SCHEDULE, names.full_name(SCHEDULE, schedule, namespace, app))}/jobs"
-    else:
-        path = f"/v1/namespaces/{segment(frame.needed_namespace(namespace))}/jobs"
-    maximum = limit or None
-    wanted = search.Wanted(hide=schedule is None and not everything)
-    found = search.search(frame.connect(), path, {}, maximum, wanted)
-    if items := tables.searched(found, maximum, as_json, "no jobs wait"):
+    """List waiting jobs and what they wait for."""
+    place, maximum = filters.place_of(namespace, app, schedule), limit or None
+    for option, given_here in (("--workflow", workflow), ("--target", target)):
+        if schedule is not None and given_here is not None:
+            hint = "the jobs of a schedule have one workflow: leave one of them out"
+            raise WrongUsage(f"expected one of --schedule and {option}, got both", option, hint)
+    given: filters.Given = {"workflow": workflow, "target": target, "tag": tag, "text": text, "late": late}
+    asked = filters.rows_of(place, frame.now(), **given, since=since, until=until)
+    if state is not None:
+        asked["state"] = state.upper()
+    kind = None if waits_for is None else checks.one_of(waits_for, states.HOLDS, "--waits-for")
+    held = (lambda job: any(hold["kind"] == kind for hold in job["waits_for"])) if kind else None
+    found = search.search(frame.connect(), f"{place.path}/jobs", asked, maximum, not (schedule or everything), held)
+    if items := tables.searched(found, maximum, as_json, "no jobs match" if asked or held else "no jobs wait"):
         tables.jobs(render.stdout(), items, frame.now())
         tables.rest(found.answer, len(items), "sluice jobs ...")
 
@@ -109,6 +126,8 @@ def _asked(given: Sequence[str] | None, schedule: str | None, namespace: str | N
     if bool(given) == (schedule is not None):
         raise WrongUsage("expected either the ids of jobs, or --schedule", "JOB", "sluice jobs lists the waiting jobs")
     if schedule is None:
+        if app is not None:
+            raise WrongUsage("expected --app with --schedule, got ids of jobs", "--app", "leave it out")
         return given or ()
     name = names.full_name(SCHEDULE, schedule, namespace, app)
     waiting = frame.connect().listing(f"{names.path_of(SCHEDULE, name)}/jobs")["items"]

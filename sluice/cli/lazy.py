@@ -33,6 +33,20 @@ class Group(Quick, TyperGroup):
     pass
 
 
+LIST = "list"
+
+
+class ListFirst(Group):
+    """A group whose ``list`` needs no word: ``sluice jobs -n demo`` is short for ``sluice jobs list -n demo``, and
+    ``sluice datasets NAME`` for ``sluice datasets list NAME``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        takes_a_name = any(param.param_type_name == "argument" for param in self.commands[LIST].params)
+        named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        meant = not named and (takes_a_name or not args or args[0].startswith("-"))
+        return super().parse_args(ctx, [LIST, *args] if meant else args)
+
+
 def _prepared(params: list[Any]) -> list[Any]:
     """The parameters with light readers, and with completion."""
     for param in params:

@@ -8,9 +8,8 @@ import typer
 from rich.text import Text
 
 from sluice import names, render, wording
-from sluice.cli import frame, tables
+from sluice.cli import filters, frame, tables
 from sluice.client import Document
-from sluice.errors import WrongUsage
 from sluice.names import MESSAGE
 
 app = typer.Typer(no_args_is_help=True, help="Create, show, list and delete messages.")
@@ -87,27 +86,20 @@ def get(name: Name, namespace: frame.Namespace = None, app_name: frame.App = Non
 @app.command("list")
 def list_messages(
     namespace: frame.Namespace = None,
-    app_name: frame.App = None,
+    app_name: filters.OfApp = None,
+    workflow: filters.Workflows = None,
+    target: filters.OfTarget = None,
+    tag: filters.Tags = None,
+    text: filters.TextOfName = None,
     everything: frame.Everything = False,
     limit: Annotated[int, frame.Limit] = 50,
     as_json: frame.Json = False,
 ) -> None:
-    """List the messages of an app."""
-    space, short = names.place(namespace, app_name)
-    if not space or not short:
-        raise WrongUsage("expected the app of the messages, got none", "--app", "add --app NS.APP")
-    answer = frame.connect().listing(names.collection_path(MESSAGE, [space, short]), most=limit or None)
-    own = [item for item in answer["items"] if everything or not names.is_internal(str(item["name"]))]
-    left_out, answer = len(answer["items"]) - len(own), {**answer, "items": own}
-    if as_json:
-        render.machine(answer)
-        return
-    frame.note_left_out(left_out)
-    if answer["items"]:
-        tables.definitions(render.stdout(), MESSAGE, answer["items"], frame.now())
-        tables.rest(answer, len(answer["items"]), "sluice message list ...")
-    else:
-        render.note("no messages here")
+    """List the messages of an app, or of all apps of a namespace."""
+    from sluice.cli.get import list_kind
+
+    chosen, of = filters.read(tag, workflow, None), (filters.target_of(target), text)
+    list_kind(MESSAGE, namespace, app_name, chosen, of, everything, limit, as_json, "sluice message list ...")
 
 
 @app.command("delete")

@@ -25,14 +25,20 @@ def periods(
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option("--from", metavar="WHEN", help="The first day or instant. By default the first partition."),
+        typer.Option(
+            "--from", "--since", metavar="WHEN", help="The first day or instant; by default the first partition."
+        ),
     ] = None,
     until: Annotated[
-        str | None, typer.Option("--to", metavar="WHEN", help="The end, which is excluded. By default now.")
+        str | None,
+        typer.Option("--to", "--until", metavar="WHEN", help="The end, which is excluded. By default now."),
     ] = None,
     namespace: frame.Namespace = None,
-    app_name: frame.App = None,
+    app_name: filters.OfApp = None,
+    workflow: filters.Workflows = None,
     tag: filters.Tags = None,
+    state: filters.States = None,
+    text: filters.TextOfName = None,
     limit: Annotated[int, frame.Limit] = 100,
     as_json: frame.Json = False,
 ) -> None:
@@ -41,11 +47,13 @@ def periods(
     Each is missing, waiting, running, succeeded or failed. For a time trigger, the list begins 31 days ago.
     Of several schedules, or of an app or a namespace, show a letter for each of the last 31 days.
     """
+    chosen = filters.read(tag, workflow, state)
+    for option, given in (("--tag", tag), ("--workflow", workflow), ("--state", state), ("--text", text)):
+        if of and given:
+            raise WrongUsage(f"expected {option} without NAME", option, f"leave out NAME, or {option}")
     if of is None or len(of) != 1:
-        _by_day(_matrix_of(of or (), namespace, app_name, tag), since, until, limit, as_json)
+        _by_day(_matrix_of(of or (), namespace, app_name, chosen, text), since, until, limit, as_json)
         return
-    if tag:
-        raise WrongUsage("expected --tag without NAME", "--tag", "leave out NAME, or --tag")
     (name,) = of
     full = names.full_name(SCHEDULE, name, namespace, app_name)
     ends = {
@@ -86,7 +94,7 @@ def values_of(item: Document) -> str:
 
 
 def _matrix_of(
-    given: Sequence[str], namespace: str | None, app_name: str | None, tag: list[str] | None
+    given: Sequence[str], namespace: str | None, app_name: str | None, chosen: filters.Filters, text: str | None
 ) -> tuple[str, dict[str, str | None]]:
     """The path of the periods of many schedules, and the filters that choose these."""
     space, app = names.place(namespace, app_name)
@@ -96,11 +104,10 @@ def _matrix_of(
         raise WrongUsage(
             f"expected schedules of one namespace, got {', '.join(sorted(spaces))}", "NAME", "ask for each"
         )
-    if full and tag:
-        raise WrongUsage("expected --tag without NAME", "--tag", "leave out NAME, or --tag")
-    wanted = {"schedules": ",".join(full) or None, "app": app if not full else None}
-    wanted["tag"] = filters.read(tag, None, None).tag
     in_space = spaces.pop() if spaces else frame.needed_namespace(space)
+    workflow = None if chosen.workflow is None else filters.workflow_name(chosen.workflow, in_space, app)
+    wanted = {"schedules": ",".join(full) or None, "app": app if not full else None, "q": text}
+    wanted |= {"tag": chosen.tag, "workflow": workflow, "state": chosen.state}
     return f"/v1/namespaces/{segment(in_space)}/periods", wanted
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sluice import render
-from sluice.cli import frame, tables
+from sluice.cli import frame, search, tables
 from sluice.client import segment
 from sluice.errors import WrongUsage
 
@@ -23,24 +23,25 @@ Address = Annotated[str, typer.Argument(metavar="ADDRESS", help="Such as s3://la
 @app.command("list")
 def list_prefixes(
     bucket: Annotated[str, typer.Argument(metavar="[BUCKET]", help="The bucket; by default the lake.")] = "lake",
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="TEXT", help="Only whose prefix, owner or dataset contains it.")
+    ] = None,
     limit: Annotated[int, frame.Limit] = 100,
     as_json: frame.Json = False,
 ) -> None:
     """List the prefixes of a bucket with their owners. Only administrators of the installation may."""
-    answer = frame.connect().listing("/v1/prefixes", {"bucket": bucket}, most=limit or None)
-    if as_json:
-        render.machine(answer)
-        return
-    items = answer["items"]
-    if not items:
-        render.note(f"no prefix of {bucket} has an owner")
+    maximum = limit or None
+    matches = (lambda item: any(text.lower() in str(value).lower() for value in item.values())) if text else None
+    found = search.search(frame.connect(), "/v1/prefixes", {"bucket": bucket}, maximum, matches=matches)
+    nothing = f"no prefix of {bucket} {'matches' if text else 'has an owner'}"
+    if not (items := tables.searched(found, maximum, as_json, nothing)):
         return
     rows: list[tuple[render.Cell, ...]] = [
         (item["prefix"], item["namespace"], item["dataset"], "an administrator" if item["given"] else "its dataset")
         for item in items
     ]
     render.table(render.stdout(), ("PREFIX", "NAMESPACE", "DATASET", "BY"), rows)
-    tables.rest(answer, len(items), "sluice prefixes list ...")
+    tables.rest(found.answer, len(items), "sluice prefixes list ...")
 
 
 @app.command()

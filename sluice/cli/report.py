@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any
 
 import typer
 
-from sluice import render, wording
-from sluice.cli import frame, tables
+from sluice import checks, render, wording
+from sluice.cli import filters, frame, tables
 from sluice.client import segment
 from sluice.errors import WrongUsage
 
@@ -29,6 +28,9 @@ COLUMNS = (
 
 def report(
     namespace: frame.Namespace = None,
+    app: filters.OfApp = None,
+    workflow: filters.OfWorkflow = None,
+    text: filters.TextOfName = None,
     day: Annotated[
         str | None, typer.Option("--day", metavar="DAY", help="A day (UTC), such as 2026-11-20; by default the newest.")
     ] = None,
@@ -39,27 +41,38 @@ def report(
     as_json: frame.Json = False,
 ) -> None:
     """Show the report of a day: runs, success, lateness, durations and cost of each workflow."""
-    if day is not None and not re.fullmatch(r"\d{4}-\d\d-\d\d", day):
-        raise WrongUsage(f"expected a day such as 2026-11-20, got {day!r}", "--day")
+    checks.day(day)
     if sort not in ORDERS:
         raise WrongUsage(f"expected one of {', '.join(ORDERS)}, got {sort!r}", "--sort")
-    name = frame.needed_namespace(namespace)
-    # The API sorts by name; any other order needs all pages.
-    maximum = (limit or None) if sort == "name" else None
+    place = filters.place_of(namespace, app, None)
+    name, full = str(place.namespace), place.workflow(workflow)
+    # The API sorts by name and filters nothing; any other order, and a filter, needs all pages.
+    is_filtered = bool(app or workflow or text)
+    maximum = (limit or None) if sort == "name" and not is_filtered else None
     pages = list(frame.connect().pages(f"/v1/namespaces/{segment(name)}/reports", {"day": day}, maximum))
     answer = {**pages[0], "items": [item for page in pages for item in page["items"]]}
     answer["next_cursor"] = pages[-1].get("next_cursor")
-    items = _sorted(answer["items"], *ORDERS[sort])[: limit or None]
+    fitting = [item for item in answer["items"] if _fits(item["workflow"] or "", place.app, full, text)]
+    items = _sorted(fitting, *ORDERS[sort])[: limit or None]
     if as_json:
         render.machine({**answer, "items": items})
         return
     if not items:
-        render.note(f"nothing ran in {name} on {answer['day']}")
+        render.note(f"nothing{' like that' if is_filtered else ''} ran in {name} on {answer['day']}")
         return
     render.note(f"{name} on {answer['day']} (UTC)")
     render.table(render.stdout(), COLUMNS, [_row(item) for item in items])
-    if answer["next_cursor"] or len(items) < len(answer["items"]):
+    if answer["next_cursor"] or len(items) < len(fitting):
         tables.rest({"next_cursor": "more"}, len(items), "sluice report ...")
+
+
+def _fits(workflow: str, app: str | None, full: str | None, text: str | None) -> bool:
+    """Whether a line of a report is of an app, of a workflow, and of a name with a text."""
+    return (
+        (app is None or workflow.split(".")[1:2] == [app])
+        and full in (None, workflow)
+        and (text is None or text.lower() in workflow.lower())
+    )
 
 
 def _sorted(items: list[Any], field: str, largest_first: bool) -> list[Any]:

@@ -10,7 +10,7 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from sluice import checks, names, render, wording
-from sluice.cli import frame, progress, tables
+from sluice.cli import filters, frame, progress, search, tables
 from sluice.client import Client, Document, segment
 from sluice.errors import WrongUsage
 from sluice.names import DATASET, NAMESPACE, SCHEDULE, WORKFLOW
@@ -100,6 +100,8 @@ def begin(
     if sum(start is not None for start in (dataset, run, schedule)) != 1:
         got = "none" if dataset is run is schedule else "several"
         raise WrongUsage(f"expected one of DATASET, --run and --schedule, got {got}", "DATASET")
+    if app_name is not None and schedule is None and upto is None:
+        raise WrongUsage("expected --app with --schedule or --upto, got neither", "--app", "leave it out")
     if run is not None:
         if since is not None or until is not None:
             raise WrongUsage("expected --from and --to without --run, got both", "--run")
@@ -109,7 +111,7 @@ def begin(
         full = names.full_name(SCHEDULE, schedule, namespace, app_name, "--schedule")
         start, place = {"fires": {"schedule": full, **_interval(since, until)}}, full.partition(".")[0]
     else:
-        full = names.full_name(DATASET, dataset or "", namespace, app_name, "DATASET")
+        full = names.full_name(DATASET, dataset or "", namespace, field="DATASET")
         start, place = {"dataset": full, **_what(partition, since, until)}, full.partition(".")[0]
     body: Document = {
         **start,
@@ -142,17 +144,20 @@ def begin(
 
 @app.command("list")
 def list_reprocesses(
-    namespace: Place = None, limit: Annotated[int, frame.Limit] = 20, as_json: frame.Json = False
+    namespace: Place = None,
+    state: filters.OfState = None,
+    since: filters.Since = None,
+    until: filters.Until = None,
+    limit: Annotated[int, frame.Limit] = 20,
+    as_json: frame.Json = False,
 ) -> None:
     """List the re-processings of a namespace, newest first."""
-    answer = frame.connect().listing(path_of(frame.needed_namespace(namespace)), most=limit or None)
-    if as_json:
-        render.machine(answer)
+    now, maximum = frame.now(), limit or None
+    matches = filters.begun(state, filters.span(since, until, now))
+    found = search.search(frame.connect(), path_of(frame.needed_namespace(namespace)), {}, maximum, matches=matches)
+    items = tables.searched(found, maximum, as_json, "no re-processings match" if matches else "no re-processings yet")
+    if not items:
         return
-    if not answer["items"]:
-        render.note("no re-processings yet")
-        return
-    now = frame.now()
     rows: list[tuple[render.Cell, ...]] = [
         (
             item["reprocess_id"],
@@ -164,11 +169,11 @@ def list_reprocesses(
             wording.entry(item["first"]),
             wording.entry(item["last"]),
         )
-        for item in answer["items"]
+        for item in items
     ]
     columns = ("REPROCESSING", "STATE", "BEGUN", "DONE", "FAILED", "OF", "FIRST", "LAST")
     render.table(render.stdout(), columns, rows)
-    tables.rest(answer, len(rows), "sluice reprocess list ...")
+    tables.rest(found.answer, len(rows), "sluice reprocess list ...")
 
 
 @app.command()

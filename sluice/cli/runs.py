@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import datetime
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -13,10 +12,10 @@ from rich.console import Console
 from rich.text import Text
 
 from sluice import names, render, wording
-from sluice.cli import frame, logs, reprocess, search, tables
+from sluice.cli import filters, frame, logs, reprocess, search, tables
 from sluice.client import Client, Document, segment
 from sluice.errors import ApiRefused, WrongUsage
-from sluice.names import SCHEDULE, WORKFLOW
+from sluice.names import WORKFLOW
 
 app = typer.Typer(no_args_is_help=True, help="List runs, or show one with its attempts.")
 
@@ -34,56 +33,43 @@ INSTANTS = (
 @app.command("list")
 def list_runs(
     namespace: frame.Namespace = None,
-    app_name: frame.App = None,
+    app_name: filters.OfApp = None,
     schedule: frame.OfSchedule = None,
+    workflow: filters.OfWorkflow = None,
+    target: filters.OfTarget = None,
+    tag: filters.OfTag = None,
     state: Annotated[
         str | None, typer.Option("--state", metavar="STATE", help="Only runs in this state, such as FAILED.")
     ] = None,
-    workflow: Annotated[
-        str | None,
-        typer.Option("--workflow", metavar="NAME", help="Only runs of this workflow; short needs -n and -a."),
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option("--target", metavar="TYPE", help="Only runs of this type of target, such as sqs.")
-    ] = None,
-    text: Annotated[
-        str | None, typer.Option("--text", metavar="TEXT", help="Only runs whose id, cause or reason contains it.")
-    ] = None,
-    late: Annotated[
-        bool, typer.Option("--late", metavar="", help="Only runs that missed a deadline, or began after their window.")
-    ] = False,
+    text: filters.Text = None,
+    late: filters.Late = False,
+    day: frame.Day = None,
+    since: filters.Since = None,
+    until: filters.Until = None,
     cost: Annotated[
         bool, typer.Option("--cost", metavar="", help="Show what each run has cost so far, and the sum.")
     ] = False,
-    day: frame.Day = None,
     everything: frame.Everything = False,
     limit: Annotated[int, frame.Limit] = 20,
     as_json: frame.Json = False,
 ) -> None:
     """List runs, newest first. The sent events of a large fire are one line; ``sluice fires`` opens it."""
-    search.check_day(day)
     if cost and as_json:
         raise WrongUsage("expected one of --cost and --json, got both", "--cost", "billed of each run has its cost")
-    if workflow is not None and schedule is not None:
-        raise WrongUsage("expected one of --schedule and --workflow, got both", "--workflow")
-    if workflow is not None:
-        full = names.full_name(WORKFLOW, workflow, namespace, app_name, "--workflow")
-        path = f"{names.path_of(WORKFLOW, full)}/runs"
-    elif schedule is not None:
-        path = f"{names.path_of(SCHEDULE, names.full_name(SCHEDULE, schedule, namespace, app_name))}/runs"
-    else:
-        path = f"/v1/namespaces/{segment(frame.needed_namespace(namespace))}/runs"
-    maximum, wanted = limit or None, state.upper() if state else None
-    is_filtered, now = any((wanted, target, text, late)), frame.now()
-    search_for = search.Wanted(
-        (lambda run: _fits(run, wanted, target, text) and (not late or _is_late(run, now))) if is_filtered else None,
-        day,
-        "claimed_at",
-        hide=schedule is None and workflow is None and not everything,
-    )
-    asked = {"state": wanted, "day": day if workflow is None else None}
-    found = search.search(frame.connect(), path, asked, maximum, search_for)
-    nothing = "no runs match" if is_filtered or day else "no runs yet"
+    full = None if workflow is None else filters.workflow_name(workflow, *names.place(namespace, app_name))
+    if full is not None and schedule is None:
+        namespace = full.partition(".")[0]  # that of the workflow, whose runs may be of other namespaces
+    place, now, maximum = filters.place_of(namespace, app_name, schedule), frame.now(), limit or None
+    given: filters.Given = {"workflow": full, "target": target, "tag": tag, "text": text, "late": late}
+    asked = filters.rows_of(place, now, **given, day=day, since=since, until=until)
+    if state is not None:
+        asked["state"] = state.upper()
+    path = f"{place.path}/runs"
+    if full is not None and not place.of_schedule:
+        del asked["workflow"]
+        path = f"{names.path_of(WORKFLOW, full)}/runs"  # the API has a list of them
+    found = search.search(frame.connect(), path, asked, maximum, hide=not (schedule or workflow or everything))
+    nothing = "no runs match" if asked else "no runs yet"
     if items := tables.searched(found, maximum, as_json, nothing):
         tables.runs(render.stdout(), items, now, cost=cost)
         tables.rest(found.answer, len(items), "sluice runs list ...")
@@ -97,25 +83,6 @@ def _note_cost(billed: list[Document | None]) -> None:
     unknown = len(billed) - len(known)
     without = f"; {wording.count(unknown, 'run')} without a bill" if unknown else ""
     render.note(f"{wording.count(len(known), 'run')} cost ${sum(known):.4f} at list price{without}")
-
-
-def _is_late(run: Document, now: datetime) -> bool:
-    """Whether a run started or ended after its deadline, or still has to and its deadline is over; or whether its fire
-    was claimed after the window of its spread."""
-    steps = ((run.get("started_at"), run.get("start_by")), (run.get("ended_at"), run.get("end_by")))
-    return bool(run.get("late")) or any(
-        (by := wording.instant(deadline)) is not None and (wording.instant(at) or now) > by for at, deadline in steps
-    )
-
-
-def _fits(run: Document, state: str | None, target: str | None, text: str | None) -> bool:
-    """Whether a run has a state, a type of target, and a text in its id, its cause or its reason."""
-    if state is not None and run["state"] != state:
-        return False
-    if target is not None and (run.get("target") or {}).get("type") != target:
-        return False
-    parts = (run["run_id"], run.get("fire"), run.get("fired_by"), run.get("reason"))
-    return text is None or any(text.lower() in str(part or "").lower() for part in parts)
 
 
 @app.command()

@@ -24,10 +24,11 @@ def main() -> None:
 def list_schedules(
     text: Annotated[str | None, typer.Argument(metavar="TEXT", help="Only schedules whose name contains it.")] = None,
     namespace: frame.Namespace = None,
-    app_name: frame.App = None,
+    app_name: filters.OfApp = None,
     tag: filters.Tags = None,
     workflow: filters.Workflows = None,
     state: filters.States = None,
+    part: filters.TextOfName = None,
     everything: frame.Everything = False,
     limit: Annotated[int, frame.Limit] = 100,
     as_json: frame.Json = False,
@@ -36,12 +37,14 @@ def list_schedules(
     space, short = names.place(namespace, app_name)
     if app_name is not None:
         space, _, short = names.full_name(APP, app_name, namespace, field="--app").partition(".")
+    if text is not None and part is not None:
+        raise WrongUsage("expected TEXT or --text, got both", "--text", "leave one of them out")
     chosen = filters.read(tag, workflow, state)
     if chosen.workflow is not None and short is None and "." not in chosen.workflow:
         raise WrongUsage(
             "expected a workflow as app.name, got a short name", "--workflow", "add --app, or name its app"
         )
-    wanted = {"app": short, "tag": chosen.tag, "workflow": chosen.workflow, "state": chosen.state, "q": text}
+    wanted = {"app": short, "tag": chosen.tag, "workflow": chosen.workflow, "state": chosen.state, "q": text or part}
     found = frame.connect().schedules(frame.needed_namespace(space), limit or None, **wanted)
     items = [item for item in found if everything or item["dag"] is None]
     if as_json:

@@ -19,6 +19,13 @@ All = Annotated[bool, typer.Option("--all", metavar="", help="All schedules of t
 AppOf = Annotated[
     str | None, typer.Option("--app", "-a", metavar="[NS.]APP", help="The app for filters and short names.")
 ]
+Mode = Annotated[
+    str, typer.Option("--mode", "-m", metavar="MODE", help=f"How: {', '.join(states.MODES)}.", show_default=True)
+]
+StopTimeouts = Annotated[
+    bool,
+    typer.Option("--stop-timeouts", metavar="", help="Stop timeouts during the pause; by default they keep counting."),
+]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", metavar="", help="Show what would change, and why not; change nothing.")
 ]
@@ -67,15 +74,8 @@ def disable(
 
 def pause(
     schedules: Names = None,
-    mode: Annotated[
-        str, typer.Option("--mode", "-m", metavar="MODE", help=f"How: {', '.join(states.MODES)}.", show_default=True)
-    ] = "hold",
-    stop_timeouts: Annotated[
-        bool,
-        typer.Option(
-            "--stop-timeouts", metavar="", help="Stop timeouts during the pause; by default they keep counting."
-        ),
-    ] = False,
+    mode: Mode = "hold",
+    stop_timeouts: StopTimeouts = False,
     namespace: frame.Namespace = None,
     app: AppOf = None,
     tag: filters.Tags = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.text import Text
 
 from sluice import names, render, wording
-from sluice.cli import frame, tables
+from sluice.cli import filters, frame, tables
 from sluice.cli.follow import OVER
-from sluice.client import PAGE, Client, Document, segment
+from sluice.client import PAGE, Client, Document
 from sluice.errors import Failure
 
 EVERY = 2.0  # seconds between two frames
@@ -71,6 +71,12 @@ class Snapshot:
 
 def top(
     namespace: frame.Namespace = None,
+    app: filters.OfApp = None,
+    workflow: filters.OfWorkflow = None,
+    target: filters.OfTarget = None,
+    tag: filters.OfTag = None,
+    text: filters.Text = None,
+    late: filters.Late = False,
     everything: frame.Everything = False,
     once: Annotated[bool, typer.Option("--once", metavar="", help="Print one frame, and end.")] = False,
     as_json: frame.Json = False,
@@ -79,9 +85,11 @@ def top(
 
     Without a terminal it prints one frame. A frame takes two requests.
     """
-    space = frame.needed_namespace(namespace)
+    place = filters.place_of(namespace, app, None)
+    given: filters.Given = {"workflow": workflow, "target": target, "tag": tag, "text": text, "late": late}
+    asked = filters.rows_of(place, frame.now(), **given)
     client = frame.connect()
-    first = look(client, space, everything)
+    first = look(client, place, everything, asked)
     if as_json:
         render.machine(_as_json(first))
         return
@@ -89,20 +97,19 @@ def top(
     if once or not console.is_terminal:
         draw(console, first)
         return
-    _live(console, first, lambda: look(client, space, everything))
+    _live(console, first, lambda: look(client, place, everything, asked))
 
 
-def look(client: Client, namespace: str, everything: bool) -> Snapshot:
+def look(client: Client, place: filters.Place, everything: bool, asked: Mapping[str, str | None]) -> Snapshot:
     """The present state, in two requests."""
-    path = f"/v1/namespaces/{segment(namespace)}"
-    runs = client.get(f"{path}/runs", {"limit": PAGE})
-    jobs = client.get(f"{path}/jobs", {"limit": PAGE})
+    runs = client.get(f"{place.path}/runs", {**asked, "limit": PAGE})
+    jobs = client.get(f"{place.path}/jobs", {**asked, "limit": PAGE})
     shown_runs, shown_jobs = (
         [item for item in page["items"] if everything or not names.is_internal(str(item["schedule"]))]
         for page in (runs, jobs)
     )
     more = (page.get("next_cursor") is not None for page in (jobs, runs))
-    return Snapshot(namespace, frame.now(), shown_runs, shown_jobs, *more)
+    return Snapshot(place.namespace or "", frame.now(), shown_runs, shown_jobs, *more)
 
 
 def draw(console: Console, seen: Snapshot, rows: int | None = None) -> None:

@@ -33,6 +33,8 @@ def upload(
     if to is None and app is None:
         hint = "add --app NS.APP for code, or --to s3://lake/PREFIX/ for data"
         raise WrongUsage("expected an app or an address, got neither", "--app", hint)
+    if to is not None and app is not None:
+        raise WrongUsage("expected --app or --to, got both", "--app", "--to names the folder: leave out --app")
     bucket, prefix = (
         _folder(to) if to is not None else ("control", _code_of(names.full_name(APP, app or "", namespace)))
     )

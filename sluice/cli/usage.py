@@ -31,6 +31,11 @@ _WITH_A_NAME = {
     "sluice jobs": "-s {}",
     "sluice backfill": "begin {} --from ... --to ...",
 }
+# The filters of lists (`filters`), by which a list says what it takes instead of another one.
+_FILTERS = (
+    *("--app", "--schedule", "--workflow", "--target", "--tag", "--state", "--kind", "--waits-for"),
+    *("--text", "--late", "--day", "--since", "--until"),
+)
 _OF_A_KIND = ("sluice describe", "sluice delete", "sluice get")
 # What pydantic, which reads the values for typer, expected.
 _SHOULD_BE = (
@@ -52,6 +57,8 @@ def in_words(error: Any) -> WrongUsage | None:
     if message.startswith("No such option"):
         near = getattr(error, "possibilities", None)
         hint = f"did you mean {sorted(near)[0]}?" if near else f"{help_hint} lists its options"
+        if error.option_name in _FILTERS:
+            hint = _filters_of(context) or hint
         return WrongUsage(f"expected an option of {path}, got {error.option_name!r}", error.option_name, hint)
     if found := _NO_COMMAND.match(message):
         hint = f"did you mean {found[2]}?" if found[2] else _instead(path, found[1]) or f"{help_hint} lists them"
@@ -67,11 +74,18 @@ def in_words(error: Any) -> WrongUsage | None:
             return WrongUsage(f"expected a value after {found[1]}, got none", found[1], help_hint)
         return WrongUsage(f"expected {found[1]} alone, got a value for it", found[1], "leave out the value")
     if found := _EXTRA.match(message):
-        if "." in found[1] and path in ("sluice runs list", "sluice records"):
+        if "." in found[1] and path in ("sluice runs list", "sluice records", "sluice jobs list"):
             help_hint = f"{path} -s {found[1].split()[0]}"
         return WrongUsage(f"expected no further argument, got {found[1]!r}", None, help_hint)
     plain = message[:1].lower() + message[1:].rstrip(".")  # only the first letter: a name may follow
     return WrongUsage(plain, None, help_hint)
+
+
+def _filters_of(context: Any) -> str | None:
+    """The filters that a command has, instead of one that it does not have; None for a command without any."""
+    known = [option for param in context.command.params for option in param.opts if option in _FILTERS]
+    elsewhere = {"sluice now": "sluice jobs and sluice runs list take filters"}.get(context.command_path)
+    return elsewhere or (f"leave it out; this takes {', '.join(known)}" if known else None)
 
 
 def _instead(path: str, given: str) -> str | None:

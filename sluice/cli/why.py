@@ -111,6 +111,11 @@ def schedule(
         if of_dag is None:
             raise
         answer = of_dag
+    show_answer(answer, as_json)
+
+
+def show_answer(answer: Document, as_json: bool) -> None:
+    """Print why a schedule or a DAG has not run."""
     if as_json:
         render.machine(answer)
         return

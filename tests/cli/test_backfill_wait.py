@@ -68,7 +68,6 @@ def test_l12_on_a_terminal_a_wait_draws_a_bar(api: PlayedApi, monkeypatch: pytes
 
 
 def test_l12_a_dry_run_waits_for_nothing(api: PlayedApi, sluice: Sluice) -> None:
-    ends = {"first": [{"day": "1"}], "last": [{"day": "9"}]}
-    api.play("POST", ALL, {"schedule": CLEAN, "dataset": None, "total": 2, "now": {}, "entries": [], **ends})
-    assert sluice(*BEGIN, "--dry-run").exit_code == 0
-    assert len(api.requests) == 1
+    done = sluice(*BEGIN, "--dry-run")
+    assert (done.exit_code, api.requests) == (2, [])
+    assert "expected one of --wait and --dry-run, got both" in done.stderr

@@ -285,4 +285,8 @@ def test_a_list_in_place_of_single_values_is_refused() -> None:
     for act in (builder.dag("nightly").edges, builder.schedule("s").where, builder.workflow("w").notify):
         with pytest.raises(WrongUsage, match="expected each value by itself, got a list") as wrong:
             act(edges)  # type: ignore[operator]  # what the test is about
-        assert wrong.value.hint == "write an asterisk before the list: (*values)"
+        assert wrong.value.hint == "write an asterisk before it: (*values)"
+    with pytest.raises(WrongUsage, match="expected each value by itself, got a generator"):
+        builder.dag("nightly").edges(each for each in edges)  # type: ignore[arg-type]  # what the test is about
+    with pytest.raises(WrongUsage, match="expected values by name, got a list"):
+        builder.dag("nightly").nodes(["load"])  # type: ignore[arg-type]  # what the test is about

@@ -105,8 +105,8 @@ def test_l18_a_short_workflow_name_means_that_of_each_app(api: PlayedApi, sluice
         (("disable", "-a", "demo.flights", "--workflow", "a..b"), "got 'a..b'"),
         (("disable", "-a", "demo.flights", "--state", "enabld"), "hint: did you mean enabled?"),
         (("disable", "-a", "demo.flights", "--state", "running"), "expected one of enabled, hold, drain, backlog"),
-        (("get", "workflows", "-n", "demo", "--tag", "team=a"), "expected `get schedules` with --tag"),
-        (("get", "schedule", CLEAN, "--state", "hold"), f"got 'schedule {CLEAN}'"),
+        (("get", "workflows", "-n", "demo", "--state", "hold"), "expected no --state with `get workflows`"),
+        (("get", "schedule", CLEAN, "--state", "hold"), f"expected no --state with `get schedule {CLEAN}`"),
         (("get", "schedules", "-n", "demo", "--state", "drained"), "hint: did you mean drain?"),
     ],
 )

@@ -84,6 +84,23 @@ def test_without_a_browser_the_address_is_printed(api: PlayedApi, sluice: Sluice
     assert opened == []
 
 
+def test_the_console_has_the_namespace_and_forwards_only_reads(
+    api: PlayedApi, sluice: Sluice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: list[Settings] = []
+
+    def stop(server: Console, poll_interval: float) -> None:
+        served.append(server.settings)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Console, "serve_forever", stop)
+    api.play("GET", "/v1/namespaces/demo/datasets/flights", {"name": "flights"})
+    sluice("console", "-n", "demo", "--port", "8494", "--read-only", "--no-open")
+    sluice("open", "demo.flights", "-n", "demo", "--port", "8494", "--no-open")
+    sluice("console", "--port", "8494", "--no-open")
+    assert [(each.namespace, each.read_only) for each in served] == [("demo", True), ("demo", False), (None, False)]
+
+
 def test_a_console_that_is_not_built_says_what_to_run(api: PlayedApi, sluice: Sluice, built: Path) -> None:
     (built / "index.html").unlink()
     result = sluice("console")

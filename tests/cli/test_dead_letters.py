@@ -48,7 +48,7 @@ def test_e6_the_command_lists_dead_letters_with_reasons(api: PlayedApi, sluice: 
     assert header.split()[:5] == ["EVENT", "TARGET", "TRIES", "GIVEN", "UP"]
     assert "HTTP 404" in done.stdout
     assert row.split()[:3] == [RUN, "http", "1"]
-    assert [request.query for request in api.requests] == [{"schedule": "flights.notify", "limit": "50"}]
+    assert [request.query for request in api.requests] == [{"schedule": "demo.flights.notify", "limit": "100"}]
     answer = json.loads(sluice("dead-letters", "list", "-n", "demo", "--json").stdout)
     assert answer["items"][0]["reason"] == letter()["reason"]
 
@@ -88,7 +88,7 @@ def test_e6_all_of_a_schedule_are_redriven_or_shown_as_refused(api: PlayedApi, s
         "c: it was deleted",
         "some remain: run the same command again",
     ]
-    assert api.requests[0].body == {"schedule": "flights.notify"}
+    assert api.requests[0].body == {"schedule": "demo.flights.notify"}
 
 
 def test_e6_a_dead_letter_is_dropped_by_its_id(api: PlayedApi, sluice: Sluice) -> None:
@@ -102,7 +102,7 @@ def test_e6_a_dead_letter_is_dropped_by_its_id(api: PlayedApi, sluice: Sluice) -
     [
         (("redrive",), "expected either the ID of an event or a schedule"),
         (("redrive", RUN, "-s", "flights.notify"), "expected either the ID of an event or a schedule"),
-        (("redrive", "-s", "flights.notify"), "expected a namespace, got none"),
+        (("redrive", "-s", "flights.notify"), "expected a schedule as namespace.app.schedule"),
         (("list",), "expected a namespace, got none"),
         (("drop", "nonsense"), "expected an id such as demo.flights.notify"),
     ],

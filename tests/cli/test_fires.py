@@ -75,16 +75,16 @@ def test_e2_jobs_have_the_number_of_their_events(api: PlayedApi, sluice: Sluice)
     assert [line.count("x 250") for line in lines if "PENDING" in line] == [1, 0]
 
 
-def test_runs_are_filtered_by_target_and_text(api: PlayedApi, sluice: Sluice) -> None:
-    sent = run("demo.flights.send.m3k2j9x1.aaaa", target={"type": "sqs"}, reason="")
-    failed = run(state="FAILED")
-    api.lists[RUNS] = [sent, failed, run()]
-    only = sluice("runs", "list", "-n", "demo", "--target", "sqs").stdout
-    assert sent["run_id"] in only and failed["run_id"] not in only
-    found = sluice("runs", "list", "-n", "demo", "--text", "FILE IS EMPTY", "--json").stdout
-    assert [item["state"] for item in json.loads(found)["items"]] == ["FAILED"]
-    none = sluice("runs", "list", "-n", "demo", "--target", "http")
-    assert "no runs match" in none.stderr
+def test_runs_are_filtered_by_the_api(api: PlayedApi, sluice: Sluice) -> None:
+    api.lists[RUNS] = [run()]
+    args = ("--target", "SQS", "--text", "FILE IS EMPTY", "--late", "--tag", "team=a", "-a", "flights")
+    assert run()["run_id"] in sluice("runs", "list", "-n", "demo", *args).stdout
+    asked = {"target": "sqs", "q": "FILE IS EMPTY", "late": "true", "tag": "team=a", "app": "flights", "limit": "100"}
+    assert [request.query for request in api.requests] == [asked]
+    api.lists[RUNS] = []
+    assert "no runs match" in sluice("runs", "list", "-n", "demo", "--target", "http").stderr
+    wrong = sluice("runs", "list", "-n", "demo", "--target", "queue")
+    assert (wrong.exit_code, "expected one of emr_serverless" in wrong.stderr) == (2, True)
 
 
 def test_runs_are_filtered_by_workflow(api: PlayedApi, sluice: Sluice) -> None:
@@ -92,8 +92,9 @@ def test_runs_are_filtered_by_workflow(api: PlayedApi, sluice: Sluice) -> None:
     api.lists[path] = [run()]
     done = sluice("runs", "list", "--workflow", "demo.flights.clean_flights")
     assert run()["run_id"] in done.stdout
-    both = sluice("runs", "list", "--workflow", "demo.flights.a", "-s", "demo.flights.b")
-    assert both.exit_code == 2
+    api.lists["/v1/namespaces/demo/apps/flights/schedules/b/runs"] = [run()]
+    sluice("runs", "list", "--workflow", "demo.flights.a", "-s", "demo.flights.b")
+    assert api.requests[-1].query == {"workflow": "demo.flights.a", "limit": "100"}, "of those of the schedule"
 
 
 def test_the_client_reads_a_fire(api: PlayedApi) -> None:

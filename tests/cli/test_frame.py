@@ -40,7 +40,7 @@ def test_help_lists_every_command_in_its_panel_and_has_examples(sluice: Sluice) 
 def test_every_command_has_help_and_json(sluice: Sluice, command: str) -> None:
     shown = sluice(*command.split(), "-h")
     assert shown.exit_code == 0
-    assert "--json" in shown.stdout or command in ("runs", "why", "message", "datasets")
+    assert "--json" in shown.stdout or command in ("runs", "why", "message", "datasets", "jobs")
 
 
 def test_version_is_printed(sluice: Sluice) -> None:

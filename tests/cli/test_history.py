@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sluice import worker
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import PlayedApi
 from tests.cli.recorded import (
@@ -224,23 +225,6 @@ def test_runs_are_listed_with_their_durations(api: PlayedApi, sluice: Sluice) ->
     assert answer == {"items": views, "next_cursor": None}
 
 
-def test_late_runs_are_those_that_missed_a_deadline(api: PlayedApi, sluice: Sluice) -> None:
-    by = {"start_by": "2026-11-20T11:00:00.000Z", "end_by": "2026-11-20T11:30:00.000Z"}
-    early = {"started_at": "2026-11-20T10:59:00.000Z", "ended_at": "2026-11-20T11:20:00.000Z"}
-    views = [
-        run(run_id="in-time", **by | early),
-        run(run_id="began-late", **by | early | {"started_at": "2026-11-20T11:00:00.001Z"}),
-        run(run_id="ended-late", **by | early | {"ended_at": "2026-11-20T11:31:00.000Z"}),
-        run(run_id="goes-on", **by | early | {"ended_at": None, "state": "RUNNING"}),
-        run(run_id="after-its-window", late=True),
-        run(run_id="without-a-deadline"),
-    ]
-    api.play("GET", f"{NS}/runs", {"items": views, "next_cursor": None})
-    lines = sluice("runs", "list", "-n", "demo", "--late").stdout.splitlines()[1:]
-    found = [line.split()[0] for line in lines if not line.startswith(" ")]
-    assert found == ["began-late", "ended-late", "goes-on", "after-its-window"]
-
-
 def test_the_cost_of_runs_is_shown_with_its_sum(api: PlayedApi, sluice: Sluice) -> None:
     bill = {"vcpu_hours": 0.1, "memory_gb_hours": 0.2, "storage_gb_hours": 0.0}
     views = [run(billed=bill | {"cost_usd": cost}) for cost in (0.0046, 0.02, None)] + [run(billed=None)]
@@ -263,28 +247,33 @@ def test_an_attempt_is_shown_only_where_it_matters(api: PlayedApi, sluice: Sluic
     assert "SUCCEEDED 2/3" in second
 
 
-def test_runs_are_filtered_by_the_api_and_again_by_the_command(api: PlayedApi, sluice: Sluice) -> None:
-    today = f"{datetime.now(UTC):%Y-%m-%d}"
-    api.lists[f"{SCHEDULES}/clean/runs"] = [
-        run(f"{JOB}a", claimed_at=f"{today}T00:00:01.000Z"),
-        run(f"{JOB}b", state="FAILED", claimed_at=f"{today}T00:00:00.000Z"),
-        run(f"{JOB}c", state="FAILED", claimed_at="2013-01-01T00:00:00.000Z"),
-    ]
-    table = sluice("runs", "list", "-s", CLEAN, "--state", "failed", "--day", today).stdout
-    assert f"{JOB}b" in table
-    assert f"{JOB}a" not in table
-    assert f"{JOB}c" not in table
-    assert api.requests[0].query | {"limit": ""} == {"state": "FAILED", "day": today, "limit": ""}
+def test_runs_are_filtered_by_state_and_day(api: PlayedApi, sluice: Sluice) -> None:
+    api.lists[f"{SCHEDULES}/clean/runs"] = [run(f"{JOB}b", state="FAILED")]
+    assert f"{JOB}b" in sluice("runs", "list", "-s", CLEAN, "--state", "failed", "--day", "2026-11-20").stdout
+    assert api.requests[0].query == {"state": "FAILED", "day": "2026-11-20", "limit": "100"}
+
+
+def test_a_span_begins_at_a_day_an_instant_or_long_ago(api: PlayedApi, sluice: Sluice) -> None:
+    api.lists[f"{NS}/runs"] = []
+    sluice("runs", "list", "-n", "demo", "--since", "2026-11-20", "--until", "2026-11-21T01:00:00+01:00")
+    sluice("runs", "list", "-n", "demo", "--since", "2h")
+    first, second = (request.query for request in api.requests)
+    assert (first["from"], first["to"]) == ("2026-11-20T00:00:00Z", "2026-11-21T00:00:00Z")
+    begun = datetime.now(UTC) - datetime.fromisoformat(second["from"])
+    assert 7_200 <= begun.total_seconds() < 7_260
 
 
 def test_a_search_reads_pages_until_enough_is_found(api: PlayedApi, sluice: Sluice) -> None:
-    api.lists[f"{NS}/runs"] = [
-        run(f"{JOB[:-3]}{number:03d}", state="FAILED" if number % 50 == 0 else "SUCCEEDED") for number in range(400)
-    ]
+    """A page of the API may be short, or empty, although others follow."""
+    few = [run(f"{JOB[:-3]}{number:03d}", state="FAILED") for number in range(8)]
+    pages = [{"items": few[begin:end], "next_cursor": cursor} for begin, end, cursor in
+             ((0, 2, "a"), (2, 2, "b"), (2, 5, "c"), (5, 8, None))]  # fmt: skip
+    api.play("GET", f"{NS}/runs", *pages)
     some = sluice("runs", "list", "-n", "demo", "--state", "FAILED", "--limit", "3")
     assert some.stdout.count("FAILED") == 3
-    assert len(api.requests) == 2
+    assert [request.query.get("cursor") for request in api.requests] == [None, "a", "b"]
     assert "--limit 0 shows all" in some.stderr
+    api.play("GET", f"{NS}/runs", *pages)
     every = sluice("runs", "list", "-n", "demo", "--state", "FAILED", "--limit", "0")
     assert every.stdout.count("FAILED") == 8
 
@@ -464,6 +453,23 @@ def test_w15_runs_logs_prints_the_log_unchanged(api: PlayedApi, sluice: Sluice) 
     api.play("GET", f"/v1/runs/{JOB}/logs", {**view, "streams": {}, "why": "the target has no run yet"})
     page = sluice("runs", "logs", JOB)
     assert (page.stdout, page.stderr) == ("", "the target has no run yet\n")
+
+
+def test_w5_worker_run_has_the_plan_of_its_options(
+    api: PlayedApi, sluice: Sluice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans: list[worker.Plan] = []
+
+    class Seen(worker.Worker):
+        def __init__(self, client: Any, plan: worker.Plan, *more: Any) -> None:
+            plans.append(plan)
+            super().__init__(client, plan, *more)
+
+    monkeypatch.setattr(worker, "Worker", Seen)
+    api.play("POST", "/v1/workers/demo.etl/claim", {"leases": []})
+    options = ("--grace", "7", "--aws-keys", "--allow-dashes", "--concurrency", "2", "--name", "ann", "--once")
+    assert sluice("worker", "run", "--pool", "demo.etl", *options, "--", "true").exit_code == 0
+    assert plans == [worker.Plan("demo.etl", "ann", ["true"], 2, 7.0, True, True)]
 
 
 def test_w5_worker_run_needs_the_full_name_of_a_pool(api: PlayedApi, sluice: Sluice) -> None:

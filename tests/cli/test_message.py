@@ -115,7 +115,8 @@ def test_l16_messages_are_read_listed_and_deleted(api: PlayedApi, sluice: Sluice
         assert row.startswith(BACKUP)
         assert "@every 10s, 4 times" in row
     assert sluice("message", "delete", BACKUP).stdout == f"{BACKUP} is deleted\n"
-    assert "expected the app of the messages" in sluice("message", "list").stderr
+    assert sluice("message", "list", "-n", "demo").stdout.splitlines()[1].startswith(BACKUP), "of all apps"
+    assert "expected a namespace" in sluice("message", "list").stderr
     api.lists[MESSAGES] = []
     assert "no messages here" in sluice("message", "list", "-a", "demo.flights").stderr
 

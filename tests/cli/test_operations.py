@@ -98,6 +98,16 @@ def test_o4_a_freeze_keeps_what_was_reserved(source: World) -> None:
     assert reserved("sluice-old") == [7, None]
 
 
+def test_l14_an_import_replaces_the_buckets_that_it_is_told(source: World, tmp_path: Path) -> None:
+    new = stack("sluice-new")
+    place = str(tmp_path / "export")
+    assert sluice("freeze", "--stack", "sluice-old") == 0
+    assert sluice("export", "demo", "--to", place, "--stack", "sluice-old") == 0
+    replaced = ("--bucket", "lake-bucket=other", "--copy")
+    assert sluice("import", place, "--stack", "sluice-new", *replaced) == 0
+    assert store.get(new.ports, "dataset", "demo.flights").document["bucket"] == "other"
+
+
 @pytest.mark.parametrize("where", ["folder", "bucket"])
 def test_l14_a_namespace_moves_from_stack_to_stack(source: World, where: str, tmp_path: Path, capsys: Any) -> None:
     new = stack("sluice-new")

@@ -44,11 +44,8 @@ def cut(state: str, end: str, at: str, **more: Any) -> dict[str, Any]:
 
 def test_records_show_aborted_and_cancelled_runs_with_the_rest(api: PlayedApi, sluice: Sluice) -> None:
     api.lists[f"{NS}/records"] = [record("SKIPPED", at="2026-11-20T10:00:00.000Z")]
-    api.lists[f"{NS}/runs"] = [
-        cut("CANCELLED", "a", "2026-11-20T11:00:00.000Z"),
-        run(),
-        cut("ABORTED", "b", "2026-11-20T09:00:00.000Z"),
-    ]
+    runs = [cut("ABORTED", "b", "2026-11-20T09:00:00.000Z"), cut("CANCELLED", "a", "2026-11-20T11:00:00.000Z")]
+    api.play("GET", f"{NS}/runs", *[{"items": [each], "next_cursor": None} for each in (*runs, *runs)])
     done = json.loads(sluice("records", "-n", "demo", "--json").stdout)
     assert [each["kind"] for each in done["items"]] == ["CANCELLED", "SKIPPED", "ABORTED"]
     assert done["items"][0] == {
@@ -80,16 +77,16 @@ def test_records_of_other_kinds_ask_for_no_runs(api: PlayedApi, sluice: Sluice) 
     assert [request.path for request in api.requests] == [f"{NS}/records"]
 
 
-def test_records_of_a_schedule_are_filtered_by_kind_and_day(api: PlayedApi, sluice: Sluice) -> None:
-    api.lists[f"{SCHEDULES}/clean/records"] = [
-        record("ABORTED", "c", at="2026-11-20T10:00:00.000Z"),
-        record("SKIPPED", "b", at="2026-11-19T10:00:00.000Z"),
-        record("ABORTED", "a", at="2026-11-19T09:00:00.000Z"),
-        record("ABORTED", "z", at="2026-11-18T09:00:00.000Z"),
-    ]
-    done = sluice("records", "-s", CLEAN, "--kind", "aborted", "--day", "2026-11-19", "--json")
+def test_records_are_filtered_by_the_api_and_runs_beside_them(api: PlayedApi, sluice: Sluice) -> None:
+    api.lists[f"{SCHEDULES}/clean/records"] = [record("ABORTED", "a", at="2026-11-19T09:00:00.000Z")]
+    args = ("-s", CLEAN, "--kind", "aborted", "--day", "2026-11-19", "--text", "ada")
+    done = sluice("records", *args, "--json")
     assert [each["id"] for each in json.loads(done.stdout)["items"]] == [f"{CLEAN}.m3k2j9x1.a"]
-    assert set(api.requests[0].query) == {"limit"}  # the route accepts no other parameter
+    common = {"day": "2026-11-19", "q": "ada", "limit": "100"}
+    assert [request.query for request in api.requests] == [
+        {**common, "kind": "ABORTED"},
+        {**common, "state": "ABORTED"},
+    ]
 
 
 def test_records_of_a_namespace_are_read_day_by_day(api: PlayedApi, sluice: Sluice) -> None:

@@ -53,6 +53,14 @@ def test_buckets_show_where_code_data_and_logs_go(api: PlayedApi, sluice: Sluice
     assert json.loads(sluice("buckets", "--json").stdout) == {"lake": "sluice-lake", "control": "sluice-control"}
 
 
+def test_code_goes_to_the_app_of_a_short_name(s3: Any, sluice: Sluice, tmp_path: Path) -> None:
+    (tmp_path / "clean.py").write_text("print(1)")
+    done = sluice("upload", str(tmp_path / "clean.py"), "-a", "flights", "-n", "demo")
+    assert done.stdout == "s3://sluice-control/code/demo/flights/clean.py\n"
+    both = sluice("upload", str(tmp_path / "clean.py"), "-a", "demo.flights", "--to", "s3://lake/raw/")
+    assert (both.exit_code, "expected --app or --to, got both" in both.stderr) == (2, True)
+
+
 def test_code_goes_to_the_folder_of_its_app(s3: Any, sluice: Sluice, tmp_path: Path) -> None:
     (tmp_path / "clean.py").write_text("print(1)")
     done = sluice("upload", str(tmp_path / "clean.py"), "--app", "demo.flights")

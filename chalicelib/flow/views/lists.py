@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from chalicelib.core import errors, ids, states
-from chalicelib.core.instants import DAY, Instant, iso
+from chalicelib.core.instants import Instant
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
@@ -28,8 +28,7 @@ T = TypeVar("T")
 Place = tuple[str, int, str]
 ReadOf = Callable[[str, str, int, str | None], Page[T]]  # by scope and name
 
-# How many days a list without a day contains: each day costs one query per shard. Older rows are listed by their day.
-MAX_DAYS = 14
+MAX_DAYS = 14  # that one request reads: each day costs one query per shard
 EVER: Instant = 253_402_300_799_000  # the end of the year 9999
 MAX_READ = 2_000  # rows that one request reads
 MAX_KEYS = 10_000  # entries of a wake index that one request reads: 150 units or so
@@ -49,24 +48,22 @@ def jobs_of_schedule(ports: Ports, schedule: str, limit: int, cursor: str | None
 
 
 def of_namespace(
-    ports: Ports, read: ReadOf[T], namespace: str, day: str | None, limit: int, cursor: str | None
-) -> Page[T]:
-    """Rows of one day, or of the days back from today, newest first."""
-    today = ports.clock.now()
-    days = [day] if day else [iso(today - back * DAY)[:10] for back in range(MAX_DAYS)]
+    read: ReadOf[T], namespace: str, days: Sequence[str], limit: int, cursor: str | None
+) -> Page[T]:  # fmt: skip
+    """Rows of these days, which are sorted, newest first. One request reads a bounded number of days, so a page may
+    hold fewer than ``limit``, even none, and still have a next one."""
     begin, inner = parse_cursor(cursor)
+    left = [day for day in days if begin is None or day <= begin]
     found: list[T] = []
-    for each in days:
-        if begin is not None and each > begin:
-            continue
+    for each in left[:MAX_DAYS]:
         page = read("day", f"{namespace}#{each}", limit - len(found), inner if each == begin else None)
         found += page.items
         if page.cursor is not None:
             return Page(tuple(found), json.dumps([each, page.cursor]))
         if len(found) >= limit:
-            older = next((other for other in days if other < each), None)
+            older = next((other for other in left if other < each), None)
             return Page(tuple(found), json.dumps([older, None]) if older else None)
-    return Page(tuple(found))
+    return Page(tuple(found), json.dumps([left[MAX_DAYS], None]) if len(left) > MAX_DAYS else None)
 
 
 def parse_cursor(cursor: str | None) -> tuple[str | None, str | None]:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Literal, get_args
 
 from chalice.app import Request
 
-from chalicelib.core.rows.job import Job
 from chalicelib.core.states import JobKind, JobState
 from chalicelib.core.views import Code, Sentence, View
 from chalicelib.flow.jobs.actions import approve, refuse, withdraw
 from chalicelib.flow.lookup import existing, find_job, require
 from chalicelib.flow.schedules import messages
 from chalicelib.flow.views import explain
+from chalicelib.flow.views.chosen import Chosen
 from chalicelib.flow.views.lists import jobs_of_namespace, jobs_of_queue, jobs_of_schedule
 from chalicelib.flow.views.queues import Queues
 from chalicelib.flow.views.views import record_view
-from chalicelib.web import access, unseen
+from chalicelib.web import access, filters, unseen
 from chalicelib.web.access import sees
 from chalicelib.web.bodies import Verdict
 from chalicelib.web.http import Json, caller, choice, parse, query
-from chalicelib.web.paging import listing, only
+from chalicelib.web.paging import listing
 from chalicelib.wiring import ports
 
 
@@ -36,11 +36,12 @@ class RefusedView(View):
 
 
 def schedule_jobs(request: Request, name: str) -> Json:
-    """List the waiting jobs of a schedule."""
+    """List the waiting jobs of a schedule. With a filter, a page may hold fewer than ``limit``, even none, and still
+    have a next page."""
     existing(ports(), name)
     queues = Queues(ports())
-    read = queues.page(partial(jobs_of_schedule, ports(), name))
-    return listing(request, read, queues.job)
+    read = filters.chosen_by(request, _wanted(request, name), partial(jobs_of_schedule, ports(), name))
+    return listing(request, queues.page(read), queues.job)
 
 
 def why_schedule(request: Request, name: str) -> Json:
@@ -58,13 +59,13 @@ def why_message(request: Request, name: str) -> Json:
 def list_jobs(request: Request, ns: str) -> Json:
     """List the waiting jobs of a namespace, each with its place in its queue. A request reads a bounded number of jobs,
     so a page may hold fewer than ``limit``, even none, and still have a next page."""
-    keep, limit_name = _kept(request), query(request, "queued_in")
+    wanted, limit_name = _wanted(request, ns), query(request, "queued_in")
     require(ports(), "namespace", ns)
     read = partial(jobs_of_namespace, ports(), ns)
     if limit_name is not None:
         read = partial(jobs_of_queue, ports(), ns, limit_name)
     queues = Queues(ports())
-    return listing(request, queues.page(only(read, keep)), queues.job)
+    return listing(request, queues.page(filters.chosen_by(request, wanted, read)), queues.job)
 
 
 def get_job(request: Request, job_id: str) -> Json:
@@ -94,7 +95,9 @@ def refuse_job(request: Request, job_id: str) -> RefusedView:
     return {"job_id": job_id, "state": "ABORTED", "reason": why, "code": why.code}
 
 
-def _kept(request: Request) -> Callable[[Job], bool]:
-    """Whether a job has the ``?state`` and ``?kind`` of a request. Raises ``invalid`` for an unknown one."""
-    state, kind = choice(request, "state", get_args(JobState)), choice(request, "kind", get_args(JobKind))
-    return lambda job: state in (None, job.state) and kind in (None, job.kind)
+def _wanted(request: Request, name: str) -> Chosen:
+    """The filters of a list of jobs, of a namespace or of a schedule, by its name. Raises ``invalid`` for an unknown
+    state or kind."""
+    ns, _, rest = name.partition(".")
+    wanted = filters.of(request, ns, get_args(JobState), rest.partition(".")[0] or None)
+    return replace(wanted, kind=choice(request, "kind", get_args(JobKind)))

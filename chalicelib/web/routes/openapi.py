@@ -14,6 +14,7 @@ from chalice.app import Request
 from pydantic import TypeAdapter
 
 from chalicelib.core.access.roles import roles_with
+from chalicelib.core.rows.run import RecordKind
 from chalicelib.core.states import RUN_MOVES, JobKind, JobState
 from chalicelib.core.views import View
 from chalicelib.flow import requests, views
@@ -27,6 +28,7 @@ from chalicelib.flow.views.present import MAX_ROWS
 from chalicelib.web import answers, http, routes
 from chalicelib.web.access import SIGNED, Needs
 from chalicelib.web.bodies import BODIES
+from chalicelib.web.filters import TARGET_TYPES
 from chalicelib.web.http import KEY
 from chalicelib.web.paging import DEFAULT_LIMIT, MAX_FIRES, MAX_LIMIT
 from chalicelib.web.routes import access
@@ -73,11 +75,23 @@ QUERY: dict[str, Json] = {
     "prefix": {"type": "string", "description": "a folder of the bucket, such as `raw/orders/`"},
     "kind": {"type": "string", "enum": list(get_args(JobKind))},
     "state": {"type": "string", "enum": list(RUN_MOVES)},
+    "target": {"type": "string", "enum": list(TARGET_TYPES)},
+    "late": {"type": "boolean", "description": "only those that missed a deadline, or began after their window"},
     "queued_in": {"type": "string", "description": "the limit in whose queue they wait; then in its order"},
 }
 AT: Json = {"type": "string", "format": "date-time"}
 DAY: Json = {"type": "string", "format": "date"}
+PART: Json = {"type": "string", "description": "a part of the id, the cause or the reason, in any case"}
 STEPS: Json = {"type": "integer", "minimum": 0, "default": routes_of_views.STEPS}
+
+
+def _span(what: str) -> dict[str, Json]:
+    """The ends of a span of rows, by the instant that counts for them."""
+    return {
+        "from": AT | {"description": f"only those that were {what} at this instant or later"},
+        "to": AT | {"description": f"only those that were {what} before this instant"},
+    }
+
 
 # Parameters with another meaning, or other bounds, than elsewhere: by the path of a route, or its last part.
 OWN: dict[str, dict[str, Json]] = {
@@ -85,7 +99,10 @@ OWN: dict[str, dict[str, Json]] = {
         "limit": COUNT | {"maximum": schedule_list.MAX_LIMIT, "default": routes_of_views.DEFAULT_SCHEDULES}
     },
     "schedules": {"state": {"type": "string", "enum": list(routes_of_views.STATES)}},
-    "jobs": {"state": {"type": "string", "enum": list(get_args(JobState))}},
+    "jobs": _span("created") | {"state": {"type": "string", "enum": list(get_args(JobState))}, "q": PART},
+    "runs": _span("claimed") | {"q": PART},
+    "records": _span("recorded") | {"kind": {"type": "string", "enum": list(get_args(RecordKind))}, "q": PART},
+    "dead-letters": _span("given up") | {"q": PART},
     "fires": {"limit": COUNT | {"maximum": ahead.MAX_FIRES, "default": ahead.MAX_FIRES}},
     "audit": {
         "from": AT | {"description": "the first instant; by default the oldest record, or 31 days before `to` for all"},

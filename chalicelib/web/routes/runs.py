@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 from chalice.app import Request, Response
 
 from chalicelib.core.documents import check_reference
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import iso
 from chalicelib.core.names import name_in
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.run import RecordKind, Run
 from chalicelib.core.runs import fires
 from chalicelib.core.states import RUN_MOVES
 from chalicelib.core.views import View
@@ -23,18 +23,18 @@ from chalicelib.flow.requests import became, has_made
 from chalicelib.flow.runs import dead_letters, failures
 from chalicelib.flow.runs.actions import cancel, ping, rerun
 from chalicelib.flow.schedules import messages
-from chalicelib.flow.views import explain, lists, logs
+from chalicelib.flow.views import explain, logs
+from chalicelib.flow.views.chosen import Chosen
 from chalicelib.flow.views.views import RunInFullView, record_view, run_in_full, run_view
 from chalicelib.ports import Page
-from chalicelib.web import access
+from chalicelib.web import access, filters
 from chalicelib.web.bodies import Redrive
+from chalicelib.web.filters import MAX_READ
 from chalicelib.web.http import Json, answer, caller, choice, day, gone, number, parse, query, request_id
 from chalicelib.web.paging import Read, listing, only
 from chalicelib.web.quotas import check_waiting
 from chalicelib.web.routes.schedules import known
 from chalicelib.wiring import ports
-
-MAX_READ = 500  # runs that a request with ``?state`` reads
 
 
 class RedrivenView(View):
@@ -50,32 +50,41 @@ class RedrivenLettersView(View):
 
 def schedule_runs(request: Request, name: str) -> Json:
     """List the runs of a schedule, newest first. A deleted schedule keeps its history."""
-    return _runs(request, _of_day(day(request), partial(ports().runs.runs, "schedule", known(name))))
+    return _runs(request, name, partial(ports().runs.runs, "schedule", known(name)))
 
 
 def schedule_records(request: Request, name: str) -> Json:
-    """List the aborted, dropped, coalesced, skipped and expired jobs of a schedule, newest first."""
-    return listing(request, partial(ports().runs.records, "schedule", known(name)), record_view)
+    """List the aborted, dropped, coalesced, skipped and expired jobs of a schedule, newest first. A request with a
+    filter reads at most 500, so a page may hold fewer than ``limit``, even none, and still have a next page."""
+    wanted = _of_records(request, name)
+    read = filters.chosen_by(
+        request, wanted, partial(ports().runs.records, "schedule", known(name)), sorted_by_time=True
+    )
+    return listing(request, read, record_view)
 
 
 def message_runs(request: Request, name: str) -> Json:
     """List what a message has sent, newest first. A message that no longer exists keeps its history."""
     app, _, short = name.rpartition(".")
     full = messages.known(ports(), app, short)
-    return _runs(request, partial(ports().runs.runs, "schedule", full))
+    return _runs(request, name, partial(ports().runs.runs, "schedule", full))
 
 
 def list_runs(request: Request, ns: str) -> Json:
-    """List the runs of a namespace, newest first. Without a day, the list holds the last two weeks."""
+    """List the runs of a namespace, newest first. Without ``day`` and ``from``, the list holds the last two weeks. A
+    request reads a bounded number of days, and at most 500 runs if it has a filter, so a page may hold fewer than
+    ``limit``, even none, and still have a next page."""
     require(ports(), "namespace", ns)
-    read = partial(lists.of_namespace, ports(), ports().runs.runs, ns, day(request))
-    return _runs(request, read)
+    return _runs(request, ns, None)
 
 
 def list_records(request: Request, ns: str) -> Json:
-    """List the aborted, dropped, coalesced, skipped and expired jobs of a namespace, newest first."""
+    """List the aborted, dropped, coalesced, skipped and expired jobs of a namespace, newest first. A request reads a
+    bounded number of days, and at most 500 records if it has a filter, so a page may hold fewer than ``limit``, even
+    none, and still have a next page."""
     require(ports(), "namespace", ns)
-    read = partial(lists.of_namespace, ports(), ports().runs.records, ns, day(request))
+    wanted = _of_records(request, ns)
+    read = filters.chosen_by(request, wanted, filters.by_days(wanted, ns, ports().runs.records))
     return listing(request, read, record_view)
 
 
@@ -123,29 +132,24 @@ def workflow_runs(request: Request, name: str) -> Json:
     visible, read = access.sees(request), partial(ports().runs.runs, "workflow", name)
     if ports().rows.get(Definition, "workflow", name) is None and not read(1, None).items:
         raise missing(ports(), "workflow", name)
-    return _runs(request, only(read, lambda run: visible(run.schedule), MAX_READ))
+    return _runs(request, name, only(read, lambda run: visible(run.schedule), MAX_READ))
 
 
-def _of_day(wanted: str | None, read: Read) -> Read:
-    """The runs of one ``?day`` of a schedule: a run belongs to the day of its claim. An older run ends the list."""
-    if wanted is None:
-        return read
-
-    def kept(limit: int, cursor: str | None) -> Page[Any]:
-        page = read(limit, cursor)
-        days = [iso(run.claimed_at)[:10] for run in page.items]
-        runs = tuple(run for run, day_of in zip(page.items, days, strict=True) if day_of == wanted)
-        return Page(runs, None if days and days[-1] < wanted else page.cursor)
-
-    return kept
+def _of_records(request: Request, name: str) -> Chosen:
+    """The filters of a list of records, of a namespace or of a schedule, by its name."""
+    ns, _, rest = name.partition(".")
+    wanted = filters.of(request, ns, app=rest.partition(".")[0] or None)
+    return replace(wanted, state=choice(request, "kind", get_args(RecordKind)))
 
 
-def _runs(request: Request, read: Read) -> Json:
-    """A page of runs, only of those in ``?state=FAILED`` if the request names one. The sent events of a large fire on
-    the page are one run."""
-    state = choice(request, "state", RUN_MOVES)
-    wanted = read if state is None else only(read, lambda run: run.state == state, MAX_READ)
-    return listing(request, _folded(wanted), partial(run_view, prices=ports().settings.prices))
+def _runs(request: Request, name: str, read: Read | None) -> Json:
+    """A page of the runs that a request chooses, of a namespace or of something in it, by its name. ``read`` is newest
+    first; None for all of the namespace. The sent events of a large fire on the page are one run."""
+    ns, _, rest = name.partition(".")
+    wanted = filters.of(request, ns, RUN_MOVES, rest.partition(".")[0] or None)
+    by_days = filters.by_days(wanted, ns, ports().runs.runs)
+    chosen = filters.chosen_by(request, wanted, read or by_days, sorted_by_time=True)
+    return listing(request, _folded(chosen), partial(run_view, prices=ports().settings.prices))
 
 
 def _folded(read: Read) -> Read:
@@ -166,11 +170,14 @@ def _folded(read: Read) -> Read:
 
 
 def list_dead_letters(request: Request, ns: str) -> Json:
-    """List the dead letters of a namespace, newest first, with their reasons."""
+    """List the dead letters of a namespace, newest first, with their reasons. A request with a filter reads at most
+    500, so a page may hold fewer than ``limit``, even none, and still have a next page."""
     require(ports(), "namespace", ns)
-    wanted = query(request, "schedule")
-    schedule = None if wanted is None else _full(ns, wanted)
-    return listing(request, partial(dead_letters.listed, ports(), ns, schedule), dead_letters.view)
+    named = query(request, "schedule")
+    schedule = None if named is None else _full(ns, named)
+    read = partial(dead_letters.listed, ports(), ns, schedule)
+    read = filters.chosen_by(request, filters.of(request, ns), read, sorted_by_time=True)
+    return listing(request, read, dead_letters.view)
 
 
 def redrive_dead_letter(request: Request, ns: str, run_id: str) -> Response:

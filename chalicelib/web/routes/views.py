@@ -13,11 +13,11 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.documents import check_name, check_reference
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.instants import DAY, HOUR, MINUTE, iso, zone
-from chalicelib.core.names import full_name, name_in
+from chalicelib.core.names import name_in
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import Mode
 from chalicelib.flow.lookup import existing, require
-from chalicelib.flow.schedules.bulk import Filters, fits, parse_tag
+from chalicelib.flow.schedules.bulk import Filters, fits
 from chalicelib.flow.schedules.stops import of_app
 from chalicelib.flow.views import graph as graphs
 from chalicelib.flow.views import matrix, periods, spans
@@ -31,6 +31,7 @@ from chalicelib.ports import Page
 from chalicelib.web import unseen
 from chalicelib.web.access import sees
 from chalicelib.web.bodies import Glance
+from chalicelib.web.filters import tag_of, workflow_of
 from chalicelib.web.http import Json, choice, flag, instant, number, parse, query
 from chalicelib.web.paging import listing
 from chalicelib.web.routes.schedules import known
@@ -275,8 +276,4 @@ def run_lineage(request: Request, run_id: str) -> Json:
 def _filters(request: Request, ns: str, app: str | None) -> Filters:
     """The filters of a request, such as ``?tag=team=a&workflow=clean&state=enabled``. A short name of a workflow is one
     of the app. Raises ``invalid`` for an unknown state, and for a short name without an app."""
-    tag, workflow, state = query(request, "tag"), query(request, "workflow"), choice(request, "state", STATES)
-    if workflow is not None and app is None and "." not in workflow:
-        raise invalid("workflow", "app.name", workflow, "name its app, or add app=...")
-    named = full_name(check_reference(workflow, "workflow"), ns, app or "") if workflow is not None else None
-    return Filters(parse_tag(tag) if tag is not None else None, named, state)
+    return Filters(tag_of(request), workflow_of(request, ns, app), choice(request, "state", STATES))
