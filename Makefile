@@ -40,7 +40,7 @@ export PATH := $(JAVA_HOME)/bin:$(PATH)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock demo console console-check test test-long worlds lint generate mutants up down reset package deploy undeploy smoke bench example docs attack
+.PHONY: help venv lock demo demo-all console console-check test test-long worlds lint generate mutants up down reset package deploy undeploy smoke bench example docs attack
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,7 @@ venv: $(STAMP) ## install the pinned requirements into .venv
 # builds other packages is installed first, so that no build downloads anything.
 $(STAMP): $(REQUIREMENTS)
 	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) is missing. Install Python 3.11, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@echo "installing the pinned requirements into $(VENV): 2 to 5 minutes, once"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	awk '/^[a-z]/ {builds = /^(packaging|pip|setuptools|wheel)==/} builds && !/#/' requirements.lock > $(VENV)/builders.lock
 	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r $(VENV)/builders.lock
@@ -65,8 +66,11 @@ lock: $(STAMP) ## write the pins and hashes of all requirements, after a require
 	$(LOCK) --output-file console/requirements.lock console/requirements.txt
 	$(LOCK) --output-file benchmarks/peers/requirements.lock benchmarks/peers/requirements.txt
 
-demo: $(STAMP) ## the flights pipeline on the local cloud, from nothing to a finished day
-	$(BIN)/python -m examples.flights.demo
+demo: $(STAMP) ## one day of flights on the local cloud: it arrives, three workflows follow
+	@$(BIN)/python -m examples.flights.demo
+
+demo-all: $(STAMP) ## four days of flights, and a report by the clock
+	@$(BIN)/python -m examples.flights.demo --all
 
 example: $(STAMP) ## run one example: NAME=flights.demo, hours.run, features.build, retraining.retrain or backups.run
 	$(BIN)/python -m examples.$(NAME)

@@ -29,6 +29,8 @@ FOR_USERS = sorted(
     {*DOCS.glob("*.md"), *DOCS.glob("howto/*.md"), *DOCS.glob("coming-from/*.md")}
     - {DOCS / f"{name}.md" for name in ("README", "architecture", "requirements", "interfaces")}
 )
+# Pages of which a reader runs the commands.
+PASTED = [page for page in PAGES if not {"internals", "decisions"} & set(page.parts)]
 STATUSES = ("done", "part", "planned")
 ID = r"[LTCEWHO]\d+"
 
@@ -108,6 +110,14 @@ def test_files_named_in_the_docs_exist(page: Path) -> None:
 @pytest.mark.parametrize("page", FOR_USERS, ids=lambda page: str(page.relative_to(DOCS)))
 def test_a_page_for_users_names_no_test(page: Path) -> None:
     assert re.findall(r"\btests/[\w/.]+", prose(page)) == [], "what shows a promise stands in docs/internals"
+
+
+@pytest.mark.parametrize("page", PASTED, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_block_of_a_page_can_be_pasted(page: Path) -> None:
+    """A prompt before a command, or its output behind it, would be typed into the shell."""
+    blocks = re.findall(r"^ *```(\w*)\n(.*?)^ *```$", page.read_text(), flags=re.S | re.M)
+    assert [text for _, text in blocks if re.search(r"^ *\$ ", text, flags=re.M)] == []
+    assert "console" not in {language for language, _ in blocks}
 
 
 def test_every_page_of_internals_is_listed() -> None:

@@ -1,4 +1,7 @@
-"""`make demo`: partitions of real flights arrive in S3 and start workflows; one starts the next, a timer another.
+"""`make demo` and `make demo-all`: partitions of real flights arrive in S3 and start workflows; one starts the next.
+
+    python -m examples.flights.demo          one day, three runs of Spark
+    python -m examples.flights.demo --all    four days, and the report by its clock: eight runs or more
 
 The demo runs on the local cloud, which runs the template that is deployed to AWS. Each run of the demo has its own
 namespace and prefix, so that the demo can be repeated. The last line of the output is JSON.
@@ -14,6 +17,8 @@ import re
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -32,17 +37,34 @@ from sluice.errors import NotReachable
 HERE = Path(__file__).parent
 JOBS = HERE.parents[1] / "jobs"
 LIBRARY = HERE.parents[1] / "job_library" / "sluice_job.py"
-COMPLETE = (date(2013, 1, 1), date(2013, 1, 2), date(2013, 2, 8))  # the last one with a snow storm
-WITHOUT_WEATHER = date(2013, 2, 9)
+STORM, AFTER_IT = date(2013, 2, 8), date(2013, 2, 9)  # a snow storm
 POLL_EVERY = 1.0  # seconds
 PATIENCE = 280.0  # seconds until the demo fails with the condition that is still unmet
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What arrives: days with flights and weather, and one day of which a part does not come."""
+
+    complete: tuple[date, ...]
+    in_part: str  # what comes of the day after the storm: flights or weather
+    by_clock: bool  # whether the report waits for its clock; else it is run once all days are joined
+
+    @property
+    def cleaned(self) -> int:
+        """How many days have flights."""
+        return len(self.complete) + (self.in_part == "flights")
+
+
+SHORT = Scene((STORM,), "weather", by_clock=False)
+ALL = Scene((date(2013, 1, 1), date(2013, 1, 2), STORM), "flights", by_clock=True)
 
 
 class Demo:
     """One run of the demo, in its own namespace."""
 
-    def __init__(self, endpoints: Any, console: Console) -> None:
-        self.console = console
+    def __init__(self, endpoints: Any, steps: watch.Steps, scene: Scene) -> None:
+        self.steps, self.scene = steps, scene
         self.name = f"demo-{datetime.now(UTC):%m%d-%H%M%S}"
         self.prefix = f"{self.name}/"
         os.environ.update(endpoints.environment())
@@ -65,7 +87,9 @@ class Demo:
         app = documents.load(str(HERE / "app.yaml"), values)
         self.client.put(f"/v1/namespaces/{self.name}", {"description": "make demo"})
         report = self.client.put(f"/v1/namespaces/{self.name}/apps/flights", app)
-        self.console.print(f"[bold]deployed[/] {', '.join(report['created'])}", highlight=False, soft_wrap=True)
+        self.steps.say(f"deployed {len(report['created'])} definitions of examples/flights/app.yaml")
+        if self.scene.by_clock:
+            self._post("enable")
 
     def review(self) -> None:
         """Deploy two schedules whose jobs wait for a person after the demo: for an approval, and for a resume."""
@@ -75,18 +99,20 @@ class Demo:
         self.client.post(f"{app}/schedules/paused/pause", {"mode": "hold"})
 
     def upload(self) -> None:
-        for day in COMPLETE:
+        for day in self.scene.complete:
             data.upload_day(self.s3, self.lake, f"{self.prefix}raw/", day)
-            self.console.print(f"[bold]uploaded[/] {day} flights and weather", highlight=False)
-        data.upload_day(self.s3, self.lake, f"{self.prefix}raw/", WITHOUT_WEATHER, kinds=("flights",))
-        self.console.print(f"[bold]uploaded[/] {WITHOUT_WEATHER} flights, but no weather", highlight=False)
+            self.steps.say(f"uploaded {day}: flights and weather")
+        came, lacking = self.scene.in_part, "weather" if self.scene.in_part == "flights" else "flights"
+        data.upload_day(self.s3, self.lake, f"{self.prefix}raw/", AFTER_IT, kinds=(came,))
+        self.steps.say(f"uploaded {AFTER_IT}: {came}, but no {lacking}")
 
-    def watch(self) -> list[dict[str, Any]]:
+    def watch(self) -> None:
         """Show the runs until every complete day is joined, and a report was made after the last join."""
         deadline = time.monotonic() + PATIENCE
         runs: list[dict[str, Any]] = []
         waiting: list[dict[str, Any]] = []
-        with watch.Watch(self.console).open() as window:
+        asked = self.scene.by_clock
+        with watch.Watch(self.steps).open() as window:
             while True:
                 try:
                     runs = self.runs()
@@ -97,10 +123,13 @@ class Demo:
                     window.show(runs, waiting, f"waiting for an answer of the API ({failure.message})")
                     time.sleep(POLL_EVERY)
                     continue
-                missing = unmet(runs)
+                missing = unmet(runs, self.scene)
+                if missing == REPORT and not asked:
+                    self._post("run", {}, key=self.name)
+                    asked = True
                 window.show(runs, waiting, f"waiting for {missing}" if missing else "done")
                 if missing is None:
-                    return runs
+                    return
                 if time.monotonic() > deadline:
                     raise SystemExit(f"demo: expected {missing} within {PATIENCE:.0f} s; see `sluice runs list`")
                 time.sleep(POLL_EVERY)
@@ -110,10 +139,13 @@ class Demo:
 
     def stop(self) -> None:
         """Disable the schedule with the timer, which would fire without end, and wait for its active runs."""
-        self.client.post(f"/v1/namespaces/{self.name}/apps/flights/schedules/report/disable")
+        self._post("disable")
         deadline = time.monotonic() + 60
         while any(run["state"] in watch.ACTIVE for run in self.runs()) and time.monotonic() < deadline:
             time.sleep(POLL_EVERY)
+
+    def _post(self, action: str, body: dict[str, Any] | None = None, key: str | None = None) -> None:
+        self.client.post(f"/v1/namespaces/{self.name}/apps/flights/schedules/report/{action}", body, key=key)
 
     def fired(self, run: dict[str, Any]) -> str:
         """The events that started a run, as short text."""
@@ -123,9 +155,9 @@ class Demo:
                 parts.append(f"{watch.short(event['dataset'])} {watch.day_of({'correlation': event['partition']})}")
             elif event["kind"] == "program_status":
                 parts.append(f"{watch.short(event['workflow'])} {event['status']}")
-            else:
+            elif event["kind"] == "time" and str(run["fired_by"]) != "run now":
                 parts.append(f"clock {datetime.fromtimestamp(event['instant'] / 1000, UTC):%H:%M:%S}")
-        return " + ".join(parts)
+        return " + ".join(parts) or str(run["fired_by"])
 
     def why_waiting(self) -> list[dict[str, Any]]:
         why = self.client.get(f"/v1/namespaces/{self.name}/apps/flights/schedules/join/why")
@@ -147,18 +179,20 @@ def approver_of(arn: str) -> str:
     return arn if is_person else "arn:aws:iam::000000000000:role/lead"
 
 
-def unmet(runs: list[dict[str, Any]]) -> str | None:
+REPORT = "a report on these days"
+
+
+def unmet(runs: Sequence[dict[str, Any]], scene: Scene) -> str | None:
     """The condition that is still unmet, as text; None once the demo is complete."""
     ended = {name: [r for r in runs if watch.short(r["schedule"]) == name and r["state"] == "SUCCEEDED"]
              for name in ("clean", "join", "report")}  # fmt: skip
-    days = len(COMPLETE)
-    if len(ended["clean"]) < days + 1:
-        return f"{days + 1 - len(ended['clean'])} days to be cleaned"
-    if len(ended["join"]) < days:
-        return f"{days - len(ended['join'])} days to be joined with their weather"
+    if left := scene.cleaned - len(ended["clean"]):
+        return f"{left} {'day' if left == 1 else 'days'} to be cleaned"
+    if left := len(scene.complete) - len(ended["join"]):
+        return "1 day to be joined with its weather" if left == 1 else f"{left} days to be joined with their weather"
     last = max(str(run["ended_at"]) for run in ended["join"])
     if not any(str(run["claimed_at"]) > last for run in ended["report"]):
-        return "a report over all days, by the clock"
+        return REPORT
     return None
 
 
@@ -184,19 +218,20 @@ def report_table(header: list[str], rows: list[list[str]]) -> Table:
     return table
 
 
-def main() -> int:
-    began = time.monotonic()
-    console = Console()
+def main(arguments: Sequence[str] = ()) -> int:
+    console = Console(width=None if Console().is_terminal else 110)
+    steps = watch.Steps(console)
     console.rule("Sluice: flights and their weather")
-    with console.status("starting the local cloud, or using the one that is up"):
+    with steps.doing("starting the local cloud, or using the one that is up"):
         endpoints = cloud.ensure_up()
-    demo = Demo(endpoints, console)
-    console.print(f"[bold]namespace[/] {demo.name}  [bold]api[/] {endpoints.api_url}", highlight=False)
+    demo = Demo(endpoints, steps, ALL if "--all" in arguments else SHORT)
+    steps.say(f"the local cloud is up; namespace {demo.name}")
     demo.deploy()
     demo.review()
     demo.upload()
     demo.watch()
     demo.stop()
+    steps.say("done")
     runs = demo.runs()
     console.print()
     console.print(watch.summary(runs, {run["run_id"]: demo.fired(run) for run in runs}))
@@ -215,7 +250,7 @@ def main() -> int:
         "demo": "ok",
         "runs": dict(sorted(states.items())),
         "waiting": [f"{job['schedule']} {watch.day_of(job)}: {job['why']}" for job in waiting],
-        "seconds": round(time.monotonic() - began, 1),
+        "seconds": round(steps.seconds, 1),
     }
     sys.stdout.flush()
     print(json.dumps(result))
@@ -223,4 +258,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code_of("demo", main))
+    sys.exit(exit_code_of("demo", lambda: main(sys.argv[1:])))

@@ -1,7 +1,8 @@
-"""Shows active runs: as a live table on a terminal, elsewhere as one line for each change."""
+"""Says what goes on, with the seconds so far: as a live table on a terminal, elsewhere as one line for each change."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.live import Live
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 Document = dict[str, Any]
@@ -24,20 +26,48 @@ COLOURS = {
 ACTIVE = ("STARTING", "RUNNING")
 
 
+QUIET = 10.0  # seconds without a change after which a line says for what the reader waits
+
+
+class Steps:
+    """What a command has done, a line for each step, with the seconds since its begin."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._began = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    def say(self, text: str) -> None:
+        self.console.print(f"{self.seconds:4.0f} s  {text}", highlight=False, soft_wrap=True)
+
+    @contextmanager
+    def doing(self, text: str) -> Iterator[None]:
+        """Say what goes on until it has ended; on a terminal the seconds go on."""
+        self.say(text)
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        with Progress(*columns, console=self.console, transient=True, disable=not self.console.is_terminal) as shown:
+            shown.add_task(text, total=None)
+            yield
+
+
 class Watch:
     """The display of the runs of a namespace."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
         self._live: Live | None = None
         self._printed: dict[str, str] = {}
+        self._said_at = steps.seconds
 
     @contextmanager
     def open(self) -> Iterator[Watch]:
-        if not self._console.is_terminal:
+        if not self._steps.console.is_terminal:
             yield self
             return
-        with Live(console=self._console, refresh_per_second=4, transient=True) as live:
+        with Live(console=self._steps.console, refresh_per_second=4, transient=True) as live:
             self._live = live
             yield self
         self._live = None
@@ -45,12 +75,18 @@ class Watch:
     def show(self, runs: Sequence[Document], waiting: Sequence[Document], goal: str) -> None:
         """Show the present runs and waiting jobs, and the condition that is still unmet."""
         if self._live is not None:
-            self._live.update(runs_table(runs, waiting, goal))
+            self._live.update(runs_table(runs, waiting, f"{goal} ({self._steps.seconds:.0f} s so far)"))
             return
         for run in sorted(runs, key=lambda run: str(run["claimed_at"])):
             if self._printed.get(run["run_id"]) != run["state"]:
                 self._printed[run["run_id"]] = run["state"]
-                self._console.print(f"  {run['state']:<9} {label(run)}", highlight=False)
+                self._say(f"{run['state']:<9} {label(run)}")
+        if self._steps.seconds - self._said_at >= QUIET:
+            self._say(goal)
+
+    def _say(self, text: str) -> None:
+        self._steps.say(text)
+        self._said_at = self._steps.seconds
 
 
 def runs_table(runs: Sequence[Document], waiting: Sequence[Document], goal: str) -> Table:

@@ -76,7 +76,7 @@ class Watching:
     def until_over(self) -> Document:
         """Wait until the DAG run and the experiment have ended. Returns the DAG run, with the state of each node."""
         seen: list[Document] = []
-        with watch.Watch(self.stage.console).open() as window:
+        with watch.Watch(watch.Steps(self.stage.console)).open() as window:
 
             def is_over() -> bool:
                 jobs = [job for job in self.stage.client.get(f"{self.stage.base}/jobs")["items"] if job["met_at"]]

@@ -12,14 +12,22 @@ import typer
 from sluice import checks, names, render, states, wording
 from sluice.cli import filters, frame, occurrences, schedules, search, tables, why
 from sluice.cli.get import list_kind
-from sluice.client import Document, segment
+from sluice.client import Client, Document, segment
 from sluice.errors import ApiRefused, WrongUsage
 from sluice.names import DAG
 
 app = typer.Typer(no_args_is_help=True, help="List DAGs, show their runs, run, pause and cancel them, run parts again.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A DAG, such as demo.flights.daily.")]
-Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a DAG run.")]
+OneId = Annotated[str, typer.Argument(metavar="ID", help="The id of a DAG run.")]
+Id = Annotated[
+    str | None, typer.Argument(metavar="ID", help="The id of a DAG run; by default the newest run.", show_default=False)
+]
+Partition = Annotated[
+    str | None,
+    typer.Option("--partition", metavar="KEY=VALUE/...", help="The newest run of this partition, such as day=1."),
+]
+SEARCHED = 500  # the newest runs among which a partition is looked for
 
 
 @app.command("list")
@@ -68,13 +76,15 @@ def runs(
 @app.command()
 def show(
     name: Name,
-    run_id: Id,
+    run_id: Id = None,
+    partition: Partition = None,
     namespace: frame.Namespace = None,
     app_name: frame.App = None,
     as_json: frame.Json = False,
 ) -> None:
     """Show a DAG run: the state of each node, and why."""
-    _show(frame.connect().get(f"{_path(name, namespace, app_name)}/runs/{segment(run_id)}"), as_json)
+    client, path = frame.connect(), _path(name, namespace, app_name)
+    _show(client.get(f"{path}/runs/{segment(_wanted(client, name, path, run_id, partition))}"), as_json)
 
 
 @app.command()
@@ -97,7 +107,8 @@ def run(
 @app.command()
 def rerun(
     name: Name,
-    run_id: Id,
+    run_id: Id = None,
+    partition: Partition = None,
     since: Annotated[
         str | None, typer.Option("--from", metavar="NODE", help="This node and all that follow it.")
     ] = None,
@@ -116,15 +127,16 @@ def rerun(
         raise WrongUsage(f"expected one of --from NODE, --only NODE and --all, got {got}", "--from")
     for option in {"from", "only"} & body.keys():
         body |= _chosen(str(body[option]), option)
-    path = f"{_path(name, namespace, app_name)}/runs/{segment(run_id)}/rerun"
+    client, path = frame.connect(), _path(name, namespace, app_name)
+    wanted = _wanted(client, name, path, run_id, partition)
     # The key makes a repeat after a lost answer the same re-run.
-    _show(frame.connect().post(path, body, key=uuid.uuid4().hex), as_json)
+    _show(client.post(f"{path}/runs/{segment(wanted)}/rerun", body, key=uuid.uuid4().hex), as_json)
 
 
 @app.command()
 def elements(
     name: Name,
-    run_id: Id,
+    run_id: OneId,
     node: Annotated[str, typer.Argument(metavar="NODE", help="A node with each.")],
     namespace: frame.Namespace = None,
     app_name: frame.App = None,
@@ -200,7 +212,7 @@ def resume(
 @app.command()
 def cancel(
     name: Name,
-    run_id: Id,
+    run_id: OneId,
     namespace: frame.Namespace = None,
     app_name: frame.App = None,
     as_json: frame.Json = False,
@@ -277,6 +289,23 @@ def _switch(
 
 def _path(name: str, namespace: str | None, app_name: str | None) -> str:
     return names.path_of(DAG, names.full_name(DAG, name, namespace, app_name))
+
+
+def _wanted(client: Client, name: str, path: str, run_id: str | None, partition: str | None) -> str:
+    """The id of the DAG run that a command means: the one that it names, or the newest one, of a partition if it names
+    that. stderr says which. Raises `WrongUsage` if there is none."""
+    if run_id is not None:
+        if partition is not None:
+            raise WrongUsage("expected either the ID of a run or --partition, got both", "--partition")
+        return run_id
+    values = frame.pairs_of("--partition", partition.strip("/").split("/")) if partition else {}
+    items = client.listing(f"{path}/runs", most=SEARCHED if values else 1)["items"]
+    found = next((run for run in items if values.items() <= (run.get("partition") or {}).items()), None)
+    if found is None:
+        expected = f"a run of {partition} among the newest {SEARCHED}" if values else "a DAG with a run"
+        raise WrongUsage(f"expected {expected}, got none", "ID", f"sluice dags runs {name} lists the runs")
+    render.note(f"the newest run{f' of {partition}' if partition else ''}: {found['run_id']}")
+    return str(found["run_id"])
 
 
 def _show(view: Document, as_json: bool) -> None:

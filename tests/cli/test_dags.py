@@ -53,6 +53,37 @@ def test_w4_a_run_is_shown_node_by_node(api: PlayedApi, sluice: Sluice) -> None:
     assert f"from join, by {recorded.ARN}" in answer
 
 
+def of_day(day: str, run_id: str) -> recorded.View:
+    return recorded_dags.dag_run(run_id=run_id, partition={"day": day})
+
+
+def test_w4_without_an_id_the_newest_run_is_meant(api: PlayedApi, sluice: Sluice) -> None:
+    newest = recorded_dags.dag_run()
+    api.play("GET", f"{ONE}/runs", listed(newest, of_day("2026-03-01", "other")))
+    api.play("GET", f"{ONE}/runs/{RUN}", Played(200, newest))
+    api.play("POST", f"{ONE}/runs/{RUN}/rerun", Played(202, newest))
+    shown = sluice("dags", "show", NAME)
+    assert f"the newest run: {RUN}" in shown.stderr and f"run of {NAME}" in shown.stdout
+    assert sluice("dags", "rerun", NAME, "--from", "join").exit_code == 0
+
+
+def test_w4_the_run_of_a_day_is_found_by_its_partition(api: PlayedApi, sluice: Sluice) -> None:
+    found = of_day("2026-03-01", RUN)
+    runs = listed(of_day("2026-03-02", "other"), found, of_day("2026-03-01", "older"))
+    api.play("GET", f"{ONE}/runs", runs, runs)
+    api.play("GET", f"{ONE}/runs/{RUN}", Played(200, found))
+    assert sluice("dags", "show", NAME, "--partition", "day=2026-03-01").exit_code == 0
+    none = sluice("dags", "show", NAME, "--partition", "day=2026-03-09")
+    assert none.exit_code == 2
+    assert "expected a run of day=2026-03-09 among the newest 500, got none" in none.stderr
+
+
+def test_w4_a_dag_run_is_named_once(api: PlayedApi, sluice: Sluice) -> None:
+    both = sluice("dags", "show", NAME, RUN, "--partition", "day=2026-03-01")
+    assert both.exit_code == 2
+    assert "expected either the ID of a run or --partition, got both" in both.stderr
+
+
 def test_w4_the_run_of_a_node_names_its_dag(api: PlayedApi, sluice: Sluice) -> None:
     part = {"name": NAME, "run_id": RUN, "round": 2, "node": "join"}
     node, start = (recorded.run_page(recorded.run(dag=each)) for each in (part, {**part, "node": None}))

@@ -3,13 +3,17 @@
     <!-- file: app.yaml -->          the block below is written to this file; `add:` appends it
     <!-- shell -->                   the block below is run by a shell
     <!-- then: 5m; runs succeed -->  what happens before the next block, see `Session.happens`
-    ```console
-    $ sluice why schedule shop.orders.clean
-    ...what the command prints...
+    <!-- delivered: events.0 -->     the JSON below is this part of what was delivered last, or all of it: `body`
+    ```sh
+    sluice why schedule shop.orders.clean
+    ```
+    ```text
+    ...what the last command of the block prints...
     ```
 
 The service runs in memory from Monday, 2 March 2026, 12:00 UTC, and EMR is played. In an output, a line `...` stands
-for any lines. Commands that are not `sluice` stand in blocks without a language, and are not run.
+for any lines. Of a block of commands those of `sluice` are run, and none of them may fail; what they print may be left
+out. Other commands (`make`, `source`, `export`) are those of a machine, and are not run.
 
     python -m tests.docs.session docs/tutorial.md      writes the outputs
 """
@@ -18,6 +22,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import shlex
@@ -37,11 +42,15 @@ import pytest
 from chalice.test import Client as ChaliceClient
 from typer.testing import CliRunner
 
+from chalicelib.core.targets.answers import NotNow
 from chalicelib.web.table import ROUTES
 from sluice.cli import app as command_line
 from sluice.cli import frame, runs, upload
 from sluice.client import Client
 from sluice.signing import Reply
+from tests.docs.blocks import commands
+from tests.support.dags import hands_on
+from tests.support.fakes import EmrRun
 from tests.support.world import World
 
 ROOT = Path(__file__).parents[2]
@@ -50,7 +59,8 @@ USER = "arn:aws:iam::123456789012:user/ada"
 WIDTH = "110"
 EMR_FAILED = "Job execution failed, please check complete logs in configured logging destination. "
 PART = re.compile(
-    r"^<!-- (?P<act>file|add|then|shell)(?:: (?P<what>.+?))? -->\n|^```(?P<language>\w*)\n(?P<text>.*?)^```\n",
+    r"^<!-- (?P<act>file|add|then|shell|delivered)(?:: (?P<what>.+?))? -->\n"
+    r"|^```(?P<language>\w*)\n(?P<text>.*?)^```\n",
     flags=re.S | re.M,
 )
 
@@ -67,6 +77,7 @@ class Session:
     def played(self, page: str) -> str:
         """The page as it must be: with the output of each command."""
         self._writes: tuple[str, str] | None = None
+        self._printed: str | None = None  # by the last command of the block before
         return PART.sub(self._part, page)
 
     def _part(self, part: re.Match[str]) -> str:
@@ -76,6 +87,8 @@ class Session:
             self._writes = part["act"], part["what"]
         elif self._writes is not None:
             (act, name), self._writes = self._writes, None
+            if act == "delivered":
+                return f"```json\n{self._delivered(name, part['text'])}```\n"
             if act == "shell":
                 subprocess.run(["bash", "-euc", part["text"]], cwd=self.folder, check=True)
                 return part[0]
@@ -83,21 +96,23 @@ class Session:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("a" if act == "add" else "w") as file:
                 file.write(part["text"])
-        elif part["language"] == "console":
-            return f"```console\n{self._console(part['text'])}```\n"
+        elif part["language"] == "sh":
+            printed = [self.types(command) for command in commands(part["text"])]
+            self._printed = printed[-1] if printed else None
+        elif part["language"] == "text":
+            printed, self._printed = self._printed, None
+            assert printed is not None, f"expected a block of commands before an output, got none: {part['text']}"
+            return f"```text\n{_agreed(printed, part['text'])}```\n"
         return part[0]
 
-    def _console(self, block: str) -> str:
-        entries = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, flags=re.M)
-        assert "".join(f"$ {command}\n{output}" for command, output in entries) == block, f"no command first: {block}"
-        return "\n".join(f"$ {command}\n{self._output(command, answer)}" for command, answer in entries)
-
-    def _output(self, command: str, reported: str) -> str:
-        """What a command prints; what the page says, if the two agree where the page leaves lines out."""
-        printed = self.types(command)
-        reported = re.sub(r"\n+\Z", "\n", reported)
-        left_out = re.escape(reported).replace(re.escape("...\n"), r"(?:.*\n)*?")
-        return reported if re.fullmatch(left_out, printed) else printed
+    def _delivered(self, where: str, reported: str) -> str:
+        """A part of the message that came last, and the JSON of the page if it is the same."""
+        queue = self.world.targets.queue
+        data = queue.data[-1]
+        found: Any = json.loads(data["text"]) if data is not None else queue.messages[-1][1]
+        for step in () if where == "body" else where.split("."):
+            found = found[int(step) if step.isdigit() else step]
+        return reported if reported and json.loads(reported) == found else f"{json.dumps(found, indent=1)}\n"
 
     def types(self, command: str) -> str:
         """Run a command, and let what it sets going come to rest. ``NAME=$(sluice ...)end`` keeps what it prints, and
@@ -110,14 +125,17 @@ class Session:
         assert name == "sluice", f"expected a command of sluice, got {command!r}"
         with contextlib.chdir(self.folder):
             result = CliRunner().invoke(command_line, arguments, catch_exceptions=False)
+        assert result.exit_code == 0, f"{command} fails: {result.output}"
         self.world.settle()
         return "".join(f"{line.rstrip()}\n" for line in result.output.splitlines())
 
     def happens(self, steps: str) -> None:
         """``5m``: a span passes, tick by tick. ``at 2026-03-03T05:59:00Z``: the clock turns to an instant before which
         nothing falls due. ``runs start``, ``runs succeed``, ``runs fail: exit code 1``: all active runs do, at EMR.
-        ``run fails NAME: text``, ``run succeeds NAME``: those of one workflow do. ``driver prints: text``: the log of
-        the last run."""
+        ``run fails NAME: text``, ``run succeeds NAME``: those of one workflow do. ``runs bill: 1500 6000 0``: EMR bills
+        the active runs so many thousandths of vCPU-hours, of GB-hours of memory and of storage. ``runs hand on: {}``:
+        they have this result. ``driver prints: text``: the log of the last run. ``receiver is down: text``,
+        ``receiver is up``: no delivery arrives, and all do."""
         for step in steps.split("; "):
             self._step(step)
             self.world.settle()
@@ -129,6 +147,14 @@ class Session:
         elif act.startswith("at "):
             self.world.clock.wait_until(_instant(act[3:]))
             self.world.tick()
+        elif act in ("receiver is down", "receiver is up"):
+            self.world.targets.queue.down = NotNow(text) if text else None
+        elif act == "runs hand on":
+            for run in self._live():
+                hands_on(self.world, run, json.loads(text))
+        elif act == "runs bill":
+            for run in self._live():
+                run.billed = tuple(int(number) for number in text.split())
         elif act == "driver prints":
             last = list(self.world.targets.emr.runs.values())[-1]
             application = self.world.ports.settings.emr_application_id
@@ -142,12 +168,20 @@ class Session:
             details = text if text.startswith("exit code") else f"{EMR_FAILED}{text}"
             self._move(state, details if text else "", (how[2] or "").strip())
 
+    def _live(self) -> list[EmrRun]:
+        return [run for run in self.world.targets.emr.runs.values() if run.state in ("SUBMITTED", "RUNNING")]
+
     def _move(self, state: str, details: str, workflow: str) -> None:
-        live = [run for run in self.world.targets.emr.runs.values() if run.state in ("SUBMITTED", "RUNNING")]
-        named = [run for run in live if not workflow or run.request["workflow"].endswith(f".{workflow}")]
+        named = [run for run in self._live() if not workflow or run.request["workflow"].endswith(f".{workflow}")]
         assert named, f"expected an active run for {state}, got none"
         for run in named:
             self.world.emr_says(run.id, state, details)
+
+
+def _agreed(printed: str, reported: str) -> str:
+    """What the page says, if only the lines that it leaves out differ from what was printed; else what was printed."""
+    left_out = re.escape(reported).replace(re.escape("...\n"), r"(?:.*\n)*?")
+    return reported if re.fullmatch(left_out, printed) else printed
 
 
 class InProcess:

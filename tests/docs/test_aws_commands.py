@@ -35,6 +35,9 @@ OWN = {
 }
 GLOBAL = {"query", "output", "region", "profile", "endpoint-url"}
 NAMES = {"s3api": "s3"}  # the CLI's name of a service: that of botocore
+RENAMED = {
+    ("sns", "subscribe"): {"notification-endpoint": "endpoint"}
+}  # options whose names are not those of the model
 WORD = "X" * 36  # for a placeholder; long enough for every parameter
 # What the model leaves open, and a runbook may not: messages that EventBridge put into dead letters have no queue of
 # their own, and SQS does not move them without a destination.
@@ -115,7 +118,8 @@ def problems(command: str) -> list[str]:
     given = options_of(rest)
     if "query" in given:
         jmespath.compile(given["query"][0])
-    options = {option: words for option, words in given.items() if option not in GLOBAL}
+    own = RENAMED.get((name, action), {})
+    options = {own.get(option, option): words for option, words in given.items() if option not in GLOBAL}
     missing = DEMANDED.get((name, action), set()) - options.keys()
     if missing:
         return [f"expected --{', --'.join(missing)}"]

@@ -20,8 +20,7 @@ from tests.cli.terminal import heed_ctrl_c
 from tests.docs.session import ROOT
 
 TEXT = (ROOT / "docs" / "console.md").read_text()
-(BLOCK,) = re.findall(r"^```console\n(.*?)^```$", TEXT, flags=re.S | re.M)
-ENTRIES = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", BLOCK, flags=re.M)
+((COMMANDS, PRINTED),) = re.findall(r"^```sh\n(.*?)^```\n```text\n(.*?)^```$", TEXT, flags=re.S | re.M)
 OPENED = re.findall(r"`sluice (open [^`]*)`", TEXT)
 RUN = "demo.flights.clean.mwpf8i2l.6562d4990586c37d8acd"
 RUN_CLI = "from sluice.cli import app; app()"
@@ -69,9 +68,9 @@ def command(words: str, port: str, *more: str) -> list[str]:
 
 
 def test_the_console_page_shows_what_its_commands_do(port: str, environment: dict[str, str]) -> None:
-    (shell, nothing), (serve, printed) = ENTRIES
-    assert (shell, nothing) == ("source .local/endpoints.env", ""), "the environment of this test stands for it"
-    wanted = printed.replace(DEFAULT_PORT, port)
+    shell, serve = COMMANDS.splitlines()
+    assert shell == "source .local/endpoints.env", "the environment of this test stands for it"
+    wanted = PRINTED.replace(DEFAULT_PORT, port)
     console = subprocess.Popen(
         command(serve, port),
         env=environment,

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from infra.local.endpoints import Endpoints
+from tests.docs.blocks import commands
 
 pytestmark = [pytest.mark.cloud, pytest.mark.spark, pytest.mark.long]
 
@@ -49,9 +50,10 @@ class Reader:
         return done.stdout
 
     def follow(self, page: str) -> Iterator[tuple[str, str, str]]:
-        """Each command of the page, what the page says that it prints, and what it prints."""
+        """The last command of each block, what the page says that it prints, and what it prints."""
         file = ""
-        for part in PART.finditer(page):
+        parts = list(PART.finditer(page))
+        for part, following in zip(parts, [*parts[1:], None], strict=True):
             if part["act"] == "file":
                 file = part["what"]
             elif part["act"] == "shell":
@@ -59,12 +61,14 @@ class Reader:
             elif part["act"] == "then":
                 for _ in re.findall(r"runs (?:succeed|fail)", part["what"]):
                     self.wait()
-            elif part["language"] == "console":
-                for command, answer in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", part["text"], flags=re.M):
-                    yield command, answer, self.types(command, answer)
             elif file == "|":
                 self.shell(part["text"])
                 file = ""
+            elif part["language"] == "sh" and (typed := commands(part["text"])):
+                for command in typed[:-1]:
+                    self.types(command, "")
+                answer = following["text"] if following and following["language"] == "text" else ""
+                yield typed[-1], answer, self.types(typed[-1], answer)
             elif file:
                 (self.folder / file).parent.mkdir(parents=True, exist_ok=True)
                 (self.folder / file).write_text(part["text"])
@@ -115,11 +119,11 @@ def results(printed: str) -> list[str]:
 
 
 def compared(reader: Reader, page: str) -> int:
-    """Follow a page, and compare the states that its lists print, and what its jobs do, with the page. Returns of how
-    many commands."""
+    """Follow a page, and compare the states that its lists and DAG runs have, and what its jobs do, with the page.
+    Returns of how many commands."""
     lists = 0
     for command, answer, printed in reader.follow(page):
-        if " logs " in command or " list " in command:
+        if any(word in command for word in (" logs ", " list ", " dags show ")):
             shown = answer.replace("s3://sluice-lake/", f"s3://{reader.lake}/")
             until = time.monotonic() + 60  # a log, and the end of a backfill, follow the end of a run
             while results(printed) != results(shown) or STATE.findall(printed) != STATE.findall(shown):
@@ -136,8 +140,8 @@ def test_the_app_of_the_readme_runs_as_it_is_pasted(cloud: Endpoints, tmp_path: 
 
 def test_every_step_of_the_tutorial_does_what_the_page_says(cloud: Endpoints, tmp_path: Path, own: str) -> None:
     reader = Reader(cloud, tmp_path, own)
-    names = {"shop": own, "raw/orders": f"{own}/raw", "${lake}revenue": f"${{lake}}{own}/revenue"}
-    assert compared(reader, page_of("docs/tutorial.md", names)) == 8
+    folders = {f"${{lake}}{name}": f"${{lake}}{own}/{name}" for name in ("revenue", "stage", "published")}
+    assert compared(reader, page_of("docs/tutorial.md", {"shop": own, "raw/orders": f"{own}/raw", **folders})) == 10
 
 
 def test_the_commands_that_init_prints_run_its_app(cloud: Endpoints, tmp_path: Path, own: str) -> None:
