@@ -15,6 +15,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref, RefKind, shard_part
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
+from chalicelib.core.targets import registry
 from chalicelib.flow.deliveries.join import Joining, announce, join
 from chalicelib.flow.deliveries.prepare import Batch, prepare
 from chalicelib.flow.deliveries.send import Leased, lease, send
@@ -230,6 +231,10 @@ def _follow(ports: Ports, run: Run) -> None:
     if run.target_id is None:
         launch.start(ports, run.run_id, run.attempt)
     elif follow.ends(run):
+        if registry.of_run(run).inside:
+            from chalicelib.flow.jobs import dag_cancel
+
+            dag_cancel.cancel(ports, run, run.reason)
         run_follow.cancel(ports, run)
     elif follow.has_run_out(run, ports.clock.now()) or follow.has_not_begun(run, ports.clock.now()):
         run_follow.time_out(ports, run)
