@@ -238,6 +238,11 @@ export interface Concurrency {
   on_unmet?: "abort" | "wait" | "cancel_other";
 }
 
+export interface DagConcurrency {
+  max: number;
+  on_unmet?: "abort" | "wait" | "cancel_other";
+}
+
 export interface Dataset {
   description?: string;
   tags?: Record<string, string>;
@@ -919,6 +924,10 @@ export interface NewDag {
   timeout?: Timeout | "never";
   zone?: string;
   catch_up?: CatchUp;
+  concurrency?: DagConcurrency | null;
+  run_timeout?: string | null;
+  deadline?: Deadline | null;
+  notify?: Notify[];
   nodes: Record<string, Node>;
   edges?: Edge[];
   enabled?: boolean | null;
@@ -964,6 +973,7 @@ export interface NewSchedule {
   resources?: Resources | null;
   deadline?: Deadline | null;
   expected?: string | null;
+  run_timeout?: string | null;
   catch_up?: CatchUp;
   ttl?: string | null;
   when_done?: "keep" | "delete";
@@ -977,6 +987,7 @@ export interface NewStop {
   tag?: string | null;
   dry_run?: boolean;
   reason: string;
+  timeouts?: "count" | "stop";
 }
 
 export interface NextPeriod {
@@ -1608,8 +1619,11 @@ export interface RunOfDag {
   fired_by: string;
   partition: Record<string, string> | null;
   nominal_at: string | null;
-  started_at: string;
+  started_at: string | null;
   ended_at: string | null;
+  end_by: string | null;
+  late: boolean;
+  why?: string;
   reruns: RerunOfDag[];
   nodes: Record<string, StateOfNode>;
 }
@@ -1780,6 +1794,7 @@ export interface Stop {
   by: string;
   since: string;
   state: string;
+  timeouts: "count" | "stop";
 }
 
 export interface StopReport {
@@ -1901,6 +1916,10 @@ export interface StoredDag {
   timeout?: Timeout | "never";
   zone?: string;
   catch_up?: CatchUp;
+  concurrency?: DagConcurrency | null;
+  run_timeout?: string | null;
+  deadline?: Deadline | null;
+  notify?: Notify[];
   nodes: Record<string, Node>;
   edges?: Edge[];
   state?: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | "deleted" | null;
@@ -2088,6 +2107,7 @@ export interface StoredSchedule {
   resources?: Resources | null;
   deadline?: Deadline | null;
   expected?: string | null;
+  run_timeout?: string | null;
   catch_up?: CatchUp;
   ttl?: string | null;
   when_done?: "keep" | "delete";
@@ -2140,6 +2160,7 @@ export interface StoredWorkflow {
   retries?: Retries;
   delivery?: Delivery;
   timeout?: string;
+  start_timeout?: string | null;
   pool?: string | null;
   slots?: number | null;
   resources?: Resources | null;
@@ -2321,6 +2342,7 @@ export interface Workflow {
   retries?: Retries;
   delivery?: Delivery;
   timeout?: string;
+  start_timeout?: string | null;
   pool?: string | null;
   slots?: number | null;
   resources?: Resources | null;
