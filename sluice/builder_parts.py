@@ -27,6 +27,10 @@ class Constraint(Part):
     """A document of the kind Constraint, made by a function of this module."""
 
 
+class DagConcurrency(Part):
+    """A document of the kind DagConcurrency, made by a function of this module."""
+
+
 class Deadline(Part):
     """A document of the kind Deadline, made by a function of this module."""
 
@@ -241,6 +245,13 @@ def concurrency(
 ) -> Constraint:
     """Fewer than ``max`` active runs of the workflow, or of all runs that name the same ``group`` (C1)."""
     return Constraint(given({"type": "concurrency", "max": max, "group": group, "on_unmet": on_unmet}))
+
+
+def dag_concurrency(max: int, *, on_unmet: Literal["abort", "wait", "cancel_other"] = UNSET) -> DagConcurrency:
+    """At most ``max`` runs of a DAG at a time, each until it has ended. ``on_unmet`` says what becomes of
+    another one, as for the constraint `concurrency` of a schedule.
+    """
+    return DagConcurrency(given({"max": max, "on_unmet": on_unmet}))
 
 
 class Dataset(Named):
@@ -728,6 +739,39 @@ class Dag(Named):
         """Set ``catch_up``: to a value, or to one of these fields."""
         return self._set("catch_up", given_or(value, {"mode": mode, "within": within}))
 
+    def concurrency(
+        self,
+        value: DagConcurrency | None = UNSET,
+        /,
+        *,
+        max: int = UNSET,
+        on_unmet: Literal["abort", "wait", "cancel_other"] = UNSET,
+    ) -> Self:
+        """Set ``concurrency``: to a value, or to one of these fields."""
+        return self._set("concurrency", given_or(value, {"max": max, "on_unmet": on_unmet}))
+
+    def run_timeout(self, value: str | None) -> Self:
+        """Set ``run_timeout``."""
+        return self._set("run_timeout", value)
+
+    def deadline(
+        self,
+        value: Deadline | None = UNSET,
+        /,
+        *,
+        start_within: str | None = UNSET,
+        end_within: str | None = UNSET,
+        from_: Literal["nominal", "data"] = UNSET,
+    ) -> Self:
+        """Set ``deadline``: to a value, or to one of these fields."""
+        return self._set(
+            "deadline", given_or(value, {"start_within": start_within, "end_within": end_within, "from": from_})
+        )
+
+    def notify(self, *values: Notify) -> Self:
+        """Set ``notify``."""
+        return self._extend("notify", list(values))
+
     def nodes(self, values: Mapping[str, Node] | None = None, /, **more: Node) -> Self:
         """Add to ``nodes``."""
         return self._merge("nodes", values, more)
@@ -930,6 +974,10 @@ class Schedule(Constrained):
     def expected(self, value: str | None) -> Self:
         """Set ``expected``."""
         return self._set("expected", value)
+
+    def run_timeout(self, value: str | None) -> Self:
+        """Set ``run_timeout``."""
+        return self._set("run_timeout", value)
 
     def catch_up(
         self, value: CatchUp = UNSET, /, *, mode: Literal["all", "latest", "none"] = UNSET, within: str = UNSET
@@ -1518,8 +1566,9 @@ def worker(pool: str, *, arguments: Sequence[str] = UNSET, heartbeat: str = UNSE
 class Workflow(Named):
     """A target with default properties (runtime arguments), retries and a priority (9 is most urgent).
     ``delivery`` is the policy of deliveries to a target without a lifecycle. ``timeout`` is how long a run
-    may be RUNNING; then Sluice cancels it, and it has failed (W12). ``notify`` names the targets of notices
-    about failures (W9) and missed deadlines (H5). From ``pool``, a run takes ``slots``, or the vCPUs of its
+    may be RUNNING; then Sluice cancels it, and it has failed (W12). ``start_timeout`` is the same for the
+    time from its start request until it is RUNNING (W21). ``notify`` names the targets of notices about
+    failures (W9) and missed deadlines (H5). From ``pool``, a run takes ``slots``, or the vCPUs of its
     ``resources`` (W3, W13). ``expected`` is the expected duration of a run. Of jobs with equal priority, the
     one that must start first to meet its ``deadline`` goes first (W14). A schedule may override these and
     ``retries``. Each job that runs the workflow waits for its ``approval``, whichever schedule has made it
@@ -1599,6 +1648,10 @@ class Workflow(Named):
     def timeout(self, value: str) -> Self:
         """Set ``timeout``."""
         return self._set("timeout", value)
+
+    def start_timeout(self, value: str | None) -> Self:
+        """Set ``start_timeout``."""
+        return self._set("start_timeout", value)
 
     def pool(self, value: str | None) -> Self:
         """Set ``pool``."""
@@ -1689,6 +1742,7 @@ __all__ = [
     "catch_up",
     "cloudwatch_alarm",
     "concurrency",
+    "dag_concurrency",
     "dataset_fresh",
     "deadline",
     "delay",
@@ -1752,6 +1806,7 @@ MADE_BY: dict[str, tuple[Any, ...]] = {
     "CatchUp": (catch_up,),
     "CloudWatchAlarmTrigger": (cloudwatch_alarm,),
     "Concurrency": (concurrency,),
+    "DagConcurrency": (dag_concurrency,),
     "Dataset": (Dataset,),
     "DatasetFresh": (dataset_fresh,),
     "Deadline": (deadline,),

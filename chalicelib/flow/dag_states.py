@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from chalicelib.core import errors, ids
 from chalicelib.core.dags import status as dag_status
-from chalicelib.core.dags.status import NodeRows, NodeStatus
+from chalicelib.core.dags.status import UNDER_WAY, NodeRows, NodeStatus
 from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import gather
@@ -20,6 +20,8 @@ from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import GATHERING_MODES, is_terminal
 from chalicelib.ports import Ports
+
+MAX_SAID = 3  # nodes that a sentence about a DAG run names
 
 
 def node_states(ports: Ports, run: Run, dag: Dag, row: DagRun | None) -> dict[str, NodeStatus]:
@@ -134,6 +136,14 @@ def ended_at(run: Run, nodes: Mapping[str, NodeStatus]) -> Instant | None:
     """When the last run of a DAG run that is over has ended."""
     ends = [found.ended_at for node in nodes.values() if (found := node.rows.run) is not None and found.ended_at]
     return max(ends, default=run.ended_at)
+
+
+def said_under_way(ports: Ports, run: Run) -> str:
+    """The active nodes of a DAG run in words: ``node load is RUNNING, node publish is PENDING``."""
+    nodes = node_states(ports, run, graph_of(ports, run), None)
+    active = [(name, node.state) for name, node in nodes.items() if node.state in UNDER_WAY]
+    active.sort(key=lambda each: each[1] == "PENDING")
+    return ", ".join(f"node {name} is {state}" for name, state in active[:MAX_SAID])
 
 
 def not_begun(run: Run) -> str:

@@ -23,7 +23,7 @@ from chalicelib.core.constraints.probe import HttpProbe, LambdaProbe
 from chalicelib.core.constraints.registry import CONSTRAINTS
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.calendar import HolidayCalendar
-from chalicelib.core.definitions.dag import Edge, NewDag, Node
+from chalicelib.core.definitions.dag import DagConcurrency, Edge, NewDag, Node
 from chalicelib.core.definitions.dataset import Dataset, Readiness
 from chalicelib.core.definitions.each import Each
 from chalicelib.core.definitions.incomplete import Incomplete
@@ -128,7 +128,17 @@ SECTIONS = (
         "targets.md",
         (*_by_type("Target", TARGETS), ("Secret reference", SecretReference), ("Secret address", SecretUrl)),
     ),
-    Section("DAG", "dags.md", (("DAG document", NewDag), ("Node", Node), ("Each", Each), ("Edge", Edge))),
+    Section(
+        "DAG",
+        "dags.md",
+        (
+            ("DAG document", NewDag),
+            ("Concurrency of a DAG", DagConcurrency),
+            ("Node", Node),
+            ("Each", Each),
+            ("Edge", Edge),
+        ),
+    ),
     Section("Holiday calendar", "time.md", (("Holiday calendar document", HolidayCalendar),)),
     Section("Policy and pool", "pools.md", (("Policy document", Policy), ("Pool document", Pool), ("Share", Share))),
 )

@@ -34,8 +34,9 @@ from chalicelib.flow import dag_states, lookup
 from chalicelib.flow.backfills import periods
 from chalicelib.flow.backfills import plan as backfill_plan
 from chalicelib.flow.backfills.plan import Entries, Plan
+from chalicelib.flow.jobs import dag_cancel
 from chalicelib.flow.jobs.drop import drop_at
-from chalicelib.flow.runs import dag_ends, follow
+from chalicelib.flow.runs import follow
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 MAX_NAMED = 20  # entries in flight that the row of a backfill names; it counts all of them
@@ -307,5 +308,5 @@ def _close(ports: Ports, row: Backfill) -> bool:
         if row.cancel_runs and last is not None and not states.is_terminal(last.state):
             follow.request_cancel(ports, run_id, last.attempt, why)
         elif row.cancel_runs and last is not None and last.state == "SUCCEEDED" and backfill.ends_with_dag(row):
-            dag_ends.cancel(ports, last, why)
+            dag_cancel.cancel(ports, last, why)
     return dropped

@@ -38,7 +38,7 @@ from chalicelib.flow.dag_states import ended_at, graph_of, keys_of, node_states,
 from chalicelib.flow.dags.elements import ElementsView, counts_of, rows_of_elements, with_activity
 from chalicelib.flow.ingest.apply import apply_event
 from chalicelib.flow.jobs.drop import drop_job
-from chalicelib.flow.runs import follow, joins
+from chalicelib.flow.runs import complete, follow, joins
 from chalicelib.ports import MAX_CONFLICTS, Page, Ports
 
 MAX_RERUNS = 100
@@ -239,7 +239,7 @@ def advance(ports: Ports, run_id: str) -> None:
         return
     if row.reruns:
         _begin_rerun(ports, attempts[-1], row)
-    joins.settle(ports, run_id)
+    complete.end_dag_run(ports, joins.settle(ports, run_id))
     # A conflict means that another invocation has begun the re-run, or that another node has ended.
     after = replace(row, rev=row.rev + 1, leases=0, wake_at=None, expires_at=ports.clock.now() + HISTORY)
     ports.ledger.commit([Replace(after)])

@@ -68,9 +68,9 @@ def judge_deadline(ports: Ports, job_id: str) -> None:
 
 def _with_nodes(ports: Ports, judged: Judged, run: Run) -> Judged:
     """The missed deadlines of a DAG run with the nodes that are active."""
-    from chalicelib.flow.runs import dag_ends  # few deadlines are those of DAGs
+    from chalicelib.flow import dag_states  # few deadlines are those of DAGs
 
-    active = dag_ends.said_under_way(ports, run) if run.state == "RUNNING" else ""
+    active = dag_states.said_under_way(ports, run) if run.state == "RUNNING" else ""
     missed = tuple((what, f"{why}; {active}" if active else why) for what, why in judged.missed)
     return replace(judged, missed=missed)
 

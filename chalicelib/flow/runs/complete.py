@@ -204,7 +204,13 @@ def _settle(ports: Ports, run: Run) -> None:
     if round_ is not None:
         from chalicelib.flow.runs import joins
 
-        joins.settle(ports, round_.dag_run)
+        end_dag_run(ports, joins.settle(ports, round_.dag_run))
+
+
+def end_dag_run(ports: Ports, end: tuple[Run, RunUpdate] | None) -> None:
+    """End the start of a DAG run whose last node has ended, if `joins.settle` says so."""
+    if end is not None:
+        advance_run(ports, end[0].run_id, end[0].attempt, end[1])
 
 
 def _hold_failing(ports: Ports, run: Run) -> None:

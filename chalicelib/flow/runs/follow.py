@@ -104,17 +104,15 @@ def time_out(ports: Ports, run: Run) -> None:
     late = follow.timed_out(run, now)
     if ports.ledger.commit([Replace(late)]) is None:
         logger.info("run timed out", extra={**run_fields(run), "why": late.reason.text})
-        cancel(ports, late)
+        if registry.of_run(run).inside:
+            ports.hints.send([run_ref(run.run_id, run.attempt)], now, now)
+        else:
+            cancel(ports, late)
 
 
 def cancel(ports: Ports, run: Run) -> None:
     """Cancel a run at its target, then poll it. The sweep repeats this until the run has ended."""
-    if registry.of_run(run).inside:
-        from chalicelib.flow.runs import dag_ends
-
-        dag_ends.cancel(ports, run, run.reason)
-    else:
-        adapter_of_begun(ports, run).cancel(run)
+    adapter_of_begun(ports, run).cancel(run)
     poll(ports, run)
 
 

@@ -34,11 +34,12 @@ from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import RecordKind, Run
 from chalicelib.core.rows.schedule import WAKE, ScheduleState
 from chalicelib.core.schedules import lifecycle
+from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.writes import Create, Replace, Write
 from chalicelib.flow import lookup
 from chalicelib.flow.dag_states import graph_of, node_states
 from chalicelib.flow.ingest.apply import apply_event
-from chalicelib.flow.runs import complete, dag_ends
+from chalicelib.flow.runs import dag_ends
 from chalicelib.ports import Ports
 
 
@@ -50,12 +51,12 @@ def follow(ports: Ports, schedule: str) -> bool:
     return dag is not None and any(dag.is_decided(each) for each in definition_dag.downstream(dag, node) - {node})
 
 
-def settle(ports: Ports, dag_run: str) -> None:
-    """Start the nodes of a DAG run whose join rules are met, and end its start if all have ended. Idempotent: each node
-    starts once in a round."""
+def settle(ports: Ports, dag_run: str) -> tuple[Run, RunUpdate] | None:
+    """Start the nodes of a DAG run whose join rules are met. Idempotent: each node starts once in a round. If all nodes
+    have ended, returns the start that lasts until then, and how it ends."""
     attempts = ports.runs.attempts(dag_run)
     if not attempts:
-        return
+        return None
     run, row = attempts[-1], ports.rows.get(DagRun, dag_run)
     dag, now = graph_of(ports, run), ports.clock.now()
     states = node_states(ports, run, dag, row)
@@ -66,8 +67,7 @@ def settle(ports: Ports, dag_run: str) -> None:
     if refs:
         ports.hints.send(refs, now, now)
     update = dag_ends.update_of(run, dag, states, now) if run.state == "RUNNING" else None
-    if update is not None:
-        complete.advance_run(ports, run.run_id, run.attempt, update)
+    return (run, update) if update is not None else None
 
 
 def _ends(dag: Dag, node: str, states: Mapping[str, NodeStatus]) -> list[tuple[Run, str]]:

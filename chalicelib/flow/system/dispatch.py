@@ -236,6 +236,10 @@ def _follow(ports: Ports, run: Run) -> None:
 
         elements.follow(ports, run)
     elif follow.ends(run):
+        if registry.of_run(run).inside:
+            from chalicelib.flow.jobs import dag_cancel
+
+            dag_cancel.cancel(ports, run, run.reason)
         run_follow.cancel(ports, run)
     elif follow.has_run_out(run, ports.clock.now()) or follow.has_not_begun(run, ports.clock.now()):
         run_follow.time_out(ports, run)

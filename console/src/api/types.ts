@@ -238,6 +238,11 @@ export interface Concurrency {
   on_unmet?: "abort" | "wait" | "cancel_other";
 }
 
+export interface DagConcurrency {
+  max: number;
+  on_unmet?: "abort" | "wait" | "cancel_other";
+}
+
 export interface Dataset {
   description?: string;
   tags?: Record<string, string>;
@@ -953,6 +958,10 @@ export interface NewDag {
   timeout?: Timeout | "never";
   zone?: string;
   catch_up?: CatchUp;
+  concurrency?: DagConcurrency | null;
+  run_timeout?: string | null;
+  deadline?: Deadline | null;
+  notify?: Notify[];
   nodes: Record<string, Node>;
   edges?: Edge[];
   enabled?: boolean | null;
@@ -998,6 +1007,7 @@ export interface NewSchedule {
   resources?: Resources | null;
   deadline?: Deadline | null;
   expected?: string | null;
+  run_timeout?: string | null;
   catch_up?: CatchUp;
   ttl?: string | null;
   when_done?: "keep" | "delete";
@@ -1011,6 +1021,7 @@ export interface NewStop {
   tag?: string | null;
   dry_run?: boolean;
   reason: string;
+  timeouts?: "count" | "stop";
 }
 
 export interface Newest {
@@ -1665,8 +1676,11 @@ export interface RunOfDag {
   fired_by: string;
   partition: Record<string, string> | null;
   nominal_at: string | null;
-  started_at: string;
+  started_at: string | null;
   ended_at: string | null;
+  end_by: string | null;
+  late: boolean;
+  why?: string;
   reruns: RerunOfDag[];
   nodes: Record<string, StateOfNode>;
   edges?: Edge[];
@@ -1843,6 +1857,7 @@ export interface Stop {
   by: string;
   since: string;
   state: string;
+  timeouts: "count" | "stop";
 }
 
 export interface StopReport {
@@ -1964,6 +1979,10 @@ export interface StoredDag {
   timeout?: Timeout | "never";
   zone?: string;
   catch_up?: CatchUp;
+  concurrency?: DagConcurrency | null;
+  run_timeout?: string | null;
+  deadline?: Deadline | null;
+  notify?: Notify[];
   nodes: Record<string, Node>;
   edges?: Edge[];
   state?: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | "deleted" | null;
@@ -2152,6 +2171,7 @@ export interface StoredSchedule {
   resources?: Resources | null;
   deadline?: Deadline | null;
   expected?: string | null;
+  run_timeout?: string | null;
   catch_up?: CatchUp;
   ttl?: string | null;
   when_done?: "keep" | "delete";
@@ -2204,6 +2224,7 @@ export interface StoredWorkflow {
   retries?: Retries;
   delivery?: Delivery;
   timeout?: string;
+  start_timeout?: string | null;
   pool?: string | null;
   slots?: number | null;
   resources?: Resources | null;
@@ -2389,6 +2410,7 @@ export interface Workflow {
   retries?: Retries;
   delivery?: Delivery;
   timeout?: string;
+  start_timeout?: string | null;
   pool?: string | null;
   slots?: number | null;
   resources?: Resources | null;
