@@ -77,8 +77,8 @@ class RerunOfDagView(View):
 
 
 class RunOfDagView(View):
-    """A DAG run. One that has not begun is ``WAITING``, and ``why`` says for what. ``end_by`` is its deadline. ``edges``
-    are those of the graph with which it began, which a list of runs leaves out."""
+    """A DAG run. One that has not begun is ``WAITING``, and ``why`` says for what. ``end_by`` is its deadline.
+    ``edges`` are those of the graph with which it began, which a list of runs leaves out."""
 
     run_id: str
     dag: str
