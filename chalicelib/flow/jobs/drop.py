@@ -142,9 +142,9 @@ def _of_node(
     """How a job of a DAG's node ends on record, and the writes and the row by which the joins after it are decided, or
     by which the end of its element is counted."""
     if job.element is not None:
-        from chalicelib.flow.runs import elements
+        from chalicelib.flow.runs import element_ends
 
-        write = elements.after_drop(ports, job, now)
+        write = element_ends.after_drop(ports, job, now)
         return kind, [Replace(write)] if write is not None else (), [kinds.ref(Elements, write.run_id)] if write else ()
     if rounds.decides(job.correlation) is None:
         return kind, (), ()

@@ -196,9 +196,9 @@ def _settle(ports: Ports, run: Run) -> None:
     """Start the nodes whose join rules the end of a node meets, and end the DAG run with its last node; or count the
     end of an element of a node."""
     if run.element is not None:
-        from chalicelib.flow.runs import elements
+        from chalicelib.flow.runs import element_ends
 
-        elements.on_end(ports, run)
+        element_ends.on_end(ports, run)
         return
     round_ = rounds.decides(run.correlation)
     if round_ is not None:

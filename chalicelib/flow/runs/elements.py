@@ -1,8 +1,8 @@
-"""Begin the elements of a node with ``each``, count their ends, and end the run of the node after the last one (W19).
+"""Begin the elements of a node with ``each``, and end the run of the node after the last one (W19).
 
 The list is frozen with the row `Elements` in one transaction. From then on that row says what is left to do: its
-``wake_at`` is set in the write that makes something due, so a death delays it only. The end of an element is counted
-from its run's announcement, or in the transaction that drops its job. Both set a bit, so a repeat changes nothing.
+``wake_at`` is set in the write that makes something due, so a death delays it only. `flow/runs/element_ends.py` counts
+the ends.
 """
 
 from __future__ import annotations
@@ -17,24 +17,18 @@ from chalicelib.core.dags import status as dag_status
 from chalicelib.core.definitions.each import Each
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import Instant
-from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.elements import Elements
-from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import ref_of, run_ref
-from chalicelib.core.rows.run import Record, Run
-from chalicelib.core.rows.schedule import ScheduleState, Version
+from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import Version
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.why import Why
-from chalicelib.core.writes import Create, Replace, Write
-from chalicelib.flow import many
+from chalicelib.core.writes import Create, Replace
 from chalicelib.flow.dag_states import graph_of, node_states
-from chalicelib.flow.jobs.drop import drop_at
-from chalicelib.flow.runs import follow as run_follow
-from chalicelib.flow.runs.complete import advance_run, ingest_status
+from chalicelib.flow.runs import element_ends
+from chalicelib.flow.runs.complete import advance_run
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
-CANCELLED_AT_ONCE = 100  # elements in one invocation; the next one cancels the others
 Frozen = tuple[list[Any], Elements]
 
 
@@ -112,46 +106,8 @@ def advance(ports: Ports, run_id: str) -> None:
         if elements.is_over(row):
             _finish(ports, row)
             return
-        conflicts = 0 if _write(ports, row) is not None else conflicts + 1
+        conflicts = 0 if element_ends.write(ports, row) is not None else conflicts + 1
     raise too_many_conflicts(f"the elements of run {run_id}", "the sweep will hint them again")
-
-
-def _write(ports: Ports, row: Elements) -> Elements | None:
-    """Write a row with the jobs of the elements that begin now. Returns the row as it is then; None after a
-    conflict."""
-    now, jobs = ports.clock.now(), []
-    if elements.next_of(row):
-        whole = ports.rows.get(Run, row.run_id, row.attempt)
-        why = _closed(ports, whole)
-        row = elements.stopped(row, why) if why else row
-        indexes = elements.next_of(row)
-        jobs = [elements.job_of(whole, index, now) for index in indexes] if whole is not None else []
-        row = elements.with_begun(row, indexes)
-    after = elements.written(row, now)
-    writes: list[Write] = [Replace(after), *map(Create, jobs)]
-    refused = ports.ledger.commit(writes)
-    if refused is not None and Replace(after) not in refused.writes:
-        # After a restore of the tables, a job may be there that the row does not know of.
-        jobs = [job for job in jobs if Create(job) not in refused.writes]
-        refused = ports.ledger.commit([Replace(after), *map(Create, jobs)])
-    if refused is not None:
-        return None
-    if jobs:
-        ports.hints.send([ref_of(job) for job in jobs], now, now)
-    return after
-
-
-def _closed(ports: Ports, whole: Run | None) -> str:
-    """Why no further element of a node's run may begin; empty if they may."""
-    if whole is None or states.is_terminal(whole.state):
-        return "the run of the node has ended"
-    if whole.cancel:
-        return "the node was cancelled"
-    schedule_state = ports.rows.get(ScheduleState, whole.schedule)
-    lives = schedule_state is not None and schedule_state.generation == whole.generation
-    if lives and schedule_state is not None and states.may_start("detached", schedule_state.mode):
-        return ""
-    return "the DAG was deleted before the others began"
 
 
 def _finish(ports: Ports, row: Elements) -> None:
@@ -161,110 +117,3 @@ def _finish(ports: Ports, row: Elements) -> None:
         state, why = elements.end_of(row, whole.schedule.rpartition(ids.DAG)[2], whole.cancel)
         advance_run(ports, whole.run_id, whole.attempt, RunUpdate(state, now, why), may_retry=False)
     ports.ledger.commit([Replace(elements.closed(row, now))])  # a conflict leaves it due: this step is repeated
-
-
-def on_end(ports: Ports, run: Run) -> None:
-    """Count the end of an element, and begin the next one."""
-    element = run.element or {}
-    _count(ports, str(element["of"]), int(element["index"]), run.state == "SUCCEEDED")
-
-
-def _count(ports: Ports, whole: str, index: int, well: bool) -> None:
-    for _ in range(MAX_CONFLICTS):
-        row = ports.rows.get(Elements, whole)
-        if row is None:
-            return
-        counted = elements.with_end(row, index, well)
-        after = row if counted is row else _write(ports, counted)
-        if after is None:
-            continue
-        if after.wake_at is not None:
-            advance(ports, after.run_id)
-        return
-    raise too_many_conflicts(f"the end of an element of run {whole}", "it is announced again")
-
-
-def after_drop(ports: Ports, job: Job, now: Instant) -> Elements | None:
-    """The row that counts the end of an element whose job is dropped, for the same transaction; None if the end is that
-    of its run, or of a run that a user runs again."""
-    element = job.element or {}
-    if job.traits.retries or job.rerun_of is not None:
-        return None
-    row = ports.rows.get(Elements, str(element["of"]))
-    counted = elements.with_end(row, int(element["index"]), well=False) if row is not None else None
-    return elements.written(counted, now) if counted is not None and counted is not row else None
-
-
-def follow(ports: Ports, run: Run) -> None:
-    """Go on with a node's run that is RUNNING: cancel its elements if it is cancelled. Called at each poll."""
-    more = run.cancel and _cancel(ports, run)
-    _recount(ports, run.run_id)
-    advance(ports, run.run_id)
-    current = ports.rows.get(Run, run.run_id, run.attempt)
-    if current is None or states.is_terminal(current.state):
-        return
-    if more:
-        now = ports.clock.now()
-        again = replace(current, wake_at=now, leases=0, rev=current.rev + 1)
-        if ports.ledger.commit([Replace(again)]) is None:
-            ports.hints.send([run_ref(run.run_id, run.attempt)], now, now)
-    else:
-        ingest_status(ports, current, None)
-
-
-def _recount(ports: Ports, run_id: str) -> None:
-    """Count the ends that the row does not have. None is missing, unless the tables were restored from backups."""
-    row = ports.rows.get(Elements, run_id)
-    active = {elements.id_of(run_id, index): index for index in elements.active_of(row)} if row is not None else {}
-    begun = {run.run_id: run for run in _latest(ports, list(active))}
-    for run in begun.values():
-        if states.is_terminal(run.state) and run.state != "RETRYING":
-            on_end(ports, run)
-    dropped = many.rows(ports, Record, [(own,) for own in active if own not in begun])
-    for record in dropped:
-        _count(ports, run_id, active[record.id], well=False)
-
-
-def _cancel(ports: Ports, whole: Run) -> bool:
-    """Let no further element of a node's run begin, and cancel those that have begun and not ended. Returns whether
-    more of them are left than one invocation cancels."""
-    row = _stop(ports, whole.run_id, "the node was cancelled")
-    if row is None:
-        return False
-    active = [(elements.id_of(row.run_id, index), index) for index in elements.active_of(row)]
-    begun = {run.run_id: run for run in _latest(ports, [run_id for run_id, _ in active])}
-    left = [(run_id, index) for run_id, index in active if run_id not in begun or not begun[run_id].cancel]
-    for run_id, index in left[:CANCELLED_AT_ONCE]:
-        _cancel_one(ports, whole, run_id, index, begun.get(run_id))
-    return len(left) > CANCELLED_AT_ONCE
-
-
-def _stop(ports: Ports, run_id: str, why: str) -> Elements | None:
-    """The row of a node's run of which no further element begins. An invocation that was about to begin some meets a
-    conflict."""
-    for _ in range(MAX_CONFLICTS):
-        row = ports.rows.get(Elements, run_id)
-        if row is None or row.stopped:
-            return row
-        after = elements.written(elements.stopped(row, why), ports.clock.now())
-        if ports.ledger.commit([Replace(after)]) is None:
-            return after
-    raise too_many_conflicts(f"stopping the elements of run {run_id}", "the sweep will try again")
-
-
-def _latest(ports: Ports, run_ids: Sequence[str]) -> list[Run]:
-    """The last attempt of each of these runs that has begun."""
-    first = ports.runs.several([(run_id, 1) for run_id in run_ids])
-    return [ports.runs.attempts(run.run_id)[-1] if run.state == "RETRYING" else run for run in first]
-
-
-def _cancel_one(ports: Ports, whole: Run, run_id: str, index: int, run: Run | None) -> None:
-    key = sort_keys.element(run_id, index)
-    if run is None and drop_at(ports, (whole.schedule, whole.generation, key), whole.reason):
-        return
-    last = run or next(iter(ports.runs.attempts(run_id)[-1:]), None)
-    if last is not None and last.state == "RETRYING":
-        again = sort_keys.retry(run_id, last.attempt + 1)
-        drop_at(ports, (whole.schedule, whole.generation, again), whole.reason)
-    elif last is not None:
-        run_follow.request_cancel(ports, run_id, last.attempt, whole.reason)

@@ -232,7 +232,7 @@ def _follow(ports: Ports, run: Run) -> None:
     if run.target_id is None:
         launch.start(ports, run.run_id, run.attempt)
     elif registry.of_run(run).of_elements:
-        from chalicelib.flow.runs import elements
+        from chalicelib.flow.jobs import elements
 
         elements.follow(ports, run)
     elif follow.ends(run):
