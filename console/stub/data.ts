@@ -36,6 +36,7 @@ export const STOP: Stop = {
   by: "arn:aws:sts::123456789012:assumed-role/data/ann",
   since: "2026-11-20T02:14:00.000Z",
   state: "stopped",
+  timeouts: "count",
 };
 
 function stateOf(number: number): string {

@@ -491,6 +491,8 @@ function dagRun(number: number, inFull = false) {
     nominal_at: null,
     started_at: iso(NOW - (number * 24 + 1) * 60 * MINUTE),
     ended_at: iso(NOW - (number * 24 + 1) * 60 * MINUTE + (9 + number) * MINUTE),
+    end_by: null,
+    late: false,
     reruns: [],
     nodes: Object.fromEntries(
       NODES.map((node, index) => [

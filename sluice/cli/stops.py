@@ -101,5 +101,5 @@ def said(stop: Document) -> str:
     of = f"what has the tag {stop['tag']} in {place}" if stop["tag"] else place
     state = "" if stop["state"] == "stopped" else f" ({stop['state']})"
     since, by = wording.exact(stop["since"]), wording.who(stop["by"])
-    still = "; timeouts stand still" if stop["timeouts"] == "stop" else ""
+    still = "; timeouts stand still" if stop.get("timeouts") == "stop" else ""
     return f"{of} has been stopped since {since} by {by}: {stop['reason']}{still}{state}"

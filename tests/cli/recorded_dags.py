@@ -57,6 +57,8 @@ def dag_run(state: str = "FAILED", **changed: Any) -> View:
         "nominal_at": None,
         "started_at": past(minutes=9.5),
         "ended_at": past(minutes=3.5),
+        "end_by": None,
+        "late": False,
         "reruns": [],
         "nodes": {
             "clean": node("clean", "SUCCEEDED", "trigger met"),
