@@ -129,7 +129,7 @@ def _partitions(ports: Ports, schedule_state: ScheduleState, schedule: Schedule,
         of_period.check_listed(schedule, _by_key(dataset, "/".join(values)), f"partitions.values.{number}")
     entries = tuple(each for each in entries if gather.unlisted_of(schedule, _by_key(dataset, each)) is None)
     if not entries:
-        hint = f"sluice datasets {name} lists the registered partitions; values may name others"
+        hint = f"sluice datasets {name} lists the registered ones; --partition (`values` in a request) names others"
         raise invalid("partitions", f"a range with a partition of {name}", "a range without one", hint)
     return Plan(entries, dataset=name, keys=dataset.keys, base=f"s3://{dataset.bucket}/{dataset.prefix}")
 
@@ -141,7 +141,7 @@ def _by_key(dataset: Dataset, entry: str) -> dict[str, str]:
 def _snapshots(ports: Ports, table: str, request_data: PartitionRange) -> list[tuple[str, ...]]:
     """The snapshots that a request names. Raises ``invalid`` for a range, because snapshot ids have no order, and for
     an unknown snapshot, because Sluice has no event of it."""
-    hint = f"name them by values; sluice datasets {table} lists the registered ones"
+    hint = f"name each by --partition (`values` in a request); sluice datasets {table} lists the registered ones"
     if request_data.values is None:
         raise invalid("partitions.from", "snapshots of a table one by one", "a range of them", hint)
     chosen = backfill.named(SNAPSHOT, request_data.values)
