@@ -19,7 +19,7 @@ import { useView, type View } from "./view";
 import { around, type Edge, first, towards } from "./walk";
 
 const [NARROW, WIDE] = [168, 248]; // the width of nodes, in px: that of the longest name, within these
-const PAD = 24; // left and right of a name
+const PAD = 30; // left and right of a name, with the border
 const [HEIGHT, LINE] = [46, 17]; // of a node whose name has one line, and what a second line adds
 const [MOST, LABEL] = [132, 18]; // the width and the height of a text on an edge
 
@@ -291,7 +291,7 @@ const NodeBox = memo(function NodeBox({
   focus: (id: string) => void;
 }) {
   const look = node.state ? lookOfState(node.state) : null;
-  const note = [node.state, node.note].filter(Boolean).join(" · ") || node.kind;
+  const note = [node.isWhole ? null : node.state, node.note].filter(Boolean).join(" · ") || node.kind;
   return (
     <button
       type="button"

@@ -13,6 +13,8 @@ export interface PictureNode {
   state?: string | null;
   /** What stands beside its state, or instead of it. */
   note?: string;
+  /** Whether the note says the state, too. */
+  isWhole?: boolean;
 }
 
 export interface PictureProps {

@@ -17,7 +17,7 @@ import { Command, copy } from "../parts/command";
 import { Go, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
 import { Ago, Reason, State, Took, When } from "../parts/text";
-import { Elements, elementsInWords } from "./elements";
+import { Elements } from "./elements";
 import { Next } from "./schedule";
 
 /** A DAG: its graph with the states of one run, the panel of a node, and its runs. */
@@ -217,13 +217,17 @@ function patternInWords(pattern: Record<string, unknown>): string {
 
 function shownAs({ name, when }: NodeOfDag, state: StateOfNode | undefined): PictureNode {
   const took = between(state?.started_at, state?.ended_at);
-  const elements = state?.elements && elementsInWords(state.elements).replace(" succeeded", "").replace(";", ",");
+  const of = state?.elements;
+  if (of) {
+    const note = of.failed > 0 ? `${of.failed} of ${of.count} failed` : `${of.succeeded} of ${of.count} done`;
+    return { id: name, title: name, kind: "node with elements", state: state.state, note, isWhole: true };
+  }
   return {
     id: name,
     title: name,
     kind: "node",
     state: state?.state ?? null,
-    note: elements ?? (took !== null ? duration(took) : when !== "all_succeeded" ? when : undefined),
+    note: took !== null ? duration(took) : when !== "all_succeeded" ? when : undefined,
   };
 }
 

@@ -110,7 +110,7 @@ function CountsBar({ of: { count, succeeded, failed, running = 0 } }: { of: Coun
 }
 
 /** `28 of 30 succeeded; 2 failed`. */
-export function elementsInWords({ count, failed, succeeded, running, waiting }: Counts): string {
+function elementsInWords({ count, failed, succeeded, running, waiting }: Counts): string {
   const part = (many: number | undefined, word: string) => (many ? [`${number(many)} ${word}`] : []);
   const parts = [...part(failed, "failed"), ...part(running, "running"), ...part(waiting, "waiting")];
   return `${number(succeeded)} of ${number(count)} succeeded${parts.length ? `; ${parts.join(", ")}` : ""}`;

@@ -33,7 +33,7 @@ function Steps({ lineage: { run_id: own, nodes, edges, at_least } }: { lineage: 
           title: nameOf(each),
           kind: each.id === own ? "this run" : each.kind,
           state: each.state,
-          note: show(millis(each.at) ?? 0, zone, "second"),
+          note: show(millis(each.at) ?? 0, zone, "clock"),
         }))}
         edges={edges}
         chosen={chosen}
