@@ -41,7 +41,7 @@ def took(run: Run | RunSpan) -> Millis | None:
 def late_by(run: Run) -> Millis | None:
     """By how much an attempt was late: for its due instant, or for a deadline that it has missed, whichever is more.
     0: it was on time. None if nothing says when it was due, or if its start is not known yet."""
-    begun = deadlines.began(run)
+    begun = deadlines.began(run) if run.start_by is not None else None
     started = begun if begun is not None else run.ended_at
     deadlined = ((started, run.start_by), (run.ended_at, run.end_by))
     known = [at - by for at, by in deadlined if at is not None and by is not None]
@@ -52,6 +52,6 @@ def late_by(run: Run) -> Millis | None:
 def is_late(run: Run, now: Instant) -> bool:
     """Whether an attempt was late by a second or more, was claimed after the window of its spread, or has not met a
     deadline that is over."""
-    open_by = (run.start_by if deadlines.began(run) is None else None, run.end_by)
+    open_by = (run.start_by if run.start_by is not None and deadlines.began(run) is None else None, run.end_by)
     overdue = run.ended_at is None and any(by is not None and by < now for by in open_by)
     return run.late or overdue or (late_by(run) or 0) >= LATE

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.history import durations
 from chalicelib.core.instants import DAY, Instant, iso
 from chalicelib.core.jobs.timeout import due_by
 from chalicelib.core.rows import kinds
@@ -170,7 +171,7 @@ def facts_of(row: Row, now: Instant) -> Facts:
         case Run():
             kind = row.request.target.get("type")
             said = (row.run_id, row.fired_by, row.reason)
-            return Facts(row.schedule, row.claimed_at, row.state, said, _is_late_run(row, now), row.workflow, kind)
+            return Facts(row.schedule, row.claimed_at, row.state, said, durations.is_late(row, now), row.workflow, kind)
         case Job():
             return Facts(row.schedule, row.created_at, row.state, (row.job_id, row.reason), None, kind=row.kind)
         case DeadLetter():
@@ -178,13 +179,6 @@ def facts_of(row: Row, now: Instant) -> Facts:
             return Facts(row.schedule, row.failed_at, "", texts, late=False, workflow=row.workflow, target=row.target)
         case Record():
             return Facts(row.schedule, row.recorded_at, row.kind, (row.id, row.reason), late=False)
-
-
-def _is_late_run(run: Run, now: Instant) -> bool:
-    """Whether a run began or ended after its deadline, or still has to and its deadline is over; or whether its fire
-    was claimed after the window of its spread."""
-    steps = ((run.started_at, run.start_by), (run.ended_at, run.end_by))
-    return run.late or any(by is not None and (at if at is not None else now) > by for at, by in steps)
 
 
 def _is_late_job(row: Row, defined: _Defined, now: Instant) -> bool:

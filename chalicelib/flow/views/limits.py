@@ -100,9 +100,12 @@ def own_asks(ports: Ports, namespace: str) -> dict[str, PermitRequest]:
 def asks_of_emr(ports: Ports) -> dict[str, PermitRequest]:
     """A request for each limit of EMR that the installation has: the runs of its applications, and their starts."""
     settings = ports.settings
-    slots = (Slots(names.application_limit(name), most) for name, most in settings.emr_run_limits)
-    starts = Pace(names.EMR_STARTS, settings.start_spacing, settings.start_burst)
-    return {ask.limit_name: ask for ask in (*slots, starts)}
+    asks: dict[str, PermitRequest] = {}
+    for application, most in settings.emr_run_limits:
+        name = names.application_limit(application)
+        asks[name] = Slots(name, most)
+    asks[names.EMR_STARTS] = Pace(names.EMR_STARTS, settings.start_spacing, settings.start_burst)
+    return asks
 
 
 def _of_name(state: LimitState) -> PermitRequest | None:

@@ -114,7 +114,7 @@ export function WorkFilters() {
   return (
     <>
       <AppFilter />
-      <TextFilter of="workflow" label="Workflow" placeholder="workflow: app.name" options={names} />
+      <TextFilter of="workflow" label="Workflow" placeholder="workflow" options={names} />
       <ChoiceFilter of="target" label="Target" options={TARGETS} />
       <TextFilter of="tag" label="Tag" placeholder="tag: team=a" />
     </>

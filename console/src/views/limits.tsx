@@ -287,7 +287,7 @@ function OneLimit({ ns, name }: { ns: string; name: string }) {
             >
               <div className="body grid start">
                 {limit.rule && <p>{limit.rule}</p>}
-                <Use of={limit} />
+                {limit.in_use !== null && <Use of={limit} />}
                 {limit.next_at && (
                   <p>
                     the next may start <Ago side="next" at={limit.next_at} />

@@ -300,7 +300,7 @@ test("a namespace without anything says how to begin, in each view", async () =>
     },
   };
   // One thing is there; what belongs to it is not.
-  const one = /\/(ingest-00000|weather|why|preview|days)$/;
+  const one = /\/(ingest-00000|weather|why|preview|days|quotas)$/;
   await page.route("**/v1/namespaces/demo/**", (route) => {
     const { pathname } = new URL(route.request().url());
     if (one.test(pathname)) return route.continue();
