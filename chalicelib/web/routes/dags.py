@@ -124,8 +124,8 @@ def rerun_dag(request: Request, name: str, run_id: str) -> Json:
 
 
 def list_elements(request: Request, name: str, run_id: str, node: str) -> Json:
-    """List the elements of a node with each in a DAG run: those that failed first, then those under way, those that
-    have not begun, and those that succeeded."""
+    """List the elements of a node with each in a DAG run, those that failed first. Then come those under way, those
+    that have not begun, and those that succeeded."""
     run = begun(ports(), _known(name), run_id)
     return listing(request, partial(elements.page, ports(), run, node))
 

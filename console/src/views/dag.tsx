@@ -309,7 +309,6 @@ function NodePanel({
       <h2>{node}</h2>
       {state && <Now of={state} />}
       {state && <Result of={state} />}
-      {run && state?.elements && <Elements dag={dag} run={run} node={node} counts={state.elements} />}
       {run && (
         <span className="row-tools stacked">
           {state?.run_id && lives(state.state) && <ActButton small action={actions.cancelRun(state.run_id)} />}
@@ -321,6 +320,7 @@ function NodePanel({
           </ActButton>
         </span>
       )}
+      {run && state?.elements && <Elements dag={dag} run={run} node={node} counts={state.elements} />}
       <p className="faint">
         workflow <code>{withoutNamespace(given.workflow, dag.split(".")[0] ?? "")}</code>
       </p>
