@@ -296,8 +296,9 @@ def _node_view(states: NodeStatus, of_nodes: Mapping[str, Elements], in_full: bo
         "run_id": run.run_id if run is not None else None,
         "started_at": iso_or_none(run.started_at or run.start_requested_at) if run is not None else None,
         "ended_at": iso_or_none(run.ended_at) if run is not None else None,
-        **({"elements": counts_of(row)} if row is not None else {}),
     }
+    if row is not None:
+        view["elements"] = counts_of(row)
     given = dag_status.result_of(states)
     if given.value is not None:
         view["result"] = given.value
