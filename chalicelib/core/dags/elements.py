@@ -71,8 +71,9 @@ def again(
     own = others & ~set_of([index for held in kept.values() for index in members(bits(held))])
     if own:
         kept[round_] = text_of(own)
-    ends = {"begun": text_of(others), "ended": text_of(others), "failed": text_of(bits(before.failed) & others)}
-    return Elements(run_id, before.count, **ends, at_once=at_once or 0, kept=kept, wake_at=now)
+    kept_ends, failed = text_of(others), text_of(bits(before.failed) & others)
+    row = Elements(run_id, before.count, kept_ends, kept_ends, failed, at_once or 0, wake_at=now)
+    return replace(row, kept=kept)
 
 
 def with_end(row: Elements, index: int, well: bool) -> Elements:

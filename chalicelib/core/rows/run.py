@@ -6,7 +6,7 @@ lines of its output. `RunSpan` has the fields that views of many runs read of ea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -267,7 +267,7 @@ class Run(StoredRow):
     result: Any = None
     result_refused: str = ""
     element: Mapping[str, Any] | None = None
-    elements: tuple[Any, ...] | None = None
+    elements: Sequence[Any] | None = None
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 
