@@ -88,7 +88,7 @@ class RecordingClient:
 def stand_ins() -> Iterator[tuple[type, str]]:
     """Each fake with the calls that are requests to AWS."""
     yield from ((MemoryHints, name) for name in ("send", "send_all"))
-    of_payloads = ["put_context", "context", "log", "put_manifest", "manifest", "put_data", "upload"]
+    of_payloads = ["put_context", "context", "log", "result", "put_manifest", "manifest", "put_data", "upload"]
     of_deployments = ["put_deployment", "deployment", "put_seen", "seen"]
     yield from ((MemoryPayloads, name) for name in (*of_payloads, *of_deployments))
     yield from ((MemoryLake, name) for name in ("text", "content", "stored", "metadata_location", "names"))
@@ -160,7 +160,7 @@ def _as_burst(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _of_payloads(name: str, args: tuple[Any, ...]) -> list[Need]:
     s3 = RecordingClient("s3")
-    if name in ("context", "manifest", "deployment", "log", "upload"):
+    if name in ("context", "manifest", "deployment", "log", "result", "upload"):
         s3.needs.append(_tells_missing(roles.CONTROL))
     if name == "put_data":
         bucket = str(args[0]).removeprefix("s3://").partition("/")[0]
