@@ -123,7 +123,7 @@ class App:
         self.targets.report_dag(dag)
         self._report_last(dag, made, joins)
         self._report_waits(dag, made, parts)
-        tags, owner = dag.named.get("tags"), dag.defaults.get("owner")
+        tags, owner, most = dag.named.get("tags"), dag.defaults.get("owner"), dag.named.get("max_active_runs")
         body = {
             "description": _text(dag.named.get("description"))[:1000] or dag.about.split("\n")[0][:1000],
             "tags": {tag[:100]: "yes" for tag in tags if isinstance(tag, str)} if isinstance(tags, list) else {},
@@ -133,6 +133,8 @@ class App:
             "trigger": trigger,
             "timeout": self._timeout(dag, parts, trigger),
             "catch_up": self._catch_up(dag, name) if timed else None,
+            "concurrency": {"max": most, "on_unmet": "wait"} if _is_count(most) else None,
+            "run_timeout": self._run_timeout(dag),
             "nodes": nodes,
             "edges": edges,
         }
@@ -167,6 +169,16 @@ class App:
             f"run the past: sluice backfill begin {self.draft.namespace}.{self.draft.app}.{name}~ --from ... --to ...",
         )
         return "all"
+
+    def _run_timeout(self, dag: Dag) -> str | None:
+        value = dag.named.get("dagrun_timeout")
+        if value is None:
+            return None
+        if isinstance(value, Span) and 60 <= value.seconds <= 30 * 86_400:
+            return span(value.seconds)
+        why = "1m to 30d are allowed" if isinstance(value, Span) else "its value is computed at run time"
+        self.draft.find(f"DAG {dag.id}", "dagrun_timeout is not carried over", why, "set run_timeout on the DAG")
+        return None
 
     # The graph
 
@@ -229,13 +241,6 @@ class App:
                     "constraints": self._limits(dag, made, task),
                 }
             )
-        if "max_active_runs" in dag.named and isinstance(dag.named["max_active_runs"], int):
-            self.draft.find(
-                f"DAG {dag.id}",
-                f"max_active_runs={dag.named['max_active_runs']} became a limit of each node",
-                "Sluice limits runs of a workflow, not runs of a DAG",
-                "nothing, unless a run must end before the first node of the next one begins",
-            )
         if not nodes:
             name = self.dag_names[dag.id]
             nodes[name] = {"workflow": self.draft.unknown(f"DAG {dag.id}", name, f"the tasks of {dag.id}")}
@@ -246,7 +251,7 @@ class App:
         if delivery(task) is not None and not self._is_awaited(dag, made, task):
             return []
         limits: list[Document] = []
-        most = named.get("max_active_tis_per_dag", named.get("task_concurrency", dag.named.get("max_active_runs")))
+        most = named.get("max_active_tis_per_dag", named.get("task_concurrency"))
         if _is_count(most):
             limits.append({"type": "concurrency", "max": most, "on_unmet": "wait"})
         whole = dag.named.get("max_active_tasks", dag.named.get("concurrency"))

@@ -15,24 +15,23 @@ from sluice.convert.draft import Draft, span
 MAX_RETRIES = 19  # a workflow has at most 20 attempts
 # Arguments of a DAG or a task that change what runs or when, and have no counterpart in Sluice.
 LOST = {
-    "dagrun_timeout": ("a DAG's run has no timeout", "set timeout on its workflows, or deadline"),
-    "on_failure_callback": ("Sluice runs no code of yours in itself", "add notify with on: [failed] to the workflows"),
+    "on_failure_callback": ("Sluice runs no code of yours in itself", "add notify with on: [failed] to the DAG"),
     "on_success_callback": ("Sluice runs no code of yours in itself", "add a schedule with a program_status trigger"),
     "on_retry_callback": ("Sluice runs no code of yours in itself", "look at the attempts: sluice runs"),
     "on_execute_callback": ("Sluice runs no code of yours in itself", "call it at the beginning of the job"),
     "on_skipped_callback": ("Sluice runs no code of yours in itself", "add a node with a join rule"),
     "sla_miss_callback": ("Sluice runs no code of yours in itself", "set deadline, and notify on: [missed_end]"),
-    "email": ("Sluice sends no mail", "add notify with on: [failed] and an SNS topic to the workflows"),
+    "email": ("Sluice sends no mail", "add notify with on: [failed] and an SNS topic to the DAG"),
     "depends_on_past": (
         "a node does not wait for its own last success: after a failure the next run goes on",
-        "limit its nodes to one at a time, and re-run what failed before the next run",
+        "add to the DAG: concurrency: {max: 1, on_unmet: wait}; and re-run what failed before the next run",
     ),
     "wait_for_downstream": (
         "a node does not wait for the nodes of the last run",
-        "limit its nodes to one at a time",
+        "add to the DAG: concurrency: {max: 1, on_unmet: wait}",
     ),
-    "sla": ("an SLA counts from the end of the interval", "set deadline: {end_within: ...} on the workflow"),
-    "deadline": ("its reference and callback are code", "set deadline: {end_within: ...} on the workflows, and notify"),
+    "sla": ("an SLA counts from the end of the interval", "set deadline: {end_within: ...} on the DAG or the workflow"),
+    "deadline": ("its reference and callback are code", "set deadline: {end_within: ...} on the DAG, and notify"),
     "pool": (
         "the size of a pool of Airflow is not in the file",
         "add to the nodes: {type: concurrency, group: NAME, max: SLOTS, on_unmet: wait}",

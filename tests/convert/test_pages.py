@@ -12,6 +12,7 @@ from tests.convert.conftest import accepted, converted
 
 PAGES = sorted((Path(__file__).parents[2] / "docs/coming-from").glob("*.md"))
 INPUT = re.compile(r"<!-- input: (\w+) (\S+) -->\n```\w*\n(.*?)^```", re.S | re.M)
+REPORT = re.compile(r"<!-- from the report -->\n```\n(.*?)^```", re.S | re.M)
 DOCUMENT = re.compile(r"<!-- document -->\n```yaml\n(.*?)^```", re.S | re.M)
 
 
@@ -21,6 +22,8 @@ def test_l20_the_example_of_a_page_is_converted_as_it_says(page: Path, tmp_path:
     assert len(inputs) == len(documents) == 1
     (kind, name, text) = inputs[0]
     (tmp_path / name).write_text(text)
-    document = converted(kind, tmp_path / name).document
+    document, report = converted(kind, tmp_path / name)
     accepted(document, tmp_path)
     assert yaml.safe_load(document) == yaml.safe_load(documents[0])
+    lines = [line for shown in REPORT.findall(page.read_text()) for line in shown.splitlines()]
+    assert [line for line in lines if line not in report.splitlines()] == []

@@ -117,3 +117,58 @@ def test_l26_a_converted_dag_starts_when_airflow_starts_it(play: Play) -> None:
 
 def test_every_converted_dag_of_the_plays_exists() -> None:
     assert {play.file for play in PLAYS} <= {file.name for file in FILES.iterdir()}
+
+
+def _play(file: str, dag: str) -> Play:
+    return next(play for play in PLAYS if (play.file, play.dag) == (file, dag) and play.runs)
+
+
+def test_l26_a_day_waits_for_the_run_of_the_day_before() -> None:
+    """max_active_runs=1: the next run begins once the one before has ended."""
+    play = _play("past.dag", "balance")
+    app = played(play)
+    first = begin(app, play.dag, play.events)
+    app.advance_to("2026-03-04T05:00Z")
+    assert [each.states["opening"] for each in app.dag_runs("balance") if each.id != first.id] in ([], ["PENDING"])
+    for name in ("opening", "postings", "closing"):
+        first.node(name).succeed()
+    second = next(each for each in app.dag_runs("balance") if each.id != first.id)
+    assert second.states == {"opening": "STARTING", "postings": "PENDING", "closing": "PENDING"}
+
+
+def test_l26_a_run_ends_at_its_dagrun_timeout() -> None:
+    """Airflow: a run that takes longer than dagrun_timeout fails, and its tasks that run are ended."""
+    play = _play("etl.dag", "clicks_daily")
+    app = played(play)
+    run = begin(app, play.dag, play.events)
+    run.node("clean").succeed()
+    for _ in range(3):  # each attempt may take 3 hours, so that the run would take longer
+        app.advance("2h50m")
+    assert run.state == "FAILED"
+    assert run.states["report"] == run.states["told"] == "BLOCKED"
+    assert "RUNNING" not in run.states.values()
+
+
+def test_l26_a_sensor_that_times_out_runs_nothing() -> None:
+    """The payments do not come: Airflow fails the sensor, and the tasks after it do not run."""
+    app = played(_play("sensors.dag", "books"))
+    begin_at = ("at 2026-03-03T02:00Z", "succeed orders load", "at 2026-03-03T06:00Z", "none books")
+    for event in begin_at:
+        what, *words = event.split()
+        if what == "at":
+            app.advance_to(words[0])
+        elif what == "succeed":
+            app.dag_runs(words[0])[-1].node(words[1]).succeed()
+    app.advance_to("2026-03-04T04:01Z")  # a day and two hours after the first event
+    assert app.dag_runs("books") == []
+    assert [record.kind for record in app.records("books~")] == ["ABORTED"]
+
+
+def test_l26_an_empty_list_is_reported() -> None:
+    """In Airflow, a task mapped over an empty list is skipped, and so are the tasks after it."""
+    app = played(_play("files.mwaa", "convert"))
+    run = begin(app, "convert", ("at 2026-03-03T00:00Z", "succeed prices_a fetch"))
+    run.node("listed").run.succeed(result=[])
+    assert run.states["each_file"] == "SUCCEEDED"
+    assert run.states["regions-0"] == "STARTING"
+    assert "in Airflow it skips them" in (FILES / "files.mwaa.report").read_text()
