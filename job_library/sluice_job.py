@@ -548,10 +548,10 @@ def result(value: Any) -> None:
 
 def _write(spark: SparkSession, uri: str, text: str) -> None:
     """Write a small file to any place that Spark can write to."""
-    jvm, java = spark._jvm, spark._jsc  # of a cluster's driver
+    jvm: Any = spark._jvm
     try:
         path = jvm.org.apache.hadoop.fs.Path(uri)
-        stream = path.getFileSystem(java.hadoopConfiguration()).create(path, True)
+        stream = path.getFileSystem(spark._jsc.hadoopConfiguration()).create(path, True)
         stream.write(bytearray(text.encode()))
         stream.close()
     except Exception as error:  # as in `_read`
@@ -782,7 +782,7 @@ def _event(item: Any, where: str) -> Event:
     snapshot = _snapshot(item, where) if "snapshot" in item else None
     instant = _field(item, "instant", (int,), where)
     period = _period(item, where) if "period" in item else None
-    more = {"snapshot": snapshot, "period": period, "result": item.get("result")}
+    more: dict[str, Any] = {"snapshot": snapshot, "period": period, "result": item.get("result")}
     return Event(kind, identity, instant, partition=partition, **more, **own)
 
 

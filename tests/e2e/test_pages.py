@@ -118,6 +118,11 @@ def results(printed: str) -> list[str]:
     return [re.sub(r', "seconds": [\d.]+', "", line) for line in lines]
 
 
+def states(command: str, printed: str) -> list[str]:
+    """The states of runs and backfills; none for a log, whose page begins with what stderr says."""
+    return [] if " logs " in command else STATE.findall(printed)
+
+
 def compared(reader: Reader, page: str) -> int:
     """Follow a page, and compare the states that its lists and DAG runs have, and what its jobs do, with the page.
     Returns of how many commands."""

@@ -360,7 +360,7 @@ def test_w18_a_large_result_is_written_with_a_warning(
     assert (tmp_path / "result.json").stat().st_size == 11_011
 
 
-def test_w18_a_result_that_is_no_json_or_has_no_place_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_w18_a_result_without_json_or_a_place_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SLUICE_RESULT_FILE", raising=False)
     monkeypatch.setattr(sluice_job, "_loaded", [])
     with pytest.raises(sluice_job.ResultError, match="expected a value that JSON can hold, got .*; convert it"):

@@ -122,7 +122,7 @@ def test_w18_what_follows_a_skipped_branch_is_skipped_with_it(world: World) -> N
     ],
 )
 @pytest.mark.parametrize("first", ["a", "b"])
-def test_w18_a_result_that_does_not_match_skips_whatever_the_rule(
+def test_w18_an_unmet_result_skips_whatever_the_rule(
     world: World, rule: str, unmet: str, failed: str, first: str
 ) -> None:
     """Also if the other node before it has succeeded, unless one success is enough; in any order of the ends."""
@@ -271,7 +271,7 @@ def test_w18_a_rerun_of_the_branch_alone_decides_nothing(world: World, again: An
     assert "skipped" not in views(world)[0]["reruns"][0]
 
 
-def test_w18_a_disabled_dag_and_a_changed_one_keep_their_branches(world: World) -> None:
+def test_w18_a_run_of_a_changed_dag_keeps_its_branches(world: World) -> None:
     """A run keeps the patterns with which it began."""
     world.deploy(dags.app(branched()))
     begin(world)

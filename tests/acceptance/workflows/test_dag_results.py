@@ -48,7 +48,7 @@ def context_of(world: World, node: str) -> dict[str, Any]:
     return dict(run.request)
 
 
-def test_w18_the_result_of_a_job_is_on_its_run_and_in_the_next_context(world: World) -> None:
+def test_w18_a_result_is_on_its_run_and_in_the_next_context(world: World) -> None:
     world.deploy(dags.app(dag("a -> b", "b -> c")))
     begin(world)
     assert context_of(world, "a")["result_uri"].startswith("s3://control/results/demo.flights.daily~")
@@ -73,7 +73,7 @@ def test_w18_a_node_gets_the_results_of_all_nodes_before_it(world: World) -> Non
     assert given == {"a": {"rows": 1}, "b": None, "c": ["s3://lake/c"]}, "only a success has a result"
 
 
-def test_w18_a_result_of_11_kb_is_refused_and_the_run_ends_as_it_did(world: World) -> None:
+def test_w18_a_result_of_11_kb_is_refused_and_the_run_ends(world: World) -> None:
     world.deploy(dags.app(dag("a -> b")))
     begin(world)
     ends(world, "a", result=LARGE)
@@ -127,9 +127,7 @@ def test_w18_an_end_that_comes_twice_keeps_the_first_result(world: World) -> Non
     assert shown(world, "a")["result"] == FOUND
 
 
-def test_w18_an_outage_of_the_bucket_loses_neither_end_nor_result(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_w18_an_outage_of_the_bucket_loses_no_end_and_no_result(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.deploy(dags.app(dag("a -> b")))
     begin(world)
     run = world.targets.emr.runs[living(world)["a"]]
