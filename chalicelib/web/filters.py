@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import partial
+from typing import Any
 
 from chalice.app import Request
 
@@ -70,7 +71,7 @@ def chosen_by(request: Request, wanted: Chosen, read: Read, sorted_by_time: bool
     return chosen(read, Chooser(ports(), wanted, sees(request)).kept, MAX_READ)
 
 
-def by_days(wanted: Chosen, ns: str, read: lists.ReadOf[Row]) -> Read:
+def by_days(wanted: Chosen, ns: str, read: lists.ReadOf[Any]) -> Read:
     """A read of the rows of a namespace day by day, of the span that a request names."""
     return partial(lists.of_namespace, read, ns, wanted.days(ports().clock.now()))
 

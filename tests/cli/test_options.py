@@ -6,9 +6,11 @@ The commands and their options come from the tree of commands, so a new one need
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from typer.testing import Result
 from sluice.cli import ENTRIES, frame
 from tests.cli import whole_api
 from tests.cli.conftest import Sluice
-from tests.cli.played_api import PlayedApi
+from tests.cli.played_api import PlayedApi, Request
 from tests.cli.recorded import JOB
 
 ROOT = Path(__file__).parents[2]
@@ -205,6 +207,26 @@ FILES = {
 }
 
 
+@cache
+def operations() -> list[tuple[str, re.Pattern[str], set[str]]]:
+    """The method, the path and the query parameters of each operation of the OpenAPI document."""
+    paths = json.loads((ROOT / "docs" / "openapi.json").read_text())["paths"]
+    return [
+        (method.upper(), re.compile(re.sub(r"{\w+}", "[^/]+", path)),
+         {each["name"] for each in operation["parameters"] if each["in"] == "query"})
+        for path, methods in paths.items()
+        for method, operation in methods.items()
+    ]  # fmt: skip
+
+
+def is_described(request: Request) -> bool:
+    """Whether the OpenAPI document has an operation with these query parameters."""
+    return any(
+        method == request.method and path.fullmatch(request.path) and set(request.query) <= query
+        for method, path, query in operations()
+    )
+
+
 @pytest.fixture
 def play(
     api: PlayedApi, sluice: Sluice, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
@@ -220,6 +242,7 @@ def play(
         monkeypatch.chdir(folder)
         api.requests.clear()
         done: Result = sluice(*words)
+        assert [each for each in api.requests if not is_described(each)] == [], "the OpenAPI document has it"
         sent = [(each.method, each.path, each.query, json.dumps(each.body)) for each in api.requests]
         written = sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
         return done.exit_code, done.stdout, done.stderr, sent, written
@@ -265,7 +288,7 @@ def test_no_option_of_a_command_is_ignored(play: Play, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_each_command_works_as_it_is_played(play: Play, name: str) -> None:
+def test_o8_each_command_works_and_sends_what_openapi_has(play: Play, name: str) -> None:
     code, _, stderr, *_ = play(*name.split(), *COMMANDS[name].words)
     assert (code, "unexpected" in stderr) == (COMMANDS[name].code, False), stderr
 

@@ -78,7 +78,7 @@ def test_the_page_keeps_its_style_types_and_rules(script: str) -> None:
     npm(script)
 
 
-def test_each_view_and_action_works_in_a_browser() -> None:
+def test_o8_each_view_and_action_works_in_a_browser() -> None:
     npm("browser", SAMPLE="yes")
 
 

@@ -120,7 +120,7 @@ def test_the_page_learns_whose_console_it_is(tmp_path: Path, monkeypatch: pytest
     }
 
 
-def test_each_view_shows_the_answers_of_the_product(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_o8_each_view_shows_the_answers_of_the_product(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with session(tmp_path) as reader:
         # The browser's clock is that of this machine.
         reader.world.clock.wait_until(int(time.time() * 1000) - 3 * 3_600_000)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +17,7 @@ from sluice.cli import app
 from sluice.client import Client
 
 pytestmark = pytest.mark.cloud
-PATIENCE = "60s"
+PATIENCE = "2m"
 
 
 def sluice(*words: str) -> str:
@@ -38,17 +39,18 @@ def place(cloud: Endpoints, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     client.delete(f"/v1/namespaces/{namespace}")
 
 
-def received(namespace: str, kind: str, *more: str) -> Any:
-    """Make a receiver, send a message to it, and wait for it."""
-    made = json.loads(sluice("local", kind, "orders", "-n", namespace, "--count", "0", "--json", *more))
-    target, name = json.dumps(made["target"]), f"{namespace}.shop.{kind}"
-    printed: list[str] = []
-    waits = ("local", kind, "orders", "-n", namespace, "--once", "--timeout", PATIENCE, "--json", *more)
-    reader = threading.Thread(target=lambda: printed.append(sluice(*waits)))
-    reader.start()
-    sluice("message", "put", name, "--due", "2s", "-d", f'{{"to": "{kind}"}}', "-t", target)
-    reader.join()
-    return json.loads(printed[0].splitlines()[1])
+def received(namespace: str, kind: str) -> Any:
+    """Start a receiver in a process of its own, send a message to it, and wait for it."""
+    words = ("local", kind, "orders", "-n", namespace, "--once", "--timeout", PATIENCE, "--json")
+    code = "import sys; sys.argv[0] = 'sluice'; from sluice.cli import app; app()"
+    with subprocess.Popen([sys.executable, "-c", code, *words], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        made = json.loads(process.stdout.readline())
+        name = f"{namespace}.shop.{kind}"
+        sluice("message", "put", name, "--due", "2s", "-d", f'{{"to": "{kind}"}}', "-t", json.dumps(made["target"]))
+        printed, _ = process.communicate(timeout=150)
+    assert process.returncode == 0
+    return json.loads(printed)
 
 
 @pytest.mark.parametrize("kind", ["queue", "topic", "hook"])

@@ -23,7 +23,7 @@ def test_the_openapi_file_is_that_of_the_code(page: Any) -> None:
     assert openapi_page.without_examples(page) == json.loads(json.dumps(openapi.describe())), HOW
 
 
-def test_every_operation_has_valid_examples(page: Any) -> None:
+def test_o8_every_operation_has_valid_examples(page: Any) -> None:
     assert openapi_page.faults(page) == {}, HOW
     operations = {each["operationId"] for methods in page["paths"].values() for each in methods.values()}
     without_answer = {"204"}

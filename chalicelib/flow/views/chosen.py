@@ -169,8 +169,8 @@ def facts_of(row: Row, now: Instant) -> Facts:
     match row:
         case Run():
             kind = row.request.target.get("type")
-            texts = (row.run_id, row.fired_by, row.reason)
-            return Facts(row.schedule, row.claimed_at, row.state, texts, _is_late_run(row, now), row.workflow, kind)
+            said = (row.run_id, row.fired_by, row.reason)
+            return Facts(row.schedule, row.claimed_at, row.state, said, _is_late_run(row, now), row.workflow, kind)
         case Job():
             return Facts(row.schedule, row.created_at, row.state, (row.job_id, row.reason), None, kind=row.kind)
         case DeadLetter():

@@ -176,8 +176,8 @@ def list_dead_letters(request: Request, ns: str) -> Json:
     named = query(request, "schedule")
     schedule = None if named is None else _full(ns, named)
     read = partial(dead_letters.listed, ports(), ns, schedule)
-    read = filters.chosen_by(request, filters.of(request, ns), read, sorted_by_time=True)
-    return listing(request, read, dead_letters.view)
+    chosen = filters.chosen_by(request, filters.of(request, ns), read, sorted_by_time=True)
+    return listing(request, chosen, dead_letters.view)
 
 
 def redrive_dead_letter(request: Request, ns: str, run_id: str) -> Response:
