@@ -131,7 +131,7 @@ def compared(reader: Reader, page: str) -> int:
         if any(word in command for word in (" logs ", " list ", " dags show ")):
             shown = answer.replace("s3://sluice-lake/", f"s3://{reader.lake}/")
             until = time.monotonic() + 60  # a log, and the end of a backfill, follow the end of a run
-            while results(printed) != results(shown) or STATE.findall(printed) != STATE.findall(shown):
+            while results(printed) != results(shown) or states(command, printed) != states(command, shown):
                 assert time.monotonic() < until, f"{command}\n{printed}"
                 printed = reader.types(command, answer)
             lists += 1
