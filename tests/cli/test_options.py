@@ -113,6 +113,7 @@ COMMANDS: dict[str, Base] = {
     **dict.fromkeys(("dags run", "dags enable", "dags disable", "dags pause", "dags resume", "dags why"), OF_DAG),
     "dags rerun": base("daily", "ID", "--all", *PLACE, from_=(("daily", "ID", *PLACE), ("--from", "join")),
                        only=(("daily", "ID", *PLACE), ("--only", "join")), all=(("daily", "ID", *PLACE), ("--all",))),
+    "dags elements": base("daily", "ID", "load", *PLACE),
     "dags skip": base("daily", AT, *PLACE),
     "dags unskip": base("daily", AT, *PLACE),
     "why job": base(JOB),

@@ -116,6 +116,7 @@ ANSWERS: tuple[tuple[str, str, Any], ...] = (
     ("GET", r"/jobs/[^/]+/why", recorded.job_why()),
     ("GET", r"/runs/[^/]+/why", recorded.run_why()),
     ("GET", r"/runs/[^/]+/logs", test_logs.log("one", "two", state="SUCCEEDED")),
+    ("GET", r"/dags/[^/]+/runs/[^/]+/nodes/[^/]+/elements", {"items": [], "next_cursor": None}),
     ("GET", r"/dags/[^/]+/runs/[^/]+", RUN),
     ("GET", r"/v1/runs/[^/]+", recorded.run_page(recorded.run())),
     ("GET", r"/v1/jobs/[^/]+", recorded.job()),
