@@ -148,7 +148,8 @@ class DagRun(NamedTuple):
     node: str | None
 
 
-class Each(NamedTuple):
+@dataclass(frozen=True)
+class Each:
     """The element of a list for which a node of a DAG runs: its ``index`` from 0 on, the ``count`` of elements, and its
     ``value``, any JSON."""
 

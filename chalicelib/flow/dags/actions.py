@@ -105,9 +105,9 @@ def check(ports: Ports, dag: Dag, made: Compiled) -> None:
             got = f"{edge.from_}, whose {target.type} target reports none"
             hint = "remove the edges from this node, or give its workflow a target with a lifecycle"
             raise errors.invalid(f"edges.{number}.from", expected, got, hint)
-    for name, node in dag.nodes.items():
+    for name, mapped in dag.nodes.items():
         target = workflows[name].target
-        if node.each is not None and not target.reports_end(target.model_dump(mode="json")):
+        if mapped.each is not None and not target.reports_end(target.model_dump(mode="json")):
             expected = "a workflow whose target reports how its runs end: the node is done when each element is"
             hint = "give the workflow a target with a lifecycle, or send the whole list to one run"
             raise errors.invalid(f"nodes.{name}.workflow", expected, f"one with a {target.type} target", hint)
