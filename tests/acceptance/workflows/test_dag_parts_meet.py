@@ -6,12 +6,18 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.ref import ref_of
+from chalicelib.core.why import Why
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.dags import actions as flow
 from chalicelib.flow.dags import elements as views_of
 from chalicelib.flow.dags import runs as dag_runs
+from chalicelib.flow.jobs import elements as of_elements
 from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.schedules import pauses
+from chalicelib.flow.system import dispatch
+from chalicelib.ports import Ports
 from tests.acceptance.words import day, doze
 from tests.acceptance.workflows.test_dag_each import DAILY, FILES, done, living, mapped, starts
 from tests.acceptance.workflows.test_dag_limits import ONE, START, TEAM, active, backfilled, notices, states
@@ -392,3 +398,23 @@ def test_w4_a_dag_made_again_at_once_runs_its_nodes(world: World) -> None:
     ends(world, "a")
     ends(world, "b")
     assert dags.state(world) == {"a": "SUCCEEDED", "b": "SUCCEEDED"}
+
+
+def test_w19_a_retry_that_begins_meanwhile_is_cancelled(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The node is cancelled while an element waits for its next attempt, which begins in that moment."""
+    begin(world, workflow={"retries": {"attempts": 2, "delay": "30s"}}, result={"files": ["a"]})
+    done(world, 0, "FAILED")
+    drop_at = of_elements.drop_at
+
+    def begun_first(ports: Ports, key: tuple[str, int, str], why: Why) -> bool:
+        world.clock.pass_by("31s")
+        job = ports.rows.get(Job, *key)
+        assert job is not None
+        dispatch.dispatch(ports, ref_of(job))
+        return drop_at(ports, key, why)
+
+    monkeypatch.setattr(of_elements, "drop_at", begun_first)
+    run_actions.cancel(world.ports, dags.views(world)[0]["nodes"]["load"]["run_id"], "ann")
+    world.settle()
+    assert [run.request["attempt"] for run in world.targets.emr.runs.values() if "each" in run.request] == [1, 2]
+    assert living(world) == {}, "no poll has to find it"
