@@ -47,7 +47,7 @@ class Plan:
         self.lists: dict[str, str] = {}
         for up, down in (edge.split(" -> ") for edge in edges):
             waits = self.rules.get(down) in (None, "none_failed", "all_done")
-            if waits and up not in self.lists and down not in self.lists.values() and chance.random() < 0.5:
+            if waits and up not in self.lists and down not in self.lists.values() and chance.random() < 0.8:
                 self.lists.setdefault(down, up)
         self.at_once = {node: chance.choice([None, 1, 2]) for node in sorted(self.lists)}
         self.branches = {e for e in drawn_branches(edges, self.rules, chance) if e[0] not in self.lists}
@@ -98,11 +98,11 @@ class Driver:
 
     def end(self, run: EmrRun, failing: float) -> None:
         """The program of a run hands on a list and which nodes it picks, or nothing, or no object; and it ends."""
-        made = {
+        made: Any = {
             "pick": [node for node in "abcdefg" if self.chance.random() < 0.6],
             "list": [self.chance.randint(0, 9) for _ in range(self.chance.randint(0, 4))],
         }
-        result = self.chance.choice([made, made, made, made, {}, None, "none"])
+        result = self.chance.choice([made] * 9 + [{}, None, "none"])
         if result is not None:
             dags.hands_on(self.world, run, result)
         self.handed_on[run.request["run_id"], run.request["attempt"]] = result
