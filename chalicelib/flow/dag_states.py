@@ -86,7 +86,7 @@ def node_keys(
         if schedule_state is None:
             found[node] = None
             continue
-        generation = dag_status.generation_at(schedule_state, run.claimed_at)
+        generation = dag_status.generation_at(schedule_state, run)
         run_id = ids.job_id(name, generation, str(round_))
         lives = schedule_state.mode in GATHERING_MODES and schedule_state.generation == generation
         found[node] = NodeKey(name, generation, gather.gathering_key(dag_status.correlation_of(round_)), run_id, lives)

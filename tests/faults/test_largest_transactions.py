@@ -31,6 +31,7 @@ from chalicelib.flow.fires import emit
 from tests.acceptance.words import absent, any_of, concurrency, event, fresh, on, partition, rate, time
 from tests.flow.stored import send
 from tests.support import backfills
+from tests.support import dags as graphs
 from tests.support.fakes import APPLICATION
 from tests.support.schedules import at, partitions
 from tests.support.world import EMR, SQS, World, day, flights
@@ -215,6 +216,18 @@ def plays_dags() -> Sizes:
     world.finish("FAILED")
     world.settle()
     dags.delete(world.ports, f"{APP}.graph", "tester")
+    return sizes
+
+
+def plays_elements() -> Sizes:
+    """A node with more elements than one transaction begins, of a list as large as a result may be."""
+    world = World(wake_shards=1, history_shards=1)
+    load = {"workflow": "w_load", "each": {"of": "scan"}}
+    world.deploy(graphs.app(graphs.dag("scan -> load", nodes={"load": load})))
+    sizes = measured(world)
+    world.upload(day(1))
+    world.settle()
+    graphs.ends(world, "scan", result=["v" * 220] * 44)
     return sizes
 
 
@@ -420,6 +433,7 @@ CASES: dict[str, Case] = {
         plays_puts,
         plays_deployments,
         plays_dags,
+        plays_elements,
         plays_claims,
         plays_backfills,
         plays_timers,
@@ -448,6 +462,7 @@ LARGEST: dict[str, tuple[str, int]] = {
     "flow/notices/notices.py::_take": ("notices", 90),
     "flow/notices/notices.py::close_window": ("notices", 6),
     "flow/runs/complete.py::advance_run": ("queues", 80),
+    "flow/runs/element_ends.py::write": ("elements", 41),
     "flow/schedules/actions.py::delete": ("deployments", 45),
     "flow/schedules/actions.py::disable": ("puts", 45),
     "flow/schedules/actions.py::enable": ("puts", 45),
@@ -458,7 +473,6 @@ LARGEST: dict[str, tuple[str, int]] = {
 }
 # Places whose plans no document lengthens, and those that a longer plan above contains: why they are short.
 SHORT: dict[str, str] = {
-    "flow/backfills/backfill.py::_close_node": "one node: its tombstone, its record, and what its job holds",
     "flow/backfills/reprocess.py::_step": "one step, and its backfill",
     "flow/definitions/store.py::remove": "one document; of a namespace three others, of a dataset its prefix and watch",
     "flow/fires/zone_rules.py::_prepare_again": "as many fires of one timer as fit; others stay",
@@ -471,6 +485,7 @@ SHORT: dict[str, str] = {
     "flow/jobs/check.py::_expire_waiting": "two jobs, and a waiter",
     "flow/deliveries/books.py::_book": "one delivery, and what its job holds",
     "flow/deliveries/books.py::_not_taken": "one delivery, its letter and notice, and what its job holds",
+    "flow/jobs/dag_cancel.py::_close_node": "one node: its tombstone, its record, and what its job holds",
     "flow/jobs/drop.py::_close": "one job, and what it holds",
     "flow/check_result.py::committed": "one job, its notice, and what it holds",
     "flow/notices/deadlines.py::judge_deadline": "one watch, and two notices",

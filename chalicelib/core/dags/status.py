@@ -17,7 +17,6 @@ from chalicelib.core.dags.join import Decision, Outcome
 from chalicelib.core.dags.rounds import Round
 from chalicelib.core.definitions import dag as definition_dag
 from chalicelib.core.definitions.dag import Dag, Edge, Node
-from chalicelib.core.instants import Instant
 from chalicelib.core.results import Result
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.job import Job
@@ -97,11 +96,14 @@ def frozen(dag: Dag, dag_run: str, row: DagRun | None) -> dict[str, NodeState]:
     return found
 
 
-def generation_at(schedule_state: ScheduleState, instant: Instant) -> int:
-    """The generation of a node's schedule that runs the node for a DAG run that began at ``instant``. There may be
-    several, since a deleted DAG can be created again. A generation is the instant at which it began."""
+def generation_at(schedule_state: ScheduleState, begun: Run) -> int:
+    """The generation of a node's schedule that runs the node for the DAG run that the run ``begun`` has begun. There
+    may be several, since a deleted DAG can be created again. A generation is the instant at which it began, or a little
+    later if another one began at that instant. The nodes of a DAG are put before its start, so theirs is not after
+    that of the start."""
+    latest = max(begun.claimed_at, begun.generation)
     known = (*schedule_state.former, schedule_state.generation)
-    return max((began for began in known if began <= instant), default=known[0])
+    return max((began for began in known if began <= latest), default=known[0])
 
 
 def node_states(

@@ -257,6 +257,10 @@ def _check_rules(dag: Dag) -> None:
         if edge.if_ is not None and rule in ("one_failed", "always"):
             hint = f"leave if out, or give {edge.to} another rule"
             raise invalid(f"edges.{number}.if", f"no if: {edge.to} does not wait for successes", rule, hint)
+        if edge.if_ is not None and dag.nodes[edge.from_].each is not None:
+            hint = f"leave if out, or put a node after {edge.from_} that hands on a result"
+            expected = "no if after a node with each: its elements have a result each, and the node has none"
+            raise invalid(f"edges.{number}.if", expected, edge.from_, hint)
     _check_patterns(dag)
 
 

@@ -125,7 +125,8 @@ def drop_job(
     plan = claim.drop_plan(job, ending, held, now, exact or job.is_bundle)
     if job.backfill is not None:
         plan.append(WakeBackfill(job.schedule, job.backfill, now))
-    told = kind == "ABORTED" and not job.traits.retries
+    of_whole = job.element is not None and job.rerun_of is None  # the run of its node tells of all elements, once
+    told = kind == "ABORTED" and not job.traits.retries and not of_whole
     notices_due = notices.of_job(ports, job, "aborted", why, now) if told else []
     outcome = committed(ports, [*plan, *notices_due], "aborted" if kind == "ABORTED" else "dropped", why)
     if outcome is not None:

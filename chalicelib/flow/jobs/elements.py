@@ -93,6 +93,7 @@ def _cancel_one(ports: Ports, whole: Run, run_id: str, index: int, run: Run | No
     last = run or next(iter(ports.runs.attempts(run_id)[-1:]), None)
     if last is not None and last.state == "RETRYING":
         again = sort_keys.retry(run_id, last.attempt + 1)
-        drop_at(ports, (whole.schedule, whole.generation, again), whole.reason)
+        if not drop_at(ports, (whole.schedule, whole.generation, again), whole.reason):
+            run_follow.request_cancel(ports, run_id, last.attempt + 1, whole.reason)
     elif last is not None:
         run_follow.request_cancel(ports, run_id, last.attempt, whole.reason)

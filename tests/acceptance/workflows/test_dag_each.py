@@ -405,6 +405,11 @@ def test_w19_elements_of_elements_are_refused(world: World) -> None:
         world.deploy(dags.app(mapped("scan -> load", "load -> parse", nodes=nodes)))
 
 
+def test_w19_no_branch_asks_for_a_result_of_elements(world: World) -> None:
+    with pytest.raises(ValidationError, match="no if after a node with each"):
+        world.deploy(dags.app(mapped("scan -> load", dags.edge("load -> report", **{"if": {"mode": ["full"]}}))))
+
+
 def test_w19_a_target_that_reports_no_end_has_no_elements(world: World) -> None:
     queue = {"target": {"type": "sqs", "queue_url": "https://sqs.eu-west-1.amazonaws.com/000000000000/q"}}
     with pytest.raises(SluiceError, match="the node is done when each element is"):
