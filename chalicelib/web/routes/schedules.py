@@ -39,9 +39,9 @@ class NextPeriodView(PeriodView):
 
 
 class PreviewView(View):
-    """The next fires: their nominal instants, and when each is due. Those in ``skipped`` start nothing. ``zone`` is that of the schedule. Each fire has
-    ``events_per_fire`` events, and ``fires_per_day`` counts each of them. ``periods`` has those of a schedule with
-    ``per``, from the present one on, 100 at most."""
+    """The next fires: their nominal instants, and when each is due. Those in ``skipped`` start nothing. ``zone`` is
+    that of the schedule. Each fire has ``events_per_fire`` events, and ``fires_per_day`` counts each of them.
+    ``periods`` has those of a schedule with ``per``, from the present one on, 100 at most."""
 
     items: list[At]
     due: list[At]
