@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +38,10 @@ MAX_PAUSE = 10.0  # seconds; the maximum, even if the server asks for more
 PAGE = 100
 LARGE_PAGE = 2_000  # of schedules in short
 GLANCES = 50
+
+# The schedule of a node of a DAG as people write it, in a path, and in the parameter or field ``schedule``.
+_NODE_IN_PATH = re.compile(r"^/v1/namespaces/([^/]+)/apps/([^/]+)/schedules/([\w-]+)%2F([\w-]+)(?=/|$)")
+_NODE = re.compile(r"([\w-]+)\.([\w-]+)\.([\w-]+)/([\w-]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +175,9 @@ class Client:
         """Send a request and return the answer with its ETag. The request is repeated while the API answers "later",
         unless a repeat could do harm. A POST without a key would act twice, unless it is ``repeatable``. A repeated
         conditional request would fail because of the first one. If a DELETE without an answer is repeated and finds
-        nothing, the first one has deleted it: the answer is empty."""
+        nothing, the first one has deleted it: the answer is empty. The node of a DAG may be named as
+        ``demo.flights.nightly/load``, in a path with ``%2F``: its schedule is read first, that of the present graph."""
+        path, query, body = self._in_path(path), self._in_field(query), self._in_field(body)
         url = self.url + path + _query(query)
         headers = {"Accept": "application/json"}
         if body is not None:
@@ -188,6 +195,22 @@ class Client:
             if unanswered and method == "DELETE":
                 return Answer({}, None)
             raise
+
+    def _in_path(self, path: str) -> str:
+        """The path, in which a node of a DAG has the name of its schedule."""
+        found = _NODE_IN_PATH.match(path)
+        return path if found is None else _path_of(self._schedule_of(*found.groups())) + path[found.end() :]
+
+    def _in_field(self, given: Any) -> Any:
+        """A query or a body, in whose field ``schedule`` a node of a DAG has the name of its schedule."""
+        name = (given or {}).get("schedule")
+        found = _NODE.fullmatch(name) if isinstance(name, str) else None
+        return given if found is None else {**given, "schedule": self._schedule_of(*found.groups())}
+
+    def _schedule_of(self, namespace: str, app: str, dag: str, node: str) -> str:
+        """The full name of the schedule of a node. The workflow that the start of a DAG runs is its present graph."""
+        start = self.get(_path_of(f"{namespace}.{app}.{dag}~"))
+        return f"{start['workflow']}~{node}"
 
     def _send(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, attempts: int
@@ -222,6 +245,11 @@ def url_of(environment: Mapping[str, str]) -> str:
 
 def _space(namespace: str) -> str:
     return f"/v1/namespaces/{segment(namespace)}"
+
+
+def _path_of(schedule: str) -> str:
+    namespace, app, name = schedule.split(".")
+    return f"/v1/namespaces/{segment(namespace)}/apps/{segment(app)}/schedules/{segment(name)}"
 
 
 def segment(name: str) -> str:

@@ -87,9 +87,10 @@ def check_reference(name: str, field: str | None = None) -> str:
     return name
 
 
-def _check_stored(name: str) -> str:
+def check_stored(name: str, field: str | None = None) -> str:
+    """Returns a name as `check_reference` takes it, or the full name of a schedule of a message or a DAG."""
     own = _OF_MESSAGE.fullmatch(name) or _OF_DAG.fullmatch(name)
-    return name if own else check_reference(name)
+    return name if own else check_reference(name, field)
 
 
 def _known_zone(name: str, info: ValidationInfo) -> str:
@@ -117,7 +118,7 @@ def _refuse_number(given: object) -> object:
 Name = Annotated[str, AfterValidator(check_name)]
 
 
-StoredReference = Annotated[str, AfterValidator(_check_stored)]  # also the names that only messages and DAGs have
+StoredReference = Annotated[str, AfterValidator(check_stored)]  # also the names that only messages and DAGs have
 
 
 Reference = Annotated[str, AfterValidator(check_reference)]

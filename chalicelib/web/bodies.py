@@ -188,7 +188,7 @@ class NewPartition(Document):
 class Redrive(Document):
     """The dead letters to deliver again: the newest ``limit`` of a schedule (``app.name`` or its full name)."""
 
-    schedule: Reference
+    schedule: StoredReference
     limit: int = Field(default=100, ge=1, le=100)
 
 

@@ -53,7 +53,7 @@ KINDS = {
     "_check_duration": "duration",
     "check_name": "name",
     "check_reference": "name of a definition",
-    "_check_stored": "name of a definition",
+    "check_stored": "name of a definition",
     "_check_when": "instant or span",
     "_check_life": "instant or span",
 }

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sluice import names, render
+from sluice import names, render, wording
 from sluice.cli import filters, frame, search, tables
 from sluice.client import Client, Document
 from sluice.errors import WrongUsage
@@ -173,4 +173,4 @@ def show_one(view: Document, as_json: bool) -> None:
         return
     from sluice import yaml12
 
-    print(yaml12.dump(view), end="")
+    print(wording.as_written(yaml12.dump(view)), end="")

@@ -51,13 +51,14 @@ def preview(
         return
     now, dues = frame.now(), answer.get("due") or answer["items"]
     zone = answer.get("zone", "UTC")  # an older API has none
+    skipped = answer.get("skipped") or ()  # an older API has none
     local = zones.zone(zone) if zone != "UTC" else None
     fires: list[tuple[render.Cell, ...]] = [
         (
             str(number),
             wording.exact(at),
             wording.wall(at, local) if local is not None else None,
-            wording.ago(due, now),
+            wording.ago(due, now) if at not in skipped else render.dim("skipped"),
             wording.exact(due) if due != at else None,
         )
         for number, (at, due) in enumerate(zip(answer["items"], dues, strict=True), 1)

@@ -107,7 +107,8 @@ def schedule(
     try:
         answer = client.get(f"{names.path_of(SCHEDULE, full)}/why")
     except ApiRefused as refused:
-        of_dag = _found(client, f"{names.path_of(DAG, full)}/why") if refused.code == "not_found" else None
+        may_be_dag = refused.code == "not_found" and "/" not in full
+        of_dag = _found(client, f"{names.path_of(DAG, full)}/why") if may_be_dag else None
         if of_dag is None:
             raise
         answer = of_dag

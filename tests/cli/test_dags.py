@@ -28,6 +28,13 @@ def test_w4_dags_are_listed_with_their_state(api: PlayedApi, sluice: Sluice) -> 
         assert result.stdout.splitlines()[1].split()[:3] == [NAME, "enabled", "3"]
 
 
+def test_w20_dags_are_filtered_by_their_state(api: PlayedApi, sluice: Sluice) -> None:
+    other = recorded_dags.dag() | {"name": "demo.flights.held", "state": "hold"}
+    api.play("GET", ALL, listed(recorded_dags.dag(), other))
+    result = sluice("dags", "list", "-a", "demo.flights", "--state", "hold")
+    assert [line.split()[0] for line in result.stdout.splitlines()[1:]] == ["demo.flights.held"]
+
+
 def test_w4_a_dag_is_described_with_its_edges_and_last_runs(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", ONE, Played(200, recorded_dags.dag()))
     api.play("GET", f"{ONE}/runs", listed(recorded_dags.dag_run()))

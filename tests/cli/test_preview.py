@@ -43,6 +43,14 @@ def test_o8_preview_has_the_wall_time_of_the_schedule(api: PlayedApi, sluice: Sl
     assert ["fires", "a", "day", "480"] in lines and ["events", "a", "day", "1,440"] in lines
 
 
+def test_preview_marks_the_fires_that_are_skipped(api: PlayedApi, sluice: Sluice) -> None:
+    first, second = "2126-11-22T10:00:00.000Z", "2126-11-22T10:01:00.000Z"
+    api.play("GET", PATH, fires(first, second) | {"skipped": [second]})
+    lines = [line.split() for line in sluice("preview", CLEAN).stdout.splitlines()]
+    assert "skipped" not in lines[-2]
+    assert lines[-1][-1] == "skipped"
+
+
 def test_preview_shows_when_a_jittered_fire_is_due(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", PATH, fires("2126-11-22T10:00:00.000Z", due=["2126-11-22T10:04:07.000Z"]))
     page = sluice("preview", CLEAN).stdout

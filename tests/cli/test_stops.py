@@ -45,6 +45,14 @@ def test_l24_a_stop_says_what_it_held(api: PlayedApi, sluice: Sluice) -> None:
     assert json.loads(sluice("stop", "demo", "-r", "repair", "--json").stdout) == report
 
 
+def test_l24_timeouts_are_stopped_if_it_is_said(api: PlayedApi, sluice: Sluice) -> None:
+    report = {**EMPTY, "changed": [CLEAN], "stops": [{**STOP, "timeouts": "stop"}]}
+    api.play("POST", f"{NS}/stop", report)
+    done = sluice("stop", "demo", "--reason", "repair", "--stop-timeouts")
+    assert done.stdout.splitlines()[-1] == f"{SAID}; timeouts stand still"
+    assert [request.body for request in api.requests] == [{"reason": "repair", "timeouts": "stop"}]
+
+
 @pytest.mark.parametrize(
     ("args", "path", "body"),
     [

@@ -121,8 +121,10 @@ class World(Engine):
     def resume(self, name: str) -> None:
         pauses.resume(self.ports, full(name), "tester")
 
-    def stop(self, place: str = "demo", tag: str = "", reason: str = "repair") -> StopReportView:
-        return stops.stop(self.ports, Scope(place, tag), reason, "ann")
+    def stop(
+        self, place: str = "demo", tag: str = "", reason: str = "repair", stop_timeouts: bool = False
+    ) -> StopReportView:
+        return stops.stop(self.ports, Scope(place, tag), reason, "ann", timeouts="stop" if stop_timeouts else "count")
 
     def start(self, place: str = "demo", tag: str = "") -> StopReportView:
         return stops.start(self.ports, Scope(place, tag))

@@ -23,7 +23,7 @@ from tests.web.conftest import APP, NS, WEEKDAYS, Api, installation, settle_in
 from tests.web.signed import Signer, enforcing, member, role
 from tests.web.test_uploads import sent
 
-REFERENCES = {documents.check_reference, documents._check_stored}
+REFERENCES = {documents.check_reference, documents.check_stored}
 AUTHOR, ADMIN = Signer(role("ours")), Signer(role("platform"))
 LAKE = "/v1/namespaces/lake"
 KEYS = ["year", "month", "day"]

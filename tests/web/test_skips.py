@@ -34,6 +34,7 @@ def test_l19_what_the_preview_lists_can_be_skipped_and_unskipped(api: Api, trigg
 
     assert skip(api, third) == [third]
     assert skip(api, first) == [first, third]
+    assert api.get(f"{ONE}/preview?count=3")["skipped"] == [first, third]
     assert skip(api, second) == [first, second, third]
     assert unskip(api, second) == [first, third]
 

@@ -48,6 +48,16 @@ def test_l24_a_stop_of_an_app_by_a_tag(api: Api) -> None:
     assert api.post(f"{APP}/start", {"tag": "team=a"})["changed"] == ["demo.flights.nightly"]
 
 
+def test_l24_a_stop_says_what_becomes_of_timeouts(api: Api) -> None:
+    made(api)
+    assert [each["timeouts"] for each in api.post(f"{NS}/stop", {"reason": "r"})["stops"]] == ["count"]
+    [stop] = api.post(f"{NS}/stop", {"reason": "r", "timeouts": "stop"})["stops"]
+    assert stop["timeouts"] == "stop"
+    assert api.get(f"{NS}/stops")["stops"] == api.get(ONE)["stops"] == [stop]
+    error = api.refused(400, "POST", f"{NS}/stop", {"reason": "r", "timeouts": "wait"})
+    assert error["field"] == "timeouts"
+
+
 def test_l24_a_stop_and_a_start_are_one_audit_record_each(api: Api) -> None:
     made(api)
     api.post(f"{APP}/stop", {"reason": "r"})

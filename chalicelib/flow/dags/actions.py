@@ -160,7 +160,7 @@ def dag_view(ports: Ports, name: str) -> dict[str, Any]:
         "enabled": schedule_state.mode == "enabled",
         "stops": [view_of(stop) for stop in marks_of(schedule_state)],
         "skips": [iso(at) for at in schedule_state.skips],
-        "triggered_by": tree.describe(made.start.trigger),
+        "triggered_by": ids.plain_in(tree.describe(made.start.trigger)),
         "schedules": sorted(made.schedules),
     }
 

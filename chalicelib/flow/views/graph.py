@@ -134,7 +134,7 @@ def edges_of(name: str, schedule: Schedule) -> Iterator[Edge]:
     own = Thing("schedule", name)
     yield Edge(own, Thing("workflow", schedule.workflow), "runs", "runs")
     for leaf in tree.leaves(schedule.trigger):
-        text = leaf.trigger.describe()
+        text = ids.plain_in(leaf.trigger.describe())
         for dataset in leaf.trigger.datasets():
             yield Edge(Thing("dataset", dataset.name), own, "counts", text)
         for upstream in leaf.trigger.upstreams():

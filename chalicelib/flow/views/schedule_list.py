@@ -161,7 +161,7 @@ def _key(state: ScheduleState) -> tuple[str, int, int]:
 def _summary(version: Version) -> dict[str, Any]:
     schedule = Schedule.model_validate(version.definition)
     return {
-        "triggered_by": tree.describe(schedule.trigger),
+        "triggered_by": ids.plain_in(tree.describe(schedule.trigger)),
         "workflow": schedule.workflow,
         "tags": dict(schedule.tags),
         "priority": schedule.priority,

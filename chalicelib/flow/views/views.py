@@ -348,7 +348,7 @@ def schedule_view(schedule_state: ScheduleState, schedule: Schedule) -> dict[str
         "pause_reason": schedule_state.reason or None,
         "stops": [view_of(stop) for stop in marks_of(schedule_state)],
         "skips": [iso(at) for at in schedule_state.skips],
-        "triggered_by": tree.describe(schedule.trigger),
+        "triggered_by": ids.plain_in(tree.describe(schedule.trigger)),
         "generation": schedule_state.generation,
         **({"dag": ids.dag_of(name)} if ids.is_of_dag(name) else {}),
     }

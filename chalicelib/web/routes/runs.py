@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from chalice.app import Request, Response
 
-from chalicelib.core.documents import check_reference
+from chalicelib.core.documents import check_stored
 from chalicelib.core.errors import invalid
 from chalicelib.core.names import name_in
 from chalicelib.core.rows.definition import Definition
@@ -204,7 +204,7 @@ def drop_dead_letter(request: Request, ns: str, run_id: str) -> Response:
 
 def _full(ns: str, name: str) -> str:
     """The full name of a schedule of this namespace, from ``app.name`` or the full name."""
-    full = name_in(ns, check_reference(name, "schedule"))
+    full = name_in(ns, check_stored(name, "schedule"))
     if full is None:
         raise invalid(
             "schedule",

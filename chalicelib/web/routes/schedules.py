@@ -8,6 +8,7 @@ from typing import Any
 
 from chalice.app import Request, Response
 
+from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import bad_cursor
 from chalicelib.core.fires import upcoming
@@ -38,12 +39,13 @@ class NextPeriodView(PeriodView):
 
 
 class PreviewView(View):
-    """The next fires: their nominal instants, and when each is due. ``zone`` is that of the schedule. Each fire has
-    ``events_per_fire`` events, and ``fires_per_day`` counts each of them. ``periods`` has those of a schedule with
-    ``per``, from the present one on, 100 at most."""
+    """The next fires: their nominal instants, and when each is due. Those in ``skipped`` start nothing. ``zone`` is
+    that of the schedule. Each fire has ``events_per_fire`` events, and ``fires_per_day`` counts each of them.
+    ``periods`` has those of a schedule with ``per``, from the present one on, 100 at most."""
 
     items: list[At]
     due: list[At]
+    skipped: list[At]
     next_cursor: None
     description: str
     zone: str
@@ -73,10 +75,10 @@ def schedule_versions(request: Request, name: str) -> Json:
 
 
 def preview(request: Request, name: str) -> PreviewView:
-    """List the next fires of a schedule's time triggers, and the next periods of one with `per`. For a disabled
-    schedule, these are the fires if it were enabled now."""
+    """List the next fires of a schedule's time triggers, and which of them are skipped, and the next periods of one
+    with `per`. For a disabled schedule, these are the fires if it were enabled now."""
     count = number(request, "count", 10, MAX_FIRES)
-    _, schedule = existing(ports(), name)
+    state, schedule = existing(ports(), name)
     timer = ports().rows.get(Timer, name)
     fires = upcoming.fires(schedule, ports().clock.now(), count, timer, name)
     shown = [fire for fire in fires if fire.due <= LAST_DAY]
@@ -84,10 +86,11 @@ def preview(request: Request, name: str) -> PreviewView:
     return {
         "items": [iso(fire.nominal) for fire in shown],
         "due": [iso(fire.due) for fire in shown],
+        "skipped": [iso(fire.nominal) for fire in shown if fire.nominal in state.skips],
         "zone": schedule.zone,
         "fires_per_day": upcoming.per_day(schedule),
         "events_per_fire": schedule.spread.count if schedule.spread else 1,
-        "description": tree.describe(schedule.trigger),
+        "description": ids.plain_in(tree.describe(schedule.trigger)),
         "periods": [
             {
                 "start": iso(each.period.start),

@@ -1337,6 +1337,7 @@ export interface Pool {
 export interface Preview {
   items: string[];
   due: string[];
+  skipped: string[];
   next_cursor: null;
   description: string;
   zone: string;

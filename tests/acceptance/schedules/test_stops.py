@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import HOUR
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.schedules import stops
-from tests.acceptance.words import concurrency, day, days, on, partition, why, why_schedule
+from tests.acceptance.words import concurrency, day, days, doze, kinds, on, partition, why, why_schedule
 from tests.support import dags
 from tests.support.backfills import begin
 from tests.support.clock import NOON
@@ -100,6 +101,42 @@ def test_l24_a_stopped_dag_goes_on_where_it_was(world: World) -> None:
     world.settle()
     assert [sorted(each) for each in dags.states(world)] == [["a", "b"], ["a", "b"]]
     assert dags.states(world)[0]["b"] == "STARTING"
+
+
+def test_l24_timeouts_count_in_a_stop_unless_asked_to_stop(world: World) -> None:
+    """Both jobs wait for a second day, for two hours at most; an hour is over when they are stopped."""
+    waits = {"timeout": {"after": "2h", "then": "abort"}}
+    world.deploy(flights({name: partitions(2, **waits, tags={"of": name}) for name in ("counting", "still")}))
+    upload(world, 1)
+    doze(world, "1h")
+    world.stop(tag="of=counting")
+    world.stop(tag="of=still", stop_timeouts=True)
+    doze(world, "3h")
+    assert kinds(world, "counting") == ["ABORTED"]
+    assert (len(world.jobs("still")), kinds(world, "still")) == (1, [])
+
+    world.start(tag="of=still")
+    doze(world, "59m")
+    assert (len(world.jobs("still")), kinds(world, "still")) == (1, [])
+    assert "its timeout at 2026-03-02T17:00:00.000Z" in why(world, "still")["wakes"]
+    doze(world, "2m")
+    assert kinds(world, "still") == ["ABORTED"]
+    assert world.records("still")[0].recorded_at == NOON + 5 * HOUR
+
+
+def test_l24_another_stop_of_timeouts_begins_when_it_is_made(world: World) -> None:
+    world.deploy(flights({"daily": partitions(2, timeout={"after": "2h", "then": "abort"})}))
+    upload(world, 1)
+    world.stop()
+    doze(world, "1h")
+    world.stop(stop_timeouts=True)
+    doze(world, "3h")
+    world.start()
+    doze(world, "59m")
+    assert kinds(world, "daily") == []
+    doze(world, "2m")
+    assert kinds(world, "daily") == ["ABORTED"]
+    assert world.records("daily")[0].recorded_at == NOON + 5 * HOUR
 
 
 def test_l24_messages_and_requests_wait_too(world: World) -> None:

@@ -19,7 +19,7 @@ from tests.flow.test_grants import USES
 from tests.support.examples import constraints_shown
 
 OTHER = "lake.core.other"  # a name of another namespace
-REFERENCES = {"check_reference", "_check_stored"}
+REFERENCES = {"check_reference", "check_stored"}
 # Each field of a document that may name something of another namespace, and the case of `USES` that shows its grant.
 COVERED = {
     "NewSchedule.workflow": "workflow",
