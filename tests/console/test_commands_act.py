@@ -117,7 +117,7 @@ class Installation:
     def mapped(self) -> tuple[str, str, str]:
         """Three runs of a DAG with a place for one: of the first an element has failed, the second is late and goes on,
         and the third waits to begin."""
-        first, late, waiting = (self.begun_dag("files") for _ in range(3))
+        first, *others = (self.begun_dag("files") for _ in range(3))
         ends(self.world, "scan", result={"mode": "full", "files": ["a.csv", "b.csv"]})
         for run in list(self.world.targets.emr.runs.values()):
             if run.state == "SUBMITTED" and "each" in run.request:
@@ -125,6 +125,8 @@ class Installation:
                 self.world.emr_says(run.id, "FAILED" if run.request["each"]["index"] == 1 else "SUCCESS", "disk full")
         self.world.settle()
         self.world.pass_by("10m")
+        [waiting] = [job.job_id for job in self.world.jobs("files~")]  # both asked at the same instant
+        [late] = [run_id for run_id in others if run_id != waiting]
         return first, late, waiting
 
     def undelivered(self) -> str:
