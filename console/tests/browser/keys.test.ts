@@ -150,7 +150,7 @@ test("the list of keys names each of these, and the key of each view leads to it
   expect(words.map(([key]) => key).filter((key) => !key.startsWith("g "))).toEqual(Object.keys(KEYS));
   await page.keyboard.press("Escape");
   const views = words.filter(([key]) => key.startsWith("g "));
-  expect(views).toHaveLength(13);
+  expect(views).toHaveLength(15);
   for (const [key, name] of views) {
     await pressed(page, key);
     await page.locator(`nav a[aria-current="page"]`).filter({ hasText: name }).waitFor();
