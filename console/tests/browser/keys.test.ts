@@ -162,7 +162,7 @@ test("the list of keys names each of these, and the key of each view leads to it
 const ROWS: [view: string, path: string, command: RegExp, opens: RegExp][] = [
   ["schedules", LIST, /^sluice describe schedule demo/, /\/schedules\/flights\//],
   ["runs", "/demo/runs", /^sluice runs show demo/, /\/demo\/runs\/demo/],
-  ["limits", "/demo/limits", /^sluice describe pool demo/, /name=pool/],
+  ["limits", "/demo/limits?kind=pool", /^sluice describe pool demo/, /name=pool/],
   ["datasets", "/demo/datasets", /^sluice datasets demo.weather/, /\/datasets\/weather/],
 ];
 
