@@ -204,6 +204,8 @@ export function actsOf({ schedule, dag, dagRun }: Definitions): Record<string, A
     [`POST ${D}/unskip`]: () => [200, dag],
     [`POST ${D}/enable`]: () => [200, dag],
     [`POST ${D}/disable`]: () => [200, dag],
+    [`POST ${D}/pause`]: () => [200, dag],
+    [`POST ${D}/resume`]: () => [200, dag],
     [`POST ${D}/runs/{id}/rerun`]: () => [200, dagRun()],
     "POST /v1/namespaces/{ns}/datasets/{name}/partitions": (_, body) => [
       201,

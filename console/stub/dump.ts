@@ -3,7 +3,7 @@
 import { BACKFILL, REPROCESS } from "./acts.ts";
 import { job, run } from "./data.ts";
 import { FIRE } from "./fires.ts";
-import { answer, ROUTES_OF_STUB } from "./routes.ts";
+import { answer, ROUTES_OF_STUB, WAITING_START } from "./routes.ts";
 
 const N = "/v1/namespaces/demo";
 const S = `${N}/apps/flights/schedules/clean-00008`;
@@ -53,6 +53,8 @@ const READS = [
   `${D}/why`,
   `${D}/runs`,
   `${D}/runs/${DAG_RUN?.run_id}`,
+  `${D}/runs/${WAITING_START.job_id}`,
+  `${D.replace("/dags/", "/schedules/")}~/jobs`,
   `${D}/runs/${DAG_RUN?.run_id}/nodes/jfk/elements`,
   `/v1/fires/${FIRE}`,
   `/v1/fires/${FIRE}/events?state=FAILED`,
@@ -82,7 +84,7 @@ const ACTS: [method: string, path: string, body?: object][] = [
   ["POST", `${N}/dead-letters/${RUN}/redrive`],
   ["DELETE", `${N}/dead-letters/${RUN}`],
   ["DELETE", M],
-  ...["run", "enable", "disable"].map((act): [string, string] => ["POST", `${D}/${act}`]),
+  ...["run", "enable", "disable", "pause", "resume"].map((act): [string, string] => ["POST", `${D}/${act}`]),
   ["POST", `${D}/runs/${DAG_RUN?.run_id}/rerun`, { all: true }],
   ["POST", `${N}/datasets/weather/partitions`, { partition: { year: "2013", month: "12", day: "26" } }],
   ["POST", `${N}/reprocess`, { dry_run: true }],

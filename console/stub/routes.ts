@@ -464,6 +464,9 @@ const DAG = {
   triggered_by: `1 partition of ${NS}.weather`,
   by: ["year", "month", "day"],
   zone: "Europe/Paris",
+  concurrency: { max: 1, on_unmet: "wait" },
+  run_timeout: "2d",
+  deadline: { end_within: "4h" },
   nodes: Object.fromEntries(NODES.map((node) => [node, { workflow: `${NS}.flights.${node}`, priority: 5 }])),
   edges: EDGES,
   state: "enabled",
@@ -477,37 +480,56 @@ const WHY: Record<string, string> = {
   publish: "needs evaluate COMPLETED, which is BLOCKED",
 };
 
-/** A run of the DAG: of the newest one a node has failed, which holds those after it. A list has less of each. */
+/** One that a person has paused. */
+const WEEKLY = {
+  ...DAG,
+  name: `${NS}.flights.weekly`,
+  description: "Compares the models of a week.",
+  concurrency: null,
+  run_timeout: null,
+  deadline: null,
+  state: "hold",
+  enabled: false,
+  schedules: NODES.map((node) => `${NS}.flights.weekly~1f0c22ab~${node}`),
+};
+
+const BLOCKED = ["SUCCEEDED", "SUCCEEDED", "FAILED", "BLOCKED", "BLOCKED"];
+const UNDER_WAY = ["SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "RUNNING", "PENDING"];
+
+/** A run of the DAG: of the newest one a node has failed, which holds those after it; the one before it is late and
+ * goes on. A list has less of each. */
 function dagRun(number: number, inFull = false) {
   const failed = number === 0;
-  const states = failed ? ["SUCCEEDED", "SUCCEEDED", "FAILED", "BLOCKED", "BLOCKED"] : NODES.map(() => "SUCCEEDED");
+  const late = number === 1;
+  const states = failed ? BLOCKED : late ? UNDER_WAY : NODES.map(() => "SUCCEEDED");
+  const begins = iso(NOW - (number * 24 + 1) * 60 * MINUTE);
   return {
     run_id: `${NS}.flights.nightly~.mf3k0p2q.${idOf(number)}`,
     dag: DAG.name,
     graph: "nightly~1f0c22ab",
-    state: failed ? "FAILED" : "SUCCEEDED",
+    state: failed ? "FAILED" : late ? "RUNNING" : "SUCCEEDED",
     fired_by: `1 partition of ${NS}.weather`,
     partition: { year: "2013", month: "1", day: String(4 - number) },
     nominal_at: null,
-    started_at: iso(NOW - (number * 24 + 1) * 60 * MINUTE),
-    ended_at: iso(NOW - (number * 24 + 1) * 60 * MINUTE + (9 + number) * MINUTE),
-    end_by: null,
-    late: false,
+    started_at: begins,
+    ended_at: late ? null : iso(Date.parse(begins) + (9 + number) * MINUTE),
+    end_by: iso(Date.parse(begins) + 240 * MINUTE),
+    late,
     reruns: [],
     nodes: Object.fromEntries(
       NODES.map((node, index) => [
         node,
         {
           state: states[index],
-          why: failed ? (WHY[node] ?? "the run succeeded") : "the run succeeded",
+          why: whyNode(failed ? node : "", states[index]),
           code: null,
-          run_id: states[index] === "BLOCKED" ? null : run(20 + index).run_id,
-          started_at: states[index] === "BLOCKED" ? null : iso(NOW - 58 * MINUTE),
-          ended_at: states[index] === "BLOCKED" ? null : iso(NOW - 55 * MINUTE),
+          run_id: hasRun(states[index]) ? run(20 + index).run_id : null,
+          started_at: hasRun(states[index]) ? iso(Date.parse(begins) + 2 * MINUTE) : null,
+          ended_at: hasRun(states[index]) && states[index] !== "RUNNING" ? iso(Date.parse(begins) + 5 * MINUTE) : null,
           ...(node === "prepare" && { result: { mode: "full", airports: ["ewr", "jfk"] } }),
           ...(node === "jfk" && { elements: { count: 30, succeeded: failed ? 28 : 30, failed: failed ? 2 : 0 } }),
           ...(inFull && {
-            attempt: states[index] === "BLOCKED" ? null : 1,
+            attempt: hasRun(states[index]) ? 1 : null,
             round: 1,
             workflow: `${NS}.flights.${node}`,
             when: "all_succeeded",
@@ -518,6 +540,57 @@ function dagRun(number: number, inFull = false) {
     ...(inFull && { edges: EDGES.map((edge) => ({ on: ["COMPLETED"], within: null, ...edge })) }),
   };
 }
+
+const hasRun = (state: string | undefined) => state !== "BLOCKED" && state !== "PENDING";
+
+function whyNode(node: string, state: string | undefined): string {
+  if (state === "RUNNING") return "the run began";
+  return state === "PENDING" ? "waits for evaluate" : (WHY[node] ?? "the run succeeded");
+}
+
+/** The start of a run that waits for the one before it: its job, and the DAG run that has not begun. */
+const WAITS = `waits for room in the limit of the runs of ${DAG.name}: 1 of 1 in use`;
+export const WAITING_START = {
+  ...job(1),
+  job_id: `${DAG.name}~.mf3k0p2q.${idOf(77)}`,
+  schedule: `${DAG.name}~`,
+  state: "PENDING_LAUNCH",
+  reason: WAITS,
+  code: null,
+  created_at: iso(NOW - 12 * MINUTE),
+  met_at: iso(NOW - 12 * MINUTE),
+  correlation: { year: "2013", month: "1", day: "5" },
+};
+const WAITING_RUN = {
+  run_id: WAITING_START.job_id,
+  dag: DAG.name,
+  graph: "nightly~1f0c22ab",
+  state: "WAITING",
+  fired_by: "",
+  partition: WAITING_START.correlation,
+  nominal_at: null,
+  started_at: null,
+  ended_at: null,
+  end_by: null,
+  late: false,
+  why: WAITS,
+  reruns: [],
+  nodes: Object.fromEntries(
+    NODES.map((node) => [
+      node,
+      {
+        state: "PENDING",
+        why: "the DAG run has not begun",
+        code: null,
+        run_id: null,
+        started_at: null,
+        ended_at: null,
+        attempt: null,
+        round: 1,
+      },
+    ]),
+  ),
+};
 
 /** Whether a list of runs or jobs is filtered by more than a state and a day. */
 const isFiltered = (query: URLSearchParams) =>
@@ -893,7 +966,7 @@ const ROUTES: Record<string, Handler> = {
       })),
   }),
   [`GET ${S}/runs`]: ({ ns, app, name }) => page(runsOf(`${ns}.${app}.${name}`).slice(0, 100)),
-  [`GET ${S}/jobs`]: ({ name }) => page(jobsOf(name ?? "")),
+  [`GET ${S}/jobs`]: ({ name }) => page(name === "nightly~" ? [WAITING_START] : jobsOf(name ?? "")),
   [`GET ${S}/records`]: ({ ns, app, name }) =>
     page([
       {
@@ -942,8 +1015,12 @@ const ROUTES: Record<string, Handler> = {
     need(name === "beat" || name === "sent" ? name : undefined, `message named '${NS}.flights.${name}'`);
     return page([run(40), run(41)].map((made) => ({ ...made, schedule: `${NS}.flights.~${name}` })));
   },
-  "GET /v1/namespaces/{ns}/apps/{app}/dags": () => page([DAG]),
-  [`GET ${D}`]: ({ name }) => need(name === "nightly" ? DAG : undefined, `DAG named '${NS}.flights.${name}'`),
+  "GET /v1/namespaces/{ns}/apps/{app}/dags": () => page([DAG, WEEKLY]),
+  [`GET ${D}`]: ({ name }) =>
+    need(
+      [DAG, WEEKLY].find((dag) => dag.name.endsWith(`.${name}`)),
+      `DAG named '${NS}.flights.${name}'`,
+    ),
   [`GET ${D}/why`]: () => ({
     dag: `${NS}.flights.nightly`,
     state: "enabled",
@@ -976,7 +1053,7 @@ const ROUTES: Record<string, Handler> = {
   [`GET ${D}/runs`]: () => page([0, 1, 2, 3].map((number) => dagRun(number))),
   [`GET ${D}/runs/{id}`]: ({ id }) =>
     need(
-      [0, 1, 2, 3].map((number) => dagRun(number, true)).find((made) => made.run_id === id),
+      [WAITING_RUN, ...[0, 1, 2, 3].map((number) => dagRun(number, true))].find((made) => made.run_id === id),
       `run '${id}' of the DAG`,
     ),
   "GET /v1/jobs/{id}": ({ id }) => jobOf(id ?? ""),

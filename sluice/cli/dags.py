@@ -219,12 +219,14 @@ def cancel(
 ) -> None:
     """Cancel the active runs and the waiting jobs of a DAG run.
 
-    A node that waits for all of them to end, whatever their state, still runs.
+    A node that waits for all of them to end, whatever their state, still runs. A run that waits to begin never begins.
     """
     client = frame.connect()
     view = client.get(f"{_path(name, namespace, app_name)}/runs/{segment(run_id)}")
     cancelled, refused = [], False
-    for node, status in view["nodes"].items():
+    waits = view["state"] == "WAITING"
+    parts = {"the start": {"state": "WAITING", "run_id": run_id}} if waits else view["nodes"]
+    for node, status in parts.items():
         of = {"WAITING": "jobs", "RETRYING": "jobs", "STARTING": "runs", "RUNNING": "runs"}.get(status["state"])
         if of is None or not status["run_id"]:
             continue

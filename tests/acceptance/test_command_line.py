@@ -104,6 +104,16 @@ def test_o8_a_user_sees_a_dag_node_by_node_and_runs_it_again(at: Installation) -
     assert nodes_of(run_id) == {"prepare": "SUCCEEDED", "join": "CANCELLED"}
 
 
+def test_o8_a_user_cancels_a_dag_run_that_waits_to_begin(at: Installation) -> None:
+    _, late, waiting = at.mapped()
+    ran(f"sluice dags cancel demo.flights.files {waiting}")
+    at.world.settle()
+    assert at.world.jobs("files~") == []
+    ran(f"sluice dags cancel demo.flights.files {late}")
+    at.world.settle()
+    assert [run.run_id for run in at.world.runs("files~")].count(waiting) == 0, "nor when there is room for it"
+
+
 def test_o8_a_user_sees_datasets_and_the_life_of_a_partition(at: Installation) -> None:
     run_id = at.ended()
     assert told("datasets -n demo")[1].startswith("demo.flights year/day ")

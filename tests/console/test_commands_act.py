@@ -19,6 +19,7 @@ from sluice.cli import app as command_line
 from tests.acceptance.undelivered import NEVER
 from tests.console.test_commands import LISTED
 from tests.docs.session import USER, Session, session
+from tests.support.dags import ends
 from tests.support.world import EMR, SQS
 
 KEYS = ["year", "day"]
@@ -49,7 +50,23 @@ APP: dict[str, Any] = {
             "nodes": {"prepare": {"workflow": "clean"}, "join": {"workflow": "clean"}},
             "edges": [{"from": "prepare", "to": "join"}],
             "enabled": True,
-        }
+        },
+        "files": {
+            "trigger": {"type": "time", "expression": "0 0 1 1 *"},
+            "concurrency": {"max": 1, "on_unmet": "wait"},
+            "run_timeout": "2d",
+            "deadline": {"end_within": "1m"},
+            "nodes": {
+                "scan": {"workflow": "clean"},
+                "load": {"workflow": "clean", "each": {"of": "scan", "path": "files"}},
+                "delta": {"workflow": "clean"},
+            },
+            "edges": [
+                {"from": "scan", "to": "load", "if": {"mode": ["full"]}},
+                {"from": "scan", "to": "delta", "if": {"mode": ["delta"]}},
+            ],
+            "enabled": True,
+        },
     },
 }
 # The placeholders of the list, a fire to come, and a range in the past.
@@ -91,6 +108,27 @@ class Installation:
             self.ended()
         return self.world.runs("nightly~")[-1].run_id
 
+    def begun_dag(self, name: str) -> str:
+        """The id of a run of a DAG that was just started."""
+        begun = self._begun(f"dags run demo.flights.{name}", "run_id")
+        self.world.settle()
+        return begun
+
+    def mapped(self) -> tuple[str, str, str]:
+        """Three runs of a DAG with a place for one: of the first an element has failed, the second is late and goes on,
+        and the third waits to begin."""
+        first, *others = (self.begun_dag("files") for _ in range(3))
+        ends(self.world, "scan", result={"mode": "full", "files": ["a.csv", "b.csv"]})
+        for run in list(self.world.targets.emr.runs.values()):
+            if run.state == "SUBMITTED" and "each" in run.request:
+                self.world.emr_says(run.id, "RUNNING")
+                self.world.emr_says(run.id, "FAILED" if run.request["each"]["index"] == 1 else "SUCCESS", "disk full")
+        self.world.settle()
+        self.world.pass_by("10m")
+        [waiting] = [job.job_id for job in self.world.jobs("files~")]  # both asked at the same instant
+        [late] = [run_id for run_id in others if run_id != waiting]
+        return first, late, waiting
+
     def undelivered(self) -> str:
         self.world.targets.queue.answers = [NEVER]
         self.world.pass_by("1h")
@@ -129,6 +167,16 @@ def names(placeholder: str, name: str) -> Fill:
     return lambda text, at: text.replace(placeholder, name)
 
 
+def after(command: str) -> Fill:
+    """The command, once this one has succeeded."""
+
+    def filled(text: str, at: Installation) -> str:
+        ran(command)
+        return text
+
+    return filled
+
+
 def both(*fills: Fill) -> Fill:
     def filled(text: str, at: Installation) -> str:
         for fill in fills:
@@ -139,6 +187,7 @@ def both(*fills: Fill) -> Fill:
 
 
 DAG = both(the(Installation.ended_dag), names(NAME, "demo.flights.nightly"))
+NIGHTLY = names(NAME, "demo.flights.nightly")
 HOURLY = both(names(NAME, "demo.flights.hourly"), names(AT, FIRE))
 FILLS: dict[str, Fill] = {
     "why": the(Installation.waiting),
@@ -156,24 +205,28 @@ FILLS: dict[str, Fill] = {
     "dropLetter": the(Installation.undelivered),
     "redriveAll": both(lambda text, at: at.undelivered() and text, names(NAME, "demo.flights.hourly")),
     "skip": HOURLY,
-    "unskip": both(lambda text, at: ran(f"sluice skip demo.flights.hourly {FIRE}") and text, HOURLY),
+    "unskip": both(after(f"sluice skip demo.flights.hourly {FIRE}"), HOURLY),
     "preview": HOURLY,
     "whyDag": DAG,
     "runDag": DAG,
     "enableDag": DAG,
     "disableDag": DAG,
     "rerunDag": DAG,
+    "pauseDag": NIGHTLY,
+    "resumeDag": both(after("sluice dags pause demo.flights.nightly"), NIGHTLY),
+    "cancelDag": both(lambda text, at: text.replace(ID, at.world.runs("nightly~")[-1].run_id), NIGHTLY),
     "showDag": DAG,
+    "elements": both(the(lambda at: at.mapped()[0]), names(NAME, "demo.flights.files"), names(" join", " load")),
     "showMessage": the(Installation.message, NAME),
     "deleteMessage": the(Installation.message, NAME),
-    "start": lambda text, at: ran("sluice stop demo --tag team=a --reason 'table is repaired'") and text,
+    "start": after("sluice stop demo --tag team=a --reason 'table is repaired'"),
     # The list has all options at once; a schedule has a range of instants, or a dataset.
     "backfill": both(names(" --dataset demo.flights", ""), names(f"{AT} --to {AT}", PAST), HOURLY),
     "cancelBackfill": the(Installation.backfill, OTHER_ID),
     "cancelReprocess": the(Installation.reprocess, OTHER_ID),
     "showReprocess": the(Installation.reprocess, OTHER_ID),
     "periods": both(names(f"{AT} --to {AT}", PAST), HOURLY),
-    "bulk": both(lambda text, at: ran("sluice pause demo.flights.hourly") and text, names("a.b", "demo.flights")),
+    "bulk": both(after("sluice pause demo.flights.hourly"), names("a.b", "demo.flights")),
 }
 
 

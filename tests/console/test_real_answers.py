@@ -65,7 +65,8 @@ def views(at: Installation) -> list[dict[str, Any]]:
     at.ended()
     ended = next(run.run_id for run in at.world.runs("clean") if run.state == "SUCCEEDED")
     waiting, dag_run = at.waiting(), at.world.runs("nightly~")[-1].run_id
-    clean, nightly = "/schedules/flights/clean", "/dags/flights/nightly"
+    failed, late, not_begun = at.mapped()
+    clean, nightly, files = "/schedules/flights/clean", "/dags/flights/nightly", "/dags/flights/files"
     found: dict[str, tuple[str, tuple[str, ...]]] = {
         "home": ("", ("Held up by", "approval", "dead letter", "flights.hourly")),
         "schedules": ("/schedules", ("flights.clean", "flights.ask", "flights.hourly")),
@@ -88,6 +89,15 @@ def views(at: Installation) -> list[dict[str, Any]]:
         "lineage": ("/graph", ("flights.clean",)),
         "dags": ("/dags", ("flights.nightly",)),
         "dag": (f"{nightly}?run={dag_run}&node=join", ("prepare", "join")),
+        "limits of a dag": (files, ("at most 1 run at a time, others wait; a run is ended after 2d", "not begun, for")),
+        "elements": (
+            f"{files}?run={failed}&node=load",
+            ("1 of 2 succeeded; 1 failed", "load[1]", "disk full"),
+        ),
+        "result": (f"{files}?run={failed}&node=scan", ("Result", '"files"', "if mode is full")),
+        "branch": (f"{files}?run={failed}&node=delta", ("SKIPPED", "needs a result of scan where mode is")),
+        "late dag run": (f"{files}?run={late}", ("RUNNING", "LATE", "to end by", "Cancel the run")),
+        "waiting dag run": (f"{files}?run={not_begun}", ("Waits to begin", "1 of 1", "WAITING", "Cancel the job")),
         "workflows": ("/workflows", ("flights.clean", "emr_serverless", "cluster")),
         "messages": ("/messages", ("flights.beat",)),
         "message": ("/messages/flights/beat", ("flights.beat",)),

@@ -4,7 +4,7 @@ import { count, dagOfStart, nameParts, number, partition, scheduleOf, shortName 
 import { paths } from "../lib/paths";
 import { ApiError, fill, get, send } from "./client";
 import { type AgainInDag, commands, type Values } from "./commands";
-import type { Job, StopReport } from "./types";
+import type { Job, RunOfDag, StopReport } from "./types";
 
 export interface Field {
   name: string;
@@ -80,6 +80,35 @@ async function answerAll(verb: "approve" | "refuse", schedule: string, reason: s
   }
   if (answered.done === 0 && answered.refused[0]) throw answered.refused[0];
   return answered;
+}
+
+/** What of a node is cancelled, by its state: its run, or the job that waits. */
+const OF_NODE: Record<string, "runs" | "jobs" | undefined> = {
+  WAITING: "jobs",
+  RETRYING: "jobs",
+  STARTING: "runs",
+  RUNNING: "runs",
+};
+
+/** Cancel the active nodes of a DAG run, as `sluice dags cancel` does. One that the API refuses stops no other. */
+async function cancelNodes(name: string, id: string): Promise<string[]> {
+  const run: RunOfDag = await get(`${DAG}/runs/{run_id}`, { ...nameParts(name), run_id: id });
+  const cancelled: string[] = [];
+  const refused: ApiError[] = [];
+  for (const [node, { state, run_id }] of Object.entries(run.nodes)) {
+    const kind = OF_NODE[state];
+    if (!kind || !run_id) continue;
+    try {
+      await act(`/v1/${kind}/{id}/cancel`, { id: run_id });
+      cancelled.push(node);
+    } catch (failure) {
+      if (!(failure instanceof ApiError) || failure.status === 0) throw failure;
+      refused.push(failure);
+    }
+  }
+  if (refused[0]) throw refused[0];
+  if (cancelled.length === 0) throw new Error(`No node of it is active: it is ${run.state}.`);
+  return cancelled;
 }
 
 const answered = (verb: string) => (answer: Answered) => {
@@ -365,6 +394,33 @@ export const actions = {
     command: () => (on ? commands.enableDag(name) : commands.disableDag(name)),
     send: () => act(`${DAG}/${on ? "enable" : "disable"}`, nameParts(name)),
     done: () => ({ text: `${shortName(name)} is ${on ? "enabled" : "disabled"}` }),
+  }),
+  pauseDag: (name: string): Action => ({
+    title: `Pause ${shortName(name)}`,
+    effect: "It starts no run, and no node of a run begins. Nothing is dropped. Nodes that run go on.",
+    label: "Pause",
+    fields: PAUSE_FIELDS,
+    command: (values) => commands.pauseDag(name, pauseOptions(values)),
+    send: (values) => act(`${DAG}/pause`, nameParts(name), pauseOptions(values)),
+    done: () => ({ text: `${shortName(name)} is paused` }),
+  }),
+  resumeDag: (name: string): Action => ({
+    title: `Resume ${shortName(name)}`,
+    effect: "The nodes and runs that waited go on, and what a backlog has queued runs.",
+    label: "Resume",
+    command: () => commands.resumeDag(name),
+    send: () => act(`${DAG}/resume`, nameParts(name)),
+    done: () => ({ text: `${shortName(name)} is resumed` }),
+  }),
+  cancelDag: (name: string, id: string): Action => ({
+    title: "Cancel a run of the DAG",
+    effect:
+      "Ends its active nodes, and the jobs of those that wait. A node that follows however these end, as with all_done, still runs.",
+    label: "Cancel the run",
+    danger: true,
+    command: () => commands.cancelDag(name, id),
+    send: () => cancelNodes(name, id),
+    done: (nodes: string[]) => ({ text: `${nodes.join(", ")} cancelled` }),
   }),
   rerunDag: (name: string, id: string, what: AgainInDag): Action => ({
     title: what.elements

@@ -130,6 +130,9 @@ export const commands = {
   runDag: (name: string, at?: string) => command("dags", "run", name, at && "--at", at),
   enableDag: (name: string) => command("dags", "enable", name),
   disableDag: (name: string) => command("dags", "disable", name),
+  pauseDag: (name: string, options: PauseOptions = {}) => command("dags", "pause", name, ...pauseWords(options)),
+  resumeDag: (name: string) => command("dags", "resume", name),
+  cancelDag: (name: string, id: string) => command("dags", "cancel", name, id),
   rerunDag: (name: string, id: string, what: AgainInDag) => {
     const chosen = what.elements && `[${what.elements === "failed" ? "failed" : what.elements.join(",")}]`;
     const part = `${what.from ?? what.only ?? ""}${chosen ?? ""}`;

@@ -15,7 +15,7 @@ import { type Layout, layOut, pathOf, type Size, type Spot } from "./layout";
 import { Overview } from "./overview";
 import type { PictureNode, PictureProps } from "./picture";
 import { linesOf } from "./text";
-import { useView, type View } from "./view";
+import { READABLE, useView, type View } from "./view";
 import { around, type Edge, first, towards } from "./walk";
 
 const [NARROW, WIDE] = [168, 248]; // the width of nodes, in px: that of the longest name, within these
@@ -36,13 +36,16 @@ const pair = ({ from, to }: { from: string; to: string }) => `${from}\n${to}`;
 
 /** A graph on a plane that is scrolled, dragged and zoomed. It begins at the chosen node, else at `begin`, at a size at
  * which each text can be read. */
-export function Drawing(props: PictureProps & { found: PictureNode[] }) {
-  const drawn = useDrawn(props.nodes, props.edges);
+export function Drawing({
+  measured,
+  ...props
+}: PictureProps & { found: PictureNode[]; measured: (wide: number) => void }) {
+  const drawn = useDrawn(props.nodes, props.edges, measured);
   return drawn ? <Plane {...props} drawn={drawn} /> : <Loading rows={5} />;
 }
 
 /** The layout of a graph. Only names and edges matter for it: states change often, and move nothing. */
-function useDrawn(nodes: PictureNode[], edges: readonly Edge[]): Drawn | null {
+function useDrawn(nodes: PictureNode[], edges: readonly Edge[], measured: (wide: number) => void): Drawn | null {
   const [drawn, setDrawn] = useState<Drawn | null>(null);
   const shape = JSON.stringify([
     nodes.map(({ id, title }) => [id, title]),
@@ -64,11 +67,15 @@ function useDrawn(nodes: PictureNode[], edges: readonly Edge[]): Drawn | null {
       labels.set(key, text);
       return { from, to, label: { width: Math.ceil(ofLabel(text)) + 12, height: LABEL } };
     });
-    layOut(boxes, arrows).then((layout) => live && setDrawn({ layout, names, labels }));
+    layOut(boxes, arrows).then((layout) => {
+      if (!live) return;
+      measured(Math.ceil(layout.width * READABLE));
+      setDrawn({ layout, names, labels });
+    });
     return () => {
       live = false;
     };
-  }, [shape]);
+  }, [shape, measured]);
   return drawn;
 }
 

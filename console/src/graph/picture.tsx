@@ -1,4 +1,4 @@
-import { useMemo, useRef, useState } from "react";
+import { type CSSProperties, useMemo, useRef, useState } from "react";
 import { useKeys } from "../frame/keys";
 import { usePlace } from "../frame/place";
 import { Drawing } from "./drawing";
@@ -32,6 +32,8 @@ export function Picture({ nodes, edges: given, chosen, begin, choose, label }: P
   const { search, change } = usePlace();
   const edges = useMemo(() => merged(given), [given]);
   const [words, setWords] = useState("");
+  // How wide the graph is at the smallest size at which it can be read.
+  const [wide, setWide] = useState(0);
   const field = useRef<HTMLInputElement>(null);
   useKeys({ "/": () => field.current?.focus() });
   const wanted = words.trim().toLowerCase();
@@ -44,7 +46,7 @@ export function Picture({ nodes, edges: given, chosen, begin, choose, label }: P
   const asList = search.as === "list";
   const all = { nodes, edges, chosen, choose, label };
   return (
-    <div className="graph">
+    <div className="graph" style={{ "--wide": `${wide}px` } as CSSProperties}>
       <div className="graph-bar">
         <input
           ref={field}
@@ -73,7 +75,11 @@ export function Picture({ nodes, edges: given, chosen, begin, choose, label }: P
           </button>
         </fieldset>
       </div>
-      {asList ? <NodeList {...all} shown={wanted ? found : nodes} /> : <Drawing {...all} begin={begin} found={found} />}
+      {asList ? (
+        <NodeList {...all} shown={wanted ? found : nodes} />
+      ) : (
+        <Drawing {...all} begin={begin} found={found} measured={setWide} />
+      )}
     </div>
   );
 }

@@ -5,7 +5,7 @@ import type { Size, Spot } from "./layout";
 
 const STEP = 1.25;
 const [SMALLEST, LARGEST] = [0.1, 2];
-const READABLE = 11 / 12; // the smallest text of a node has 12 px
+export const READABLE = 11 / 12; // the smallest text of a node has 12 px
 const MAP = 150; // px that the map and the buttons take at the lower right
 const DRAG = 4; // px that a pointer moves before a press becomes a drag
 

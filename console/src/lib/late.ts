@@ -4,7 +4,7 @@ import { between } from "./format";
 
 const LATE_MS = 1000;
 
-interface Begun {
+export interface Begun {
   /** By how much it was late, as the API measures it. */
   late_by_ms?: number | null;
   start_by?: string | null;
@@ -23,6 +23,13 @@ export function missedBy(run: Begun): number {
 export function lateFirst<Run extends Begun>(runs: readonly Run[], now: number): Run[] {
   const by = (run: Run) => Math.max(run.late_by_ms ?? 0, overdueBy(run, now));
   return runs.filter((run) => by(run) >= LATE_MS).sort((a, b) => by(b) - by(a));
+}
+
+/** How late a run is, in ms: as the API measures it; of one that goes on after its deadline, by how much it has passed
+ * that. null if nothing is known. */
+export function lateBy(run: Begun, now: number): number | null {
+  const over = overdueBy(run, now);
+  return over > 0 ? Math.max(run.late_by_ms ?? 0, over) : (run.late_by_ms ?? null);
 }
 
 /** By how many ms a run that goes on has passed the instant by which it must end. */

@@ -4,14 +4,13 @@ import type { EndedWork, Job, Run } from "../api/types";
 import { useGo } from "../frame/place";
 import { events, knownOf, type Line, linesOf } from "../lib/fires";
 import { dagOfStart, duration, partition, shortId } from "../lib/format";
-import { missedBy } from "../lib/late";
 import { paths } from "../lib/paths";
 import { inShort, waitInWords } from "../lib/sentence";
 import { copyCommand } from "./command";
 import { FireLink, FireState, FireSummary } from "./fire";
 import { Go, JobLink, RunLink, ScheduleLink } from "./go";
 import { type Column, Rows } from "./rows";
-import { Ago, Late, Ran, Reason, State, When } from "./text";
+import { Ago, LateRun, Ran, Reason, State, When } from "./text";
 
 const scheduleOf = <T,>(name: (row: T) => string): Column<T> => ({
   id: "schedule",
@@ -127,7 +126,7 @@ export function RunsTable({
       width: "86px",
       head: "Late",
       end: true,
-      cell: rowOf((run) => <Late ms={run.late_by_ms} beyond={run.late || missedBy(run) > 0} />),
+      cell: rowOf((run) => <LateRun run={run} />),
     },
     {
       id: "why",

@@ -16,6 +16,7 @@ import {
   since,
   withoutNamespace,
 } from "../lib/format";
+import { type Begun, lateBy, missedBy } from "../lib/late";
 import { type Noun, pieces } from "../lib/sentence";
 import { lookOfState, type StateLook } from "../lib/states";
 import { full, type Precision, show } from "../lib/zone";
@@ -160,6 +161,13 @@ export function Ran({ run }: { run: Measured }) {
 /** How late something was; beyond its deadline in the colour of failures. */
 export function Late({ ms, beyond = false }: { ms: number | null | undefined; beyond?: boolean }) {
   return <span className={beyond ? "num bad-text" : "num"}>{lateness(ms)}</span>;
+}
+
+/** How late a run is; beyond a deadline in the colour of failures. */
+export function LateRun({ run }: { run: Begun & { late: boolean } }) {
+  const now = useNow();
+  const by = lateBy(run, now);
+  return <Late ms={by} beyond={run.late || missedBy(run) > 0 || (by ?? 0) > (run.late_by_ms ?? 0)} />;
 }
 
 /** The values of a partition; its keys are in the title. */

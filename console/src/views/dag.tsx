@@ -3,20 +3,21 @@ import { useParams } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
-import { lives, dag as read } from "../api/queries";
-import type { Node, RunOfDag, StateOfNode, StoredDag } from "../api/types";
+import { lives, dag as read, schedule } from "../api/queries";
+import type { Deadline, Job, Node, RunOfDag, StateOfNode, StoredDag } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { ScheduleZone, useNs, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
 import { Picture, type PictureNode } from "../graph/picture";
 import type { Edge } from "../graph/walk";
-import { between, duration, partition, shortId, shortName, withoutNamespace } from "../lib/format";
+import { between, count, duration, partition, shortId, shortName, withoutNamespace } from "../lib/format";
 import { paths } from "../lib/paths";
+import { PAUSED, type StateLook } from "../lib/states";
 import { ActButton } from "../parts/act";
 import { Command, copy } from "../parts/command";
-import { Go, RunLink, ScheduleLink } from "../parts/go";
+import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
-import { Ago, Reason, State, Took, When } from "../parts/text";
+import { Ago, Lasts, Reason, State, Took, When } from "../parts/text";
 import { Elements } from "./elements";
 import { Next } from "./schedule";
 
@@ -39,10 +40,14 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
   const { search, change } = usePlace();
   const runs = useQuery(read.runs(name));
   const why = useQuery(read.why(name));
-  const id = search.run ?? runs.data?.items[0]?.run_id;
+  const waiting = notBegun(useQuery(schedule.jobs(`${name}~`)).data?.items ?? []);
+  const id = search.run ?? runs.data?.items[0]?.run_id ?? waiting[0]?.job_id;
   const one = useQuery({ ...read.run(name, id ?? ""), enabled: !!id });
   const run = one.data;
-  const on = definition.enabled ?? definition.state === "enabled";
+  const state = definition.state ?? "";
+  const on = definition.enabled ?? state === "enabled";
+  const paused = PAUSED.includes(state);
+  const limits = limitsInWords(definition);
   useKeys({ c: () => copy(commands.describe("dag", name)).then(() => tell("The command is copied")) });
   const graph = useMemo(() => graphOf(definition, run), [definition, run]);
   return (
@@ -54,22 +59,36 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
         <span className="space" />
         <span className="tools">
           <ActButton action={actions.runDag(name)} />
-          <ActButton action={actions.switchDag(name, !on)} />
+          {paused ? (
+            <ActButton action={actions.resumeDag(name)} />
+          ) : (
+            on && <ActButton action={actions.pauseDag(name)} />
+          )}
+          <ActButton action={actions.switchDag(name, !on && !paused)} />
           <Go className="button" to={paths.backfill(`${name}~`)}>
             Backfill
           </Go>
         </span>
       </header>
+      {(definition.description || limits) && (
+        <p className="faint clamp" dir="auto">
+          {definition.description}
+          {definition.description && limits && <br />}
+          {limits}
+        </p>
+      )}
       <section className="panel">
         <header>
           <h2>{run ? <RunTitle run={run} /> : "Graph"}</h2>
           {run && <State state={run.state} />}
+          {run?.late && <State state="LATE" look={LATE} />}
+          {run?.end_by && (
+            <span className="note faint">
+              to end by <When at={run.end_by} />
+            </span>
+          )}
           <span className="tools">
-            {run && (
-              <ActButton small action={actions.rerunDag(name, run.run_id, {})}>
-                Run all again
-              </ActButton>
-            )}
+            {run && <ActOnRun dag={name} run={run} />}
             <Command text={run ? commands.showDag(name, run.run_id) : commands.describe("dag", name)} />
           </span>
         </header>
@@ -102,7 +121,7 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
       <Panel title="Runs" note="the newest first; one is shown above">
         <Await query={runs}>
           {({ items }) =>
-            items.length === 0 ? (
+            items.length + waiting.length === 0 ? (
               <Empty command={commands.runDag(name)}>No runs yet.</Empty>
             ) : (
               <div className="scroll-x">
@@ -118,10 +137,28 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
                     </tr>
                   </thead>
                   <tbody>
+                    {waiting.map((job) => (
+                      <tr key={job.job_id} aria-current={job.job_id === id}>
+                        <td className="fit">
+                          <State state="WAITING" />
+                        </td>
+                        <td className="fit">
+                          <button type="button" className="link id" onClick={() => change({ run: job.job_id })}>
+                            {partition(job.correlation) || shortId(job.job_id)}
+                          </button>
+                        </td>
+                        <td className="faint" colSpan={3}>
+                          not begun, for <Lasts from={job.created_at} />
+                        </td>
+                        <td>
+                          <Reason text={job.reason} />
+                        </td>
+                      </tr>
+                    ))}
                     {items.map((item) => (
                       <tr key={item.run_id} aria-current={item.run_id === id}>
                         <td className="fit">
-                          <State state={item.state} />
+                          <State state={item.state} /> {item.late && <State state="LATE" look={LATE} word={false} />}
                         </td>
                         <td className="fit">
                           <button type="button" className="link id" onClick={() => change({ run: item.run_id })}>
@@ -155,6 +192,43 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
       </Panel>
     </>
   );
+}
+
+const LATE: StateLook = { glyph: "◷", tone: "bad", means: "it did not end by its deadline" };
+
+/** The runs that wait to begin. A job that gathers what starts a run is none yet. */
+const notBegun = (jobs: Job[]) => jobs.filter(({ state }) => state !== "PENDING_TRIGGER");
+
+/** What a run allows in its state: one that has not begun is a job, and no part runs again while another is active. */
+function ActOnRun({ dag, run }: { dag: string; run: RunOfDag }) {
+  if (run.state === "WAITING") return <ActButton small action={actions.cancelJob(run.run_id, run.partition)} />;
+  if (run.state === "RUNNING") return <ActButton small action={actions.cancelDag(dag, run.run_id)} />;
+  return (
+    <ActButton small action={actions.rerunDag(dag, run.run_id, {})}>
+      Run all again
+    </ActButton>
+  );
+}
+
+const OTHERS = { abort: "others are aborted", wait: "others wait", cancel_other: "another one cancels the oldest" };
+
+/** The limits of the runs of a DAG: `at most 1 run at a time, others wait; a run takes at most 6h`. */
+function limitsInWords({ concurrency, run_timeout, deadline }: StoredDag): string {
+  return [
+    ...(concurrency
+      ? [`at most ${count(concurrency.max, "run")} at a time, ${OTHERS[concurrency.on_unmet ?? "abort"]}`]
+      : []),
+    ...(run_timeout ? [`a run is ended after ${run_timeout}`] : []),
+    ...(deadline ? [deadlineInWords(deadline)] : []),
+  ].join("; ");
+}
+
+function deadlineInWords({ start_within, end_within, from = "nominal" }: Deadline): string {
+  const parts = [
+    ...(start_within ? [`begin within ${start_within}`] : []),
+    ...(end_within ? [`end within ${end_within}`] : []),
+  ];
+  return `it should ${parts.join(", and ")} of its ${from === "data" ? "data" : "nominal time"}`;
 }
 
 /** What the rules say for which a node waits, in words. */
@@ -241,13 +315,27 @@ function worst(run: RunOfDag | undefined): string | undefined {
 function RunTitle({ run }: { run: RunOfDag }) {
   return (
     <>
-      Run {partition(run.partition) || shortId(run.run_id)}, <Ago at={run.started_at} />
+      Run {partition(run.partition) || shortId(run.run_id)},{" "}
+      {run.started_at ? <Ago at={run.started_at} /> : "not begun"}
     </>
   );
 }
 
 /** Without a chosen node: those that have not succeeded, and why. They are what holds a run up. */
 function OpenNodes({ run }: { run: RunOfDag | undefined }) {
+  if (run?.state === "WAITING") {
+    return (
+      <aside className="side">
+        <h2>Waits to begin</h2>
+        <p>
+          <Reason text={run.why ?? ""} />
+        </p>
+        <p>
+          <JobLink id={run.run_id}>its job, with what it waits for</JobLink>
+        </p>
+      </aside>
+    );
+  }
   const open = Object.entries(run?.nodes ?? {}).filter(([, node]) => node.state !== "SUCCEEDED");
   return (
     <aside className="side">
@@ -312,12 +400,16 @@ function NodePanel({
       {run && (
         <span className="row-tools stacked">
           {state?.run_id && lives(state.state) && <ActButton small action={actions.cancelRun(state.run_id)} />}
-          <ActButton small action={actions.rerunDag(dag, run.run_id, { from: node })}>
-            Run from here again
-          </ActButton>
-          <ActButton small action={actions.rerunDag(dag, run.run_id, { only: node })}>
-            Run only this again
-          </ActButton>
+          {!["WAITING", "RUNNING"].includes(run.state) && (
+            <>
+              <ActButton small action={actions.rerunDag(dag, run.run_id, { from: node })}>
+                Run from here again
+              </ActButton>
+              <ActButton small action={actions.rerunDag(dag, run.run_id, { only: node })}>
+                Run only this again
+              </ActButton>
+            </>
+          )}
         </span>
       )}
       {run && state?.elements && <Elements dag={dag} run={run} node={node} counts={state.elements} />}

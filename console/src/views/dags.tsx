@@ -15,7 +15,7 @@ import { AppFilter, Chips, ClearFilters, TextFilter } from "../parts/filters";
 import { Go } from "../parts/go";
 import { Await, Empty } from "../parts/panel";
 import { type Column, Rows } from "../parts/rows";
-import { State } from "../parts/text";
+import { Reason, State } from "../parts/text";
 
 const FILTERS: SearchKey[] = ["q", "app", "state", "tag"];
 const STATES = ["enabled", "paused", "completed", "disabled"];
@@ -37,7 +37,12 @@ const COLUMNS: Column<StoredDag>[] = [
     id: "description",
     width: "minmax(200px, 2fr)",
     head: "Description",
-    cell: (dag) => <span title={dag.description}>{dag.description}</span>,
+    cell: (dag) =>
+      dag.description ? (
+        <span title={dag.description}>{dag.description}</span>
+      ) : (
+        <span className="faint">{dag.triggered_by && <Reason text={dag.triggered_by} short />}</span>
+      ),
   },
 ];
 

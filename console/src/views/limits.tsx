@@ -154,7 +154,7 @@ function Every({
     },
     {
       id: "name",
-      width: "minmax(180px, 1.8fr)",
+      width: "minmax(200px, 2.4fr)",
       head: "Name, and what it allows",
       cell: (limit) => (
         <>
@@ -173,7 +173,7 @@ function Every({
         </>
       ),
     },
-    { id: "use", width: "minmax(140px, 1fr)", head: "In use", cell: (limit) => <Use of={limit} /> },
+    { id: "use", width: "minmax(130px, 1fr)", head: "In use", cell: (limit) => <Use of={limit} /> },
     { id: "waiting", width: "64px", head: "Waiting", end: true, cell: (limit) => number(limit.waiting) },
     {
       id: "next",

@@ -81,7 +81,7 @@ export function Queue() {
       <div className="toolbar">
         <TextFilter of="q" label="Filter" placeholder="part of a name or of a reason" grow at={field} />
         <WorkFilters />
-        <TextFilter of="schedule" label="Schedule" placeholder="a schedule's full name" options={names} />
+        <TextFilter of="schedule" label="Schedule" placeholder="schedule" options={names} />
         <fieldset className="chips">
           <legend className="unseen">By</legend>
           {GROUPINGS.map(({ by, word }) => (

@@ -10,7 +10,6 @@ import { ScheduleZone, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
 import { fireOf } from "../lib/fires";
 import { dollars, duration, number, partition, shortId, shortName } from "../lib/format";
-import { missedBy } from "../lib/late";
 import { paths } from "../lib/paths";
 import { waitInWords } from "../lib/sentence";
 import { ActButton } from "../parts/act";
@@ -19,7 +18,7 @@ import { PlaceInItsFire, useFireInstead } from "../parts/fire";
 import { Go, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Failure, Loading, Panel } from "../parts/panel";
 import { openTab, type Tab, Tabs } from "../parts/tabs";
-import { Late, Partition, Ran, Reason, State, When } from "../parts/text";
+import { LateRun, Partition, Ran, Reason, State, When } from "../parts/text";
 import { Instants } from "./run/instants";
 import { LineageOf } from "./run/lineage";
 import { Log } from "./run/log";
@@ -120,7 +119,7 @@ function Page({ run }: { run: RunInFull }) {
       <div className="figures">
         <Figure word="Waited" value={duration(run.waited_ms)} />
         <Figure word="Took" value={<Ran run={run} />} />
-        <Figure word="Late" value={<Late ms={run.late_by_ms} beyond={run.late || missedBy(run) > 0} />} />
+        <Figure word="Late" value={<LateRun run={run} />} />
         <Figure word="Cost, list price" value={dollars(run.billed?.cost_usd)} />
         <Figure word="Priority" value={run.priority} />
       </div>

@@ -2,7 +2,8 @@ import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { actions } from "../../src/api/actions.ts";
 import { BACKFILL, FAILS, REPROCESS } from "../../stub/acts.ts";
-import { job, run, schedules } from "../../stub/data.ts";
+import { idOf, job, run, schedules } from "../../stub/data.ts";
+import { WAITING_START } from "../../stub/routes.ts";
 import { type Stage, stage } from "./console.ts";
 
 const S = "/demo/schedules/flights/ingest-00000";
@@ -10,6 +11,7 @@ const NAME = "demo.flights.ingest-00000";
 const API = "/v1/namespaces/demo/apps/flights/schedules/ingest-00000";
 const DAG = "/demo/dags/flights/nightly";
 const DAG_API = "/v1/namespaces/demo/apps/flights/dags/nightly";
+const RUN_UNDER_WAY = `demo.flights.nightly~.mf3k0p2q.${idOf(1)}`;
 const LETTER = run(30);
 
 let console_: Stage;
@@ -204,6 +206,35 @@ const ACTS: Act[] = [
     button: "Disable",
     command: "sluice dags disable demo.flights.nightly",
     request: `POST ${DAG_API}/disable`,
+  },
+  {
+    key: "pauseDag",
+    path: DAG,
+    button: "Pause",
+    command: "sluice dags pause demo.flights.nightly",
+    request: `POST ${DAG_API}/pause`,
+    body: { mode: "hold", timeouts: "count" },
+  },
+  {
+    key: "resumeDag",
+    path: "/demo/dags/flights/weekly",
+    button: "Resume",
+    command: "sluice dags resume demo.flights.weekly",
+    request: "POST /v1/namespaces/demo/apps/flights/dags/weekly/resume",
+  },
+  {
+    key: "cancelDag",
+    path: `${DAG}?run=${RUN_UNDER_WAY}`,
+    button: "Cancel the run",
+    command: `sluice dags cancel demo.flights.nightly ${RUN_UNDER_WAY}`,
+    request: `POST /v1/runs/${run(23).run_id}/cancel`,
+  },
+  {
+    key: "cancelJob",
+    path: `${DAG}?run=${WAITING_START.job_id}`,
+    button: "Cancel the job",
+    command: `sluice jobs cancel ${WAITING_START.job_id}`,
+    request: `POST /v1/jobs/${WAITING_START.job_id}/cancel`,
   },
   {
     key: "rerunDag",

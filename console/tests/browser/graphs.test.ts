@@ -378,6 +378,10 @@ test("the graph of a DAG has its edges, with what they need", async () => {
   for (const edge of edges) expect([edge.begins, edge.ends]).toEqual([[edge.from], [edge.to]]);
   expect(Math.min(...nodes.map(({ font }) => font))).toBeGreaterThanOrEqual(11);
   await page.locator(".edge-label", { hasText: "within 6h" }).waitFor();
+  const placesOf = () => page.locator(".node").evaluateAll((all) => all.map((node) => (node as HTMLElement).offsetTop));
+  const places = await placesOf();
+  await page.locator('[data-node="jfk"]').click();
+  expect(await placesOf(), "choosing a node moves none").toEqual(places);
   await page.locator('[data-node="evaluate"]').click();
   await page.getByText("Runs once each node before it has ended as its edge needs").waitFor();
   await context.close();

@@ -150,7 +150,7 @@ test("the list of keys names each of these, and the key of each view leads to it
   expect(words.map(([key]) => key).filter((key) => !key.startsWith("g "))).toEqual(Object.keys(KEYS));
   await page.keyboard.press("Escape");
   const views = words.filter(([key]) => key.startsWith("g "));
-  expect(views).toHaveLength(13);
+  expect(views).toHaveLength(15);
   for (const [key, name] of views) {
     await pressed(page, key);
     await page.locator(`nav a[aria-current="page"]`).filter({ hasText: name }).waitFor();
@@ -162,7 +162,7 @@ test("the list of keys names each of these, and the key of each view leads to it
 const ROWS: [view: string, path: string, command: RegExp, opens: RegExp][] = [
   ["schedules", LIST, /^sluice describe schedule demo/, /\/schedules\/flights\//],
   ["runs", "/demo/runs", /^sluice runs show demo/, /\/demo\/runs\/demo/],
-  ["limits", "/demo/limits", /^sluice describe pool demo/, /name=pool/],
+  ["limits", "/demo/limits?kind=pool", /^sluice describe pool demo/, /name=pool/],
   ["datasets", "/demo/datasets", /^sluice datasets demo.weather/, /\/datasets\/weather/],
 ];
 

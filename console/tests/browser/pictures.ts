@@ -29,7 +29,7 @@ const GENERATED: Picture[] = [
   { name: "queue", path: "/demo/queue?open=workflow:demo.flights.clean", text: /5,200 wait/, height: 640 },
   { name: "run", path: `/demo/runs/${run(25).run_id}?tab=log`, text: /WARN/, height: 640 },
   { name: "fire", path: `/demo/fires/${FIRE}`, text: "AccessDenied", height: 500 },
-  { name: "dag", path: "/demo/dags/flights/nightly?node=evaluate", text: "needs jfk COMPLETED", height: 640 },
+  { name: "dag", path: "/demo/dags/flights/nightly?node=evaluate", text: "needs jfk COMPLETED", height: 760 },
   { name: "timeline-dark", path: "/demo/timeline", text: /\d attempts/, height: 640, dark: true },
 ];
 

@@ -1,4 +1,4 @@
-// Five tasks of people who watch data workflows, each from Home, with the clicks and keys that they take:
+// Tasks of people who watch data workflows, each from Home, with the clicks and keys that they take:
 // `node tests/browser/trial.ts` prints a table. The time is that of a machine that reads nothing: it shows what the page
 // makes a person wait for, and no more.
 
@@ -125,6 +125,52 @@ export const TASKS: Task[] = [
       await hand.click(button(page, "Approve").first());
       await hand.click(button(page.getByRole("dialog"), "Approve"));
       await page.getByText("The job is approved").waitFor();
+    },
+  },
+  {
+    name: "Approve all jobs of a schedule that wait for it",
+    most: 2,
+    async act(hand) {
+      const { page } = hand;
+      await hand.click(button(page, "Approve all").first());
+      await hand.click(button(page.getByRole("dialog"), "Approve all"));
+      await page.getByText(/jobs approved/).waitFor();
+    },
+  },
+  {
+    name: "Read the log of the last failure",
+    most: 2,
+    async act(hand) {
+      const { page } = hand;
+      const failed = page.locator("section.panel").filter({ has: page.getByRole("heading", { name: "Failed last" }) });
+      await hand.click(failed.locator("tbody tr").first().getByRole("link").last());
+      await hand.click(page.getByRole("link", { name: "Log", exact: true }));
+      await page.getByText("INFO wrote part 39").waitFor();
+    },
+  },
+  {
+    name: "Stop a namespace",
+    most: 3,
+    async act(hand) {
+      const { page } = hand;
+      await hand.click(button(page, "Stop everything"));
+      const dialog = page.getByRole("dialog");
+      await hand.type(dialog.getByRole("textbox", { name: "Reason", exact: true }), "the table is repaired");
+      await hand.click(button(dialog, "Stop everything"));
+      await dialog.waitFor({ state: "detached" });
+    },
+  },
+  {
+    name: "Run a failed element of a node again",
+    most: 6,
+    async act(hand) {
+      const { page } = hand;
+      await hand.press("g", "d");
+      await hand.click(page.getByRole("link", { name: "flights.nightly" }));
+      await hand.click(page.locator('[data-node="jfk"]'));
+      await hand.click(button(page, "Again").first());
+      await hand.click(button(page.getByRole("dialog"), "Run again"));
+      await page.getByText("A new round has begun").waitFor();
     },
   },
 ];

@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { run } from "../../stub/data.ts";
+import { WAITING_START } from "../../stub/routes.ts";
 import { faultsOf } from "./axe.ts";
 import { type Stage, stage } from "./console.ts";
 import { VIEWS } from "./views.ts";
@@ -155,6 +156,50 @@ test("the page of a DAG says which node failed last, and the command that goes o
   await why.getByText("the file jfk.csv is empty").waitFor();
   await why.getByText("sluice dags rerun demo.flights.nightly demo.flights.nightly~.").waitFor();
   await why.getByText("sluice why demo.flights.nightly").waitFor();
+  await context.close();
+});
+
+test("a DAG says its limits, and which of its runs are late or wait to begin", async () => {
+  const { page, context, complaints } = await console_.open("/demo/dags/flights/nightly");
+  await page
+    .getByText("at most 1 run at a time, others wait; a run is ended after 2d; it should end within 4h")
+    .waitFor();
+  const row = (text: string) => page.getByRole("row", { name: text });
+  await row("2013/1/3").getByText("LATE").waitFor({ state: "attached" });
+  expect(await row("2013/1/4").getByText("LATE").count()).toBe(0);
+  await row("2013/1/3").getByRole("button").click();
+  const [head, side] = [page.locator(".panel > header").first(), page.getByRole("complementary")];
+  await head.getByText("LATE").waitFor();
+  await head.getByText("to end by").waitFor();
+  await page.locator('[data-node="evaluate"]').click();
+  await side.getByText("the run began").waitFor();
+  expect(await side.getByRole("button", { name: /again$/ }).count(), "refused while a part is active").toBe(0);
+  await row("2013/1/5").getByText(/not begun, for \d+ m/).waitFor();
+  await row("2013/1/5").getByRole("button").click();
+  await head.getByText("not begun").waitFor();
+  await head.getByText("WAITING").waitFor();
+  expect(await page.locator(".node").count(), "the graph of the DAG, since the run has none").toBe(5);
+  expect(await page.locator(".edge").count()).toBe(5);
+  await page.goto(`${console_.origin}/demo/dags/flights/nightly?run=${WAITING_START.job_id}`);
+  await side.getByText("Waits to begin").waitFor();
+  await side.getByText("1 of 1 in use").waitFor();
+  expect(await page.getByRole("button", { name: "Run all again" }).count()).toBe(0);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test.each([1280, 1440, 1920])("a chain of five nodes is on screen as a whole at %i px", async (width) => {
+  const { page, context } = await console_.open("/demo/dags/flights/nightly", { width });
+  await page.locator('[data-node="publish"]').waitFor();
+  await expect
+    .poll(() =>
+      page.evaluate(() => {
+        const box = document.querySelector(".graph-box")?.getBoundingClientRect();
+        const nodes = [...document.querySelectorAll(".node")].map((node) => node.getBoundingClientRect());
+        return box && nodes.filter(({ left, right }) => left >= box.left && right <= box.right).length;
+      }),
+    )
+    .toBe(5);
   await context.close();
 });
 

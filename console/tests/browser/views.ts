@@ -21,7 +21,7 @@ export const VIEWS: View[] = [
   ["timeline as a table", "/demo/timeline?tab=table", "SUCCEEDED"],
   ["queue", "/demo/queue", "5,200 wait"],
   ["job", `/demo/jobs/${job(1).job_id}`, "it goes on with"],
-  ["runs", "/demo/runs", "SUCCEEDED"],
+  ["runs", "/demo/runs", /of the last/],
   ["run", `/demo/runs/${run(25).run_id}`, "started because"],
   ["log", `/demo/runs/${run(25).run_id}?tab=log`, "INFO wrote part 39"],
   ["lineage of a run", `/demo/runs/${run(25).run_id}?tab=lineage`, "Led to it"],

@@ -113,6 +113,9 @@ const EVERY: Record<keyof typeof commands, string> = {
   runDag: commands.runDag(NAME, "2h"),
   enableDag: commands.enableDag(NAME),
   disableDag: commands.disableDag(NAME),
+  pauseDag: commands.pauseDag(NAME, { mode: "drain", timeouts: "stop" }),
+  resumeDag: commands.resumeDag(NAME),
+  cancelDag: commands.cancelDag(NAME, ID),
   rerunDag: commands.rerunDag(NAME, ID, { from: "join" }),
   elements: commands.elements(NAME, ID, "join"),
   backfill: commands.backfill(NAME, {

@@ -5,7 +5,7 @@ import { differences, lineDiff } from "../../src/lib/diff";
 import { fits, parseFilter, toggleTerm } from "../../src/lib/filter";
 import { best } from "../../src/lib/fuzzy";
 import { byHolder, useInWords, waitsFor } from "../../src/lib/held";
-import { lateFirst, missedBy } from "../../src/lib/late";
+import { lateBy, lateFirst, missedBy } from "../../src/lib/late";
 import { dayOf, halfYear, isOfOneDay, lateFor, partitionOfDay, reachOf, typical } from "../../src/lib/partitions";
 import { inShort, ofPartition, pieces, waitInWords } from "../../src/lib/sentence";
 import { moved, rangeOf } from "../../src/lib/spans";
@@ -206,6 +206,10 @@ test("a deadline that is missed is told from a late instant", () => {
     ended_at: "2026-11-22T10:00:40Z",
   };
   expect(missedBy(run)).toBe(20_000);
+  const living = { late_by_ms: 1000, end_by: "2026-11-22T10:00:00Z", ended_at: null };
+  expect(lateBy(living, Date.parse("2026-11-22T10:01:00Z")), "it goes on after its deadline").toBe(60_000);
+  expect(lateBy(living, Date.parse("2026-11-22T09:59:00Z"))).toBe(1000);
+  expect(lateBy({ ...living, late_by_ms: null, ended_at: "2026-11-22T10:00:05Z" }, Date.now())).toBeNull();
   expect(missedBy({ ...run, start_requested_at: "2026-11-22T10:00:01Z" })).toBe(0);
 });
 
