@@ -136,16 +136,19 @@ def rerun(
 @app.command()
 def elements(
     name: Name,
-    run_id: OneId,
-    node: Annotated[str, typer.Argument(metavar="NODE", help="A node with each.")],
+    named: Annotated[str, typer.Argument(metavar="[ID] NODE", help="A node with each; before it the id of a DAG run.")],
+    last: Annotated[str | None, typer.Argument(metavar="", show_default=False, hidden=True)] = None,
+    partition: Partition = None,
     namespace: frame.Namespace = None,
     app_name: frame.App = None,
     limit: Annotated[int, frame.Limit] = 100,
     as_json: frame.Json = False,
 ) -> None:
-    """List the elements of a node of a DAG run, those that failed first."""
-    path = f"{_path(name, namespace, app_name)}/runs/{segment(run_id)}/nodes/{segment(node)}/elements"
-    answer = frame.connect().listing(path, most=limit or None)
+    """List the elements of a node of a DAG run, those that failed first. Without an ID, of the newest run."""
+    run_id, node = (None, named) if last is None else (named, last)
+    client, path = frame.connect(), _path(name, namespace, app_name)
+    wanted = _wanted(client, name, path, run_id, partition)
+    answer = client.listing(f"{path}/runs/{segment(wanted)}/nodes/{segment(node)}/elements", most=limit or None)
     if as_json:
         render.machine(answer)
         return

@@ -147,6 +147,10 @@ def test_w19_elements_are_listed_and_counted(api: PlayedApi, sluice: Sluice) -> 
     assert "load[7] FAILED" in answer
     assert '{"file": "a.csv"}' in answer
     assert "load[8] PENDING" in answer
+    api.play("GET", f"{ONE}/runs", listed(recorded_dags.dag_run()))
+    newest = sluice("dags", "elements", NAME, "load")
+    assert "load[7] FAILED" in " ".join(newest.stdout.split())
+    assert f"the newest run: {RUN}" in " ".join(newest.stderr.split())
     counts = {"count": 9, "succeeded": 3, "failed": 1, "running": 2, "waiting": 3}
     node = recorded_dags.dag_run()["nodes"]["clean"] | {"state": "RUNNING", "elements": counts}
     node["why"] = "3 of 9 elements succeeded, 1 failed"

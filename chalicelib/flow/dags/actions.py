@@ -116,8 +116,8 @@ def check(ports: Ports, dag: Dag, made: Compiled) -> None:
     namespace, app, _ = made.dag.split(".")
     start = made.start.resolved(namespace, app, ports.clock.now())
     references.check(ports, ids.dag_start(made.dag), start, starts)
-    for node, schedule in made.nodes.items():
-        references.check_registered(ports, start, schedule.workflow, workflows[node])
+    for each, schedule in made.nodes.items():
+        references.check_registered(ports, start, schedule.workflow, workflows[each])
 
 
 def _of_nodes(made: Compiled, read: Callable[[str, Schedule], T]) -> dict[str, T]:

@@ -128,7 +128,9 @@ def _next(run: Run, node: str | None, dag_run: RunOfDagView | None) -> str:
 
 
 def _rerun(run: RunOfDagView, node: str) -> str:
-    return f"run it again: sluice dags rerun {run['dag']} {run['run_id']} --from {node}"
+    counts = run["nodes"][node].get("elements")
+    part = f"'{node}[failed]'" if counts is not None and counts["failed"] else node
+    return f"run it again: sluice dags rerun {run['dag']} {run['run_id']} --from {part}"
 
 
 def _line(reason: Why) -> Why:

@@ -16,6 +16,7 @@ from chalicelib.flow.dags import runs as dag_runs
 from chalicelib.flow.jobs import actions as job_actions
 from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.schedules import pauses
+from chalicelib.flow.views import explain_dag
 from tests.acceptance.words import day, doze
 from tests.support import dags
 from tests.support.dags import dag, ends, state
@@ -164,6 +165,8 @@ def test_w19_a_failed_element_fails_the_node_after_all(world: World) -> None:
     assert view["state"] == "FAILED"
     assert view["nodes"]["load"]["why"].text == "2 of 3 elements failed: load[0], load[2]"
     assert view["nodes"]["report"]["state"] == "BLOCKED"
+    [failure] = explain_dag.why_dag(world.ports, DAILY)["failures"]
+    assert failure["next"].endswith("--from 'load[failed]'"), "what has succeeded need not run again"
     assert listed(world) == [(0, "FAILED"), (2, "FAILED"), (1, "SUCCEEDED")]
 
 
