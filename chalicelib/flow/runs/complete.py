@@ -107,12 +107,9 @@ def _with_stored_result(ports: Ports, run: Run, update: RunUpdate) -> RunUpdate:
 
 
 def _is_announced(run: Run) -> bool:
-    """Whether something may wait for the status of a run. Of a run that is delivered, and whose end Sluice learns, only
-    the nodes of its DAG may."""
-    target = registry.of_run(run)
-    return target.has_lifecycle or (
-        rounds.which(run.correlation) is not None and target.reports_end(run.request.target)
-    )
+    """Whether something may wait for the status of a run. Of a run that is delivered, only the nodes of its DAG and the
+    DAG run may."""
+    return registry.of_run(run).has_lifecycle or rounds.which(run.correlation) is not None
 
 
 def _follow(

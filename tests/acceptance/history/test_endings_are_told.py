@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 
@@ -12,11 +13,13 @@ from chalicelib.flow.jobs import actions
 from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.schedules import pauses
 from chalicelib.flow.views import lists
+from chalicelib.flow.views.chosen import Chosen
 from tests.acceptance.words import all_of, concurrency, day, doze, event, on, partition, time, why_schedule, window
 from tests.support.answers import explain, views
 from tests.support.clock import NOON
 from tests.support.world import EMR, World, flights, full
 
+T = TypeVar("T")
 ADA = "arn:aws:iam::123456789012:user/ada"
 TICK = time("*/10 * * * *")
 HALF = all_of(partition(), event("go"))
@@ -146,10 +149,15 @@ def test_c14_work_that_never_ran_is_shown_with_reason_and_time(ending: Callable[
         with pytest.raises(SluiceError) as refused:
             read()
         assert refused.value.hint == f"it was {kind.lower()} at {shown['at']}: {record.reason.text}"
-    listed = lists.of_namespace(world.ports, world.ports.runs.records, "demo", None, 50, None).items
+    listed = _listed(world, world.ports.runs.records)
     assert record in listed
     if ending is not dropped_by_a_delete:
         assert shown in why_schedule(world, "a")["ended"]
+
+
+def _listed(world: World, read: lists.ReadOf[T]) -> tuple[T, ...]:
+    """The newest rows of the namespace, as its lists have them."""
+    return tuple(lists.of_namespace(read, "demo", Chosen().days(world.clock.now()), 50, None).items)
 
 
 def _job(world: World, job_id: str) -> object:
@@ -204,7 +212,7 @@ def test_c14_a_cancelled_run_is_shown_with_reason_and_time() -> None:
             "count": 1,
         }
     ]
-    listed = lists.of_namespace(world.ports, world.ports.runs.runs, "demo", None, 50, None).items
+    listed = _listed(world, world.ports.runs.runs)
     assert [(each.state, each.reason.text) for each in listed] == [("CANCELLED", "cancelled by ada")]
 
 
