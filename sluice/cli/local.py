@@ -8,7 +8,7 @@ import re
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -81,9 +81,10 @@ def queue(
     sqs = _aws("sqs")
     with _answers():
         url, arn = _queue(sqs, _full(name, namespace))
-    _introduce("queue", arn, {"type": "sqs", "queue_url": url}, as_json)
-    _note_allowed(namespace, "queues", arn)
-    _print_each(_received(sqs, url, until), until, as_json)
+    with suppress(KeyboardInterrupt):
+        _introduce("queue", arn, {"type": "sqs", "queue_url": url}, as_json)
+        _note_allowed(namespace, "queues", arn)
+        _print_each(_received(sqs, url, until), until, as_json)
 
 
 @app.command()
@@ -109,9 +110,10 @@ def topic(
         policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
         sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": policy})
         sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=own, Attributes={"RawMessageDelivery": "true"})
-    _introduce("topic", arn, {"type": "sns", "topic_arn": arn}, as_json)
-    _note_allowed(namespace, "topics", arn)
-    _print_each(_received(sqs, url, until), until, as_json)
+    with suppress(KeyboardInterrupt):
+        _introduce("topic", arn, {"type": "sns", "topic_arn": arn}, as_json)
+        _note_allowed(namespace, "topics", arn)
+        _print_each(_received(sqs, url, until), until, as_json)
 
 
 @app.command()
@@ -136,7 +138,7 @@ def hook(
     number = port if port is not None else PORTS[zlib.crc32(name.encode()) % len(PORTS)]
     url = f"http://127.0.0.1:{number}/{name}"
     frame.connect().get("/v1/health")
-    with _serving(number, until) as calls:
+    with suppress(KeyboardInterrupt), _serving(number, until) as calls:
         _introduce("hook", url, {"type": "http", "url": url}, as_json)
         _note_allowed(namespace, "hosts", "127.0.0.1")
         _print_each(calls, until, as_json)
@@ -315,7 +317,8 @@ def _serving(port: int, until: Until) -> Iterator[Iterator[Document | None]]:
 
 
 def _print_each(messages: Iterator[Document | None], until: Until, as_json: bool) -> None:
-    """Print messages until the command ends. Exits with 1 if fewer came than it was to wait for."""
+    """Print messages until the command ends. Exits with 1 if fewer came than it was to wait for. Ctrl-C ends it well, by
+    those that call this."""
     came = 0
     try:
         while not until.is_over(came):
@@ -325,8 +328,6 @@ def _print_each(messages: Iterator[Document | None], until: Until, as_json: bool
                 _print(message, as_json)
             elif came and until.is_over(came):
                 break
-    except KeyboardInterrupt:
-        return
     finally:
         if hasattr(messages, "close"):
             messages.close()

@@ -179,7 +179,8 @@ def app(space: Space, other: Space) -> Document:
         "pools": {word(noun): {"size": 2, **text} for noun in ("slots", "gpu")},
         "policies": {word(noun): {"max_events": 5, "interval": "1m", **text} for noun in ("calm", "strict")},
         "schedules": {word(noun): {**each, "enabled": True} for noun, each in schedules.items()},
-        "dags": {word("whole"): {"trigger": daily, "nodes": {word("first"): node, word("last"): node},
+        "dags": {word("whole"): {"trigger": daily, "nodes": {word("first"): node,
+                                                               word("last"): {**node, "each": {"of": word("first")}}},
                                  "edges": [edge], "enabled": True}},
         **text,
     }  # fmt: skip

@@ -134,7 +134,7 @@ def installed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Steps, "spend", counted)
     patch.setattr(log.logger, "info", lambda *args, **more: None)  # else the log takes a third of the time
     modules = (f"chalicelib.web.routes.{module.name}" for module in iter_modules(routes.__path__))
-    for module in ("chalicelib.web.access", *modules):
+    for module in ("chalicelib.web.access", "chalicelib.web.filters", *modules):
         patch.setattr(f"{module}.ports", lambda: _present["stage"].ports, raising=False)
 
     def draw(bits: int) -> int:

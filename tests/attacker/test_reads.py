@@ -88,14 +88,18 @@ def _more(stage: Stage, space: cast.Space) -> None:
 
 
 def _asked(stage: Stage, name: str) -> Iterator[Asked]:
-    """Requests of an operation: for everything in two namespaces that its path may name, and with drawn paths."""
+    """Requests of an operation: for everything in two namespaces that its path may name, with a drawn query and without
+    one, and with drawn paths."""
     inputs = PLAYED[name][2].get("parameters", ())
     draw = Draw(Random(name), stage.spaces, Known(ids_of(stage)), odd=0)
     for draw.own in stage.spaces[:2]:
         names = [each["name"] for each in inputs if each["in"] == "path"]
         named = product(*(_named(draw, PLAYED[name][1], each) for each in names))
         for segments in [*named, *repeat((), DRAWN if inputs else 0)]:
-            yield _drawn(draw, PLAYED[name], dict(zip(names, segments, strict=bool(segments))))
+            drawn = _drawn(draw, PLAYED[name], dict(zip(names, segments, strict=bool(segments))))
+            yield drawn
+            if segments and drawn.method == "GET":
+                yield replace(drawn, query={})  # two drawn filters may exclude each other
 
 
 def _named(draw: Draw, path: str, parameter: str) -> list[str]:
@@ -104,7 +108,7 @@ def _named(draw: Draw, path: str, parameter: str) -> list[str]:
         return [draw.own.word(noun) for noun in NOUNS[path.split("/{name}")[0].rpartition("/")[2]]]
     parts = {"/dags/": "dag_run", "/dead-letters/": "dead_letter"} if parameter == "run_id" else {}
     kind = next((kind for part, kind in parts.items() if part in path), parameter)
-    known = {"ns": [draw.own.name], "app": [draw.own.app]}
+    known = {"ns": [draw.own.name], "app": [draw.own.app], "node": [draw.own.word("last")]}
     return known.get(kind) or draw.known.ids.get(kind, {}).get(draw.own.name, [])
 
 

@@ -66,7 +66,7 @@ def test_schedules_of_a_dag_are_left_out_of_schedules(api: PlayedApi, sluice: Sl
     done = sluice("get", "schedules", "-n", "demo", "-a", "flights")
     assert (CLEAN in done.stdout, "daily" in done.stdout) == (True, False)
     assert "2 of DAG nodes and notices left out" in done.stderr
-    assert NODE in sluice("get", "schedules", "-n", "demo", "-a", "flights", "--all").stdout
+    assert "demo.flights.daily/join" in sluice("get", "schedules", "-n", "demo", "-a", "flights", "--all").stdout
 
 
 def test_notices_are_left_out_of_messages(api: PlayedApi, sluice: Sluice) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from examples.flights import demo
+from examples.flights import demo, watch
 from infra.local import cloud
 from infra.local.console_line import console_line
 from infra.local.endpoints import Endpoints
@@ -38,17 +38,18 @@ def test_make_demo_ends_with_the_line_before_its_json(
     class Played(demo.Demo):
         """A demo that has ended: no cloud, no runs."""
 
-        def __init__(self, endpoints: Any, console: Console) -> None:
-            self.console, self.name = console, "demo-1"
+        def __init__(self, endpoints: Any, steps: watch.Steps, scene: demo.Scene) -> None:
+            self.steps, self.scene, self.name = steps, scene, "demo-1"
 
         def deploy(self) -> None: ...
         def review(self) -> None: ...
         def upload(self) -> None: ...
         def stop(self) -> None: ...
-        def watch(self) -> list[dict[str, Any]]:
+        def watch(self) -> None: ...
+        def runs(self) -> list[dict[str, Any]]:
             return []
 
-        runs = why_waiting = watch
+        why_waiting = runs
 
         def result(self) -> tuple[list[str], list[list[str]]]:
             return [name for name, _, _ in demo.SHOWN], []
