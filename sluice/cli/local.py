@@ -317,8 +317,7 @@ def _serving(port: int, until: Until) -> Iterator[Iterator[Document | None]]:
 
 
 def _print_each(messages: Iterator[Document | None], until: Until, as_json: bool) -> None:
-    """Print messages until the command ends. Exits with 1 if fewer came than it was to wait for. Ctrl-C ends it well, by
-    those that call this."""
+    """Print messages until the command ends. Exits with 1 if fewer came than it was to wait for."""
     came = 0
     try:
         while not until.is_over(came):
