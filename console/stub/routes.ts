@@ -922,6 +922,7 @@ const ROUTES: Record<string, Handler> = {
     fires_per_day: 24,
     events_per_fire: 1,
     periods: [],
+    skipped: [],
   }),
   [`GET ${S}/periods`]: ({ app, name = "" }, query) => {
     if (hasNoPeriods(name)) throw new NoPeriods();

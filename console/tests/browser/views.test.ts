@@ -174,7 +174,9 @@ test("a DAG says its limits, and which of its runs are late or wait to begin", a
   await page.locator('[data-node="evaluate"]').click();
   await side.getByText("the run began").waitFor();
   expect(await side.getByRole("button", { name: /again$/ }).count(), "refused while a part is active").toBe(0);
-  await row("2013/1/5").getByText(/not begun, for \d+ m/).waitFor();
+  await row("2013/1/5")
+    .getByText(/not begun, for \d+ m/)
+    .waitFor();
   await row("2013/1/5").getByRole("button").click();
   await head.getByText("not begun").waitFor();
   await head.getByText("WAITING").waitFor();
