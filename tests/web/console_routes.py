@@ -77,6 +77,8 @@ REQUESTS = (
     Bounded(f"{NS}/runs?limit=500&state=FAILED", 15, 700, 600, "next_cursor"),
     Bounded(f"{NS}/jobs?limit=500", 15, 300, 400, "next_cursor"),
     Bounded(f"{NS}/limits", 12, 50, 10),
+    Bounded(f"{NS}/quotas", 65, 700, 10),
+    Bounded(f"{NS}/apps/a2/messages?limit=500", 6, 20, 10),
     Bounded(f"{NS}/limits?name={LIMIT}", 15, 50, 20),
     Bounded(f"{NS}/dead-letters?limit=200", 20, 500, 200, "next_cursor"),
     Bounded(f"{NS}/reports?limit=500", 2, 2, 200, "next_cursor"),
@@ -88,8 +90,8 @@ REQUESTS = (
     Bounded(f"{NS}/apps?limit=500", 3, 10, 10),
     Bounded(f"{NS}/apps/a1/workflows?limit=500", 3, 10, 10),
     Bounded(f"{NS}/apps/a1", 2, 2, 2),
-    Bounded(f"{NS}/datasets?limit=500", 3, 100, 300, "next_cursor"),
-    Bounded(f"{NS}/datasets/raw", 2, 2, 2),
+    Bounded(f"{NS}/datasets?limit=500", 7, 300, 300, "next_cursor"),  # with the newest partition of each
+    Bounded(f"{NS}/datasets/raw", 3, 3, 2),
     Bounded(f"{NS}/datasets/raw/partitions?limit=500&order=desc", 3, 100, 300, "next_cursor"),
     Bounded(f"{NS}/datasets/raw/partitions?limit=500&order=desc&from=10&to=9000", 8, 800, 300, "at_least"),
     Bounded(f"{NS}/datasets/raw/partition?values=7", 45, 500, 100, "at_least"),  # 20 for backfills
@@ -109,7 +111,7 @@ REQUESTS = (
     Bounded(f"{NS}/apps/a0/schedules/s0000/jobs?limit=200", 10, 300, 300, "next_cursor"),
     Bounded(f"{NS}/apps/a0/schedules/s0000/why", 25, 450, 150),
     Bounded(f"{NS}/apps/a2/messages/note", 6, 10, 5),
-    Bounded(f"{NS}/apps/a2/messages/note/why", 15, 30, 10),
+    Bounded(f"{NS}/apps/a2/messages/note/why", 16, 30, 10),
     Bounded(f"{NS}/apps/a2/messages/note/runs?limit=50", 6, 20, 10),
     Bounded(f"/v1/jobs/{JOB}", 10, 250, 5),
     Bounded(f"/v1/jobs/{JOB}/why", 15, 250, 10),
@@ -136,6 +138,10 @@ REQUESTS = (
         "run": LAST_RUN, "scope": "only", "concurrency": 2, "dry_run": True,
     }),
 )  # fmt: skip
+
+
+# Of a page of elements, at most 100 are read, a row each: `flow.dags.elements.MAX_SHOWN`.
+ELEMENTS = "/v1/namespaces/{}/apps/{}/dags/{}/runs/{}/nodes/{}/elements"
 
 
 def of_page() -> set[str]:

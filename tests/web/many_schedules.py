@@ -67,7 +67,7 @@ class Counting:
             world.metrics,
         )  # fmt: skip
         modules = (f"chalicelib.web.routes.{module.name}" for module in iter_modules(routes.__path__))
-        for module in ("chalicelib.web.access", *modules):
+        for module in ("chalicelib.web.access", "chalicelib.web.filters", *modules):
             patch.setattr(f"{module}.ports", lambda: self.ports, raising=False)
 
     def ask(self, path: str, body: Any = None) -> Answered:

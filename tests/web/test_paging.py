@@ -183,7 +183,7 @@ OF_KIND = {"datasets": "flights", "workflows": "clean", "dags": "whole", "messag
 
 
 def test_the_lists_are_those_of_the_openapi_document() -> None:
-    assert len(PAGED) == 33
+    assert len(PAGED) == 34
     assert {resource_of("GET", path.partition("?")[0])[0] for path in LISTS} <= {path for path, _ in PAGED}
 
 
@@ -208,6 +208,15 @@ def test_no_list_of_the_api_fails_for_a_forged_cursor(api: Api, path: str) -> No
         api.put(f"{APP}/schedules/timed", {"workflow": "notify", "trigger": {"type": "time", "expression": "@daily"}})
     if "{fire_id}" in path:
         values["fire_id"] = large_fires.put(events=300)
+    if path.endswith("/elements"):
+        nodes = {"a": {"workflow": "clean"}, "b": {"workflow": "clean", "each": {"of": "a"}}}
+        edges, daily = [{"from": "a", "to": "b"}], {"type": "time", "expression": "@daily"}
+        target = {"type": "emr_serverless", "entry_point": "s3://code/job.py"}
+        api.put(f"{APP}/workflows/clean", {"target": target})
+        api.put(f"{APP}/dags/mapped", {"trigger": daily, "nodes": nodes, "edges": edges, "enabled": True})
+        begun = api.post(f"{APP}/dags/mapped/run")["run_id"]
+        api.work()
+        values |= {"name": "mapped", "run_id": begun, "node": "b"}
     filled = re.sub(r"{(\w+)}", lambda found: values.get(found[1], "x1"), path)
     resource, segments = resource_of("GET", filled)
     seen = set()

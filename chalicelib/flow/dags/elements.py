@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired
 
@@ -78,11 +79,13 @@ def with_activity(ports: Ports, run_id: str, view: ElementsView) -> ElementsView
 
 def page(ports: Ports, run: Run, node: str, limit: int, cursor: str | None) -> Page[ElementView]:
     """A page of the elements of a node: those that failed first, then those under way, those that have not begun, and
-    those that succeeded. Raises ``not_found`` (404) for a node without elements in this run."""
+    those that succeeded. Raises ``not_found`` (404) for a node without elements in this run, and ``bad_cursor``."""
     dag = graph_of(ports, run)
     if node not in dag.nodes or dag.nodes[node].each is None:
         known = [name for name, each in dag.nodes.items() if each.each is not None]
         raise errors.not_found("node with each", node, "sluice dags show lists the nodes of a run", known)
+    if cursor is not None and not re.fullmatch("[0-9]{1,9}", cursor):
+        raise errors.bad_cursor()
     found = _of_node(ports, run, dag, node)
     if found is None:
         return Page((), None)

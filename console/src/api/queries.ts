@@ -114,11 +114,18 @@ function given(filter: WorkFilter): Filters {
 /** Requests of a filtered list of runs, each of which reads some 500: so far back a search goes. */
 const SEARCHES = 8;
 
+/** The lists that each app has. */
+const OF_APPS = {
+  workflows: "/v1/namespaces/{ns}/apps/{app}/workflows",
+  dags: "/v1/namespaces/{ns}/apps/{app}/dags",
+  messages: "/v1/namespaces/{ns}/apps/{app}/messages",
+};
+
 /** The items of a list of each app, all apps at once. */
-async function ofApps<T>(ns: string, kind: "workflows" | "dags" | "messages", signal: AbortSignal): Promise<T[]> {
+async function ofApps<T>(ns: string, kind: keyof typeof OF_APPS, signal: AbortSignal): Promise<T[]> {
   const { items } = await get("/v1/namespaces/{ns}/apps", { ns }, { query: { limit: 500 }, signal });
   const of = async (name: string) => {
-    const path = fill(`/v1/namespaces/{ns}/apps/{app}/${kind}`, { ns, app: ofTwo(name).name });
+    const path = fill(OF_APPS[kind], { ns, app: ofTwo(name).name });
     const found: T[] = [];
     let cursor: string | null = null;
     do {

@@ -74,7 +74,7 @@ test("the queue shows the jobs of one schedule, by a filter that back takes away
   await page.reload();
   await page.getByText(`${many} wait, the oldest first`).waitFor();
   expect(await field.inputValue()).toBe(schedule);
-  await page.getByRole("button", { name: "Show all that waits" }).click();
+  await page.getByRole("button", { name: "Clear the filters" }).click();
   await page.getByText("5,200 wait").waitFor();
   expect(new URL(page.url()).search).toBe("");
   expect(await field.inputValue()).toBe("");
