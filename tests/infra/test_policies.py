@@ -146,7 +146,7 @@ def test_jobs_write_the_lake_but_no_contexts(resources: dict[str, Any]) -> None:
     writes = [s for s in allowing if "s3:PutObject" in actions(s)]
     assert [s["Resource"] for s in writes] == [
         {"Fn::Sub": "${LakeBucket.Arn}/*"},
-        {"Fn::Sub": "${ControlBucket.Arn}/logs/*"},
+        [{"Fn::Sub": f"${{ControlBucket.Arn}}/{folder}/*"} for folder in ("logs", "results")],
     ]
 
 

@@ -156,6 +156,7 @@ def test_objects_that_runs_point_to_outlive_their_rows(resources: dict[str, Any]
         "context/": 200,
         "manifests/": 200,
         "logs/": 200,
+        "results/": 200,
         "uploads/": 7,  # a deployment has read its upload long before
     }
 
@@ -166,7 +167,7 @@ def test_scripts_have_versions_for_a_while_all_else_for_a_day(resources: dict[st
     assert bucket["VersioningConfiguration"] == {"Status": "Enabled"}
     rules = {rule["Prefix"]: rule for rule in bucket["LifecycleConfiguration"]["Rules"] if "Prefix" in rule}
     days = {prefix: rule["NoncurrentVersionExpiration"]["NoncurrentDays"] for prefix, rule in rules.items()}
-    others = ("context/", "manifests/", "uploads/", "logs/", "deployments/", "data/")
+    others = ("context/", "manifests/", "uploads/", "logs/", "results/", "deployments/", "data/")
     assert days == {"code/": 90, **dict.fromkeys(others, 1)}
     assert rules["code/"]["ExpiredObjectDeleteMarker"] is True
     assert "ExpirationInDays" not in rules["code/"]

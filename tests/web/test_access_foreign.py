@@ -68,8 +68,9 @@ def existing() -> Iterator[Values]:
         api.put(f"{SECRET}/schedules/pulls", {**plain, "workflow": "pulled"})
         fed = {"workflow": "plan", "trigger": {"type": "partition", "dataset": "hidden"}, "by": ["day"]}
         api.put(f"{SECRET}/schedules/fed", {**fed, "enabled": True})
-        nodes = {"a": {"workflow": "plan"}, "b": {"workflow": "plan"}}
-        whole = {"trigger": WEEKDAYS, "nodes": nodes, "edges": [{"from": "a", "to": "b"}], "enabled": True}
+        nodes = {"first": {"workflow": "plan"}, "mapped": {"workflow": "plan", "each": {"of": "first"}}}
+        edge = {"from": "first", "to": "mapped"}
+        whole = {"trigger": WEEKDAYS, "nodes": nodes, "edges": [edge], "enabled": True}
         api.put(f"{SECRET}/dags/whole", whole)
         api.put(f"{SECRET}/messages/mine", {"due_time": "10m", "workflow": "plan"})
         _posted(api, f"{OTHER}/datasets/hidden/partitions", {"partition": {"day": "1"}})
@@ -91,7 +92,7 @@ def existing() -> Iterator[Values]:
         boss = {"member": member("boss"), "roles": ["admin"]}
         api.put(f"{OTHER}/access", {"members": [boss]})
         enforcing(patch)
-        found = {**own, "run_id": run, "dag_run": of_dag}
+        found = {**own, "run_id": run, "dag_run": of_dag, "node": "mapped"}
         boss_sees = Signer(role("boss"))
         for path in (
             f"/v1/jobs/{job}",

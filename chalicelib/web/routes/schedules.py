@@ -75,8 +75,8 @@ def schedule_versions(request: Request, name: str) -> Json:
 
 
 def preview(request: Request, name: str) -> PreviewView:
-    """List the next fires of a schedule's time triggers, and which of them are skipped, and the next periods of one
-    with `per`. For a disabled schedule, these are the fires if it were enabled now."""
+    """List the next fires of a schedule, which of them are skipped, and the next periods of one with `per`. For a
+    disabled schedule, these are the fires if it were enabled now."""
     count = number(request, "count", 10, MAX_FIRES)
     state, schedule = existing(ports(), name)
     timer = ports().rows.get(Timer, name)
