@@ -222,7 +222,7 @@ def cancel(
 ) -> None:
     """Cancel the active runs and the waiting jobs of a DAG run.
 
-    A node that waits for all of them to end, whatever their state, still runs. A run that waits to begin never begins.
+    A node whose join rule these ends meet, such as all_done, still runs. A run that waits to begin never begins.
     """
     client = frame.connect()
     view = client.get(f"{_path(name, namespace, app_name)}/runs/{segment(run_id)}")

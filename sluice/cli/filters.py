@@ -1,4 +1,4 @@
-"""The filters of lists and of bulk actions: one name, one letter and one meaning for each, whatever is listed (L18).
+"""The filters of lists and of bulk actions. Each has one name, one letter and one meaning in all lists (L18).
 
 A command has the options that it can apply. Of the others, `usage` says which list has them.
 """

@@ -64,6 +64,18 @@ class Until:
         return (self.count is not None and came >= self.count) or (self.left is not None and self.left <= 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """What receives messages: its kind and address, and the target that names it in a document. The list ``allowed`` of
+    an allow-list has to have ``wanted``."""
+
+    kind: str
+    address: str
+    target: Document
+    allowed: str
+    wanted: str
+
+
 @app.command()
 def queue(
     name: Name,
@@ -81,10 +93,8 @@ def queue(
     sqs = _aws("sqs")
     with _answers():
         url, arn = _queue(sqs, _full(name, namespace))
-    with suppress(KeyboardInterrupt):
-        _introduce("queue", arn, {"type": "sqs", "queue_url": url}, as_json)
-        _note_allowed(namespace, "queues", arn)
-        _print_each(_received(sqs, url, until), until, as_json)
+    target = {"type": "sqs", "queue_url": url}
+    _listen(Receiver("queue", arn, target, "queues", arn), namespace, _received(sqs, url, until), until, as_json)
 
 
 @app.command()
@@ -110,10 +120,8 @@ def topic(
         policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
         sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": policy})
         sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=own, Attributes={"RawMessageDelivery": "true"})
-    with suppress(KeyboardInterrupt):
-        _introduce("topic", arn, {"type": "sns", "topic_arn": arn}, as_json)
-        _note_allowed(namespace, "topics", arn)
-        _print_each(_received(sqs, url, until), until, as_json)
+    target = {"type": "sns", "topic_arn": arn}
+    _listen(Receiver("topic", arn, target, "topics", arn), namespace, _received(sqs, url, until), until, as_json)
 
 
 @app.command()
@@ -138,10 +146,9 @@ def hook(
     number = port if port is not None else PORTS[zlib.crc32(name.encode()) % len(PORTS)]
     url = f"http://127.0.0.1:{number}/{name}"
     frame.connect().get("/v1/health")
-    with suppress(KeyboardInterrupt), _serving(number, until) as calls:
-        _introduce("hook", url, {"type": "http", "url": url}, as_json)
-        _note_allowed(namespace, "hosts", "127.0.0.1")
-        _print_each(calls, until, as_json)
+    target = {"type": "http", "url": url}
+    with _serving(number, until) as calls:
+        _listen(Receiver("hook", url, target, "hosts", "127.0.0.1"), namespace, calls, until, as_json)
 
 
 def _until(once: bool, count: int | None, timeout: str | None) -> Until:
@@ -205,8 +212,19 @@ def _queue(sqs: Any, full: str) -> tuple[str, str]:
     return url, str(attributes["QueueArn"])
 
 
-def _introduce(kind: str, address: str, target: Document, as_json: bool) -> None:
+def _listen(
+    receiver: Receiver, namespace: str | None, messages: Iterator[Document | None], until: Until, as_json: bool
+) -> None:
+    """Introduce a receiver, and print each of its messages. Ctrl-C ends it with exit code 0."""
+    with suppress(KeyboardInterrupt):
+        _introduce(receiver, as_json)
+        _note_allowed(namespace, receiver.allowed, receiver.wanted)
+        _print_each(messages, until, as_json)
+
+
+def _introduce(receiver: Receiver, as_json: bool) -> None:
     """Print the address, and the target to paste into a document."""
+    kind, address, target = receiver.kind, receiver.address, receiver.target
     if as_json:
         render.machine({"kind": kind, "address": address, "target": target})
         return

@@ -180,8 +180,8 @@ def _groups(task: Task, branch: Task) -> list[str]:
 
 
 def _skip_behind(made: Graph, dag: Dag, task: Task, draft: Draft) -> None:
-    """A short circuit skips all tasks behind it, whatever their rules: those whose rule would run them nevertheless get
-    an edge with its condition."""
+    """Airflow skips all tasks behind a short circuit. A task whose rule would run it here gets an edge with the
+    condition of the short circuit."""
     if task.named.get("ignore_downstream_trigger_rules") is False:
         return
     direct = made.after(task.id)
@@ -238,8 +238,8 @@ def _without(made: Graph, name: str, down: str) -> dict[str, Condition | None] |
         return dict(ups) if not others and own == "all_success" else None
     if own not in ("all_success", "none_failed", "all_done", "always", "dummy") and len(ups) > 1:
         return None
-    # A task that was not chosen is skipped, whatever its rule. One behind an empty task that was not chosen is skipped
-    # only if its rule counts the skipped task.
+    # Airflow skips a task that was not chosen under each rule. A task behind an empty task that was not chosen is
+    # skipped only if its rule counts the skipped task.
     counts = own in ("all_success", "one_success")
     for up, condition in ups.items():
         if up not in others:

@@ -495,7 +495,7 @@ class Reader:
         return task
 
     def _teardown(self, task: Task, node: ast.Call) -> Task:
-        """``task.as_teardown(setups=...)``: it runs whatever happened, after its setups."""
+        """``task.as_teardown(setups=...)``: it runs after its setups, also after a failure."""
         task.named.setdefault("trigger_rule", "all_done_setup_success")
         setups = [each for value in self.keywords(node).values() for each in self._ordered(value)]
         if setups and (dag := self._dag_of([task])) is not None:

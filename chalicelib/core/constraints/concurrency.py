@@ -50,7 +50,7 @@ class Concurrency(Constraint):
 
     def _limit(self, workflow: str, namespace: str) -> str:
         """The limit whose slots count. A group belongs to the schedule's namespace. The runs of a DAG count together,
-        whatever graph each has."""
+        also those of an older graph of it."""
         if self.group is not None:
             return names.group_limit(namespace, self.group)
         if ids.is_dag_graph(workflow):

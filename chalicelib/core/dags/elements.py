@@ -193,7 +193,9 @@ def job_of(whole: Run, index: int, now: Instant) -> Job:
 
 def reason(element: Mapping[str, Any]) -> Why:
     """Why an element runs."""
-    return Why.of("element", f"element {element['index']} of {count_of(element['count'], 'element')} of its node")
+    return Why.of(
+        "element", f"element {element['index']} of its node, which has {count_of(element['count'], 'element')}"
+    )
 
 
 def seen_by(job: Job, schedule: Schedule, workflow: Workflow) -> tuple[Schedule, Workflow]:

@@ -39,8 +39,8 @@ def judge(rule: JoinRule, outcomes: Collection[Outcome]) -> Decision:
 
 
 def _in_the_end(rule: JoinRule, outcomes: Collection[Outcome]) -> Decision:
-    """The decision when all nodes before have ended, and no single one of them decides. A result that does not match
-    skips the node whatever its rule, unless that waits for one success only."""
+    """The decision when all nodes before have ended, and no single one of them decides. If a result does not match,
+    the node is skipped under each rule but ``one_succeeded``."""
     if rule == "one_succeeded":
         return "BLOCKED" if "failed" in outcomes else "SKIPPED"
     if rule == "one_failed" or "unmet" in outcomes:

@@ -149,8 +149,8 @@ class Dag(Described, Sparse):
     ``by``, ``per``, ``incomplete``, ``late``, ``timeout``, ``zone`` and ``catch_up`` apply to the schedule that starts
     the DAG. ``zone`` also applies to the windows of nodes, unless a window names another.
 
-    ``concurrency`` limits the runs of the DAG, ``run_timeout`` is how long each may take, ``deadline`` by when each
-    must have ended, and ``notify`` who is told of a failed or late one (W20).
+    ``concurrency`` limits the runs of the DAG. ``run_timeout`` is how long each may take, and ``deadline`` by when it
+    must have ended. ``notify`` names who gets notices of runs that fail or are late (W20).
     """
 
     omitted: ClassVar[Collection[str]] = (

@@ -55,7 +55,7 @@ def numbers(limit_name: str) -> bool:
 
 
 def dag_limit(dag: str) -> str:
-    """The limit on the runs of a DAG, whatever graph each has (W20)."""
+    """The limit on the runs of a DAG. Runs of an older graph of it count, too (W20)."""
     return f"dag:{dag}"
 
 
