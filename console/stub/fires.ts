@@ -12,6 +12,8 @@ const FAILED: Record<number, string> = {
   702: "the message of 262,200 bytes is larger than 262,144 bytes",
 };
 const TOGETHER = 5; // waiting events that share a row
+const USUALLY_LATE = 140; // in ms
+const MOST_LATE = 1_100; // of the last event that was sent
 
 export const SCHEDULE = `${NS}.flights.notify-each-carrier-of-its-late-arrivals-by-airport-and-hour`;
 export const FIRE = `${SCHEDULE}.mf3k0p2q.${idOf(0xf1e)}`;
@@ -19,9 +21,9 @@ const WORKFLOW = `${NS}.flights.notify`;
 const NOMINAL = Math.floor(NOW / MINUTE) * MINUTE - MINUTE;
 const SENDS = {
   first: iso(NOMINAL + 140),
-  last: iso(NOMINAL + (DUE - 1) * STEP + 1_100),
-  late_p50: 140,
-  late_max: 1_100,
+  last: iso(NOMINAL + (DUE - 1) * STEP + MOST_LATE),
+  late_p50: USUALLY_LATE,
+  late_max: MOST_LATE,
 };
 
 const due = (index: number) => NOMINAL + index * STEP;
@@ -70,10 +72,10 @@ const RUN = {
   fired_by: `its fire at ${iso(NOMINAL)}`,
   kind: "detached",
   waited_for: null,
-  waited_ms: 140,
+  waited_ms: USUALLY_LATE,
   late: false,
-  lateness_ms: 140,
-  late_by_ms: 140,
+  lateness_ms: USUALLY_LATE,
+  late_by_ms: USUALLY_LATE,
   correlation: null,
   partition: null,
   properties: {},
@@ -89,6 +91,7 @@ export function runOf(id: string) {
   const index = indexOf(id);
   if (index === null || index >= DUE) return undefined;
   const failed = FAILED[index];
+  const late = index === DUE - 1 ? MOST_LATE : USUALLY_LATE;
   return {
     ...RUN,
     run_id: id,
@@ -100,10 +103,13 @@ export function runOf(id: string) {
     created_at: iso(due(index)),
     due_at: iso(due(index)),
     accepted_at: iso(due(index)),
-    claimed_at: iso(due(index) + 100),
-    start_requested_at: iso(due(index) + 140),
-    started_at: iso(due(index) + 140),
-    ended_at: iso(due(index) + 200),
+    claimed_at: iso(due(index) + late - 40),
+    waited_ms: late,
+    lateness_ms: late,
+    late_by_ms: late,
+    start_requested_at: iso(due(index) + late),
+    started_at: iso(due(index) + late),
+    ended_at: iso(due(index) + late + 60),
     spread: { index, count: EVENTS },
   };
 }
@@ -116,6 +122,8 @@ export function runs() {
     run_id: `${idOfEvent(0)}_${TOGETHER}`,
     state: "SUCCEEDED",
     count: state.sent,
+    lateness_ms: SENDS.late_max,
+    late_by_ms: SENDS.late_max,
     ended_at: SENDS.last,
     sends: SENDS,
   };

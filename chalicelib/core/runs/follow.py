@@ -68,7 +68,7 @@ def has_run_out(run: Run, now: Instant) -> bool:
 
 def timed_out(run: Run, now: Instant) -> Run:
     """The run marked as timed out, and due at once, so that Sluice cancels it at its target. It ends as FAILED."""
-    why = why_not_begun(run) if run.state == "STARTING" else why_run_out(run)
+    why = why_not_begun(run) if has_not_begun(run, now) else why_run_out(run)
     return replace(run, outcome="timed_out", reason=why, wake_at=now, leases=0, rev=run.rev + 1)
 
 

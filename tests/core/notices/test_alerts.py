@@ -31,7 +31,11 @@ def test_w9_a_notice_names_the_dag_and_the_node() -> None:
     [event] = alerts.add_notices(
         [PendingNotice(NAME, "failed", "r1", node, "disk full", NOON)], "channel", TEAM, None, NOON
     ).notice["events"]  # type: ignore[index]
-    assert (event["schedule"], event["dag"], event["node"]) == (node, "demo.shop.forecast", "check")
+    assert (event["schedule"], event["dag"], event["node"]) == (
+        "demo.shop.forecast/check",
+        "demo.shop.forecast",
+        "check",
+    )
     assert "dag" not in begun(1)[1]["events"][0]
 
 

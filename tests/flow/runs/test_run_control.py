@@ -272,7 +272,7 @@ def test_w15_a_rerun_has_the_properties_and_context_of_the_first() -> None:
     assert dict(new.request.properties) == {"depth": 1}
     assert (new.partition, new.accepted_at) == (old.partition, old.accepted_at)
     was, now = world.context(old), world.context(new)
-    own = {"run_id", "rerun_of"}
+    own = {"run_id", "rerun_of", "result_uri"}
     assert {name: value for name, value in now.items() if name not in own} == {
         name: value for name, value in was.items() if name not in own
     }
