@@ -21,7 +21,7 @@ const lineIn = (page: Page, table: string) =>
 const LISTS: [name: string, path: string, table: string, text: string, state: string | null][] = [
   ["runs", "/demo/runs", "Runs", NUMBERS, null],
   ["runs that failed", "/demo/runs?state=FAILED", "Runs", NUMBERS, null],
-  ["late runs", "/demo/runs?by=late", "Runs", NUMBERS, null],
+  ["late runs", "/demo/runs?by=late&q=notify-each", "Runs", NUMBERS, null],
   ["runs of a schedule", OF_SCHEDULE, "Runs", NUMBERS, null],
   ["waiting jobs of a schedule", `${OF_SCHEDULE}?tab=jobs`, "Waiting jobs", NUMBERS, "WAITING"],
   ["queue", `/demo/queue?schedule=${SCHEDULE}`, "What waits", NUMBERS, "WAITING"],
