@@ -69,6 +69,15 @@ def plain_source(path: str) -> Source:
     return Source(path, _Filler(path, tree, None).filled(parsed), tree)
 
 
+def text_source(name: str, text: str) -> Source:
+    """The app document in a text. A dollar sign has no special meaning. name stands for the file in errors."""
+    parsed, tree = _parse(name, text)
+    if not isinstance(parsed, dict):
+        hint = "write the lines of the app document, such as `schedules:`"
+        raise WrongUsage(f"expected an app document, got {_word_for(parsed)}", name, hint)
+    return Source(name, _Filler(name, tree, None).filled(parsed), tree)
+
+
 def load_list(path: str, key: str) -> list[Document]:
     """The list of objects in a file, at the top level or under ``key``. A dollar sign has no special meaning."""
     parsed, tree = _parse(path, _read(path))

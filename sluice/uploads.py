@@ -16,15 +16,20 @@ TIMEOUT = 300  # seconds of the upload
 
 
 def deploy(
-    client: Client, path: str, document: Document, query: Query, pause: Callable[[float], None] = time.sleep
+    client: Client,
+    path: str,
+    document: Document,
+    query: Query,
+    pause: Callable[[float], None] = time.sleep,
+    if_match: str | None = None,
 ) -> Document:
     """Deploy a document to the app at ``path``, and return the report: the names of all parts by action. ``left_alone``
-    are those that were changed after the deployment was accepted.
+    are those that were changed after the deployment was accepted. ``if_match`` is the ETag that the app must have.
 
     Raises `ApiRefused` for a wrong document, also if a deployment fails that has begun, and `NotReachable`."""
     content = json.dumps(document, ensure_ascii=False).encode()
     if len(content) <= MAX_BODY:
-        return client.put(path, document, query)
+        return client.put(path, document, query, if_match)
     begun = client.post(f"{path}/uploads", repeatable=True)
     send(str(begun["url"]), content)
     uploaded = {**query, "upload": str(begun["upload"])}
@@ -32,7 +37,7 @@ def deploy(
     report = client.request("PUT", path, query={**uploaded, "dry_run": True}).body
     if query.get("dry_run"):
         return report
-    client.request("PUT", path, query=uploaded)
+    client.request("PUT", path, query=uploaded, if_match=if_match)
     left = _follow(client, f"{path}/deployments/{begun['upload']}", pause).get("left_alone")
     made = {name: part for name, part in report.items() if name != "changes"}
     return {**made, "left_alone": left} if left else made

@@ -207,7 +207,6 @@ ROUTES = (
         "define",
         "Deployment",
         "App",
-        headers=(),
         status=(200, 202),
         query=("dry_run", "update_schedules", "restart", "upload"),
         begun="LaterDeployment",

@@ -46,6 +46,20 @@ def test_l8_an_app_is_created_updated_and_deleted(api: Api) -> None:
     assert set(schedules(api)) == {"a", "b"}
 
 
+def test_l8_an_app_is_deployed_at_an_expected_version(api: Api) -> None:
+    api.put(PATH, ORDERS)
+    first = api.send("GET", PATH).headers["ETag"]
+    api.put(PATH, FEWER, if_match=first)
+    before = api.everything()
+
+    error = api.refused(412, "PUT", PATH, ORDERS, if_match=first)
+
+    assert error["code"] == "changed_meanwhile"
+    assert api.everything() == before
+    assert api.refused(412, "PUT", f"{NS}/apps/other", ORDERS, if_match=first)["code"] == "changed_meanwhile"
+    assert set(schedules(api)) == {"a", "c"}
+
+
 def test_l8_an_app_that_another_needs_is_not_deleted(api: Api) -> None:
     api.put(PATH, ORDERS)
     api.schedule("chained", workflow="demo.orders.ship")

@@ -63,10 +63,12 @@ def _deploy(
     update_schedules: bool | None,
     say: Callable[[Plan], Effects],
     restart: bool = False,
+    if_match: int | None = None,
 ) -> tuple[Report, Effects]:
     """Deploy the document. Returns also what ``say`` finds about the plan before it is carried out."""
     for _ in range(MAX_CONFLICTS):
         plan = checked(ports, namespace, app, document, update_schedules, restart=restart)
+        require_version(plan, if_match)
         said, row = say(plan), _turn(ports, plan, by)
         if row is not None:
             carry_out(ports, plan, by, row)
@@ -91,10 +93,20 @@ def deploy_and_say(
     by: str,
     update_schedules: bool | None = None,
     restart: bool = False,
+    if_match: int | None = None,
 ) -> tuple[Report, Effects]:
     """The same, and what the deployment did to the triggers and the work in flight of schedules that it has replaced or
-    deleted. With ``restart``, those that it replaces drop what has gathered and what waits (L25)."""
-    return _deploy(ports, namespace, app, document, by, update_schedules, partial(effects.of_plan, ports), restart)
+    deleted. With ``restart``, those that it replaces drop what has gathered and what waits (L25). With ``if_match``, it
+    is refused with ``changed_meanwhile`` unless that is the version of the app."""
+    say = partial(effects.of_plan, ports)
+    return _deploy(ports, namespace, app, document, by, update_schedules, say, restart, if_match)
+
+
+def require_version(plan: Plan, if_match: int | None) -> None:
+    """Raise ``changed_meanwhile`` unless the plan begins at this version of the app. The turn of the deployment expects
+    the row that the plan began at, so no other version comes between."""
+    if if_match is not None and (plan.row is None or plan.row.version != if_match):
+        raise errors.changed_meanwhile(f"app {plan.app}")
 
 
 def dry_run(

@@ -52,7 +52,7 @@ def deploy_app(request: Request, app: str) -> Response:
     """Deploy an app. Its workflows and schedules become those of the body, in one request; datasets are only created or
     replaced, never deleted. With ``upload``, the id of an upload, the document is the uploaded one, and the body empty.
     Sluice checks it as a whole, answers 202, and puts the schedules then. With ``restart``, each schedule that is
-    replaced drops what has gathered and what waits, on record."""
+    replaced drops what has gathered and what waits, on record. ``If-Match`` expects a version of the app."""
     (ns, short), upload = app.split("."), query(request, "upload")
     given, stored = body(request), b""
     if upload is not None:
@@ -66,12 +66,16 @@ def deploy_app(request: Request, app: str) -> Response:
         report, changes, effects = deploy.dry_run(ports(), ns, short, sent, update, restart)
         return document({"name": app, **report, "changes": changes, "effects": effects, **noted})
     if upload is not None:
-        if ports().rows.get(Deployment, app, upload) is None:
+        is_new = ports().rows.get(Deployment, app, upload) is None
+        if is_new:
             check_app(app, sent)
         plan = deploy.checked(ports(), ns, short, sent, update, restart=restart)
+        if is_new:
+            deploy.require_version(plan, if_match(request))
         return document(uploaded.view(uploaded.begin(ports(), plan, upload, stored, caller(request))), 202)
     check_app(app, sent)
-    report, effects = deploy.deploy_and_say(ports(), ns, short, sent, caller(request), update, restart)
+    expected = if_match(request)
+    report, effects = deploy.deploy_and_say(ports(), ns, short, sent, caller(request), update, restart, expected)
     return document({"name": app, **report, "effects": effects, **noted})
 
 
