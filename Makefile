@@ -28,7 +28,7 @@ CONSOLE_SOURCES := $(shell find console/src console/public -type f) console/inde
 LOCK = $(BIN)/python -m piptools compile --quiet --generate-hashes --allow-unsafe --no-strip-extras --no-header \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 TYPED := chalicelib sluice infra jobs job_library benchmarks examples app.py
-LINTED := $(TYPED) docs setup.py tests
+LINTED := $(TYPED) contrib docs setup.py tests
 
 export PATH := $(abspath $(BIN)):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -40,7 +40,7 @@ export PATH := $(JAVA_HOME)/bin:$(PATH)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock demo demo-all console console-check test test-long worlds lint generate mutants up down reset package deploy undeploy smoke bench example docs attack
+.PHONY: help venv lock demo demo-all console console-check test test-long worlds lint generate mutants up down reset package provider deploy undeploy smoke bench example docs attack
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -112,6 +112,9 @@ reset: $(STAMP) ## stop the local cloud and remove its state
 
 package: $(STAMP) ## write $(OUT)/template.yaml and its code zip
 	@$(BIN)/python -m infra.package $(OUT)
+
+provider: $(STAMP) ## write $(OUT)/sluice-app.zip, with which CloudFormation stacks deploy apps
+	@$(BIN)/python -m infra.provider $(OUT)
 
 deploy: package ## create or update the stack sluice-$(STAGE) in the account the environment names
 	@$(BIN)/python -m infra.deploy $(STAGE) $(OUT) $(PARAMETERS)

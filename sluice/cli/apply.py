@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from sluice import render, uploads, wording
-from sluice.cli import progress
+from sluice.cli import markdown, progress
 from sluice.cli.frame import Json, Settings, ValueFiles, Yes, confirm, connect, values_of
 from sluice.client import Client, Document
 from sluice.errors import ApiRefused, Problem, WrongUsage
@@ -44,6 +44,9 @@ def apply(
     ] = False,
     yes: Yes = False,
     as_json: Json = False,
+    form: Annotated[
+        str | None, typer.Option("--format", metavar="FORMAT", help="markdown: the plan as a comment on a change.")
+    ] = None,
 ) -> None:
     """Deploy apps: create and replace what the files contain, and delete what they no longer contain.
 
@@ -52,12 +55,15 @@ def apply(
     # Imported here because a YAML parser is slow to load and only this command needs it.
     from sluice import documents
 
+    if form not in (None, "markdown") or (form and as_json):
+        got = "--json beside it" if form == "markdown" else repr(form)
+        raise WrongUsage(f"expected markdown, got {got}", "--format", "leave it out for a table")
     values = values_of(value_files, settings)
     apps = [documents.source(file, values) for file in files]
     names = [name_of(source.path, source.document) for source in apps]  # read all files before the first request
     client = connect()
     query = {"dry_run": dry_run or None, "update_schedules": update_schedules, "restart": restart or None}
-    asks = sys.stdin.isatty() and not (yes or dry_run or as_json)
+    asks = sys.stdin.isatty() and not (yes or dry_run or as_json or form)
     for number, (name, source) in enumerate(zip(names, apps, strict=True)):
         namespace = name.partition(".")[0]
         new = not _exists(client, namespace)
@@ -76,9 +82,11 @@ def apply(
                 render.note(what)
             if new and not dry_run:
                 client.put(path_of(NAMESPACE, namespace), {})
-            report = _deploy(client, name, source, query)
+            report = _deploy_as(form, client, name, source, query)
         if as_json:
             render.machine(report)
+        elif form:
+            render.plain(markdown.plan(name, report, namespace if new else None, _losses(report), dry_run))
         else:
             _show(name, report, dry_run, namespace if new else None)
 
@@ -146,6 +154,18 @@ def _deploy(client: Client, name: str, source: Source, query: Mapping[str, bool 
     except ApiRefused as refused:
         refused.problems = tuple(placed(problem, source) for problem in refused.problems)
         refused.field = refused.problems[0].field
+        raise
+
+
+def _deploy_as(
+    form: str | None, client: Client, name: str, source: Source, query: Mapping[str, bool | None]
+) -> Document:
+    """The same. As Markdown, the problems are printed before the error."""
+    try:
+        return _deploy(client, name, source, query)
+    except ApiRefused as refused:
+        if form:
+            render.plain(markdown.refused(name, refused))
         raise
 
 

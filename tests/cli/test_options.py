@@ -64,7 +64,7 @@ OF_DAG_RUN = base("daily", "ID", *PLACE)
 IN_DEMO = base("-n", "demo")
 COMMANDS: dict[str, Base] = {
     "init": base("app"),
-    "apply": base("app.yaml", "--set", "bucket=lake", set="bucket=other", update_schedules=FLAG,
+    "apply": base("app.yaml", "--set", "bucket=lake", set="bucket=other", update_schedules=FLAG, format="markdown",
                   values=(("app.yaml",), ("--values", "values.yaml"))),
     "convert": base("crontab", "cron.txt", output="out.yaml", report="report.txt", zone="Europe/Paris"),
     "validate": base("app.yaml", "--set", "bucket=https://sqs", set="bucket=lake",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from fnmatch import fnmatchcase
+from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +18,7 @@ import yaml
 from botocore.exceptions import ClientError
 
 from chalicelib.wiring import ports
+from infra import yaml_tags
 from sluice import Client, cloudformation, uploads
 from sluice.signing import Broken, Reply
 from tests.support.http_server import QuietHandler, QuietServer, served
@@ -23,6 +26,7 @@ from tests.support.stacks import Stack
 from tests.web.conftest import Api, installation
 from tests.web.test_client_calls import Routes
 
+CONTRIB = Path(__file__).parents[2] / "contrib"
 SQS = {"target": {"type": "sqs", "queue_url": "https://sqs.example/target"}}
 SHOP = "/v1/namespaces/demo/apps/shop"
 
@@ -54,9 +58,11 @@ class Lambda:
         self.api, self.routes = api, Routes(api)
         self.dies_at: int | None = None
         self.tried = 0
+        self.sent: list[tuple[str, str]] = []
 
     def send(self, method: str, url: str, headers: Mapping[str, str], content: bytes | None) -> Reply:
         self.tried += 1
+        self.sent.append((method, urlsplit(url).path))
         reply = self.routes.send(method, url, headers, content)
         if self.dies_at is not None and self.tried >= self.dies_at:
             raise Broken("expected an answer, got none")
@@ -262,7 +268,7 @@ def test_o13_repeated_and_dying_deliveries_change_nothing(api: Api, seed: int) -
         return done
 
     def again(kind: str) -> None:
-        """Deliver a former request once more. One of a resource that is gone has its answer, as CloudFormation tells."""
+        """Deliver a former request once more. That of a resource that is gone has its answer."""
         former = (
             orders.sent[-4:-1]
             if kind != "Delete"
@@ -308,6 +314,37 @@ def test_o13_a_slow_delivery_does_not_overwrite_a_later_one(api: Api) -> None:
     with pytest.raises(cloudformation.Stale):
         slow(orders.sent[-1])
     assert hours(api) == ["7"]
+
+
+def test_o13_the_role_may_send_what_the_function_sends(api: Api) -> None:
+    """The requests of a create, an update and a delete, and no request to another namespace."""
+    template = yaml_tags.load((CONTRIB / "cloudformation/provider.yaml").read_text())
+    [policy] = template["Resources"]["Role"]["Properties"]["Policies"]
+    allowed = [
+        each["Fn::Sub"].partition("${ApiStage}/")[2].replace("${Namespace}", "demo")
+        for statement in policy["PolicyDocument"]["Statement"]
+        if statement["Action"] == "execute-api:Invoke"
+        for each in statement["Resource"]
+    ]
+    function = Lambda(api)
+    orders = Stack(function)
+    assert orders.put(Namespace="demo", App="shop", Document=document(5))
+    assert orders.put(Namespace="demo", App="shop", Document=document(6))
+    assert orders.delete()
+    sent = {f"{method}{path}" for method, path in function.sent}
+    assert {method for method, _ in function.sent} == {"GET", "PUT", "DELETE"}
+    assert [each for each in sent if not any(fnmatchcase(each, pattern) for pattern in allowed)] == []
+    assert not any(fnmatchcase("PUT/v1/namespaces/demo2/apps/shop", pattern) for pattern in allowed)
+
+
+def test_o13_the_examples_are_deployed(api: Api) -> None:
+    template = yaml_tags.load((CONTRIB / "cloudformation/shop.yaml").read_text())
+    properties = template["Resources"]["Shop"]["Properties"]
+    text = properties["Document"]["Fn::Sub"].replace("${Results}", "results-bucket")
+    assert stack(api).put(Namespace=properties["Namespace"], App=properties["App"], Document=text)
+    assert api.get(f"{SHOP}/schedules/nightly")["state"] == "enabled"
+    terraform = (CONTRIB / "terraform/app.yaml").read_text()
+    assert stack(api).put(Namespace="demo", App="other", Document=terraform)
 
 
 class Described:
