@@ -123,11 +123,12 @@ def is_over(event: Mapping[str, Any], stacks: Any = None) -> bool:
     answer, the request counts as open: what the app's tag says decides then."""
     if event["RequestType"] == "Delete":  # the mark of the resource decides
         return False
-    import boto3  # part of Lambda's runtime, and no dependency of the client
+    # Imported here because the zip has no botocore: it is part of Lambda's runtime.
     from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.session import get_session
 
     try:
-        found = (stacks or boto3.client("cloudformation")).describe_stack_resource(
+        found = (stacks or get_session().create_client("cloudformation")).describe_stack_resource(
             StackName=event["StackId"], LogicalResourceId=event["LogicalResourceId"]
         )
     except (BotoCoreError, ClientError) as error:

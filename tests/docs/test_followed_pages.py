@@ -45,7 +45,7 @@ def test_a_followed_page_shows_what_its_commands_print(page: Path, tmp_path: Pat
 def test_a_followed_page_has_no_command_that_no_test_runs(page: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.M))
     for directives, language, block in FENCE.findall(page.read_text()):
-        is_run = language in ("sh", "python") or "<!-- test -->" in directives
+        is_run = language in ("sh", "python") or "<!-- test -->" in directives or "<!-- file: .g" in directives
         assert is_run or language == "text" or "sluice " not in block
         assert language != "yaml" or re.search(r"<!-- (file|add): ", directives), f"no test reads {block}"
         for target in re.findall(r"^make ([a-z-]+)", block, flags=re.M):
@@ -92,8 +92,11 @@ def test_the_page_of_how_tos_lists_each_of_them() -> None:
 
 
 def commands(page: Path) -> list[str]:
-    """The commands in a page's sentences; those in its blocks are run."""
-    return re.findall(r"`sluice (\w[^`]*)`", re.sub(r"^```.*?^```", "", page.read_text(), flags=re.S | re.M))
+    """The commands in a page's sentences, and in its files for pipelines; those in its other blocks are run."""
+    text = page.read_text()
+    pipelines = "".join(re.findall(r"<!-- file: \.g.*?^```$", text, flags=re.S | re.M))
+    in_sentences = re.findall(r"`sluice (\w[^`]*)`", re.sub(r"^```.*?^```", "", text, flags=re.S | re.M))
+    return in_sentences + re.findall(r"sluice (\w[^>|\n]*)", pipelines)
 
 
 @pytest.mark.parametrize(("page", "text"), [(page, text) for page in NEW_USERS for text in commands(page)])
