@@ -40,7 +40,7 @@ export PATH := $(JAVA_HOME)/bin:$(PATH)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock demo demo-all console console-check test test-long worlds lint generate mutants up down reset package provider deploy undeploy smoke bench example docs attack
+.PHONY: help venv lock demo demo-all console console-check test test-long worlds lint generate mutants up down reset package provider release deploy undeploy smoke bench example docs attack
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -115,6 +115,9 @@ package: $(STAMP) ## write $(OUT)/template.yaml and its code zip
 
 provider: $(STAMP) ## write $(OUT)/sluice-app.zip, with which CloudFormation stacks deploy apps
 	@$(BIN)/python -m infra.provider $(OUT)
+
+release: $(STAMP) docs $(CONSOLE) ## write the wheels, the template, the site and their checksums into $(OUT)/release
+	@$(BIN)/python -m infra.release $(OUT)/release
 
 deploy: package ## create or update the stack sluice-$(STAGE) in the account the environment names
 	@$(BIN)/python -m infra.deploy $(STAGE) $(OUT) $(PARAMETERS)

@@ -30,8 +30,8 @@ OWN = {
     ("s3", "sync"): set(),
     ("s3", "rm"): set(),
     ("s3", "rb"): {"force"},
-    ("cloudformation", "package"): set(),
-    ("cloudformation", "deploy"): {"template-file", "stack-name", "capabilities", "parameter-overrides"},
+    ("cloudformation", "package"): {"template-file", "s3-bucket", "output-template-file"},
+    ("cloudformation", "deploy"): {"template-file", "stack-name", "capabilities", "parameter-overrides", "s3-bucket"},
 }
 GLOBAL = {"query", "output", "region", "profile", "endpoint-url"}
 NAMES = {"s3api": "s3"}  # the CLI's name of a service: that of botocore
