@@ -39,9 +39,10 @@ APP = (
 
 def pythons() -> list[str]:
     """The interpreters of this machine from 3.11 on, each version once."""
+    found = {minor: path for minor in range(11, 16) if (path := shutil.which(f"python3.{minor}"))}
+    # What pyenv puts on the path works in some folders only.
     installed = {path.parents[1].name: str(path) for path in Path.home().glob(".pyenv/versions/3.*/bin/python3")}
-    found = {int(name.split(".")[1]): path for name, path in sorted(installed.items())}
-    found |= {minor: path for minor in range(11, 16) if (path := shutil.which(f"python3.{minor}"))}
+    found |= {int(name.split(".")[1]): path for name, path in sorted(installed.items())}
     return [path for minor, path in sorted(found.items()) if minor >= 11]
 
 
