@@ -25,6 +25,7 @@ GENERATED = (
     ("docs/lifecycle.md", "docs.pictures.states"),
     ("docs/internals/permissions.md", "tests.support.permission_page"),
     ("docs/permissions.md", "infra.deployer --table"),
+    ("contrib/grafana/sluice.json", "infra.grafana"),
     ("docs/internals/answers.md", "tests.wrong_inputs.scorecard --write"),
     ("docs/decisions/README.md", "docs.pictures.decisions"),
     ("docs/cli.md", "docs.pictures.options"),
