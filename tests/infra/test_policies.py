@@ -10,7 +10,7 @@ from .conftest import of_type
 from .resolve import Resolver
 
 # Those with a role. `Burst` has the role of `Check`.
-LAMBDAS = ["APIHandler", "Tick", "Objects", "Check", "RunState", "Custom", "Lake"]
+LAMBDAS = ["APIHandler", "Tick", "Objects", "Check", "RunState", "Custom", "Lake", "Lineage"]
 # Actions for which IAM has no resource type, so that a policy can only name "*".
 # https://docs.aws.amazon.com/service-authorization/latest/reference/
 NO_RESOURCE_TYPE = {
