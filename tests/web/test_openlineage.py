@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,11 +16,11 @@ from chalicelib import wiring
 from chalicelib.core.rows.run import Run
 from tests.support import rows
 from tests.support.openlineage import parsed
+from tests.web import test_lake
 from tests.web.conftest import Api, settle_in
-from tests.web.test_lake import change
 
 BUCKET = "lake-bucket"
-AT = 1_772_452_800_000  # the instant of the changes
+AT = int(time.time()) * 1000  # the instant of the changes
 
 
 @pytest.fixture
@@ -38,6 +39,12 @@ def run(state: str, **fields: Any) -> Run:
     times = {"claimed_at": AT, "state_at": AT, "started_at": AT, "ended_at": AT if state != "RUNNING" else None}
     found = {**times, "state": state, "schedule": "demo.flights.nightly", "workflow": "demo.flights.clean"}
     return rows.run("demo.flights.nightly.1.e1", **found, **fields)
+
+
+def change(number: int, row: Run, event: str = "MODIFY") -> dict[str, Any]:
+    found = test_lake.change(number, row, event)
+    found["dynamodb"]["ApproximateCreationDateTime"] = AT // 1000
+    return found
 
 
 def invoke(*records: dict[str, Any]) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 from chalicelib.core.openlineage import subjects
 from chalicelib.core.openlineage.outlets import Later, Refused, Sent
 from chalicelib.core.rows.run import Run
+from chalicelib.flow.views import views
 from tests.acceptance.words import day, doze, on, partition
 from tests.support import dags
 from tests.support.dags import dag, ends
@@ -266,6 +267,14 @@ def test_h6_spark_gets_the_run_as_its_parent(world: World, lineage: Lineage) -> 
     assert spark["spark.executor.cores"] == "2"
 
 
+def test_h6_a_run_says_which_run_of_openlineage_it_is(world: World, lineage: Lineage) -> None:
+    run_one(world, lineage)
+    complete, [run] = lineage.of("flights.daily"), world.runs("daily")
+    shown = views.run_in_full(world.ports, [run])["lineage"]
+    assert shown == {**{name: complete["job"][own] for name, own in (("namespace", "namespace"), ("job", "name"))},
+                     "run_id": complete["run"]["runId"]}  # fmt: skip
+
+
 def test_h6_without_a_receiver_a_run_has_no_properties() -> None:
     world = World(wake_shards=1, history_shards=1)
     world.deploy(app())
@@ -273,6 +282,7 @@ def test_h6_without_a_receiver_a_run_has_no_properties() -> None:
     world.settle()
     [run] = world.runs("daily")
     assert run.request.target["spark"] == {}
+    assert "lineage" not in views.run_in_full(world.ports, [run])
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
