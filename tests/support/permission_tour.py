@@ -352,6 +352,10 @@ def _lineage() -> None:
     world.settle()
     world.finish()
     world.settle()
+    world.upload(day(2))
+    world.settle()
+    world.finish("FAILED")
+    world.settle()
     with acting("lineage"):
         assert len(lineage.work()) > 0
 
@@ -496,10 +500,9 @@ def _lineage_is_sent() -> None:
     _asks("lineage", lambda: QueueOutlet(sqs, roles.LINEAGE_QUEUE).send([item]), sqs)
     letters = DeadLetters(dead, "https://sqs.example/LineageDeadLetters", lambda: NOON)
     _asks("lineage", lambda: letters.keep(item, "HTTP 400"), dead)
-    for name in ("secretsmanager:sluice-target-x", "/sluice-target/x"):
-        ssm, manager = RecordingClient("ssm"), RecordingClient("secretsmanager")
-        secrets = Secrets(lambda ssm=ssm: ssm, lambda manager=manager: manager, lambda: NOON)
-        _asks("lineage", lambda secrets=secrets, name=name: secrets.header(name), ssm, manager)
+    ssm = RecordingClient("ssm")
+    secrets = Secrets(lambda: ssm, lambda: ssm, lambda: NOON)
+    _asks("lineage", lambda: secrets.header(roles.LINEAGE_SECRET), ssm)
 
 
 def _asks(name: str, act: Callable[[], Any], *clients: RecordingClient) -> None:

@@ -54,6 +54,7 @@ PLACE = Place(
 JOB_ROLE = "arn:aws:iam::000000000000:role/job"
 LISTED_APPLICATION, LISTED_ROLE = "00listed", "arn:aws:iam::000000000000:role/listed"
 TARGET_ROLES = "arn:aws:iam::123456789012:role/sluice-target-*"
+LINEAGE_SECRET = "/sluice/lineage"
 LINEAGE_FOLDER, LINEAGE_QUEUE = f"{LAKE}/lineage/", "arn:aws:sqs:eu-west-1:123456789012:lineage"
 GIVEN = {
     "EmrApplicationId": APPLICATION,
@@ -73,6 +74,7 @@ GIVEN = {
     "TargetParameterArns": "arn:aws:ssm:*:*:parameter/sluice-target/*",
     "LineageFolder": LINEAGE_FOLDER,
     "LineageQueueArn": LINEAGE_QUEUE,
+    "LineageSecret": LINEAGE_SECRET,
     "Tracing": "Active",
     "WatchedBuckets": WATCHED,
 }

@@ -71,11 +71,15 @@ class Step:
 
 def steps(run: Run, first: bool, written: Instant) -> list[Step]:
     """What a change of a run's row reports, in order. ``first``: the change has created the row. ``written`` is when
-    the table wrote it, in whole seconds."""
-    found = [Step("START", run.claimed_at, run.fired_by)] if first else []
-    if first or written - _reached(run) <= LATEST_COMMIT:
-        found += [step] if (step := _step(run)) is not None else []
-    return found
+    the table wrote it, in whole seconds. A row that is imported or restored later reports nothing of its past."""
+    found = [Step("START", run.claimed_at, run.fired_by)] if first and _is_of(run.claimed_at, written) else []
+    step = _step(run) if _is_of(_reached(run), written) else None
+    return found if step is None else [*found, step]
+
+
+def _is_of(at: Instant, written: Instant) -> bool:
+    """Whether what happened then is what a change wrote."""
+    return written - at <= LATEST_COMMIT
 
 
 def _reached(run: Run) -> Instant:

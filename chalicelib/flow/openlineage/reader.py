@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import Generic, TypeVar
 
 from chalicelib.core.definitions.dag import Dag
@@ -64,7 +65,7 @@ class Reader:
         events = () if is_group(run) else self._events.get((run.run_id, run.attempt), now, lambda: self._events_of(run))
         known = Known(schedule, self.workflow(run.workflow), {}, events, self._place)
         names = dataset_names(run, known)
-        found = {name: self._datasets.get(name, now, lambda name=name: self._dataset(name)) for name in names}
+        found = {name: self._datasets.get(name, now, partial(self._dataset, name)) for name in names}
         there = {name: dataset for name, dataset in found.items() if dataset is not None}
         return Known(schedule, known.workflow, there, events, self._place)
 
