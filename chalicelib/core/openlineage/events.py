@@ -24,6 +24,7 @@ from chalicelib.core.openlineage.subjects import Family
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import RunState
+from chalicelib.core.targets import registry
 from chalicelib.core.why import Why, readers_of
 
 EventType = Literal["START", "RUNNING", "COMPLETE", "FAIL", "ABORT"]
@@ -100,7 +101,7 @@ def _step(run: Run) -> Step | None:
 
 def is_group(run: Run) -> bool:
     """Whether a run only groups others: a DAG run, or a node with elements. These read and write the data."""
-    return ids.is_dag_graph(run.workflow) or (run.target_kind == "each" and run.element is None)
+    return ids.is_dag_graph(run.workflow) or registry.of_run(run).of_elements
 
 
 def dataset_names(run: Run, known: Known) -> list[str]:

@@ -406,15 +406,11 @@ def sends_view(known: Mapping[str, Any]) -> SendsView:
 def run_in_full(ports: Ports, attempts: Sequence[Run]) -> RunInFullView:
     """The last of the attempts of a run, with all of them and the events that started it."""
     history = [run_view(run, ports.settings.prices) for run in attempts]
-    return {**history[-1], "history": history, "events": events_view(ports, attempts[-1]), **_lineage(ports, attempts)}
-
-
-def _lineage(ports: Ports, attempts: Sequence[Run]) -> Any:
-    """The field about OpenLineage; empty if no events are sent."""
-    if not ports.settings.lineage:
-        return {}
-    own = subjects.family(ports.settings.lineage, attempts[-1]).own
-    return {"lineage": LineageOfRunView(namespace=own.namespace, job=own.job, run_id=own.run_id)}
+    found: dict[str, Any] = {**history[-1], "history": history, "events": events_view(ports, attempts[-1])}
+    if ports.settings.lineage:
+        own = subjects.family(ports.settings.lineage, attempts[-1]).own
+        found["lineage"] = {"namespace": own.namespace, "job": own.job, "run_id": own.run_id}
+    return cast("RunInFullView", found)
 
 
 def _billed(run: Run, prices: Prices) -> BilledView | None:
