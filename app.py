@@ -10,6 +10,7 @@ EMR     -> run_state  -> complete  apply the state change of a run: release its 
 states  -> run_state  -> complete  the same for an execution of Step Functions
 bus     -> custom     -> ingest    apply a user's custom event, or the state change of an alarm, to triggers
 runs    -> lake       -> export    write a run that has ended, from the table's stream, as a line of the history in S3
+runs    -> lineage    -> report    send the events of OpenLineage about a run that has changed, from the same stream
 """
 
 from typing import Any
@@ -74,3 +75,9 @@ def custom(event: SQSEvent) -> dict[str, Any]:
 def lake(event: DynamoDBEvent) -> dict[str, Any]:
     """Changes of the runs table to final rows, selected by the filters in `infra/resources/functions.yaml`."""
     return handlers.lake(event.to_dict())
+
+
+@app.on_dynamodb_record(stream_arn="runs", batch_size=100, starting_position="LATEST")
+def lineage(event: DynamoDBEvent) -> dict[str, Any]:
+    """Changes of runs and records, for events of OpenLineage. The function exists only if they are sent somewhere."""
+    return handlers.lineage(event.to_dict(), event.context)

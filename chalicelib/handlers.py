@@ -251,6 +251,31 @@ def lake(event: dict[str, Any]) -> dict[str, Any]:
     return {"batchItemFailures": [] if first is None else [{"itemIdentifier": first}]}
 
 
+def lineage(event: dict[str, Any], context: Any = None) -> dict[str, Any]:
+    """Send the events of OpenLineage about changes of the runs table. Returns the first change whose events are to be
+    sent later: the stream restarts there. ``context`` is that of the runtime, with the remaining time."""
+    from chalicelib.aws.s3.history import change_of, sequence_of
+    from chalicelib.flow.openlineage.report import Changed
+    from chalicelib.wiring import lineage_reporter
+
+    reporter, until = lineage_reporter()
+    until.at = _with_its_end(ports(), context).ends_at
+    changes, failed = [], []
+    for record in event["Records"]:
+        try:
+            change = change_of(record)
+        except Exception:  # one row that cannot be read does not stop the others
+            logger.exception("row not read", extra={"keys": record["dynamodb"].get("Keys")})
+            failed.append(sequence_of(record))
+            continue
+        if change is not None:
+            written = int(float(record["dynamodb"]["ApproximateCreationDateTime"]) * 1000)
+            changes.append(Changed(change.sequence, change.row, record["eventName"] == "INSERT", written))
+    failed += reporter.report(changes)
+    first = min(failed, key=int, default=None)
+    return {"batchItemFailures": [] if first is None else [{"itemIdentifier": first}]}
+
+
 def _keep_ends(schedules: list[str]) -> None:
     from chalicelib.flow.history.period_ends import keep
 

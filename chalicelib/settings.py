@@ -93,6 +93,17 @@ class Settings:
     account: str = ""
     # The address of an emulator of SQS, whose queues have other URLs than those of AWS. Empty in production.
     queue_endpoint: str = ""
+    # The beginning of the namespaces of jobs in OpenLineage; empty: no events are sent (H6).
+    lineage: str = ""
+    # Where they are sent: one of an endpoint, with the name of the secret for its header ``Authorization``; a queue, by
+    # its ARN; a folder of S3, ``bucket/prefix/``.
+    lineage_endpoint: str = ""
+    lineage_secret: str = ""
+    lineage_queue_arn: str = ""
+    lineage_folder: str = ""
+    # The queue for those that were not taken, and the namespaces whose runs are reported; empty: all.
+    lineage_letters_url: str = ""
+    lineage_namespaces: tuple[str, ...] = ()
     # List prices of EMR Serverless, in dollars; `core/runs/costs.py` has their date and region. Yours may differ (H1).
     price_vcpu_hour: float = LIST.vcpu_hour
     price_memory_gb_hour: float = LIST.memory_gb_hour
@@ -166,6 +177,13 @@ class Settings:
             "target_role_arns": _names,
             "caller_accounts": _names,
             "account": str,
+            "lineage": str,
+            "lineage_endpoint": str,
+            "lineage_secret": str,
+            "lineage_queue_arn": str,
+            "lineage_folder": str,
+            "lineage_letters_url": str,
+            "lineage_namespaces": _names,
         }
         tuned: dict[str, Any] = {
             name: cast(env[key]) for name, cast in optional.items() if (key := f"SLUICE_{name.upper()}") in env

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from chalicelib.aws.metrics import EmfMetrics
     from chalicelib.aws.s3.history import S3AuditLog, S3HistoryLake
     from chalicelib.aws.targets.registry import AwsTargets
+    from chalicelib.flow.openlineage.report import Outlet, Reporter
 
 
 VERSION = "0.1.0"  # that of pyproject.toml, which is no part of the code of a Lambda
@@ -194,3 +195,42 @@ def audit_log() -> S3AuditLog | None:
 
     bucket = Settings.from_environment().audit_bucket
     return S3AuditLog(client("s3"), bucket) if bucket else None
+
+
+class Until:
+    """When the present invocation ends; None outside of Lambda."""
+
+    at: Instant | None = None
+
+    def left(self) -> int:
+        """The ms that are left; a minute outside of Lambda."""
+        return 60_000 if self.at is None else self.at - SystemClock().now()
+
+
+@cache
+def lineage_reporter() -> tuple[Reporter, Until]:
+    """What the Lambda `lineage` does with changes of the runs table. Raises RuntimeError unless the events are sent to
+    one place."""
+    from chalicelib.aws.openlineage.outlets import DeadLetters
+    from chalicelib.core.openlineage.datasets import Place
+    from chalicelib.flow.openlineage.reader import Reader
+    from chalicelib.flow.openlineage.report import Reporter
+
+    settings, until = ports().settings, Until()
+    reader = Reader(ports(), Place(settings.partition, place()[0] or "", settings.account))
+    letters = DeadLetters(client("sqs"), settings.lineage_letters_url, SystemClock().now)
+    return Reporter(reader, _outlet(settings, until), letters, settings.lineage, settings.lineage_namespaces), until
+
+
+def _outlet(settings: Settings, until: Until) -> Outlet:
+    from chalicelib.aws.openlineage import outlets
+    from chalicelib.aws.targets.safe_http import SafeHttp
+    from chalicelib.aws.targets.secrets import Secrets
+
+    if settings.lineage_endpoint:
+        secrets = Secrets(lambda: client("ssm"), lambda: client("secretsmanager"), SystemClock().now)
+        http = SafeHttp(settings.http_allow_private)
+        return outlets.HttpOutlet(http, secrets, settings.lineage_endpoint, settings.lineage_secret, until.left)
+    if settings.lineage_queue_arn:
+        return outlets.QueueOutlet(client("sqs"), settings.lineage_queue_arn)
+    return outlets.FolderOutlet(client("s3"), settings.lineage_folder)

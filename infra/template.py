@@ -49,7 +49,10 @@ def assemble(chalice: Template, fragments: Sequence[Template], policies: Mapping
     for logical_id, function in functions.items():
         handler = handler_of(logical_id)
         if logical_id not in sharing:
-            merged["Resources"] |= _role_and_log(logical_id, handler, policies[handler])
+            own = _role_and_log(logical_id, handler, policies[handler])
+            # What belongs to a Lambda exists under the condition under which the Lambda does.
+            made = {name: function[name] for name in ("Condition",) if name in function}
+            merged["Resources"] |= {name: resource | made for name, resource in own.items()}
             function["Properties"] |= {
                 "Role": {"Fn::GetAtt": [f"{logical_id}Role", "Arn"]},
                 "LoggingConfig": {"LogGroup": {"Ref": f"{logical_id}Log"}},

@@ -35,12 +35,13 @@ ORDER = """
 core
 core.access core.quotas core.time core.rows core.writes core.limits core.audit
 core.targets core.triggers core.constraints core.definitions
-core.dags core.events core.fires core.runs core.jobs core.schedules core.notices core.backfills core.history core.system
+core.dags core.events core.fires core.runs core.openlineage core.jobs core.schedules core.notices core.backfills
+core.history core.system
 collector log settings ports
-aws aws.tables aws.s3 aws.targets
+aws aws.tables aws.s3 aws.targets aws.openlineage
 flow flow.limits flow.facts flow.priority flow.wake flow.shards flow.definitions flow.fires flow.notices flow.ingest
 flow.runs flow.deliveries flow.jobs flow.backfills flow.schedules flow.dags flow.deploy flow.views flow.history
-flow.system
+flow.openlineage flow.system
 wiring
 web web.routes
 handlers

@@ -108,6 +108,7 @@ def read(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
         counted=row is not None and row.counted,
         workflow_row=row,
         start_rate=start_rate(ports),
+        lineage=ports.settings.lineage,
         gathering=_waiting(ports, job, schedule_state, schedule, workflow),
         already=already(ports, job, schedule_state, schedule),
         origin=_origin(ports, job),

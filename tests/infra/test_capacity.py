@@ -40,7 +40,7 @@ def test_the_memory_of_each_lambda_is_a_parameter(template: dict[str, Any]) -> N
         "Tick": {"Ref": "TickMemory"},
         "Check": {"Ref": "CheckMemory"},
         "Burst": {"Ref": "BurstMemory"},
-        **{name: {"Ref": "EventMemory"} for name in ("Objects", "RunState", "Custom", "Lake")},
+        **{name: {"Ref": "EventMemory"} for name in ("Objects", "RunState", "Custom", "Lake", "Lineage")},
     }
     for emulated, local, asked in memory.values():
         assert emulated == "ApiIsEmulated"

@@ -17,7 +17,7 @@ from .conftest import of_type
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations.md").read_text()
-LAMBDAS = ("APIHandler", "Tick", "Objects", "Check", "Burst", "RunState", "Custom", "Lake")
+LAMBDAS = ("APIHandler", "Tick", "Objects", "Check", "Burst", "RunState", "Custom", "Lake", "Lineage")
 OURS = {measure.name: measure for measure in ALL}
 # The metrics that AWS sends, with these dimensions.
 # https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html

@@ -10,7 +10,7 @@ from .conftest import of_type
 from .resolve import Resolver
 
 # Those with a role. `Burst` has the role of `Check`.
-LAMBDAS = ["APIHandler", "Tick", "Objects", "Check", "RunState", "Custom", "Lake"]
+LAMBDAS = ["APIHandler", "Tick", "Objects", "Check", "RunState", "Custom", "Lake", "Lineage"]
 # Actions for which IAM has no resource type, so that a policy can only name "*".
 # https://docs.aws.amazon.com/service-authorization/latest/reference/
 NO_RESOURCE_TYPE = {
@@ -118,7 +118,9 @@ def test_e5_deliveries_may_reach_only_what_installation_names(
 
 def test_e5_only_the_lambda_that_signs_reads_the_callback_keys(resources: dict[str, Any]) -> None:
     reading = {"secretsmanager:GetSecretValue", "ssm:GetParameter"}
-    assert [f for f in LAMBDAS if reading & allowed(resources, f)] == ["Check"]
+    assert [f for f in LAMBDAS if reading & allowed(resources, f)] == ["Check", "Lineage"]
+    [own] = [s for s in statements(resources, "LineageRole") if reading & actions(s)]
+    assert own["Resource"]["Fn::If"][1]["Fn::Sub"].endswith(":parameter${LineageSecret}")  # no key of a callback
 
 
 def test_o1_no_lambda_may_scan(resources: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from chalicelib.core.states import RUN_MOVES, is_terminal
 from infra.template import with_code_at
 
 from .conftest import of_type
+from .resolve import Resolver
 
 KEYS_ONLY = {"ProjectionType": "KEYS_ONLY"}
 TLS_ONLY = {"Bool": {"aws:SecureTransport": "false"}}
@@ -35,6 +36,9 @@ def test_the_template_fits_cloudformation(packaged: Path, template: dict[str, An
 
 
 # Only the API checks signers and quotas, and writes audit records.
+OF_LINEAGE = {
+    f"SLUICE_LINEAGE_{name}" for name in ("ENDPOINT", "SECRET", "QUEUE_ARN", "FOLDER", "NAMESPACES", "LETTERS_URL")
+}
 OF_THE_API = {
     *("SLUICE_WATCHED_BUCKETS", "SLUICE_ADMINISTRATORS", "SLUICE_CALLER_ACCOUNTS"),
     *("SLUICE_AUDIT_DAYS", "SLUICE_AUDIT_BUCKET", "SLUICE_PERSONAL_ROLES"),
@@ -198,6 +202,7 @@ def test_tls_is_required_unless_the_api_is_an_emulator(template: dict[str, Any])
         ("RunState", 512, 60),
         ("Custom", 512, 60),
         ("Lake", 512, 120),
+        ("Lineage", 512, 120),
     ],
 )
 def test_every_lambda_has_its_memory_and_timeout(
@@ -215,6 +220,7 @@ def test_every_lambda_has_its_memory_and_timeout(
         "Check": {"SLUICE_WATCHED_BUCKETS"},  # for uploaded documents
         "Burst": {"SLUICE_WATCHED_BUCKETS"},
         "Lake": {"SLUICE_AUDIT_BUCKET"},
+        "Lineage": OF_LINEAGE,
         "Tick": {"SLUICE_KEEP_WARM"},
     }.get(function, set())
     answer = properties.get("Environment", {"Variables": {}})["Variables"]
@@ -224,6 +230,7 @@ def test_every_lambda_has_its_memory_and_timeout(
 def test_every_lambda_has_its_environment(template: dict[str, Any]) -> None:
     assert set(template["Globals"]["Function"]["Environment"]["Variables"]) == {
         "SLUICE_STAGE",
+        "SLUICE_LINEAGE",
         "SLUICE_CATALOG_TABLE",
         "SLUICE_JOBS_TABLE",
         "SLUICE_RUNS_TABLE",
@@ -332,6 +339,28 @@ def test_h3_the_lake_lambda_gets_few_large_batches_of_ended_rows(
     assert ended["dynamodb"]["NewImage"]["state"]["S"] == [state for state in RUN_MOVES if is_terminal(state)]
     assert records["dynamodb"]["Keys"]["sk"]["S"] == ["RECORD"]
     assert audited == {"eventName": ["INSERT"], "dynamodb": {"Keys": {"pk": {"S": [{"prefix": "AUDIT#"}]}}}}
+
+
+def test_h6_without_a_receiver_nothing_of_lineage_exists(template: dict[str, Any], resources: dict[str, Any]) -> None:
+    own = {name: each for name, each in resources.items() if name.startswith("Lineage")}
+    assert {"Lineage", "LineageRole", "LineageLog", "LineageDeadLetters", "LineageIteratorAgeAlarm"} < set(own)
+    assert {each["Condition"] for each in own.values()} == {"LineageIsSent", "LineageIsSentOnAws"}
+    given = {"LineageFolder": "lake/lineage/"}
+    assert not Resolver(template, {}).holds("LineageIsSent")
+    assert Resolver(template, {}, **given).holds("LineageIsSent")
+    ports = template["Globals"]["Function"]["Environment"]["Variables"]["SLUICE_LINEAGE"]
+    assert (Resolver(template, {})(ports), Resolver(template, {}, **given)(ports)) == ("", "sluice")
+
+
+def test_h6_lineage_reads_each_change_of_a_run_for_a_day(resources: dict[str, Any]) -> None:
+    (event,) = resources["Lineage"]["Properties"]["Events"].values()
+    answer = event["Properties"]
+    assert (answer["Stream"], answer["StartingPosition"]) == ({"Fn::GetAtt": ["RunsTable", "StreamArn"]}, "LATEST")
+    assert (answer["BatchSize"], answer["MaximumBatchingWindowInSeconds"]) == (100, 10)
+    assert answer["MaximumRecordAgeInSeconds"] == 86_400
+    runs, records = (json.loads(each["Pattern"]) for each in answer["FilterCriteria"]["Filters"])
+    assert runs["dynamodb"]["Keys"]["sk"]["S"] == [{"prefix": "A#"}]
+    assert records["dynamodb"]["Keys"]["sk"]["S"] == ["RECORD"]
 
 
 def test_the_outputs_name_the_api_the_buckets_and_the_tables(template: dict[str, Any]) -> None:

@@ -19,12 +19,14 @@ from unittest.mock import patch
 import boto3
 
 from chalicelib.aws.failures import FailedMessages
+from chalicelib.aws.openlineage.outlets import DeadLetters, FolderOutlet, QueueOutlet
 from chalicelib.aws.s3.history import S3HistoryLake
 from chalicelib.aws.tables.catalog import NEAR_PREFIXES
 from chalicelib.aws.targets.secrets import Secrets
 from chalicelib.core import zones
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.history.lines import Part
+from chalicelib.core.openlineage.outlets import Item
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.triggers.partition import partition_key
@@ -46,6 +48,7 @@ from tests.support.answers import views
 from tests.support.clock import NOON
 from tests.support.iceberg_files import BUCKET, TABLE, file, lay_down
 from tests.support.ledgers import LedgerBetween
+from tests.support.openlineage import Lineage
 from tests.support.permissions import acting, reported
 from tests.support.pull_workers import PULLED, PullWorker
 from tests.support.requests_of_ports import Recorded, RecordingClient
@@ -79,6 +82,7 @@ def play() -> None:
         _deferred,
         _ended,
         _ends_of_periods,
+        _lineage,
     )
     steps += (_other_zone_rules, _woken_by_a_partition, _nodes_joined, _nodes_with_elements)
     for step in (*steps, _asked_outside, _other_targets, _listed_application, _executions, _adapters):
@@ -336,6 +340,26 @@ def _ends_of_periods() -> None:
             assert period_ends.keep(world.ports, [full("load")], {}) == 1
 
 
+def _lineage() -> None:
+    """Runs of gathered events, and DAG runs whose nodes end, one of them without a run."""
+    world = World()
+    window = {"type": "time_window", "start": "00:00", "end": "01:00", "on_unmet": "abort"}
+    graph = dags.dag("a -> b", nodes={"b": {"workflow": "w_b", "constraints": [window]}})
+    load = on(partition(), "clean", by=["year", "month", "day"])
+    world.deploy(dags.app(graph, {"load": load}))
+    lineage = Lineage(world)
+    world.upload(day(1))
+    world.settle()
+    world.finish()
+    world.settle()
+    world.upload(day(2))
+    world.settle()
+    world.finish("FAILED")
+    world.settle()
+    with acting("lineage"):
+        assert len(lineage.work()) > 0
+
+
 def _claimed_late() -> None:
     """A worker claims a run whose context has expired in the bucket: the API writes it again."""
     world = World(inline_events=0)
@@ -464,6 +488,21 @@ def _adapters() -> None:
     history = S3HistoryLake(s3, roles.LAKE)
     _asks("lake", lambda: history.put(Part("history/day=2026-03-02/part.json.gz", (), ("1",))), s3)
     _asks("lake", lambda: history.tell_late(["history_late/2026-03-01"]), s3)
+    _lineage_is_sent()
+
+
+def _lineage_is_sent() -> None:
+    """To a queue, a folder, and the dead letters; and the secret of an endpoint is read."""
+    item = Item("1", 0, {"eventTime": "2026-03-02T12:00:00.000Z", "eventType": "START", "run": {"runId": "r1"}})
+    s3, dead = RecordingClient("s3"), RecordingClient("sqs")
+    sqs = RecordingClient("sqs", {"GetQueueUrl": {"QueueUrl": "https://sqs.example/lineage"}})
+    _asks("lineage", lambda: FolderOutlet(s3, roles.LINEAGE_FOLDER).send([item]), s3)
+    _asks("lineage", lambda: QueueOutlet(sqs, roles.LINEAGE_QUEUE).send([item]), sqs)
+    letters = DeadLetters(dead, "https://sqs.example/LineageDeadLetters", lambda: NOON)
+    _asks("lineage", lambda: letters.keep(item, "HTTP 400"), dead)
+    ssm = RecordingClient("ssm")
+    secrets = Secrets(lambda: ssm, lambda: ssm, lambda: NOON)
+    _asks("lineage", lambda: secrets.header(roles.LINEAGE_SECRET), ssm)
 
 
 def _asks(name: str, act: Callable[[], Any], *clients: RecordingClient) -> None:

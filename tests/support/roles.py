@@ -28,6 +28,7 @@ LAMBDAS = {
     "RunState": "run_state",
     "Custom": "custom",
     "Lake": "lake",
+    "Lineage": "lineage",
 }
 # Names of a stack's resources in the tests; further applications and roles, and a bucket that exists already.
 LAKE, CONTROL, WATCHED = "lake-bucket", "control", "watched-bucket"
@@ -53,6 +54,8 @@ PLACE = Place(
 JOB_ROLE = "arn:aws:iam::000000000000:role/job"
 LISTED_APPLICATION, LISTED_ROLE = "00listed", "arn:aws:iam::000000000000:role/listed"
 TARGET_ROLES = "arn:aws:iam::123456789012:role/sluice-target-*"
+LINEAGE_SECRET = "/sluice/lineage"
+LINEAGE_FOLDER, LINEAGE_QUEUE = f"{LAKE}/lineage/", "arn:aws:sqs:eu-west-1:123456789012:lineage"
 GIVEN = {
     "EmrApplicationId": APPLICATION,
     "EmrApplicationIds": LISTED_APPLICATION,
@@ -69,6 +72,9 @@ GIVEN = {
     "TargetStateMachineArns": "arn:aws:states:*:*:stateMachine:sluice-target-*",
     "TargetSecretArns": "arn:aws:secretsmanager:*:*:secret:sluice-target-*",
     "TargetParameterArns": "arn:aws:ssm:*:*:parameter/sluice-target/*",
+    "LineageFolder": LINEAGE_FOLDER,
+    "LineageQueueArn": LINEAGE_QUEUE,
+    "LineageSecret": LINEAGE_SECRET,
     "Tracing": "Active",
     "WatchedBuckets": WATCHED,
 }

@@ -30,6 +30,7 @@ from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.permits import Pace, PermitRequest
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, NameShared, RecordStart
+from chalicelib.core.openlineage import subjects
 from chalicelib.core.rows.grants import waiters_key
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
@@ -39,6 +40,7 @@ from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.runs import launch
 from chalicelib.core.runs import queued as run_queued
 from chalicelib.core.states import claimable
+from chalicelib.core.targets import registry
 from chalicelib.core.triggers import tree
 from chalicelib.core.why import NONE, Why, joined
 from chalicelib.core.writes import (
@@ -97,7 +99,7 @@ def build_run(
         data=again.request.data if again is not None else data.request_data(schedule),
         logs=target.log_folder(schedule.workflow.partition(".")[0]),
     )
-    return Run(
+    run = Run(
         run_id=job.job_id,
         attempt=job.attempt,
         schedule=schedule_state.schedule,
@@ -144,6 +146,14 @@ def build_run(
         period_parts={leaf: each.parts for leaf, each in job.leaves.items() if each.parts is not None} or None,
         wake_at=now,
     )
+    return _with_lineage(run, facts.lineage) if facts.lineage else run
+
+
+def _with_lineage(run: Run, prefix: str) -> Run:
+    """The run with a target that reports what its program reads and writes below the run (H6)."""
+    of_target = registry.of_type(run.target_kind)
+    target = of_target.with_lineage(run.request.target, subjects.spark_properties(prefix, run))
+    return replace(run, request=replace(run.request, target=target))
 
 
 def _number(job: Job, facts: Facts, own: str, permits: tuple[str, ...]) -> int:

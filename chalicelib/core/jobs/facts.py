@@ -64,6 +64,7 @@ class Facts:
     request for units of its pool, by the definition ``pool_row``. ``counted``: the starts of the workflow are counted.
     ``workflow_row`` is the workflow's definition, None for the graph of a DAG. ``granted`` is how the grants
     stand for what the schedule uses of other namespaces. ``other`` is other work for the period of the job.
+    ``lineage`` begins the namespaces of jobs in OpenLineage; empty if no events are sent (H6).
 
     ``repairs`` are transactions, in order, that a crash or a restore has left undone. The other facts are those after
     the repairs. A step that acts on the facts commits the repairs first, and reads the facts again."""
@@ -88,6 +89,7 @@ class Facts:
     workflow_row: Definition | None = None
     granted: UsedGrants = NOTHING
     other: OtherWork = OtherWork()
+    lineage: str = ""
     repairs: tuple[Plan, ...] = ()
 
     @property

@@ -38,6 +38,14 @@ _SIZES = frozenset(
         *("spark.executor.instances", "spark.dynamicAllocation.maxExecutors"),
     }
 )
+# Those that say to which run of OpenLineage a job belongs. Sluice sets them at the claim (H6); they reach nothing.
+OF_LINEAGE = frozenset(
+    {
+        *("spark.openlineage.namespace", "spark.openlineage.appName"),
+        *(f"spark.openlineage.{whose}{what}" for whose in ("parent", "rootParent")
+          for what in ("JobNamespace", "JobName", "RunId")),
+    }
+)  # fmt: skip
 
 
 class EmrServerlessTarget(Target, Sparse):
@@ -88,6 +96,10 @@ class EmrServerlessTarget(Target, Sparse):
         application = self.application_id or stack.application_id
         role = self.execution_role_arn or stack.role_arn or None
         return self.model_copy(update={"application_id": application, "execution_role_arn": role})
+
+    @classmethod
+    def with_lineage(cls, stored: Mapping[str, Any], properties: Mapping[str, str]) -> Mapping[str, Any]:
+        return {**stored, "spark": {**properties, **stored["spark"]}}
 
     @classmethod
     def named(cls, stored: Mapping[str, Any]) -> Iterable[Named]:
@@ -158,5 +170,5 @@ def _named_by(key: str, value: str) -> Iterable[Named]:
         for file in filter(None, value.split(",")):
             if not _OF_IMAGE.fullmatch(file):
                 yield Named("entry_points", file.partition("#")[0], field)
-    if key not in _SIZES:
+    if key not in _SIZES | OF_LINEAGE:
         yield Named("spark", key, field)

@@ -109,6 +109,12 @@ class Target(Document):
         return self
 
     @classmethod
+    def with_lineage(cls, stored: Mapping[str, Any], properties: Mapping[str, str]) -> Mapping[str, Any]:
+        """The stored fields of a target whose program reports its lineage below its run (H6). ``properties`` are those
+        by which Spark knows the run."""
+        return stored
+
+    @classmethod
     def named(cls, stored: Mapping[str, Any]) -> Iterable[Named]:
         """What the stored fields of a target name that an allow-list may limit (O10). The defaults of the stack are
         filled in. Raises ``invalid`` for fields that no call can carry safely."""

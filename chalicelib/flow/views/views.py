@@ -17,6 +17,7 @@ from chalicelib.core.fires import bundles
 from chalicelib.core.history.durations import late_by, took, waited
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs.dry_run import Step
+from chalicelib.core.openlineage import subjects
 from chalicelib.core.rows.audit import AuditOutcome, AuditRow
 from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.core.rows.event import CLAIMED_LIFE, Partition
@@ -196,8 +197,19 @@ class EventOfRunView(View):
     instant: int
 
 
+class LineageOfRunView(View):
+    """The run of OpenLineage that an attempt is, and its job (H6)."""
+
+    namespace: str
+    job: str
+    run_id: str
+
+
 class RunInFullView(RunView):
-    """The last attempt of a run, with the events that started it, and all attempts as its history."""
+    """The last attempt of a run, with the events that started it, and all attempts as its history. ``lineage`` is there
+    if the installation sends events of OpenLineage."""
+
+    lineage: NotRequired[LineageOfRunView]
 
     events: list[EventOfRunView]
     history: list[RunView]
@@ -394,7 +406,11 @@ def sends_view(known: Mapping[str, Any]) -> SendsView:
 def run_in_full(ports: Ports, attempts: Sequence[Run]) -> RunInFullView:
     """The last of the attempts of a run, with all of them and the events that started it."""
     history = [run_view(run, ports.settings.prices) for run in attempts]
-    return {**history[-1], "history": history, "events": events_view(ports, attempts[-1])}
+    found: dict[str, Any] = {**history[-1], "history": history, "events": events_view(ports, attempts[-1])}
+    if ports.settings.lineage:
+        own = subjects.family(ports.settings.lineage, attempts[-1]).own
+        found["lineage"] = {"namespace": own.namespace, "job": own.job, "run_id": own.run_id}
+    return cast("RunInFullView", found)
 
 
 def _billed(run: Run, prices: Prices) -> BilledView | None:

@@ -881,6 +881,12 @@ export interface Lineage {
   at_least: boolean;
 }
 
+export interface LineageOfRun {
+  namespace: string;
+  job: string;
+  run_id: string;
+}
+
 export interface Load {
   type: "load";
   of: Measured;
@@ -1648,6 +1654,7 @@ export interface RunInFull {
   each?: ElementOfRun;
   result?: unknown;
   result_refused?: string;
+  lineage?: LineageOfRun;
   events: EventOfRun[];
   history: Run[];
 }

@@ -1,0 +1,1 @@
+"""Lineage: runs, DAG runs and their datasets as events of OpenLineage (H6)."""

@@ -1,0 +1,1 @@
+"""Send the events of OpenLineage about runs that have changed (H6)."""
