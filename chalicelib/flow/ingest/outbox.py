@@ -94,12 +94,14 @@ def match_alarm(ports: Ports, change: AlarmChange) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A custom event as it is posted. ``source`` is its id: a second post with the same id is the same event."""
+    """A custom event as it is posted. ``source`` is its id: a second post with the same id is the same event.
+    ``producer`` is the source of a CloudEvent, which makes its id unique (E11)."""
 
     kind: str
     source: str
     payload: Mapping[str, Any]
     at: Instant | None = None
+    producer: str | None = None
 
 
 def post(ports: Ports, namespace: str, envelopes: Sequence[Envelope]) -> tuple[Event, ...]:
@@ -114,4 +116,5 @@ def post(ports: Ports, namespace: str, envelopes: Sequence[Envelope]) -> tuple[E
 
 def _event(namespace: str, envelope: Envelope, now: Instant) -> Event:
     at = envelope.at if envelope.at is not None else now
-    return build.custom_event(namespace, envelope.kind, envelope.source, envelope.payload, at, now)
+    kind, source, payload, producer = envelope.kind, envelope.source, envelope.payload, envelope.producer
+    return build.custom_event(namespace, kind, source, payload, at, now, producer)
