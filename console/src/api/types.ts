@@ -22,6 +22,7 @@ export interface AcceptedEvent {
   id: string;
   type: string;
   event_id: string;
+  source?: string;
 }
 
 export interface AcceptedEvents {
@@ -222,6 +223,19 @@ export interface Claim {
   worker: string;
   capacity?: number;
   wait?: number;
+}
+
+export interface CloudEvent {
+  specversion: "1.0";
+  id: string;
+  source: string;
+  type: string;
+  subject?: string | null;
+  time?: string | null;
+  datacontenttype?: string | null;
+  dataschema?: string | null;
+  data?: unknown;
+  data_base64?: string | null;
 }
 
 export interface CloudWatchAlarmTrigger {
