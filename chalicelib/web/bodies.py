@@ -23,7 +23,7 @@ from chalicelib.core.definitions.each import MAX_ELEMENTS
 from chalicelib.core.definitions.message import Message
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.definitions.workflow import Namespace, Workflow
-from chalicelib.core.documents import LINES, ONE_LINE, Document, Name, Properties, Reference, StoredReference
+from chalicelib.core.documents import LINES, ONE_LINE, Document, EventType, Name, Properties, Reference, StoredReference
 from chalicelib.core.errors import invalid
 from chalicelib.core.events.cloudevents import CloudEvent
 from chalicelib.core.instants import parse_instant, parse_when
@@ -33,7 +33,7 @@ from chalicelib.core.names import name_in
 from chalicelib.core.partition_values import check_value
 from chalicelib.core.quotas.document import Quotas
 from chalicelib.core.results import Result
-from chalicelib.core.triggers.event import EVENT_TYPE, Payload
+from chalicelib.core.triggers.event import Payload
 from chalicelib.core.triggers.registry import AnyGiven
 
 MAX_VALUE = 200  # characters of a partition key's value
@@ -149,7 +149,7 @@ class NewEvent(Document):
 
     ``id`` is chosen by the sender. A second event with the same type and id is the same event, and counts once."""
 
-    type: str = Field(pattern=EVENT_TYPE)
+    type: EventType
     timestamp: Moment | None = None
     payload: Payload = Field(default_factory=dict)
     id: Annotated[str, Field(min_length=1, max_length=200), ONE_LINE] | None = None

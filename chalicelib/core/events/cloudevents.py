@@ -14,11 +14,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from chalicelib.core.documents import Document
+from chalicelib.core.documents import Document, EventType
 from chalicelib.core.errors import Problems, SluiceError, invalid
 from chalicelib.core.instants import Instant, of_our_age, parse_instant
 from chalicelib.core.text import refuse_controls
-from chalicelib.core.triggers.event import EVENT_TYPE, MAX_PAYLOAD
+from chalicelib.core.triggers.event import MAX_PAYLOAD
 
 STRUCTURED, BATCH = "application/cloudevents+json", "application/cloudevents-batch+json"
 
@@ -95,7 +95,7 @@ class CloudEvent(Document):
     specversion: Annotated[Literal["1.0"], BeforeValidator(_version)]
     id: Text
     source: Annotated[Text, BeforeValidator(_reference)]
-    type: str = Field(pattern=EVENT_TYPE)
+    type: EventType
     subject: Text | None = None
     time: Annotated[str, Field(json_schema_extra={"format": "date-time"}), BeforeValidator(_moment)] | None = None
     datacontenttype: Annotated[Text, BeforeValidator(_media_type)] | None = None

@@ -26,9 +26,6 @@ MAX_MESSAGE = 7  # rows that the message of one notice writes
 MAX_LISTED = 10  # events that a combined notice lists; it counts the others
 
 
-NOTICE = "notice-"  # the prefix of the names of messages that are notices
-
-
 @dataclass(frozen=True, slots=True)
 class AlertStep:
     """The result of a step: the notice window after it (None: it is over), and the notice to send now, if any."""
@@ -88,7 +85,7 @@ def close(window: NoticeWindow, now: Instant) -> AlertStep:
 
 def message_name(workflow: str, channel: str, source: object) -> str:
     """The name of the message of a notice. A repeated send computes the same name, so it is idempotent."""
-    return f"{NOTICE}{ids.digest(workflow, channel, source, length=24)}"
+    return f"{ids.NOTICE}{ids.digest(workflow, channel, source, length=24)}"
 
 
 def _event_of(notice: PendingNotice) -> dict[str, str]:

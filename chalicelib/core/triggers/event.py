@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from chalicelib.core.documents import STORED, Name, Properties
+from chalicelib.core.documents import STORED, EventType, Name, Properties
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant
 from chalicelib.core.names import Names
@@ -22,7 +22,6 @@ from chalicelib.core.triggers.patterns import Flattened
 
 MAX_PAYLOAD = 10_000  # bytes as JSON
 CLOUDEVENT = "cloudevent"  # the id of an event begins so if it came as a CloudEvent
-EVENT_TYPE = r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$"
 
 
 def _check_size(payload: Properties) -> Properties:
@@ -69,7 +68,7 @@ class EventTrigger(GatheringLeaf):
     """``count`` custom events of a type whose payload matches ``pattern`` (T11), in ``namespace`` or its own."""
 
     type: Literal["event"]
-    event: str = Field(pattern=EVENT_TYPE)
+    event: EventType
     namespace: Name | None = None
     pattern: dict[str, Any] | None = None
     count: Count = 1

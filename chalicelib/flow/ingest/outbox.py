@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chalicelib.core.events import build
 from chalicelib.core.events.alarms import AlarmChange, alarm_event
@@ -20,6 +20,9 @@ from chalicelib.flow.ingest.apply import Budget, apply_to_all
 from chalicelib.flow.notices import freshness
 from chalicelib.log import logger
 from chalicelib.ports import Ports, every_page
+
+if TYPE_CHECKING:
+    from chalicelib.core.events.cloudevents import CloudEvent
 
 PAGE = 200  # subscriptions; the outbox stores the cursor after each page, so a crash repeats at most one page
 
@@ -102,6 +105,11 @@ class Envelope:
     payload: Mapping[str, Any]
     at: Instant | None = None
     producer: str | None = None
+
+
+def of_cloudevent(event: CloudEvent) -> Envelope:
+    """The custom event that a CloudEvent is: the whole of it is the payload (E11)."""
+    return Envelope(event.type, event.id, event.payload, event.at, producer=event.source)
 
 
 def post(ports: Ports, namespace: str, envelopes: Sequence[Envelope]) -> tuple[Event, ...]:

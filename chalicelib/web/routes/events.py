@@ -10,13 +10,13 @@ from chalice.app import Request, Response
 
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import invalid
-from chalicelib.core.events.cloudevents import BATCH, STRUCTURED, CloudEvent
+from chalicelib.core.events.cloudevents import BATCH, STRUCTURED
 from chalicelib.core.instants import parse_instant
 from chalicelib.core.rows.event import Event
 from chalicelib.core.views import View
 from chalicelib.flow.definitions.store import get
 from chalicelib.flow.ingest.objects import register_values
-from chalicelib.flow.ingest.outbox import Envelope, post
+from chalicelib.flow.ingest.outbox import Envelope, of_cloudevent, post
 from chalicelib.flow.lookup import require
 from chalicelib.flow.views import partitions
 from chalicelib.flow.views.views import partition_view
@@ -48,7 +48,7 @@ def post_events(request: Request, ns: str) -> Response:
     id that runs show. ``source`` is that of a CloudEvent."""
     require(ports(), "namespace", ns)
     given = cloudevents(request)
-    envelopes = _sent(request) if given is None else list(map(_of_cloudevent, given))
+    envelopes = _sent(request) if given is None else list(map(of_cloudevent, given))
     require_events(request, ns, tuple(envelope.kind for envelope in envelopes))
     events = post(ports(), ns, envelopes)
     return answer(AcceptedEventsView(accepted=list(map(_accepted, envelopes, events))), 202)
@@ -69,10 +69,6 @@ def _sent(request: Request) -> list[Envelope]:
         )
         for number, event in enumerate(validated(Events, given).events)
     ]
-
-
-def _of_cloudevent(event: CloudEvent) -> Envelope:
-    return Envelope(event.type, event.id, event.payload, event.at, producer=event.source)
 
 
 def _accepted(envelope: Envelope, event: Event) -> AcceptedEventView:
