@@ -500,6 +500,8 @@ export interface ErrorOfDeployment {
 
 export interface EventBusTarget {
   type: "event_bus";
+  format?: "cloudevents" | null;
+  event_type?: string | null;
   bus: string;
   source?: string;
   detail_type?: string;
@@ -739,6 +741,8 @@ export interface HttpProbe {
 
 export interface HttpTarget {
   type: "http";
+  format?: "cloudevents" | "cloudevents-binary" | null;
+  event_type?: string | null;
   url: string | SecretUrl;
   method?: "POST" | "PUT" | "PATCH" | "GET" | "DELETE";
   headers?: Record<string, string | SecretReference>;
@@ -803,6 +807,8 @@ export interface LambdaProbe {
 
 export interface LambdaTarget {
   type: "lambda";
+  format?: "cloudevents" | null;
+  event_type?: string | null;
   function: string;
   wait?: boolean;
 }
@@ -1775,6 +1781,8 @@ export interface SizeTrigger {
 
 export interface SnsTarget {
   type: "sns";
+  format?: "cloudevents" | null;
+  event_type?: string | null;
   topic_arn: string;
   subject?: string | null;
   group?: string | null;
@@ -1788,6 +1796,8 @@ export interface Spread {
 
 export interface SqsTarget {
   type: "sqs";
+  format?: "cloudevents" | null;
+  event_type?: string | null;
   queue_url: string;
   group?: string | null;
 }
