@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar, cast
 from uuid import uuid4
 
 from chalice.app import Request, Response
@@ -113,7 +113,7 @@ def body(request: Request) -> dict[str, Any]:
 
 def raw(request: Request) -> bytes:
     """The bytes of a body. Raises ``too_large``."""
-    data = bytes(request.raw_body or b"")
+    data = cast("bytes", request.raw_body or b"")
     if len(data) > MAX_BODY:
         hint = "put large data into S3 and pass a reference; a large app can be uploaded (docs/api.md, Uploads)"
         raise SluiceError("too_large", f"expected a body of at most {MAX_BODY} bytes, got {len(data)}", "body", hint)
