@@ -1239,14 +1239,20 @@ def node(
 
 
 def notify(
-    on: Sequence[Literal["failed", "aborted", "missed_start", "missed_end", "data_late", "data_fresh"]], to: Target
+    on: Sequence[Literal["failed", "aborted", "missed_start", "missed_end", "data_late", "data_fresh"]],
+    to: Target,
+    *,
+    form: Literal["slack", "teams"] | None = UNSET,
+    console: str | None = UNSET,
 ) -> Notify:
     """The kinds of events ``on`` which Sluice sends a notice to the target ``to``. ``failed``: a run failed
     after its last attempt, or a delivery failed. ``aborted``: a job was aborted. ``missed_start``,
     ``missed_end``: a start or an end missed its deadline. ``data_late``, ``data_fresh``: a dataset with
-    ``fresh`` for which a schedule waits is late, and no longer is.
+    ``fresh`` for which a schedule waits is late, and no longer is. ``form`` writes the notice as a message
+    for a webhook of Slack or of Microsoft Teams. ``console`` is the address of a web console, to which its
+    links lead.
     """
-    return Notify(given({"on": on, "to": to}))
+    return Notify(given({"on": on, "to": to, "form": form, "console": console}))
 
 
 def partition(dataset: str, count: int = UNSET, *, of: Literal["period"] | Last | Around | None = UNSET) -> Trigger:

@@ -1100,6 +1100,8 @@ export interface NotFollowed {
 export interface Notify {
   on: ("failed" | "aborted" | "missed_start" | "missed_end" | "data_late" | "data_fresh")[];
   to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
+  form?: "slack" | "teams" | null;
+  console?: string | null;
 }
 
 export interface Now {
